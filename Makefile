@@ -1,0 +1,49 @@
+# Thin on purpose: the work is done by nexus_site/run and by management commands.
+
+PYTHON ?= python3
+VENV := .venv/bin/python
+TEST_WORKERS ?= 2
+RUNNING := var/up.pid
+
+.DEFAULT_GOAL := help
+.PHONY: help env up test demo check bench proofs faults lock format audit
+.NOTPARALLEL:
+
+help: ## This list
+	@sed -nE "s,^([a-z]+):.*\#\# (.*),\1\t\2,p" $(MAKEFILE_LIST) | expand -t 10
+
+env: ## The Python environment .venv, as requirements.txt says
+	@$(PYTHON) nexus_site/run/env.py
+
+# A file, not a phony target: when make alone is interrupted it deletes the file, and `up` stops.
+up: $(RUNNING) ## The company at http://127.0.0.1:8000 (PORT=… for another); Ctrl-C ends it all
+$(RUNNING): env
+	@exec $(VENV) -m nexus_site.run up --pid-file $@
+
+test: env ## The whole test suite, on a real PostgreSQL
+	@$(VENV) -m pytest -q -n $(TEST_WORKERS) --dist loadfile
+
+demo: env ## One day of the company, against a running `make up`
+	@$(VENV) manage.py demo
+
+check: env ## Style, types, layers, migrations, production settings
+	@$(VENV) -m nexus_site.run.check
+
+bench: env ## Calls per second, beside the floor under them
+	@$(VENV) manage.py bench
+
+proofs: env ## The long proofs: whole decision spaces, large state machines
+	@$(VENV) -m pytest -q -n $(TEST_WORKERS) proofs
+
+faults: env ## What happens when processes, disks and databases die
+	@NEXUS_KILLS=300 $(VENV) -m pytest -q tests/faults
+
+lock: env ## Compile requirements.in into requirements.txt
+	@UV_PYTHON_DOWNLOADS=never $(VENV) -m uv pip compile -q --universal --python-version 3.11 \
+		--generate-hashes requirements.in -o requirements.txt
+
+format: env ## Rewrite the code in the house style
+	@$(VENV) -m ruff check --fix-only -q . ; $(VENV) -m ruff format -q .
+
+audit: env ## Known vulnerabilities among the locked packages
+	@$(VENV) -m pip_audit --require-hashes --disable-pip -r requirements.txt

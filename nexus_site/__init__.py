@@ -1,0 +1,1 @@
+"""Wiring only: settings, urls, server, worker, and what starts and stops them."""

@@ -1,0 +1,47 @@
+"""How the admin looks: the theme's own settings, nothing that decides."""
+
+from typing import Any
+
+from django.templatetags.static import static
+
+INDIGO = {
+    "50": "oklch(97% .02 275)",
+    "100": "oklch(93.5% .04 275)",
+    "200": "oklch(87.5% .07 275)",
+    "300": "oklch(79% .11 275)",
+    "400": "oklch(69% .16 275)",
+    "500": "oklch(60% .19 275)",
+    "600": "oklch(53% .2 275)",
+    "700": "oklch(47% .19 275)",
+    "800": "oklch(40% .16 275)",
+    "900": "oklch(35% .12 275)",
+    "950": "oklch(26% .09 275)",
+}
+
+UNFOLD: dict[str, Any] = {
+    "SITE_TITLE": "NEXUS",
+    "SITE_HEADER": "NEXUS",
+    "SITE_SUBHEADER": "Companies of agents",
+    "SITE_SYMBOL": "hub",
+    "SITE_FAVICONS": [
+        {
+            "rel": "icon",
+            "type": "image/svg+xml",
+            "href": lambda _request: static("nexus/icon.svg"),
+        }
+    ],
+    "SITE_URL": None,
+    "SHOW_LANGUAGES": False,
+    "SHOW_HISTORY": True,
+    "SHOW_VIEW_ON_SITE": False,
+    "SHOW_BACK_BUTTON": True,
+    "BORDER_RADIUS": "8px",
+    "COLORS": {"primary": INDIGO},
+    "STYLES": [lambda _request: static("nexus/admin.css")],
+    "LOGIN": {"form": "nexus_site.login.LoginForm"},
+    "SIDEBAR": {
+        "show_search": True,
+        "show_all_applications": False,
+        "navigation": "nexus_site.people.navigation.sidebar",
+    },
+}

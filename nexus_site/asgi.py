@@ -1,0 +1,106 @@
+"""The one ASGI application: streams and waiting reads are coroutines, everything else is Django."""
+
+import os
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "nexus_site.settings")
+django.setup(set_prefix=False)
+
+from django.conf import settings  # noqa: E402 - Django is set up first
+from django.urls import get_resolver  # noqa: E402
+
+from nexus_site.bridge import Bridge, Receive, Scope, Send  # noqa: E402
+from nexus_site.handlers import ApiHandler, PeopleHandler  # noqa: E402
+from nexus_site.waiting import WaitingCall, waiting_field  # noqa: E402
+
+# Faces that wait. Each module offers `application(scope, receive, send)`, and `lifespan()`, an
+# asynchronous context manager, if something of it must live as long as the process.
+FACES = {
+    ("GET", "/api/v1/events"): "toolbox.faces.events",
+    ("*", "/mcp"): "toolbox.faces.mcp",
+    ("*", "/mcp/"): "toolbox.faces.mcp",
+}
+MACHINE_PATHS = ("/api/", "/healthz", "/readyz")
+PEOPLE_BODY = 8  # times what an agent may send: forms with a whole pack in them
+
+
+def load_faces() -> dict[tuple[str, str], ModuleType]:
+    """Import the faces that this installation has."""
+    return {key: import_module(name) for key, name in FACES.items() if installed(name)}
+
+
+def installed(name: str) -> bool:
+    """Whether there is such a module."""
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:  # its package is missing
+        return False
+
+
+@dataclass
+class Site:
+    """Sends each request to who answers it."""
+
+    threads: ThreadPoolExecutor
+    faces: dict[tuple[str, str], ModuleType] = field(default_factory=load_faces)
+
+    def __post_init__(self) -> None:
+        """Build both ways into Django, and read the addresses before the first request does."""
+        self.agents = Bridge(
+            handler=ApiHandler(), threads=self.threads, limit=settings.NEXUS_MAX_BODY
+        )
+        self.people = Bridge(
+            handler=PeopleHandler(),
+            threads=self.threads,
+            limit=settings.NEXUS_MAX_BODY * PEOPLE_BODY,
+        )
+        get_resolver().url_patterns  # noqa: B018 - imports every view
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one ASGI conversation."""
+        if scope["type"] == "http":
+            path = scope["path"]
+            face = self.faces.get((scope["method"], path)) or self.faces.get(("*", path))
+            if face is not None:
+                await face.application(scope, receive, send)
+            elif waited := waiting_field(scope["method"], path):
+                await WaitingCall(self.agents, self.threads, waited)(scope, receive, send)
+            elif path.startswith(MACHINE_PATHS):
+                await self.agents(scope, receive, send)
+            else:
+                await self.people(scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await self.live(receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1000})
+
+    async def live(self, receive: Receive, send: Send) -> None:
+        """Keep what the faces need alive between the server's start and its end."""
+        await receive()
+        async with self.lifespan():
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncIterator[None]:
+        """Enter every face's lifespan, once each."""
+        async with AsyncExitStack() as stack:
+            for face in dict.fromkeys(self.faces.values()):
+                lifespan: Any = getattr(face, "lifespan", None)
+                if lifespan is not None:
+                    await stack.enter_async_context(lifespan())
+            yield
+        self.threads.shutdown(wait=False, cancel_futures=True)
+
+
+application = Site(ThreadPoolExecutor(settings.WEB_THREADS, thread_name_prefix="django"))

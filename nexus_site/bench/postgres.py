@@ -1,0 +1,109 @@
+"""PostgreSQL's own rate for the same statements, by its own tool: pgbench."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import cast
+
+from django.db import connection
+from django.db.backends.postgresql.operations import DatabaseOperations
+
+from ledger.sql import TYPES
+from mailroom.delivery import DELIVER
+from mailroom.inbox import page_query
+from nexus_site.bench.load import Rate
+from nexus_site.run.postgres import binaries
+
+WHERE = ("host", "port", "user", "password", "dbname")
+
+
+def literal(statement: str, values: dict[str, object]) -> str:
+    """The statement as one line of SQL with its values in it."""
+    operations = cast("DatabaseOperations", connection.ops)
+    text = operations.compose_sql(statement, values)
+    return " ".join(text.split())
+
+
+def measure(*, script: str, clients: int, seconds: int) -> Rate:
+    """Run one script by pgbench on the present database.
+
+    Raises RuntimeError with pgbench's words where it fails.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "script.sql"
+        file.write_text(script + ";\n")
+        log = Path(folder) / "times"
+        info = connection.get_connection_params()
+        command = [
+            str(binaries() / "pgbench"),
+            "-n",
+            "-f",
+            str(file),
+            "-c",
+            str(clients),
+            "-j",
+            "2",
+            "-T",
+            str(seconds),
+            "-l",
+            "--log-prefix",
+            str(log),
+            " ".join(f"{name}={info[name]}" for name in WHERE if info.get(name)),
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(done.stderr.strip()[-500:])
+        times = [
+            int(line.split()[2]) / 1e6
+            for part in Path(folder).glob("times*")
+            for line in part.read_text().splitlines()
+        ]
+    found = re.search(r"tps = ([0-9.]+)", done.stdout)
+    return Rate.of(times, len(times) / float(found[1]) if found else seconds, 0)
+
+
+def send_script(organisation: int, agents: dict[str, int]) -> str:
+    """The statement of send_mail with an id that PostgreSQL makes itself."""
+    now = datetime.now(UTC)
+    mail = dict.fromkeys(("from", "to", "type", "subject", "body", "priority"), "x") | {
+        "id": "@mail@",
+        "organisation": organisation,
+        "sender": agents["backend_worker"],
+        "recipient": agents["it_manager"],
+        "body": "All is well. " * 20,
+        "priority": "medium",
+        "attachments": "[]",
+        "reply_to": None,
+        "contract_ref": None,
+        "at": now,
+        "route_log": "[]",
+    }
+    event = dict.fromkeys(TYPES, "x") | {
+        "id": "@event@",
+        "at": now,
+        "organisation_id": organisation,
+        "policy_version": 1,
+        "for_agent_id": agents["it_manager"],
+        "details": "{}",
+        "digest": b"\0" * 32,
+        "decision": "allow",
+        "args_digest": "",
+    }
+    text = literal(
+        DELIVER, {f"m_{k}": v for k, v in mail.items()} | {f"ev_{k}": v for k, v in event.items()}
+    )
+    stamp = "to_char(clock_timestamp(), 'YYYYMMDDHH24MISSUS')"
+    return text.replace(
+        "'@mail@'", f"'MAIL-' || {stamp} || substr(md5(random()::text), 1, 6)"
+    ).replace("'@event@'", "gen_random_uuid()")
+
+
+def inbox_script(agent: int) -> str:
+    """The statement of read_inbox."""
+    return literal(
+        page_query("all", typed=False, sent_by=False, paged=False), {"me": agent, "limit": 50}
+    )

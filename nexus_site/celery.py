@@ -1,0 +1,24 @@
+"""The worker: it only wakes the rooms' jobs; what is due lies in the database."""
+
+import os
+
+from celery import Celery
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "nexus_site.settings")
+app = Celery("nexus")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks(related_name="jobs")
+
+
+@app.on_after_finalize.connect  # type: ignore[untyped-decorator]
+def schedule_clocks(sender: Celery, **_: object) -> None:
+    """Let beat look at every clock as often as it asks."""
+    from toolbox.clock import CLOCKS
+
+    for clock in CLOCKS.values():
+        sender.add_periodic_task(
+            clock.every,
+            sender.signature("toolbox.tick", args=[clock.name]),
+            name=clock.name,
+            expires=max(clock.every * 2, 10),
+        )

@@ -1,0 +1,135 @@
+"""Plays the day from its first story to its last and tidies up what a broken one left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from contracts.closing import close_contract
+from contracts.models import Contract
+from contracts.vocabulary import OPEN_STATES, Outcome
+from nexus_site.demo import stories
+from nexus_site.demo.client import Agent
+from nexus_site.demo.day import Day, Unexpected
+from nexus_site.demo.narrator import Narrator
+from orgchart.actors import Person
+from orgchart.models import Agent as AgentRow
+from orgchart.models import Organisation
+from orgchart.people import Desk
+from orgchart.services import issue_key
+
+ORGANISATION = "nexus"
+CAST = (
+    "ceo",
+    "it_manager",
+    "hr_manager",
+    "product_manager",
+    "backend_worker",
+    "frontend_worker",
+    "devops_worker",
+    "qa_worker",
+    "research_worker",
+)
+
+
+class NotRunning(Exception):
+    """There is nobody to play with; the message says what to start."""
+
+
+def play_day(*, url: str, keys: Mapping[str, str], out: Any, colour: bool) -> bool:
+    """Play every story; whether every answer was the expected one.
+
+    Raises NotRunning where the installation does not answer or a key is missing.
+    """
+    _require_running(url, keys)
+    narrator = Narrator(out, colour=colour)
+    agents = {name: Agent(name=name, key=keys[name], url=url) for name in CAST}
+    board = _board()
+    try:
+        day = Day(agents=agents, board=board, narrator=narrator, hire=_key_giver(agents, url))
+        clear(board)
+        _begin(day)
+        for title, story in stories.STORIES:
+            narrator.chapter(title)
+            try:
+                story(day)
+            except Unexpected as problem:
+                narrator.broken(title, str(problem))
+                clear(board)
+    finally:
+        clear(board)
+        for agent in agents.values():
+            agent.close()
+    narrator.account()
+    return not narrator.wrong
+
+
+def _require_running(url: str, keys: Mapping[str, str]) -> None:
+    missing = [name for name in CAST if name not in keys]
+    if missing:
+        raise NotRunning(
+            f"no key for {', '.join(missing)}: `manage.py issue_key {ORGANISATION} AGENT` makes one"
+        )
+    try:
+        httpx.get(f"{url}/healthz", timeout=5.0).raise_for_status()
+    except httpx.HTTPError as problem:
+        raise NotRunning(
+            f"nobody answers at {url} ({problem}); start it with `make up`, or name another "
+            "address with --url or PORT"
+        ) from problem
+
+
+def _board() -> Person:
+    """Somebody who sits at the Board, as `make up` made the first one."""
+    organisation = Organisation.objects.get(slug=ORGANISATION)
+    user = User.objects.filter(groups__name=Desk.BOARD, is_active=True).order_by("id").first()
+    return Person(
+        username=user.username if user else "board",
+        organisation_id=organisation.id,
+        offices=frozenset({Desk.BOARD}),
+    )
+
+
+def _key_giver(agents: dict[str, Agent], url: str) -> Any:
+    """People give keys to whom HR hires; the new agent joins the cast."""
+
+    def give(handle: str) -> Agent:
+        row = AgentRow.objects.get(organisation__slug=ORGANISATION, handle=handle)
+        key = issue_key(agent=row, caller=_board(), now=timezone.now())
+        agents[handle] = Agent(name=handle, key=key, url=url)
+        return agents[handle]
+
+    return give
+
+
+def _begin(day: Day) -> None:
+    """Everybody opens a session; who cannot, has no valid key."""
+    day.narrator.chapter("Morning: nine agents open a session")
+    for name, agent in list(day.agents.items()):
+        answer = agent.begin()
+        try:
+            day.judge(name, "sessions.open", answer)
+        except Unexpected as problem:
+            raise NotRunning(f"{problem}; is its key revoked?") from problem
+
+
+def clear(board: Person) -> None:
+    """Cancel, as the Board, what a demo left open: a second day begins like the first."""
+    left = Contract.objects.filter(
+        organisation_id=board.organisation_id,
+        state__in=OPEN_STATES,
+        title__startswith=stories.MARK,
+    )
+    for contract_id in list(left.values_list("id", flat=True)):
+        close_contract(
+            contract_id=contract_id,
+            outcome=Outcome.CANCELLED,
+            reason="the demo is over",
+            expected_version=None,
+            caller=board,
+            now=timezone.now(),
+        )

@@ -1,0 +1,92 @@
+"""Reads settings from the environment; what is missing or wrong is said, never guessed."""
+
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+TRUE = frozenset({"1", "true", "yes", "on"})
+FALSE = frozenset({"", "0", "false", "no", "off"})
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """Typed reading of environment variables."""
+
+    values: Mapping[str, str] = field(default_factory=lambda: os.environ)
+
+    def text(self, name: str, default: str = "") -> str:
+        """A string; an empty variable counts as absent."""
+        return self.values.get(name) or default
+
+    def required(self, name: str, why: str) -> str:
+        """A string that must be there."""
+        value = self.text(name)
+        if not value:
+            raise ImproperlyConfigured(f"{name} is not set: {why}")
+        return value
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        """A yes or no."""
+        word = self.text(name, str(default)).lower()
+        if word not in TRUE | FALSE:
+            raise ImproperlyConfigured(f"{name}={word!r} is neither yes nor no")
+        return word in TRUE
+
+    def number(self, name: str, default: int, *, least: int = 0) -> int:
+        """A whole number, not below `least`."""
+        word = self.text(name, str(default))
+        try:
+            number = int(word)
+        except ValueError:
+            raise ImproperlyConfigured(f"{name}={word!r} is not a whole number") from None
+        if number < least:
+            raise ImproperlyConfigured(f"{name}={number} is below {least}")
+        return number
+
+    def items(self, name: str, default: str = "") -> list[str]:
+        """A list, separated by commas."""
+        return [item.strip() for item in self.text(name, default).split(",") if item.strip()]
+
+    def path(self, name: str, default: Path) -> Path:
+        """An absolute path."""
+        return Path(self.text(name, str(default))).expanduser().absolute()
+
+
+def database_from_url(url: str) -> dict[str, Any]:
+    """Django's connection settings of `postgresql://user:password@host:port/name?option=value`."""
+    parts = urlsplit(url)
+    if parts.scheme not in {"postgres", "postgresql"}:
+        raise ImproperlyConfigured("DATABASE_URL must begin with postgresql://; no other database")
+    options = dict(parse_qsl(parts.query))
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(parts.path.lstrip("/")),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": options.pop("host", unquote(parts.hostname or "")),
+        "PORT": options.pop("port", str(parts.port or "")),
+        "OPTIONS": options,
+    }
+
+
+def kept_secret(path: Path) -> str:
+    """The development secret in this file, readable by its owner alone; made on first use."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    if not path.exists():
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(secrets.token_urlsafe(64))
+        try:
+            os.link(fresh, path)  # whole, and never over another starter's
+        except FileExistsError:
+            pass
+        finally:
+            fresh.unlink()
+    return path.read_text("ascii").strip()

@@ -1,0 +1,85 @@
+"""Is it alive, can it work, what does it count: for proxies and Prometheus."""
+
+import os
+
+import structlog
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django.db.models import Max
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.http import require_safe
+from django_prometheus.exports import ExportToDjangoView
+from kombu.exceptions import OperationalError
+from prometheus_client import generate_latest
+
+from nexus_site.celery import app
+from tasks.metrics import LIVE
+from toolbox.clock import database_now
+from toolbox.models import ClockRun
+
+SILENT = 60  # seconds after which a beat that was not heard is worth a word
+
+
+log = structlog.get_logger(__name__)
+
+
+@require_safe
+def alive(request: HttpRequest) -> JsonResponse:
+    """This process answers."""
+    return JsonResponse({"status": "alive"})
+
+
+@require_safe
+def ready(request: HttpRequest) -> JsonResponse:
+    """Database and broker can be reached; and, as a word, whether the clocks tick."""
+    checks = {"database": database_problem(), "broker": broker_problem()}
+    fine = not any(checks.values())
+    return JsonResponse(
+        {"status": "ready" if fine else "unavailable"}
+        | {name: problem or "reachable" for name, problem in checks.items()}
+        | {"clocks": clocks_heard() if not checks["database"] else "unknown"},
+        status=200 if fine else 503,
+    )
+
+
+def database_problem() -> str:
+    """Why the database does not answer; empty if it does."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except DatabaseError as error:
+        return type(error).__name__
+    return ""
+
+
+def broker_problem() -> str:
+    """Why the broker does not take messages; empty if it does."""
+    if not settings.REDIS_URL:
+        folder = settings.NEXUS_BROKER_FOLDER
+        return "" if os.access(folder, os.W_OK) else f"{folder} cannot be written"
+    try:
+        with app.connection(connect_timeout=2) as broker:
+            broker.ensure_connection(max_retries=1, timeout=2)
+    except (OperationalError, OSError) as error:
+        return type(error).__name__
+    return ""
+
+
+def clocks_heard() -> str:
+    """When a clock was last looked at, by the database's own time."""
+    last = ClockRun.objects.aggregate(last=Max("last_at"))["last"]
+    if last is None:
+        return "no beat was ever heard"
+    silent = int((database_now() - last).total_seconds())
+    return f"heard {silent} s ago" if silent < SILENT else f"no beat was heard for {silent} s"
+
+
+@require_safe
+def metrics(request: HttpRequest) -> HttpResponse:
+    """What all processes of this machine counted."""
+    answer: HttpResponse = ExportToDjangoView(request)
+    try:
+        answer.content += generate_latest(LIVE)
+    except DatabaseError:
+        log.warning("live_metrics_not_counted", exc_info=True)
+    return answer

@@ -1,0 +1,33 @@
+"""The admin's sign-in: a password, and a one-time code for whoever has set one up."""
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+from django_otp import devices_for_user, match_token
+from unfold.forms import AuthenticationForm
+from unfold.widgets import UnfoldAdminTextInputWidget
+
+
+class LoginForm(AuthenticationForm):
+    """Asks for the code only of people who have a confirmed device; nobody skips one they have."""
+
+    otp_token = forms.CharField(
+        label=_("One-time code"),
+        help_text=_("Only if you have set up a second factor."),
+        required=False,
+        max_length=16,
+        widget=UnfoldAdminTextInputWidget(
+            attrs={"autocomplete": "one-time-code", "inputmode": "numeric"}
+        ),
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """Check the password, then the code."""
+        cleaned: dict[str, Any] = super().clean()
+        user = self.get_user()
+        if user is not None and any(devices_for_user(user)):
+            user.otp_device = match_token(user, cleaned.get("otp_token") or "")
+            if user.otp_device is None:
+                raise forms.ValidationError(_("The one-time code is missing or wrong."), code="otp")
+        return cleaned

@@ -1,0 +1,106 @@
+"""`manage.py up`: database, tables, packs, people and keys; then web server, worker and beat."""
+
+import os
+import sys
+from argparse import ArgumentParser
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from socket import socket
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from nexus_site.run import first_run, lease, up
+from nexus_site.run.postgres import Cluster, PostgresUnavailable
+from nexus_site.run.supervisor import Child, Supervisor
+from orgchart.packs import BadPack
+
+
+class Command(BaseCommand):
+    """Run the whole company on this machine, in the foreground, until Ctrl-C."""
+
+    help = __doc__ or ""
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Describe the options."""
+        parser.add_argument(
+            "--pid-file",
+            type=Path,
+            help="stop as well when this file is removed, or when who started this ends",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Prepare, run, and leave nothing running."""
+        if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:  # it had to be there before any import
+            os.execv(sys.executable, [sys.executable, "-m", "nexus_site.run", *sys.argv[1:]])  # noqa: S606
+        plan = up.Plan(
+            host=settings.HOST,
+            port=settings.PORT,
+            workers=settings.WEB_WORKERS,
+            var=settings.NEXUS_VAR,
+            broker=None if settings.REDIS_URL else settings.NEXUS_BROKER_FOLDER,
+        )
+        try:
+            with up.only_one(plan.var), closing(up.listen(plan)) as listening:
+                status = self.serve(plan, listening, pid_file=options["pid_file"])
+        except (up.CannotStart, PostgresUnavailable) as error:
+            raise CommandError(str(error)) from error
+        if status:
+            raise SystemExit(status)
+
+    def serve(self, plan: up.Plan, listening: socket, *, pid_file: Path | None) -> int:
+        """Run until asked to stop; the database goes last."""
+        embedded = None if settings.DATABASE_URL else lease.take(Cluster.under(plan.var))
+        try:
+            with Supervisor(
+                children=up.children(plan, listening=listening, on_ready=lambda: self.greet(plan)),
+                say=self.say,
+                still_wanted=up.wanted_by(pid_file) if pid_file else lambda: True,
+            ) as supervisor:
+                if pid_file:
+                    pid_file.write_text(str(os.getpid()), encoding="ascii")
+                up.prepare(plan)
+                status = supervisor.finish(
+                    Child(name="first run", run=self.begin), up.import_the_site
+                )
+                return status or supervisor.run()
+        finally:
+            if pid_file:
+                pid_file.unlink(missing_ok=True)
+            if embedded:
+                embedded.release(patience=2.0)  # its children were just killed
+            self.say("Stopped.")
+
+    def begin(self) -> int:
+        """Make what a first run needs, and say what is said only once; the exit status."""
+        try:
+            first_run.migrate()
+            now = timezone.now()
+            if loaded := first_run.load_missing_packs(packs=settings.BASE_DIR / "packs", now=now):
+                self.say(f"Founded from packs: {', '.join(loaded)}.")
+            if files := first_run.issue_missing_keys(folder=settings.NEXUS_KEYS, now=now):
+                self.say(f"New agent keys in {', '.join(str(file) for file in files)}.")
+            self.introduce(first_run.create_first_people())
+        except BadPack as error:
+            self.stderr.write(str(error))
+            return 1
+        return 0
+
+    def introduce(self, passwords: Mapping[str, str]) -> None:
+        """Show the first people's passwords, which nothing can show again."""
+        for username, password in passwords.items():
+            self.say(f"First {username} user: {username}   password: {password}   (shown once)")
+
+    def greet(self, plan: up.Plan) -> None:
+        """Say where it is, now that it answers."""
+        self.say(f"Admin: {plan.url}/admin/    Agent keys: {settings.NEXUS_KEYS}/<org>.json")
+        self.say(f"NEXUS serves at {plan.url}. Ctrl-C stops everything it started.")
+
+    def say(self, text: str) -> None:
+        """Tell the person at the terminal, at once."""
+        self.stdout.write(text)
+        self.stdout.flush()

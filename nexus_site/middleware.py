@@ -1,0 +1,33 @@
+"""What every request passes, people's and agents' alike: an id, a measure, safe defaults."""
+
+import re
+from collections.abc import Callable
+from time import perf_counter
+from uuid import uuid4
+
+from django.http import HttpRequest, HttpResponse
+
+from nexus_site.metrics import REQUESTS
+
+REQUEST_ID = re.compile(r"[\w.-]{8,64}", re.ASCII)
+
+
+class Observe:
+    """Names the request (`request.request_id`), measures it, and returns the name to the client."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        """Wrap what answers."""
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Answer; a client's own request id is kept if it is a plain word."""
+        begun = perf_counter()
+        given = request.META.get("HTTP_X_REQUEST_ID", "")
+        request_id = given if REQUEST_ID.fullmatch(given) else uuid4().hex
+        setattr(request, "request_id", request_id)  # noqa: B010 - an attribute of ours on Django's class
+        response = self.get_response(request)
+        response.headers["X-Request-ID"] = request_id
+        response.headers.setdefault("X-Content-Type-Options", "nosniff")
+        route = request.resolver_match.route if request.resolver_match else "none"
+        REQUESTS.labels(request.method, route, response.status_code).observe(perf_counter() - begun)
+        return response

@@ -1,0 +1,164 @@
+"""The page that says who may what, and by which rule: it asks the very rules that decide."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from unfold.widgets import UnfoldAdminSelect2Widget, UnfoldAdminTextInputWidget
+
+from orgchart.compiling import current_policy
+from orgchart.decision import Allow, Decision
+from orgchart.explaining import explain
+from orgchart.models import Organisation
+from orgchart.policy import Agent, Policy
+from orgchart.vocabulary import BOARD, ToolMode
+from toolbox.registry import REGISTRY
+from toolbox.rules import Holder, effective_tools
+
+
+class Question(forms.Form):
+    """Who, and what they would like to do."""
+
+    organisation = forms.TypedChoiceField(coerce=int, widget=UnfoldAdminSelect2Widget())
+    agent = forms.ChoiceField(widget=UnfoldAdminSelect2Widget())
+
+    def __init__(self, data: Any, *, organisations: dict[int, str], policy: Policy) -> None:
+        super().__init__(data)
+        self._offer("organisation", [(str(n), name) for n, name in organisations.items()])
+        agents = [(a.handle, _named(policy, a)) for a in policy.agents.values()]
+        self._offer("agent", agents)
+
+    def _offer(self, name: str, choices: list[tuple[str, str]]) -> None:
+        field = self.fields[name]
+        assert isinstance(field, forms.ChoiceField)  # noqa: S101  narrows the type
+        field.choices = choices
+
+
+class ToolQuestion(Question):
+    """Whether this agent may call this tool in this mode."""
+
+    tool = forms.ChoiceField(widget=UnfoldAdminSelect2Widget())
+    mode = forms.ChoiceField(
+        widget=UnfoldAdminSelect2Widget(), choices=[(m.value, m.value) for m in ToolMode]
+    )
+
+    def __init__(self, data: Any, *, organisations: dict[int, str], policy: Policy) -> None:
+        super().__init__(data, organisations=organisations, policy=policy)
+        self._offer(
+            "tool", [(t.name, t.name) for t in sorted(REGISTRY.all(), key=lambda t: t.name)]
+        )
+
+    def answer(self, policy: Policy, agent: Agent) -> tuple[str, Decision]:
+        """The question as a sentence, and what the rules say."""
+        tool, mode = self.cleaned_data["tool"], ToolMode(self.cleaned_data["mode"])
+        decision = explain("tool", {"policy": policy, "agent": agent, "tool": tool, "mode": mode})
+        return f"{agent.handle} calls {tool} in {mode}", decision
+
+
+class MailQuestion(Question):
+    """Whether this agent may send a mail of this type to that one."""
+
+    recipient = forms.ChoiceField(widget=UnfoldAdminSelect2Widget())
+    type = forms.ChoiceField(widget=UnfoldAdminSelect2Widget())
+    contract = forms.CharField(
+        required=False,
+        max_length=32,
+        widget=UnfoldAdminTextInputWidget(attrs={"placeholder": "CON-…"}),
+        help_text="The contract the mail names, if any.",
+    )
+
+    def __init__(self, data: Any, *, organisations: dict[int, str], policy: Policy) -> None:
+        super().__init__(data, organisations=organisations, policy=policy)
+        others = [(a.handle, _named(policy, a)) for a in policy.agents.values()]
+        self._offer("recipient", [*others, (BOARD, "board: the humans")])
+        self._offer("type", [(name, name) for name in sorted(policy.mail_types)])
+
+    def answer(self, policy: Policy, agent: Agent) -> tuple[str, Decision]:
+        """The question as a sentence, and what the rules say."""
+        to, kind = self.cleaned_data["recipient"], self.cleaned_data["type"]
+        ref = self.cleaned_data["contract"]
+        decision = explain(
+            "mail", {"policy": policy, "agent": agent, "type": kind, "to": to, "contract": ref}
+        )
+        under = f" under {ref}" if ref else ""
+        return f"{agent.handle} sends {kind} to {to}{under}", decision
+
+
+QUESTIONS: dict[str, type[ToolQuestion | MailQuestion]] = {
+    "mail": MailQuestion,
+    "tool": ToolQuestion,
+}
+
+
+def _named(policy: Policy, agent: Agent) -> str:
+    return f"{agent.handle} ({policy.roles[agent.role].title})" + (
+        "" if agent.active else ", deactivated"
+    )
+
+
+def explain_page(request: HttpRequest) -> HttpResponse:
+    """Ask, and see the answer beside what the agent may do in all. Changes nothing."""
+    if not request.user.has_perm("orgchart.view_organisation"):
+        raise PermissionDenied("orgchart.view_organisation")
+    context: dict[str, Any] = {
+        **admin.site.each_context(request),
+        "title": "Explain",
+        "subtitle": "May this agent do that, and by which rule?",
+    }
+    organisations = dict(Organisation.objects.order_by("name").values_list("id", "name"))
+    if organisations:
+        context |= _asked(request, organisations)
+    request.current_app = admin.site.name
+    return TemplateResponse(request, "admin/nexus/explain.html", context)
+
+
+def _asked(request: HttpRequest, organisations: dict[int, str]) -> dict[str, Any]:
+    """The form, the answer if a whole question was asked, and the agent's rights."""
+    policy = current_policy(_chosen(request, organisations))
+    kind = request.GET.get("ask") if request.GET.get("ask") in QUESTIONS else "mail"
+    data = request.GET.copy()
+    data.setdefault("organisation", str(policy.organisation_id))
+    if data.get("agent") not in policy.agents:
+        data["agent"] = next(iter(policy.agents), "")
+    asked = set(QUESTIONS[str(kind)].base_fields) - {"contract"} <= set(request.GET)
+    form = QUESTIONS[str(kind)](data, organisations=organisations, policy=policy)
+    agent = policy.agents.get(str(data["agent"]))
+    shown: dict[str, Any] = {"form": form, "ask": kind, "media": form.media, "agent": agent}
+    if asked and form.is_valid() and agent:
+        sentence, decision = form.answer(policy, agent)
+        shown |= {"sentence": sentence, "decision": decision}
+        shown["allowed"] = isinstance(decision, Allow)
+    elif not asked:
+        form.is_bound = False
+        form.initial = data.dict()
+    return shown | _rights(policy, agent)
+
+
+def _chosen(request: HttpRequest, organisations: dict[int, str]) -> int:
+    given = request.GET.get("organisation", "")
+    number = int(given) if given.isascii() and given.isdigit() and len(given) < 18 else None
+    return number if number in organisations else next(iter(organisations))
+
+
+def _rights(policy: Policy, agent: Agent | None) -> dict[str, Any]:
+    """Everything the agent may do now, for reading beside the single answer."""
+    if agent is None:
+        return {"policy": policy}
+    tools = {
+        mode: [t.name for t in effective_tools(REGISTRY.all(), Holder(agent, policy, mode))]
+        for mode in ToolMode
+        if mode in policy.enabled_modes
+    }
+    contacts = []
+    for handle in policy.contacts_of(agent):
+        other = policy.agents.get(handle)
+        rule = policy.rule_between(agent, other) if other else policy.board_rule(agent)
+        if rule:
+            types = sorted(policy.sendable_types(agent, handle, rule))
+            contacts.append((handle, types, rule.needs_contract))
+    return {"policy": policy, "tools": tools, "contacts": contacts}

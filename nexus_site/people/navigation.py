@@ -1,0 +1,90 @@
+"""The way through the admin: what a person may see, in the order a person thinks of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.apps import apps
+from django.contrib import admin
+from django.http import HttpRequest
+from django.urls import reverse
+
+Section = tuple[str, tuple[tuple[str, str, str], ...]]
+
+SECTIONS: tuple[Section, ...] = (
+    (
+        "What happens",
+        (
+            ("Mail", "mail", "mailroom.mail"),
+            ("Refused mail", "block", "mailroom.mailrejection"),
+            ("Escalations", "escalator_warning", "mailroom.escalation"),
+            ("Contracts", "contract", "contracts.contract"),
+            ("Tasks", "task_alt", "tasks.task"),
+            ("Documents", "description", "documents.document"),
+        ),
+    ),
+    (
+        "Who may what",
+        (
+            ("Organisations", "domain", "orgchart.organisation"),
+            ("Agents", "smart_toy", "orgchart.agent"),
+            ("Roles", "badge", "orgchart.role"),
+            ("Groups", "groups", "orgchart.group"),
+            ("Contact rules", "conversion_path", "orgchart.contactrule"),
+            ("Mail types", "stacked_email", "orgchart.mailtyperule"),
+            ("Tightened tools", "lock", "orgchart.tooloverride"),
+            ("Aliases", "alternate_email", "orgchart.alias"),
+        ),
+    ),
+    (
+        "Access",
+        (
+            ("Keys", "key", "orgchart.apikey"),
+            ("Sessions", "terminal", "toolbox.session"),
+            ("Open channels", "swap_horiz", "mailroom.contactgrant"),
+            ("Skills", "extension", "workspace.skill"),
+            ("Frames", "stacks", "toolbox.frame"),
+        ),
+    ),
+    (
+        "The record",
+        (
+            ("Ledger", "receipt_long", "ledger.event"),
+            ("Seals", "verified", "ledger.seal"),
+            ("Clocks", "schedule", "toolbox.clockrun"),
+            ("Notices", "outgoing_mail", "mailroom.outgoingnotice"),
+        ),
+    ),
+    (
+        "People",
+        (
+            ("Users", "person", "auth.user"),
+            ("Groups of people", "shield_person", "auth.group"),
+        ),
+    ),
+)
+
+
+def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
+    """The navigation for whoever asks; a table that is not there, or not theirs, is left out."""
+    own = [{"title": "Dashboard", "icon": "dashboard", "link": reverse("admin:index")}]
+    if request.user.has_perm("orgchart.view_organisation"):
+        own.append({"title": "Explain", "icon": "policy", "link": reverse("admin:explain")})
+    groups: list[dict[str, Any]] = [{"title": "", "items": own}]
+    for title, tables in SECTIONS:
+        items = [_item(*table) for table in tables if _may_see(request, table[2])]
+        if items:
+            groups.append({"title": title, "separator": True, "collapsible": False, "items": items})
+    return groups
+
+
+def _may_see(request: HttpRequest, label: str) -> bool:
+    room, _, model = label.partition(".")
+    found = apps.all_models[room].get(model)
+    page = admin.site._registry.get(found) if found else None  # noqa: SLF001  Django's public name
+    return page is not None and page.has_view_permission(request)
+
+
+def _item(title: str, icon: str, label: str) -> dict[str, Any]:
+    address = reverse(f"admin:{label.replace('.', '_')}_changelist")
+    return {"title": title, "icon": icon, "link": address}

@@ -1,0 +1,78 @@
+"""The admin's site: every page of it leaves a trace of who was refused what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.core.exceptions import PermissionDenied, SuspiciousOperation
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.urls import URLPattern, path
+from django.utils import timezone
+from unfold.sites import UnfoldAdminSite
+
+from orgchart.people import not_your_desk, record_refusal, signed_in
+
+SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+
+View = Callable[..., HttpResponseBase]
+
+
+def leaving_a_trace(view: View) -> View:
+    """The same view; somebody who tries to change what is not theirs leaves one event."""
+
+    @wraps(view)
+    def traced(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        _require_storable(request)
+        try:
+            return view(request, *args, **kwargs)
+        except PermissionDenied as refusal:
+            if request.method not in SAFE and request.user.is_authenticated:
+                who = signed_in(request)
+                record_refusal(
+                    who=who,
+                    deny=not_your_desk(str(refusal) or request.path, who),
+                    subject=f"page:{request.path}",
+                    now=timezone.now(),
+                )
+            raise
+
+    return traced
+
+
+def _require_storable(request: HttpRequest) -> None:
+    """Refuse what no database can hold, in address or form, before anything asks for it."""
+    sent = [request.path, *request.GET]
+    sent += [value for values in request.GET.lists() for value in values[1]]
+    sent += [value for values in request.POST.lists() for value in values[1]]
+    if any("\x00" in text for text in sent):
+        raise SuspiciousOperation("a NUL character")
+
+
+class PeopleSite(UnfoldAdminSite):
+    """The theme's site with our pages and our trace."""
+
+    enable_nav_sidebar = True
+    index_title = "Dashboard"
+
+    def admin_view(self, view: View, cacheable: bool = False) -> View:  # noqa: FBT001, FBT002  Django's own signature
+        """Check that somebody of the staff is signed in, as Django does, and keep the trace."""
+        checked: View = super().admin_view(leaving_a_trace(view), cacheable)
+        return checked
+
+    def extra_urls(self) -> list[URLPattern]:
+        """Pages that belong to no table."""
+        from nexus_site.people.explain import explain_page
+
+        return [path("explain/", self.admin_view(explain_page), name="explain")]
+
+    def index(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The dashboard."""
+        from nexus_site.people.dashboard import figures
+
+        context = {**(extra_context or {}), **figures(request)}
+        response: HttpResponse = super().index(request, context)
+        return response

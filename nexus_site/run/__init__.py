@@ -1,0 +1,1 @@
+"""What starts, watches and stops the processes of one machine."""

@@ -1,0 +1,55 @@
+"""`python -m nexus_site.run up`; `… postgres start|stop|status`: the embedded one by hand."""
+
+import os
+import sys
+from pathlib import Path
+
+from nexus_site.run.postgres import DATABASE, USER, Cluster, PostgresUnavailable
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def main(words: list[str]) -> int:
+    """Do what the words say."""
+    var = Path(os.environ.get("NEXUS_VAR") or REPOSITORY / "var").absolute()
+    match words:
+        case ["up", *options]:
+            return up(var, options)
+        case ["postgres", "start" | "stop" | "status" as verb]:
+            return postgres(Cluster.under(var), verb)
+        case _:
+            print(__doc__)
+            return 2
+
+
+def up(var: Path, options: list[str]) -> int:
+    """Run `manage.py up`, with the folder named in which all processes count for /metrics."""
+    metrics = var / "metrics"
+    metrics.mkdir(parents=True, exist_ok=True)
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(metrics)  # read when the library is imported
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "nexus_site.settings")
+    from django.core.management import execute_from_command_line
+
+    execute_from_command_line(["manage.py", "up", *options])
+    return 0
+
+
+def postgres(cluster: Cluster, verb: str) -> int:
+    """Start a server that stays, stop it, or tell how to reach it."""
+    try:
+        if verb == "start":
+            cluster.start()
+            cluster.kept.touch()
+        elif verb == "stop":
+            cluster.kept.unlink(missing_ok=True)
+            cluster.stop()
+    except PostgresUnavailable as error:
+        print(error)
+        return 1
+    serving = cluster.answers()
+    print(f"psql -h {cluster.socket} -U {USER} {DATABASE}" if serving else "not running")
+    return 0 if serving or verb == "stop" else 3
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

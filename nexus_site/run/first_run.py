@@ -1,0 +1,108 @@
+"""What a new installation needs once: tables, packs, people, keys. What exists is never touched."""
+
+import json
+import os
+import secrets
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from pathlib import Path
+
+import yaml
+from django.contrib.auth.models import Group, User
+from django.core.management import call_command
+from django.db import connection, transaction
+from django.db.migrations.executor import MigrationExecutor
+
+from orgchart.actors import System
+from orgchart.models import Agent, Organisation
+from orgchart.packs import load_pack
+from orgchart.people import Desk
+from orgchart.services import issue_key
+
+PEOPLE = {
+    "board": Desk.BOARD,
+    "hr": Desk.HR,
+    "reviewer": Desk.REVIEWER,
+    "observer": Desk.OBSERVER,
+}
+
+
+def migrate() -> bool:
+    """Bring the tables up to date; say whether there was anything to do."""
+    executor = MigrationExecutor(connection)
+    if not executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        return False
+    call_command("migrate", verbosity=0, interactive=False)
+    return True
+
+
+def load_missing_packs(*, packs: Path, now: datetime) -> list[str]:
+    """Load the packs whose organisation does not exist yet; their names.
+
+    A pack is only a beginning: an organisation that exists may have been edited since.
+    Raises BadPack for a pack that is wrong.
+    """
+    loaded = []
+    known = set(Organisation.objects.values_list("slug", flat=True))
+    for folder in sorted(path.parent for path in packs.glob("*/organisation.yaml")):
+        name = yaml.safe_load(folder.joinpath("organisation.yaml").read_text("utf-8"))
+        if name["organisation"] not in known:
+            load_pack(folder, caller=System(name="up", organisation_id=0), now=now)
+            loaded.append(name["organisation"])
+    return loaded
+
+
+def create_first_people() -> dict[str, str]:
+    """Create one person for each desk where there is nobody at all; their passwords by name.
+
+    The passwords are kept nowhere else: whoever calls this shows them, once.
+    """
+    if User.objects.exists():
+        return {}
+    passwords = {username: secrets.token_urlsafe(12) for username in PEOPLE}
+    with transaction.atomic():
+        for username, desk in PEOPLE.items():
+            user = User.objects.create_user(username, password=passwords[username], is_staff=True)
+            user.groups.add(Group.objects.get(name=desk))
+    return passwords
+
+
+def issue_missing_keys(*, folder: Path, now: datetime) -> list[Path]:
+    """Give a key to every active agent that never had one; the files that name them.
+
+    A revoked key is a decision and is not undone. The file is written before the keys become
+    valid, so that none is ever valid and unknown.
+    """
+    without = Agent.objects.filter(active=True, keys=None).select_related("organisation")
+    written = []
+    for organisation in Organisation.objects.filter(agents__in=without).distinct():
+        path = folder / f"{organisation.slug}.json"
+        with transaction.atomic():
+            keys = _issue(without.filter(organisation=organisation), now=now)
+            write_keys(path, keys)
+        written.append(path)
+    return written
+
+
+def _issue(agents: Iterable[Agent], *, now: datetime) -> dict[str, str]:
+    """A first key for each of these agents."""
+    keys = {}
+    for agent in agents:
+        system = System(name="up", organisation_id=agent.organisation_id)
+        keys[agent.handle] = issue_key(agent=agent, caller=system, now=now)
+    return keys
+
+
+def write_keys(path: Path, keys: Mapping[str, str]) -> None:
+    """Add keys to a file that only its owner reads: whole or not at all, at every moment."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    present = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    fresh = path.with_suffix(".new")
+    fresh.unlink(missing_ok=True)
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        json.dump({**present, **keys}, file, indent=2, sort_keys=True)
+        file.write("\n")
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)

@@ -1,0 +1,72 @@
+"""Who uses the embedded PostgreSQL: a shared lock for each process; the last one out stops it."""
+
+import atexit
+import fcntl
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import IO
+
+from nexus_site.run.postgres import Cluster
+
+
+@dataclass
+class Lease:
+    """This process's claim on one cluster. The kernel ends it with the process, however it ends."""
+
+    cluster: Cluster
+    holder: int
+    file: IO[str]
+
+    def release(self, *, patience: float = 0.0) -> bool:
+        """Give the claim up; stop the server if nobody else holds one. Says whether it did.
+
+        `patience` is how many seconds to wait for others who are about to end.
+        """
+        if os.getpid() != self.holder or self.file.closed:
+            return False
+        with self.file:
+            alone = _alone(self.file, until=time.monotonic() + patience)
+            return alone and not self.cluster.kept.exists() and self.cluster.stop()
+
+
+def _alone(file: IO[str], *, until: float) -> bool:
+    """Whether nobody else holds the lock, now or before this time is over."""
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                return False
+            time.sleep(0.02)
+        else:
+            return True
+
+
+_leases: dict[Path, Lease] = {}
+_guard = Lock()
+
+
+def take(cluster: Cluster) -> Lease:
+    """Claim the cluster for as long as this process lives, starting it if it does not serve."""
+    with _guard:
+        lease = _leases.get(cluster.data)
+        if lease is None or lease.file.closed or lease.holder != os.getpid():
+            lease = _leases[cluster.data] = claim(cluster)
+            atexit.register(lease.release)
+    return lease
+
+
+def claim(cluster: Cluster) -> Lease:
+    """Claim the cluster until the lease is released, starting it if it does not serve."""
+    cluster.data.parent.mkdir(parents=True, exist_ok=True)
+    file = cluster.data.with_name("postgres.users.lock").open("w", encoding="ascii")
+    fcntl.flock(file, fcntl.LOCK_SH)
+    try:
+        cluster.start()
+    except BaseException:
+        file.close()
+        raise
+    return Lease(cluster=cluster, holder=os.getpid(), file=file)

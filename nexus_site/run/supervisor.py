@@ -1,0 +1,154 @@
+"""Keeps child processes running until told to stop, then leaves none behind.
+
+Children are forked: what the parent has imported they need not import again, which is most of the
+time a start takes. So the parent must run no threads and hold no connections.
+"""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Self
+
+from nexus_site.run.fork import fork, status_of
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+POLL = 0.1  # seconds
+STEADY = 60.0  # seconds a child must live for its earlier failures to be forgotten
+TOO_MANY = 6  # failures in a row
+LONGEST_PAUSE = 30.0  # seconds
+
+
+@dataclass(kw_only=True)
+class Child:
+    """One process to keep running, the leader of a process group of its own."""
+
+    name: str
+    run: Callable[[], int | None]
+    grace: float = 10.0  # seconds to end by itself when asked
+    pid: int | None = None
+    status: int | None = None
+    failures: int = 0
+    started: float = 0.0
+    next_start: float = 0.0
+
+    def start(self, *, now: float) -> None:
+        """Run it, bound to our life: if we are killed, the kernel asks it to end."""
+        self.status = None
+        self.pid = fork(self.run)
+        self.started = now
+
+    def ended(self) -> int | None:
+        """Its exit status once it ended (negative: the signal that ended it)."""
+        if self.pid is not None and self.status is None:
+            self.status = status_of(self.pid)
+        return self.status
+
+    def failed(self, *, now: float) -> float:
+        """Note an end nobody asked for; return the pause before the next start, in seconds."""
+        self.kill_group()  # what it left behind
+        self.pid = None
+        self.failures = 1 if now - self.started > STEADY else self.failures + 1
+        pause = min(2.0 ** (self.failures - 1), LONGEST_PAUSE)
+        self.next_start = now + pause
+        return pause
+
+    def ask_to_stop(self) -> None:
+        """Ask the leader; it stops its own children in its own order."""
+        if self.pid is not None and self.ended() is None:
+            os.kill(self.pid, signal.SIGTERM)
+
+    def kill_group(self) -> None:
+        """End it and whatever it started, and wait until it is gone."""
+        if self.pid is None:
+            return
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        if self.ended() is None:
+            self.status = status_of(self.pid, wait=True)
+
+
+@dataclass(kw_only=True)
+class Supervisor:
+    """Starts children, starts the fallen again with growing pauses, stops all when asked."""
+
+    children: Sequence[Child]
+    say: Callable[[str], None]
+    still_wanted: Callable[[], bool] = lambda: True
+    stopping: threading.Event = field(default_factory=threading.Event)
+    requests: int = 0
+
+    def __enter__(self) -> Self:
+        """Take over the signals that mean stop, even where the shell had them ignored."""
+        for number in STOP_SIGNALS:
+            signal.signal(number, self._stop)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Stop every child; the signals stay ours, so that a second Ctrl-C breaks nothing off."""
+        self.stop_all()
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        """Note the wish to stop; a repeated one is an order."""
+        self.requests += 1
+        self.stopping.set()
+
+    def finish(self, task: Child, meanwhile: Callable[[], None]) -> int:
+        """Run something to its end while doing something else; its status, 1 if asked to stop."""
+        task.start(now=time.monotonic())
+        try:
+            meanwhile()
+            while task.ended() is None:
+                if self.stopping.wait(POLL / 4):
+                    return 1
+        finally:
+            task.kill_group()
+        return task.status or 0
+
+    def run(self) -> int:
+        """Keep the children running until asked to stop; 0, or 1 if one could not be kept alive."""
+        for child in self.children:
+            child.start(now=time.monotonic())
+        while not self.stopping.wait(POLL):
+            if not self.still_wanted():
+                break
+            for child in self.children:
+                if not self._keep(child, now=time.monotonic()):
+                    return 1
+        return 0
+
+    def _keep(self, child: Child, *, now: float) -> bool:
+        """Start a fallen child again; False once it has fallen too often."""
+        if child.pid is None:
+            if now >= child.next_start:
+                child.start(now=now)
+            return True
+        status = child.ended()
+        if status is None:
+            return True
+        pause = child.failed(now=now)
+        if child.failures >= TOO_MANY:
+            self.say(
+                f"{child.name} ended {child.failures} times in a row (last: {status}); giving up."
+            )
+            return False
+        self.say(f"{child.name} ended with status {status}; starting it again in {pause:.0f} s.")
+        return True
+
+    def stop_all(self) -> None:
+        """End every child: first by asking, then, past its grace or a second order, by force."""
+        for child in self.children:
+            child.ask_to_stop()
+        asked, orders = time.monotonic(), max(self.requests, 1)
+        for child in self.children:
+            while child.pid is not None and child.ended() is None:
+                if time.monotonic() - asked > child.grace or self.requests > orders:
+                    break
+                time.sleep(POLL / 4)
+            child.kill_group()
+            child.pid = None

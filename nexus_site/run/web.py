@@ -1,0 +1,59 @@
+"""One web process, on the socket that it shares with the others."""
+
+import asyncio
+import socket
+import sys
+from collections.abc import Callable
+
+import uvicorn
+
+GRACE = 5  # seconds for calls in progress when asked to stop
+
+
+def listen(*, host: str, port: int) -> socket.socket:
+    """Open the socket that all web processes accept from. Raises OSError where it is taken."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+        listening.listen(1024)
+    except OSError:
+        listening.close()
+        raise
+    return listening
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server, which says when it begins to answer."""
+
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self.on_ready = on_ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to answer."""
+        await super().startup(sockets)
+        if self.started:
+            self.on_ready()
+
+
+def serve(listening: socket.socket, on_ready: Callable[[], None] = lambda: None) -> int:
+    """Serve until asked to stop; the exit status."""
+    config = uvicorn.Config(
+        "nexus_site.asgi:application",
+        access_log=False,
+        log_config=None,  # the site's own logs, which importing it sets up
+        server_header=False,
+        lifespan="on",
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=GRACE,
+    )
+    server = Server(config, on_ready)
+    with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
+        runner.run(server.serve(sockets=[listening]))
+    return 0 if server.started else 3
+
+
+if __name__ == "__main__":  # one web process on the socket it inherits, without the others
+    raise SystemExit(serve(socket.socket(fileno=int(sys.argv[1]))))

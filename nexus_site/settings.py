@@ -1,0 +1,259 @@
+"""Every setting of NEXUS, read from the environment; the README lists the variables."""
+
+from pathlib import Path
+from typing import Any
+
+from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
+from django.urls import reverse_lazy
+
+from nexus_site import admin_theme, logs
+from nexus_site.environment import Environment, database_from_url, kept_secret
+from nexus_site.run.postgres import DATABASE, USER, Cluster
+
+env = Environment()
+BASE_DIR = Path(__file__).resolve().parent.parent
+PRODUCTION = env.text("NEXUS_ENV", "development") == "production"
+DEBUG = env.flag("DEBUG", default=False)
+
+# Places
+NEXUS_VAR = env.path("NEXUS_VAR", BASE_DIR / "var")
+NEXUS_COMPANY_ROOT = env.path("NEXUS_COMPANY_ROOT", NEXUS_VAR / "company")
+NEXUS_KEYS = NEXUS_VAR / "keys"
+NEXUS_SKILL_FOLDERS = [
+    Path(folder).expanduser().absolute()
+    for folder in env.items("NEXUS_SKILL_FOLDERS", f"{BASE_DIR}/.claude/skills,~/.claude/skills")
+]  # the first that has a skill wins
+
+# The door
+NEXUS_RATE_PER_MINUTE = env.number("NEXUS_RATE_PER_MINUTE", 600, least=1)
+NEXUS_RATE_BURST = env.number("NEXUS_RATE_BURST", 300, least=1)
+NEXUS_MAX_BODY = env.number("NEXUS_MAX_BODY", 1024 * 1024, least=1024)  # bytes
+NEXUS_BENCH = env.flag(
+    "NEXUS_BENCH", default=False
+)  # mounts the bare views that a benchmark compares with
+SESSION_DEFAULT_MODE = env.text("SESSION_DEFAULT_MODE", "chat_safe")
+if SESSION_DEFAULT_MODE != "chat_safe":  # seed 002 §5.4: coding is opened, never begun with
+    raise ImproperlyConfigured(
+        f"SESSION_DEFAULT_MODE must be 'chat_safe' (got {SESSION_DEFAULT_MODE!r}): "
+        "contracts and people open other modes, one session at a time"
+    )
+
+# The ledger: key files and the last seal seen; in production the key is given or made on purpose
+LEDGER_DIR = env.path("LEDGER_DIR", NEXUS_VAR / "ledger")
+LEDGER_SIGNING_KEY = env.text("LEDGER_SIGNING_KEY")
+LEDGER_TRUSTED_KEYS = env.items("LEDGER_TRUSTED_KEYS")
+
+# Web server
+HOST = env.text("HOST", "127.0.0.1")
+PORT = env.number("PORT", 8000)
+WEB_WORKERS = env.number("WEB_WORKERS", 2, least=1)
+WEB_THREADS = env.number("WEB_THREADS", 8, least=1)
+PUBLIC_URL = env.text("PUBLIC_URL", f"http://{HOST}:{PORT}")
+
+if PRODUCTION:
+    SECRET_KEY = env.required("SECRET_KEY", "production needs a secret of its own")
+    ALLOWED_HOSTS = env.required("ALLOWED_HOSTS", "name the hosts, separated by commas").split(",")
+else:
+    SECRET_KEY = env.text("SECRET_KEY") or kept_secret(NEXUS_VAR / "secret_key")
+    ALLOWED_HOSTS = env.items("ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
+
+ROOMS = [
+    "ledger",
+    "orgchart",
+    "toolbox",
+    "documents",
+    "mailroom",
+    "contracts",
+    "tasks",
+    "workspace",
+    "governance",
+]
+INSTALLED_APPS = [
+    "unfold.apps.BasicAppConfig",  # our own site stands in for the theme's
+    "unfold.contrib.filters",
+    "nexus_site.apps.PeopleAdminConfig",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "django_otp",
+    "django_otp.plugins.otp_totp",
+    "axes",
+    "csp",
+    "django_fsm",
+    "django_prometheus",
+    "django_structlog",
+    "nexus_site.apps.SiteConfig",
+    *ROOMS,
+]
+# For people in a browser. The tool API passes API_MIDDLEWARE instead: see nexus_site/handlers.py.
+MIDDLEWARE = [
+    "nexus_site.middleware.Observe",
+    "django.middleware.security.SecurityMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django_otp.middleware.OTPMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_structlog.middlewares.RequestMiddleware",
+    "axes.middleware.AxesMiddleware",
+]
+API_MIDDLEWARE = ["nexus_site.middleware.Observe"]
+ROOT_URLCONF = "nexus_site.urls"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+# Database: PostgreSQL by DATABASE_URL, or the embedded one under var/, started by its first user
+DATABASE_URL = env.text("DATABASE_URL")
+DATABASES: dict[str, dict[str, Any]] = {
+    "default": database_from_url(DATABASE_URL)
+    if DATABASE_URL
+    else {
+        "ENGINE": "nexus_site.database",
+        "NAME": DATABASE,
+        "USER": USER,
+        "HOST": str(Cluster.under(NEXUS_VAR).socket),
+        "OPTIONS": {},
+    }
+}
+DATABASES["default"]["TEST"] = {"NAME": env.text("TEST_DATABASE", "test_nexus")}
+DATABASES["default"]["CONN_MAX_AGE"] = 0  # the pool keeps connections instead
+DATABASES["default"]["OPTIONS"]["pool"] = {
+    "min_size": 1,
+    "max_size": env.number("DATABASE_POOL", WEB_THREADS + 8, least=2),  # threads, and the streams
+    "timeout": 20,
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# Worker: Redis by REDIS_URL, or files under var/broker
+REDIS_URL = env.text("REDIS_URL")
+NEXUS_BROKER_FOLDER = NEXUS_VAR / "broker"
+WORKER_THREADS = env.number("WORKER_THREADS", 4, least=1)
+CELERY_BROKER_URL = REDIS_URL or "filesystem://localhost//"
+CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = (
+    {}
+    if REDIS_URL
+    else {
+        "data_folder_in": str(NEXUS_BROKER_FOLDER),
+        "data_folder_out": str(NEXUS_BROKER_FOLDER),
+        "control_folder": str(NEXUS_BROKER_FOLDER / "control"),
+        "polling_interval": 0.2,  # seconds
+    }
+)
+CELERY_TASK_IGNORE_RESULT = True  # results are rows; Celery only wakes us
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TIMEZONE = "UTC"
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BEAT_SCHEDULE_FILENAME = str(NEXUS_VAR / "beat-schedule")
+
+# People
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
+]
+PASSWORD_HASHERS = [
+    "django.contrib.auth.hashers.Argon2PasswordHasher",
+    "django.contrib.auth.hashers.PBKDF2PasswordHasher",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in [
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    ]
+]
+LOGIN_URL = reverse_lazy("admin:login")
+OTP_TOTP_ISSUER = "NEXUS"
+AXES_FAILURE_LIMIT = 10
+AXES_COOLOFF_TIME = 0.25  # hours
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]  # nobody can lock the Board out from afar
+AXES_VERBOSE = False
+
+# Language and time
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
+LOCALE_PATHS = [BASE_DIR / "locale"]
+FORMAT_MODULE_PATH = ["nexus_site.formats"]  # one way to write a time, as in the ledger
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+# Files
+STATIC_URL = "static/"
+STATIC_ROOT = env.path("STATIC_ROOT", NEXUS_VAR / "static") if PRODUCTION else None
+WHITENOISE_USE_FINDERS = not PRODUCTION  # no collectstatic on one's own machine
+WHITENOISE_MAX_AGE = 3600
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        if PRODUCTION
+        else "django.contrib.staticfiles.storage.StaticFilesStorage"
+    },
+}
+DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * NEXUS_MAX_BODY  # the door measures agents' bodies itself
+
+# Security
+TRUST_PROXY = env.flag("TRUST_PROXY", default=False)
+if TRUST_PROXY:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+SECURE_SSL_REDIRECT = env.flag("SECURE_SSL_REDIRECT", default=PRODUCTION)
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
+SECURE_HSTS_SECONDS = env.number("SECURE_HSTS_SECONDS", 31_536_000 if PRODUCTION else 0)
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = PRODUCTION
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PRODUCTION
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_AGE = 12 * 3600
+SESSION_COOKIE_NAME = "nexus_session"
+CSRF_COOKIE_NAME = "nexus_csrf"
+CSRF_TRUSTED_ORIGINS = env.items("CSRF_TRUSTED_ORIGINS")
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "script-src": [
+            SELF,
+            "'unsafe-eval'",
+        ],  # Alpine.js in the admin's theme evaluates attributes
+        "style-src": [SELF, "'unsafe-inline'"],  # the theme sets its colours inline
+        "img-src": [SELF, "data:"],
+        "connect-src": [SELF],
+        "object-src": [NONE],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+        "form-action": [SELF],
+    }
+}
+
+UNFOLD = admin_theme.UNFOLD
+
+# Watching it run
+LOGGING_CONFIG = None  # nexus_site/logs.py sets up structlog and the standard library together
+PROMETHEUS_METRIC_NAMESPACE = "nexus"
+DJANGO_STRUCTLOG_CELERY_ENABLED = False
+logs.configure(level=env.text("LOG_LEVEL", "INFO"), as_json=PRODUCTION)

@@ -1,0 +1,24 @@
+"""Which path leads to which room."""
+
+from django.conf import settings
+from django.contrib import admin
+from django.urls import include, path
+from django.views.generic import RedirectView
+
+from nexus_site import health
+
+urlpatterns = [
+    path("", RedirectView.as_view(pattern_name="admin:index")),
+    path("healthz", health.alive),
+    path("readyz", health.ready),
+    path("metrics", health.metrics),
+    path("admin/", admin.site.urls),
+]
+if settings.NEXUS_BENCH:
+    urlpatterns.append(path("api/bench/", include("nexus_site.bench.floor")))
+urlpatterns.append(path("api/v1/hooks/", include("tasks.urls")))
+urlpatterns.append(path("api/", include("toolbox.urls")))
+handler400 = "nexus_site.errors.bad_request"
+handler403 = "nexus_site.errors.forbidden"
+handler404 = "nexus_site.errors.not_found"
+handler500 = "nexus_site.errors.server_error"
