@@ -1,0 +1,107 @@
+"""What keeps the admin's pages of a large table quick, and harmless."""
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from django.core.paginator import Paginator
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+from django.utils.functional import cached_property
+from unfold.admin import ModelAdmin
+from unfold.contrib.filters.admin import DropdownFilter, RangeDateTimeFilter, TextFilter
+
+from ledger.events import BIGGEST, text
+
+RECENT = 5000  # newest rows that filters offer values of
+COUNTED = 10_000  # rows a page counts and can turn to; older ones by filter
+
+if TYPE_CHECKING:
+    AnyPaginator = Paginator[Any]
+else:
+    AnyPaginator = Paginator
+
+
+class CappedPaginator(AnyPaginator):
+    """Counts no further than it turns: a page of a large table costs what a small one's does."""
+
+    @cached_property
+    def count(self) -> int:
+        """The number of rows, or COUNTED if there are more."""
+        rows: QuerySet[Any] = self.object_list  # type: ignore[assignment]
+        return rows.order_by()[:COUNTED].count()
+
+
+class RecentFilter(DropdownFilter):
+    """Offers the values of the column `parameter_name` among the newest rows."""
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Return the values, and the one chosen before."""
+        column = self.parameter_name
+        newest = model_admin.model.objects.order_by("-pk").values(column)[:RECENT]
+        found = {row[column] for row in newest} | {self.value()}
+        return [(value, value) for value in sorted(found - {None, ""})]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Keep the rows with the chosen value."""
+        chosen = self.value()
+        return queryset.filter(**{self.parameter_name: text(chosen)}) if chosen else queryset
+
+
+class PrefixFilter(TextFilter):
+    """Finds rows whose column `parameter_name` begins with what is typed."""
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Keep the rows that begin so."""
+        chosen = self.value()
+        if not chosen:
+            return queryset
+        return queryset.filter(**{f"{self.parameter_name}__startswith": text(chosen)})
+
+
+class MomentFilter(RangeDateTimeFilter):
+    """A range of time in UTC; a day alone is the whole day, what is no time is no bound."""
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Keep the rows within the bounds."""
+        since, until = self._bound("from", "00:00:00"), self._bound("to", "23:59:59.999999")
+        if since:
+            queryset = queryset.filter(**{f"{self.parameter_name}__gte": since})
+        if until:
+            queryset = queryset.filter(**{f"{self.parameter_name}__lte": until})
+        return queryset
+
+    def _bound(self, end: str, clock: str) -> datetime | None:
+        day = self.used_parameters.get(f"{self.parameter_name}_{end}_0")
+        time = self.used_parameters.get(f"{self.parameter_name}_{end}_1") or clock
+        try:
+            return datetime.fromisoformat(f"{day}T{time}").replace(tzinfo=UTC)
+        except ValueError:
+            return None
+
+
+class ReadOnlyAdmin(ModelAdmin):
+    """Looks, and has no way to add, change or delete."""
+
+    show_full_result_count = False
+    paginator = CappedPaginator
+    list_per_page = 50
+    actions = None
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Only services write."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """What happened stays written."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """What happened stays written."""
+        return False
+
+
+def number(value: str) -> int:
+    """Return a 64-bit number, or one that no row has."""
+    if not (value.isascii() and value.isdigit() and len(value) < 20):
+        return -1
+    return min(int(value), BIGGEST)

@@ -1,0 +1,142 @@
+"""The key that signs seals, the public keys trusted, and the last seal this machine knows."""
+
+import base64
+import binascii
+import json
+import os
+from pathlib import Path
+from secrets import token_hex
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from django.conf import settings
+
+from ledger.seals import SIGNED, index_keys, key_id, read_public, write_public
+
+PRIVATE = "ed25519.key"
+PUBLIC = "ed25519.pub"
+
+
+class KeyMissing(RuntimeError):
+    """There is no signing key, or none may be made here."""
+
+
+class Signer:
+    """An Ed25519 private key that signs digests of seals and exports."""
+
+    def __init__(self, key: Ed25519PrivateKey) -> None:
+        self._key = key
+        self.public = key.public_key().public_bytes_raw()
+        self.key_id = key_id(self.public)
+
+    def sign(self, digest: bytes) -> bytes:
+        """Return the signature over a digest."""
+        return self._key.sign(SIGNED + digest)
+
+
+def signer(*, may_create: bool) -> Signer:
+    """Return the signer from LEDGER_SIGNING_KEY, else from the key file.
+
+    Without either a key is made if `may_create`, outside production; raises KeyMissing otherwise:
+    seals by a key that nobody pinned would prove nothing.
+    """
+    if settings.LEDGER_SIGNING_KEY:
+        return Signer(read_private(settings.LEDGER_SIGNING_KEY))
+    path = folder() / PRIVATE
+    if not path.exists():
+        if not may_create or settings.PRODUCTION:
+            raise KeyMissing(
+                f"no signing key: put {path} back, set LEDGER_SIGNING_KEY, "
+                "or make a new key with `manage.py ledger new-key`"
+            )
+        make_key()
+    return Signer(read_private(path.read_text("ascii")))
+
+
+def make_key() -> Signer:
+    """Make the key file, mode 0600, and trust its public key beside those trusted before.
+
+    A key that is there stays: of two makers at once both return the same key.
+    """
+    path = folder() / PRIVATE
+    pem = Ed25519PrivateKey.generate().private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    place(path, pem, replace=False)
+    made = Signer(read_private(path.read_text("ascii")))
+    pinned = _lines(folder() / PUBLIC)
+    line = write_public(made.public)
+    if line not in pinned:
+        place(folder() / PUBLIC, "\n".join([*pinned, line, ""]).encode(), replace=True)
+    return made
+
+
+def trusted() -> dict[str, bytes]:
+    """Return the pinned public keys by key id: LEDGER_TRUSTED_KEYS, else the file, else our own."""
+    lines = list(settings.LEDGER_TRUSTED_KEYS)
+    if not lines and settings.LEDGER_SIGNING_KEY:
+        return index_keys([signer(may_create=False).public])
+    return index_keys(read_public(line) for line in lines or _lines(folder() / PUBLIC))
+
+
+def read_private(text: str) -> Ed25519PrivateKey:
+    """Read a private key: PEM, or base64 of its 32 bytes."""
+    try:
+        if text.lstrip().startswith("-----BEGIN"):
+            key = serialization.load_pem_private_key(text.encode(), password=None)
+            if isinstance(key, Ed25519PrivateKey):
+                return key
+        else:
+            return Ed25519PrivateKey.from_private_bytes(base64.b64decode(text, validate=True))
+    except (ValueError, binascii.Error):
+        pass
+    raise KeyMissing("the signing key is neither an Ed25519 key in PEM nor base64 of 32 bytes")
+
+
+def known_head(database: str) -> tuple[int, str] | None:
+    """Return number and digest of the last seal this machine has seen in that database."""
+    try:
+        head = json.loads((folder() / f"head-{database}.json").read_text("ascii"))
+        return int(head["number"]), str(head["digest"])
+    except FileNotFoundError:
+        return None
+
+
+def remember_head(database: str, number: int, digest: str) -> None:
+    """Keep the last seal outside the database, so that cutting the end of the chain shows."""
+    head = json.dumps({"number": number, "digest": digest}).encode()
+    place(folder() / f"head-{database}.json", head, replace=True)
+
+
+def folder() -> Path:
+    """Return the ledger's own folder, mode 0700."""
+    path = Path(settings.LEDGER_DIR)
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path
+
+
+def place(path: Path, content: bytes, *, replace: bool) -> None:
+    """Put a whole file in place at once, mode 0600; without `replace` never over another."""
+    fresh = path.with_name(f".{path.name}.{token_hex(8)}")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        if replace:
+            fresh.replace(path)
+        elif not path.exists():
+            os.link(fresh, path)
+    except FileExistsError:
+        pass
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def _lines(path: Path) -> list[str]:
+    if not path.exists():
+        return []
+    return [line.strip() for line in path.read_text("ascii").splitlines() if line.strip()]

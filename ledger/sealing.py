@@ -1,0 +1,239 @@
+"""Sealing what has surely committed: the only writer of seals."""
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from hashlib import sha256
+from typing import Any
+
+from django.db import connection, transaction
+from django.db.backends.utils import CursorWrapper
+
+from ledger import keys
+from ledger.merkle import Tree
+from ledger.models import Seal as SealRow
+from ledger.seals import GENESIS, Seal, mark, place_hash
+
+LOCK = 0x6C65646765723031  # "ledger01": the advisory lock of the one sealer
+BATCH = 4096  # leaves of one seal; a larger transaction is sealed whole
+FETCH = 2000
+LAST = 2**63 - 1
+
+logger = logging.getLogger(__name__)
+
+
+class TransactionsWentBack(RuntimeError):
+    """This cluster was set back behind its seals: what it writes can't be told from before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The end of the chain, as far as the next seal needs it."""
+
+    number: int
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Era:
+    """One cluster's events: sealed are transactions before `sealed`, ended those before `ended`."""
+
+    era: int
+    sealed: int
+    ended: int
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Transactions `lo <= xid < hi` of one era, all of them ended."""
+
+    era: int
+    lo: int
+    hi: int
+
+
+def seal_events(*, now: datetime, batch: int = BATCH) -> int:
+    """Seal everything that has committed; return the number of seals made.
+
+    Each seal is a transaction of its own, so a killed sealer loses nothing but the seal it was at.
+    Where another sealer is at work, this one leaves at once. Raises KeyMissing.
+    """
+    made = 0
+    while (seal := seal_next(now=now, batch=batch)) is not None:
+        made += 1
+        _remember(seal)
+    return made
+
+
+def seal_next(*, now: datetime, batch: int = BATCH) -> Seal | None:
+    """Seal the next batch; None if there is nothing, or another sealer holds the lock."""
+    with transaction.atomic(durable=True), connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [LOCK])
+        if not cursor.fetchone()[0]:
+            return None
+        last = last_seal()
+        span = _next_range(cursor, batch)
+        if span is None:
+            return None
+        signer = keys.signer(may_create=last is None)
+        seal, marks = _build(span, last, now, signer.key_id)
+        seal = replace(seal, digest=seal.compute_digest())
+        seal = replace(seal, signature=signer.sign(seal.digest))
+        _insert(seal, marks)
+        return seal
+
+
+def last_seal() -> Head | None:
+    """Return the newest seal's number and digest."""
+    head = SealRow.objects.order_by("-number").values_list("number", "digest").first()
+    return Head(head[0], bytes(head[1])) if head else None
+
+
+def read_seal(row: SealRow) -> Seal:
+    """Return a stored seal as the value that is checked."""
+    return Seal(
+        number=row.number,
+        era=row.era,
+        lo=row.lo,
+        hi=row.hi,
+        count=row.count,
+        root=bytes(row.root),
+        marks=sha256(row.marks).digest(),
+        previous=bytes(row.previous),
+        at=row.at,
+        key_id=row.key_id,
+        digest=bytes(row.digest),
+        signature=bytes(row.signature),
+    )
+
+
+def database_name(cursor: CursorWrapper) -> str:
+    """Return what this machine calls the database when it remembers its head."""
+    cursor.execute(
+        "SELECT (pg_control_system()).system_identifier, oid "
+        "FROM pg_database WHERE datname = current_database()"
+    )
+    cluster, oid = cursor.fetchone()
+    return f"{cluster}-{oid}"
+
+
+@contextmanager
+def stream(sql: str, params: Mapping[str, Any]) -> Iterator[Iterator[tuple[Any, ...]]]:
+    """Yield the rows of a query from a server-side cursor: memory does not grow with the ledger."""
+    with connection.chunked_cursor() as cursor:
+        cursor.execute(sql, params)
+        yield (row for rows in iter(lambda: cursor.fetchmany(FETCH), []) for row in rows)
+
+
+# The eras found by skipping from one to the next along the index: there are few, and many events.
+ERAS = """
+WITH RECURSIVE eras AS (
+    (SELECT era FROM ledger_event ORDER BY era LIMIT 1)
+    UNION ALL
+    SELECT (SELECT e.era FROM ledger_event e WHERE e.era > eras.era ORDER BY e.era LIMIT 1)
+    FROM eras WHERE eras.era IS NOT NULL
+)
+SELECT era,
+       coalesce((SELECT hi FROM ledger_seal s WHERE s.era = eras.era ORDER BY lo DESC LIMIT 1), 0),
+       CASE WHEN era = (pg_control_system()).system_identifier
+            THEN pg_snapshot_xmin(pg_current_snapshot())::text::bigint END
+FROM eras WHERE era IS NOT NULL ORDER BY era = (pg_control_system()).system_identifier, era
+"""
+# One transaction more than fits is looked for; it is where the batch is cut.
+EDGE = """
+SELECT min(xid), max(xid), count(*) FROM (
+    SELECT xid FROM ledger_event WHERE era = %(era)s AND xid >= %(lo)s AND xid < %(hi)s
+    ORDER BY xid, seq LIMIT %(limit)s
+) AS batch
+"""
+
+
+def read_eras(cursor: CursorWrapper) -> list[Era]:
+    """Return the eras in the ledger, this cluster's last."""
+    cursor.execute(ERAS)
+    return [Era(era, hi, LAST if end is None else end) for era, hi, end in cursor.fetchall()]
+
+
+def _next_range(cursor: CursorWrapper, batch: int) -> Range | None:
+    """Find the next transactions to seal, earlier clusters' first; raises TransactionsWentBack.
+
+    In this cluster everything before the oldest running transaction has ended. What a restored dump
+    brought from another cluster has ended all the more: that era is sealed to its last event.
+    """
+    for era in read_eras(cursor):
+        if era.ended < era.sealed:
+            raise TransactionsWentBack(
+                f"transactions up to {era.sealed} are sealed, "
+                f"but the cluster counts from {era.ended} again"
+            )
+        cursor.execute(
+            EDGE, {"era": era.era, "lo": era.sealed, "hi": era.ended, "limit": batch + 1}
+        )
+        first, last, count = cursor.fetchone()
+        if count > batch:
+            return Range(era.era, era.sealed, last if last > first else first + 1)
+        if count:
+            return Range(era.era, era.sealed, last + 1 if era.ended == LAST else era.ended)
+    return None
+
+
+LEAVES = """
+SELECT xid, seq, digest FROM ledger_event
+WHERE era = %(era)s AND xid >= %(lo)s AND xid < %(hi)s ORDER BY xid, seq
+"""
+
+
+def _build(span: Range, last: Head | None, now: datetime, key_id: str) -> tuple[Seal, bytes]:
+    tree, marks = Tree(), bytearray()
+    with stream(LEAVES, {"era": span.era, "lo": span.lo, "hi": span.hi}) as rows:
+        for xid, seq, digest in rows:
+            leaf = place_hash(span.era, xid, seq, bytes(digest))
+            tree.add(leaf)
+            marks += mark(seq, leaf)
+    seal = Seal(
+        number=last.number + 1 if last else 1,
+        era=span.era,
+        lo=span.lo,
+        hi=span.hi,
+        count=tree.size,
+        root=tree.root(),
+        marks=sha256(marks).digest(),
+        previous=last.digest if last else GENESIS,
+        at=now,
+        key_id=key_id,
+    )
+    return seal, bytes(marks)
+
+
+def _insert(seal: Seal, marks: bytes) -> None:
+    SealRow.objects.create(
+        number=seal.number,
+        at=seal.at,
+        era=seal.era,
+        lo=seal.lo,
+        hi=seal.hi,
+        count=seal.count,
+        root=seal.root,
+        marks=marks,
+        previous=seal.previous,
+        key_id=seal.key_id,
+        digest=seal.digest,
+        signature=seal.signature,
+    )
+
+
+def _remember(seal: Seal) -> None:
+    """Keep the seal as this machine's head, unless the chain lost the head kept before."""
+    with connection.cursor() as cursor:
+        database = database_name(cursor)
+    known = keys.known_head(database)
+    if known and not _holds(*known):
+        logger.error("the chain no longer holds seal %s as this machine saw it", known[0])
+        return
+    keys.remember_head(database, seal.number, seal.digest.hex())
+
+
+def _holds(number: int, digest: str) -> bool:
+    return SealRow.objects.filter(number=number, digest=bytes.fromhex(digest)).exists()
