@@ -1,0 +1,23 @@
+"""The humans' face of the organisation: who may what, changed only after a preview."""
+
+from __future__ import annotations
+
+from ledger.admin import name_organisations
+from orgchart.admin_agents import AgentAdmin, ApiKeyAdmin
+from orgchart.admin_chart import AliasAdmin, GroupAdmin, OrganisationAdmin, RoleAdmin
+from orgchart.admin_rules import ContactRuleAdmin, MailTypeAdmin, ToolOverrideAdmin
+from orgchart.models import Organisation
+
+__all__ = [
+    "AgentAdmin",
+    "AliasAdmin",
+    "ApiKeyAdmin",
+    "ContactRuleAdmin",
+    "GroupAdmin",
+    "MailTypeAdmin",
+    "OrganisationAdmin",
+    "RoleAdmin",
+    "ToolOverrideAdmin",
+]
+
+name_organisations(lambda: dict(Organisation.objects.values_list("id", "name")))

@@ -1,0 +1,243 @@
+"""What people do beside editing rows: each act a page of its own that asks for a reason first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.admin.utils import quote, unquote
+from django.core.exceptions import PermissionDenied
+from django.db.models import Model
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from unfold.enums import ActionVariant
+from unfold.widgets import UnfoldAdminTextareaWidget
+
+from orgchart.actors import Person
+from orgchart.admin_base import BrowseAdmin
+from orgchart.decision import Denied
+from orgchart.people import person, record_refusal, signed_in
+
+
+class ReasonForm(forms.Form):
+    """Why, and the version that was looked at."""
+
+    reason = forms.CharField(
+        max_length=500,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3, "autofocus": True}),
+        help_text="Kept in the ledger beside your name.",
+    )
+    version = forms.IntegerField(required=False, widget=forms.HiddenInput)
+
+
+class FileForm(ReasonForm):
+    """Why, and the SHA-256 of the file that was read."""
+
+    version = None  # type: ignore[assignment]  # a file is known by what it holds
+    digest = forms.RegexField(r"^[0-9a-f]{64}\Z", widget=forms.HiddenInput)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One act about to be carried out."""
+
+    row: Any
+    person: Person
+    data: Mapping[str, Any]
+    now: datetime
+
+    @property
+    def reason(self) -> str:
+        """Why."""
+        return str(self.data["reason"])
+
+    @property
+    def version(self) -> int | None:
+        """The version of what the person looked at."""
+        return self.data.get("version")
+
+    @property
+    def digest(self) -> str:
+        """The digest of what the person looked at, where that is a file."""
+        return str(self.data.get("digest", ""))
+
+
+@dataclass(frozen=True, slots=True)
+class ShownOnce:
+    """An answer that may be seen on the next page and never again: it is stored nowhere."""
+
+    title: str
+    secret: str
+    remark: str
+
+
+Answer = str | ShownOnce
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """One thing a person may do to a row, and the service that does it.
+
+    `permission` is checked on the page and again on the deed; `possible` says whether the row is
+    in a state for it, so that the button is only there when it would work.
+    """
+
+    name: str
+    title: str
+    permission: str
+    explanation: str
+    perform: Callable[[Call], Answer]
+    icon: str = "gavel"
+    danger: bool = False
+    form: type[forms.Form] = ReasonForm
+    possible: Callable[[Any], bool] = lambda _row: True
+    version: Callable[[Any], int | str | None] = lambda _row: None
+    facts: Callable[[Any], list[tuple[str, str]]] = lambda _row: []
+    text: Callable[[Any], str] = lambda _row: ""
+
+
+_offered: dict[type[Model], list[Act]] = {}
+
+
+def offer(model: type[Model], act: Act) -> None:
+    """Add an act to a table's pages from a room above it: services build upward, pages downward."""
+    _offered.setdefault(model, []).append(act)
+
+
+class ActingAdmin(BrowseAdmin):
+    """A table whose rows can be acted on: a button where one can, GET asks, POST does."""
+
+    acts: tuple[Act, ...] = ()
+
+    def all_acts(self) -> list[Act]:
+        """The table's own acts, and those that rooms above offer."""
+        return [*self.acts, *_offered.get(self.model, ())]
+
+    def get_urls(self) -> list[URLPattern]:
+        """One address for each act, before Django's own catch-all."""
+        own = [
+            path(
+                f"<path:object_id>/{act.name}/",
+                self.admin_site.admin_view(partial(self.act_view, act=act)),
+                name=self.act_url_name(act),
+            )
+            for act in self.all_acts()
+        ]
+        return [*own, *super().get_urls()]
+
+    def act_url_name(self, act: Act) -> str:
+        """The name of an act's address."""
+        return f"{self.opts.app_label}_{self.opts.model_name}_{act.name}"
+
+    def act_view(self, request: HttpRequest, object_id: str, *, act: Act) -> HttpResponse:
+        """Ask for the reason; on POST call the service, and say what it answered."""
+        row = self.get_object(request, unquote(object_id))
+        if not (request.user.has_perm(act.permission) and self.has_view_permission(request, row)):
+            raise PermissionDenied(act.permission)
+        if row is None:
+            return self.gone(request, object_id)
+        if request.method == "POST":
+            form = act.form(request.POST)
+            if form.is_valid():
+                answer = self._acted(request, act, row, form)
+                if answer is not None:
+                    return self._answered(request, act, row, answer)
+        else:
+            seen = act.version(row)
+            form = act.form(initial={"version": seen, "digest": seen})
+        return self._act_page(request, act, row, form)
+
+    def _acted(self, request: HttpRequest, act: Act, row: Any, form: forms.Form) -> Answer | None:
+        """The service's answer, or None with the refusal on the form and in the ledger."""
+        now = timezone.now()
+        organisation_id = self.organisation_id_of(row)
+        call = Call(
+            row=row, person=person(request, organisation_id), data=form.cleaned_data, now=now
+        )
+        try:
+            return act.perform(call)
+        except Denied as refusal:
+            record_refusal(
+                who=signed_in(request),
+                deny=refusal.deny,
+                subject=self.subject_of(row),
+                organisation_id=organisation_id or None,
+                now=now,
+            )
+            form.add_error(None, f"{refusal.deny.message}: {refusal.deny.next_action}")
+            return None
+
+    def _answered(self, request: HttpRequest, act: Act, row: Any, answer: Answer) -> HttpResponse:
+        back = reverse(
+            f"admin:{self.opts.app_label}_{self.opts.model_name}_change", args=[quote(row.pk)]
+        )
+        if isinstance(answer, str):
+            self.message_user(request, answer, messages.SUCCESS)
+            return HttpResponseRedirect(back)
+        context = self._act_context(request, act, row) | {"answer": answer, "back": back}
+        response = TemplateResponse(request, "admin/nexus/shown_once.html", context)
+        response.headers["Cache-Control"] = "no-store"
+        return response
+
+    def _act_page(self, request: HttpRequest, act: Act, row: Any, form: forms.Form) -> HttpResponse:
+        context = self._act_context(request, act, row) | {
+            "form": form,
+            "possible": act.possible(row),
+            "facts": act.facts(row),
+            "text": act.text(row),
+            "media": self.media + form.media,
+            "back": reverse(
+                f"admin:{self.opts.app_label}_{self.opts.model_name}_change", args=[quote(row.pk)]
+            ),
+        }
+        return TemplateResponse(request, "admin/nexus/act.html", context)
+
+    def _act_context(self, request: HttpRequest, act: Act, row: Any) -> dict[str, Any]:
+        request.current_app = self.admin_site.name
+        return {
+            **self.admin_site.each_context(request),
+            "title": act.title,
+            "subtitle": str(row),
+            "act": act,
+            "object": row,
+            "opts": self.opts,
+        }
+
+    def render_change_form(
+        self,
+        request: HttpRequest,
+        context: dict[str, Any],
+        add: bool = False,  # noqa: FBT001, FBT002  Django's own signature
+        change: bool = False,  # noqa: FBT001, FBT002  Django's own signature
+        form_url: str = "",
+        obj: Any = None,
+    ) -> HttpResponse:
+        """Put a button for each act that this person could carry out on this row now."""
+        buttons = [] if obj is None else self.act_buttons(request, obj)
+        context["actions_detail"] = [*(context.get("actions_detail") or []), *buttons]
+        page: HttpResponse = super().render_change_form(
+            request, context, add, change, form_url, obj
+        )
+        return page
+
+    def act_buttons(self, request: HttpRequest, row: Any) -> list[dict[str, Any]]:
+        """The acts as the theme's buttons: plain links to pages that ask first."""
+        return [
+            {
+                "title": act.title,
+                "icon": act.icon,
+                "variant": ActionVariant.DANGER if act.danger else ActionVariant.DEFAULT,
+                "attrs": {},
+                "dialog": None,
+                "path": reverse(f"admin:{self.act_url_name(act)}", args=[quote(row.pk)]),
+            }
+            for act in self.all_acts()
+            if request.user.has_perm(act.permission) and act.possible(row)
+        ]

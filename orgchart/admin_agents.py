@@ -1,0 +1,213 @@
+"""Agents and their keys: who holds a role, and what proves it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from unfold.contrib.filters.admin import (
+    AutocompleteSelectFilter,
+    BooleanRadioFilter,
+    DropdownFilter,
+    RelatedDropdownFilter,
+)
+
+from ledger.browsing import MomentFilter
+from orgchart.admin_acts import Act, ActingAdmin, Answer, Call, ShownOnce
+from orgchart.admin_base import block, chips, column
+from orgchart.admin_chart import BY_ORGANISATION, WHY
+from orgchart.admin_edit import EditAdmin
+from orgchart.admin_forms import AgentForm
+from orgchart.models import Agent, ApiKey
+from orgchart.services import issue_key, revoke_key
+
+KEY_REMARK = (
+    "Give it to the agent's program now. It is stored nowhere: this page is the only time it can "
+    "be seen. If it is lost, revoke it and issue another."
+)
+
+
+def _issue(call: Call) -> Answer:
+    key = issue_key(agent=call.row, caller=call.person, now=call.now, reason=call.reason)
+    return ShownOnce(f"The new key of {call.row.handle}", key, KEY_REMARK)
+
+
+def _revoke(call: Call) -> Answer:
+    revoke_key(prefix=call.row.prefix, caller=call.person, now=call.now, reason=call.reason)
+    return f"The key {call.row.prefix}… of {call.row.agent.handle} is ended."
+
+
+ISSUE = Act(
+    name="issue-key",
+    title="Issue a key",
+    icon="key",
+    permission="orgchart.issue_apikey",
+    explanation="A new API key proves this agent at once. The keys it has stay good.",
+    perform=_issue,
+    possible=lambda agent: bool(agent.active),
+)
+REVOKE = Act(
+    name="revoke",
+    title="Revoke this key",
+    icon="key_off",
+    danger=True,
+    permission="orgchart.revoke_apikey",
+    explanation="The key proves nobody from the next call on. This cannot be taken back.",
+    perform=_revoke,
+    possible=lambda key: key.revoked_at is None,
+)
+
+
+@admin.register(Agent)
+class AgentAdmin(EditAdmin):
+    """Holders of roles. They are deactivated rather than deleted: their mails and events stay."""
+
+    form = AgentForm
+    acts = (ISSUE,)
+    list_display = (
+        "handle",
+        "title",
+        "organisation",
+        "role",
+        "level",
+        "superior",
+        "group",
+        "state",
+    )
+    list_filter = (
+        BY_ORGANISATION,
+        ("active", BooleanRadioFilter),
+        ("role", AutocompleteSelectFilter),
+        ("group", RelatedDropdownFilter),
+        ("reports_to", AutocompleteSelectFilter),
+    )
+    list_select_related = ("organisation", "role", "reports_to", "group")
+    search_fields = ("handle", "title", "name")
+    fixed = ("handle",)
+    edit_fieldsets = (
+        (None, {"fields": ("handle", "title", "role")}),
+        ("Place", {"fields": ("reports_to", "co_managers", "group", "name", "is_leader")}),
+        ("Abilities", {"fields": ("skills", "system_prompt", "job_description")}),
+        WHY,
+    )
+    view_fieldsets = (
+        (None, {"fields": ("organisation", "handle", "title", "role", "active")}),
+        ("Place", {"fields": ("reports_to", "together_with", "group", "name", "is_leader")}),
+        ("Abilities", {"fields": ("own_skills", "prompt", "description")}),
+        ("Keys", {"fields": ("own_keys",)}),
+    )
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Deactivated, never deleted."""
+        return False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Agent]:
+        """With what every page shows of an agent."""
+        rows: QuerySet[Agent] = super().get_queryset(request)
+        return rows.select_related("organisation", "role", "reports_to", "group")
+
+    @column("level", ordering="role__level")
+    def level(self, row: Agent) -> int:
+        """The level of its role."""
+        return row.role.level
+
+    @column("reports to")
+    def superior(self, row: Agent) -> str:
+        """The agent above it, or the Board."""
+        return str(row.reports_to or "board")
+
+    @column("state", label={"active": "success", "deactivated": "danger"})
+    def state(self, row: Agent) -> str:
+        """Active or not, in colour."""
+        return "active" if row.active else "deactivated"
+
+    @column("co-managers")
+    def together_with(self, row: Agent) -> SafeString:
+        """Who manages it beside its superior."""
+        return chips(a.handle for a in row.co_managers.all())
+
+    @column("skills")
+    def own_skills(self, row: Agent) -> SafeString:
+        """Skills and extra tools."""
+        return chips(row.skills)
+
+    @column("system prompt")
+    def prompt(self, row: Agent) -> SafeString:
+        """Its own part of the prompt."""
+        return block(row.system_prompt)
+
+    @column("job description")
+    def description(self, row: Agent) -> SafeString:
+        """What it was hired for."""
+        return block(row.job_description)
+
+    @column("keys")
+    def own_keys(self, row: Agent) -> SafeString:
+        """Prefixes of the keys that prove it now."""
+        return chips(f"{k.prefix}…" for k in row.keys.filter(revoked_at=None))
+
+
+class KeyState(DropdownFilter):
+    """Whether keys prove anybody."""
+
+    title = "state"
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Return the two states."""
+        return [("good", "good"), ("revoked", "revoked")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> QuerySet[ApiKey]:
+        """Keep the keys in that state."""
+        if self.value() in ("good", "revoked"):
+            return queryset.filter(revoked_at__isnull=self.value() == "good")
+        return queryset
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(ActingAdmin):
+    """Keys by their prefix; the keys themselves are nowhere."""
+
+    acts = (REVOKE,)
+    organisation_path = "agent.organisation_id"
+    list_display = ("key", "agent", "organisation", "state", "created_at", "created_by")
+    list_filter = (
+        ("agent__organisation", RelatedDropdownFilter),
+        ("agent", AutocompleteSelectFilter),
+        KeyState,
+        ("created_at", MomentFilter),
+    )
+    list_select_related = ("agent", "agent__organisation")
+    search_fields = ("prefix", "agent__handle")
+    fields = ("key", "whose", "state", "created_at", "created_by", "revoked_at", "revoked_by")
+    readonly_fields = fields
+
+    def subject_of(self, row: ApiKey) -> str:
+        """How the ledger names the key."""
+        return f"key:{row.prefix}"
+
+    @column("key")
+    def key(self, row: ApiKey) -> str:
+        """Its beginning."""
+        return f"{row.prefix}…"
+
+    @column("organisation")
+    def organisation(self, row: ApiKey) -> str:
+        """Of the agent."""
+        return str(row.agent.organisation)
+
+    @column("state", label={"good": "success", "revoked": "danger"})
+    def state(self, row: ApiKey) -> str:
+        """Good or revoked, in colour."""
+        return "good" if row.revoked_at is None else "revoked"
+
+    @column("agent")
+    def whose(self, row: ApiKey) -> SafeString:
+        """The agent it proves."""
+        address = reverse("admin:orgchart_agent_change", args=[row.agent_id])
+        return format_html('<a class="nx-link" href="{}">{}</a>', address, row.agent)

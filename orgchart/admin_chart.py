@@ -1,0 +1,201 @@
+"""The organisation's own pages: its settings, roles, groups, and the other names of agents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Count, Q, QuerySet
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+from unfold.contrib.filters.admin import (
+    ChoicesDropdownFilter,
+    RelatedDropdownFilter,
+)
+
+from orgchart.admin_base import chips, column, listed
+from orgchart.admin_edit import EditAdmin
+from orgchart.admin_forms import (
+    AliasForm,
+    GroupForm,
+    OrganisationForm,
+    RoleForm,
+    setting_field,
+)
+from orgchart.models import (
+    Alias,
+    Group,
+    Organisation,
+    Role,
+)
+from orgchart.orgsettings import SETTINGS, merged
+
+WHY = ("This change", {"fields": ("reason", "seen_version")})
+BY_ORGANISATION = ("organisation", RelatedDropdownFilter)
+
+
+@admin.register(Organisation)
+class OrganisationAdmin(EditAdmin):
+    """Tenants and their settings. Organisations come from packs; none is added or deleted here."""
+
+    form = OrganisationForm
+    organisation_path = "id"
+    list_display = ("name", "slug", "policy_version", "agents_active", "modes")
+    search_fields = ("slug", "name")
+    readonly_fields = ("policy_version", "all_settings")
+    fixed = ("slug",)
+    edit_fieldsets = (
+        (None, {"fields": ("slug", "name", "description")}),
+        ("Settings", {"fields": tuple(setting_field(name) for name in SETTINGS)}),
+        WHY,
+    )
+    view_fieldsets = (
+        (None, {"fields": ("slug", "name", "description", "policy_version", "all_settings")}),
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Organisation]:
+        """With the number of active agents, in one query."""
+        rows: QuerySet[Organisation] = super().get_queryset(request)
+        active = Count("agents", filter=Q(agents__active=True))
+        return rows.annotate(active_agents=active)
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Packs bring organisations."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """What an organisation did stays."""
+        return False
+
+    @column("active agents")
+    def agents_active(self, row: Any) -> int:
+        """How many agents are active."""
+        return int(row.active_agents)
+
+    @column("modes")
+    def modes(self, row: Organisation) -> SafeString:
+        """The modes that its sessions may have."""
+        return chips(merged(row.settings)["enabled_modes"])
+
+    @column("settings")
+    def all_settings(self, row: Organisation) -> SafeString:
+        """Every setting with its value."""
+        return listed(f"{name} = {value}" for name, value in merged(row.settings).items())
+
+
+@admin.register(Role)
+class RoleAdmin(EditAdmin):
+    """What its holders may do (seed 000 §1)."""
+
+    form = RoleForm
+    list_display = ("name", "title", "organisation", "level", "kind_label", "tool_count")
+    list_filter = (BY_ORGANISATION, ("kind", ChoicesDropdownFilter), "level", "task_lead")
+    list_select_related = ("organisation",)
+    search_fields = ("name", "title")
+    fixed = ("name",)
+    edit_fieldsets = (
+        (None, {"fields": ("name", "title", ("level", "kind"), "summary")}),
+        ("Tools", {"fields": ("tools", "denied_tools", "offices", "task_lead", "permissions")}),
+        ("Files", {"fields": ("files_read", "files_write", "files_deny", "files_contract")}),
+        ("Prohibitions", {"fields": ("prohibitions",)}),
+        WHY,
+    )
+    view_fieldsets = (
+        (None, {"fields": ("organisation", "name", "title", "level", "kind", "summary")}),
+        ("Tools", {"fields": ("bound", "denied", "offices", "task_lead", "permissions")}),
+        ("Files", {"fields": ("may_read", "may_write", "never", "files_contract")}),
+        ("Prohibitions", {"fields": ("sentences",)}),
+    )
+
+    @column(
+        "kind",
+        label={"executive": "primary", "manager": "info", "worker": "success"},
+    )
+    def kind_label(self, row: Role) -> str:
+        """Executive, manager or worker, in colour."""
+        return row.kind
+
+    @column("tools")
+    def tool_count(self, row: Role) -> int:
+        """How many role tools are bound."""
+        return len(row.tools)
+
+    @column("bound tools")
+    def bound(self, row: Role) -> SafeString:
+        """Role tools."""
+        return chips(row.tools)
+
+    @column("denied tools")
+    def denied(self, row: Role) -> SafeString:
+        """Denied whatever else is allowed."""
+        return chips(row.denied_tools)
+
+    @column("may read")
+    def may_read(self, row: Role) -> SafeString:
+        """Paths."""
+        return listed(row.files_read)
+
+    @column("may write")
+    def may_write(self, row: Role) -> SafeString:
+        """Paths."""
+        return listed(row.files_write)
+
+    @column("never touches")
+    def never(self, row: Role) -> SafeString:
+        """Patterns."""
+        return chips(row.files_deny)
+
+    @column("prohibitions")
+    def sentences(self, row: Role) -> SafeString:
+        """Sentences of the prompt."""
+        return listed(row.prohibitions)
+
+
+@admin.register(Group)
+class GroupAdmin(EditAdmin):
+    """Teams with one leader each (seed 003 §2)."""
+
+    form = GroupForm
+    list_display = ("slug", "name", "organisation", "leader", "member_delegation")
+    list_filter = (BY_ORGANISATION,)
+    list_select_related = ("organisation",)
+    search_fields = ("slug", "name")
+    fixed = ("slug",)
+    edit_fieldsets = (
+        (None, {"fields": ("slug", "name", "context", "member_delegation")}),
+        WHY,
+    )
+    view_fieldsets = (
+        (
+            None,
+            {"fields": ("organisation", "slug", "name", "context", "member_delegation", "team")},
+        ),
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Group]:
+        """With the members, in one query more."""
+        rows: QuerySet[Group] = super().get_queryset(request)
+        return rows.prefetch_related("members")
+
+    @column("leader")
+    def leader(self, row: Group) -> str:
+        """Who leads."""
+        return ", ".join(a.handle for a in row.members.all() if a.is_leader) or "–"
+
+    @column("members")
+    def team(self, row: Group) -> SafeString:
+        """Who belongs to it."""
+        return chips(a.handle for a in row.members.all())
+
+
+@admin.register(Alias)
+class AliasAdmin(EditAdmin):
+    """Other names of agents (seed 000 §6.1)."""
+
+    form = AliasForm
+    list_display = ("alias", "agent", "organisation")
+    list_filter = (BY_ORGANISATION,)
+    list_select_related = ("organisation", "agent")
+    search_fields = ("alias", "agent__handle")
+    edit_fieldsets = ((None, {"fields": ("alias", "agent")}), WHY)
+    view_fieldsets = ((None, {"fields": ("organisation", "alias", "agent")}),)

@@ -1,0 +1,265 @@
+"""Editing the organisation: what a form would permit and forbid is shown before it counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.admin import helpers
+from django.contrib.admin.utils import flatten_fieldsets, unquote
+from django.core.exceptions import PermissionDenied
+from django.db.models import Model
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from unfold.forms import AdminForm, Fieldline
+
+from orgchart.admin_fields import PolicyForm, ReasonedForm
+from orgchart.admin_preview import BACK, CONFIRM, Change, PreviewingAdmin
+from orgchart.decision import Denied
+from orgchart.editing import delete_row, save_row, subject_of
+from orgchart.models import Organisation
+from orgchart.people import person
+from orgchart.services import PolicyChange
+
+
+class EditAdmin(PreviewingAdmin):
+    """A table of the policy that people with the right edit: form, preview, confirmation, service.
+
+    `save_model` and its siblings are never reached: the forms are answered here, and what writes is
+    the organisation's own service, in one transaction with its event.
+    """
+
+    edit_fieldsets: Any = ()
+    view_fieldsets: Any = ()
+    fixed: tuple[str, ...] = ()
+    form = PolicyForm
+    change_form_template = "admin/nexus/edit.html"
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """By the group's right."""
+        return self._has(request, "add")
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """By the group's right."""
+        return self._has(request, "change")
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """By the group's right."""
+        return self._has(request, "delete")
+
+    def _has(self, request: HttpRequest, verb: str) -> bool:
+        name = f"{self.opts.app_label}.{verb}_{self.opts.model_name}"
+        return bool(request.user.has_perm(name))
+
+    def subject_of(self, row: Any) -> str:
+        """How the ledger names the row."""
+        return subject_of(row)
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """The form for who may change, the plain columns for who may look."""
+        may = self.has_change_permission(request, obj) if obj else self.has_add_permission(request)
+        return self.edit_fieldsets if may else self.view_fieldsets
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
+        """What names a row never changes: other rows and the ledger know it by that."""
+        return (*self.readonly_fields, *(self.fixed if obj is not None else ()))
+
+    def save(self, change: Change, *, preview: bool) -> PolicyChange:
+        """Hand the row to the service. Raises Denied."""
+        return save_row(
+            row=change.row,
+            organisation_id=self.organisation_id_of(change.row),
+            caller=change.person,
+            now=change.now,
+            reason=change.data["reason"],
+            expected_version=change.data["seen_version"],
+            links=change.form.links() if change.form else {},
+            preview=preview,
+        )
+
+    def remove(self, change: Change, *, preview: bool) -> PolicyChange:
+        """Hand the row to the service that takes it away. Raises Denied."""
+        return delete_row(
+            row=change.row,
+            organisation_id=self.organisation_id_of(change.row),
+            caller=change.person,
+            now=change.now,
+            reason=change.data["reason"],
+            expected_version=change.data["seen_version"],
+            preview=preview,
+        )
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """GET shows the form; POST shows what it would do, and does it when that was confirmed."""
+        _dress()
+        row = self.get_object(request, unquote(object_id)) if object_id else None
+        if object_id and row is None and self.has_view_permission(request):
+            return self.gone(request, object_id)
+        if request.method == "POST":
+            allowed = self.has_change_permission if object_id else self.has_add_permission
+            if not allowed(request):
+                raise PermissionDenied
+            return self._posted(request, row)
+        if row is None and self.has_add_permission(request) and self._organisation(request) is None:
+            return self._choose_organisation(request)
+        extra = {"show_save_and_continue": False, "show_save_and_add_another": False}
+        page: HttpResponse = super().changeform_view(
+            request, object_id, form_url, {**(extra_context or {}), **extra}
+        )
+        return page
+
+    def _organisation(self, request: HttpRequest) -> Organisation | None:
+        """The organisation a new row is for: named in the address, or the only one there is."""
+        chosen = request.GET.get("organisation", "")
+        if chosen.isascii() and chosen.isdigit() and len(chosen) < 18:
+            return Organisation.objects.filter(id=int(chosen)).first()
+        first = list(Organisation.objects.order_by("id")[:2])
+        return first[0] if len(first) == 1 else None
+
+    def _choose_organisation(self, request: HttpRequest) -> HttpResponse:
+        context = {
+            **self.admin_site.each_context(request),
+            "title": f"Add {self.opts.verbose_name}",
+            "opts": self.opts,
+            "organisations": Organisation.objects.order_by("name"),
+        }
+        return TemplateResponse(request, "admin/nexus/choose_organisation.html", context)
+
+    def get_form(
+        self,
+        request: HttpRequest,
+        obj: Any = None,
+        change: bool = False,  # noqa: FBT001, FBT002  Django's own signature
+        **kwargs: Any,
+    ) -> type[PolicyForm]:
+        """The form, told which organisation it is for; columns only where nothing may change."""
+        if not (self.has_change_permission(request, obj) if obj else True):
+            kwargs["form"] = forms.ModelForm
+            form: type[PolicyForm] = super().get_form(request, obj, change, **kwargs)
+            return form
+        made: type[PolicyForm] = super().get_form(request, obj, change, **kwargs)
+        organisation = self._organisation_of(obj) if obj else self._organisation(request)
+        return type(made.__name__, (made,), {"organisation": organisation})
+
+    def _organisation_of(self, row: Any) -> Organisation:
+        return Organisation.objects.get(id=self.organisation_id_of(row))
+
+    def _bound(self, request: HttpRequest, row: Any) -> PolicyForm:
+        fields = flatten_fieldsets(self.get_fieldsets(request, row))
+        made = self.get_form(request, row, change=row is not None, fields=fields)
+        return made(request.POST, instance=row)
+
+    def _posted(self, request: HttpRequest, row: Any) -> HttpResponse:
+        if row is None and self._organisation(request) is None:
+            return self._choose_organisation(request)
+        form = self._bound(request, row)
+        if not form.is_valid() or BACK in request.POST:
+            return self._form_again(request, row, form)
+        change = self._change(request, form.instance, form.cleaned_data, form)
+        if CONFIRM not in request.POST:
+            return self._preview(request, change, removal=False)
+        try:
+            done = self.save(change, preview=False)
+        except Denied as refusal:
+            return self._refused(request, change, refusal.deny, removal=False)
+        self.message_user(request, _said("saved", change.row, done), messages.SUCCESS)
+        return self._to_row(change.row)
+
+    def _change(
+        self, request: HttpRequest, row: Any, data: Mapping[str, Any], form: PolicyForm | None
+    ) -> Change:
+        return Change(
+            row=row,
+            person=person(request, self.organisation_id_of(row), data["seen_version"]),
+            data=data,
+            form=form,
+            now=timezone.now(),
+        )
+
+    def delete_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """GET asks for a reason and shows the effect; POST takes the row away by the service."""
+        row = self.get_object(request, unquote(object_id))
+        if not self.has_delete_permission(request, row):
+            raise PermissionDenied
+        if row is None:
+            return self.gone(request, object_id)
+        version = self._organisation_of(row).policy_version
+        form = ReasonedForm(request.POST or None, initial={"seen_version": version})
+        if request.method != "POST" or not form.is_valid():
+            return self._ask_removal(request, row, form)
+        change = self._change(request, row, form.cleaned_data, None)
+        if CONFIRM not in request.POST:
+            return self._preview(request, change, removal=True)
+        try:
+            done = self.remove(change, preview=False)
+        except Denied as refusal:
+            return self._refused(request, change, refusal.deny, removal=True)
+        self.message_user(request, _said("deleted", row, done), messages.SUCCESS)
+        return HttpResponseRedirect(self._list_url())
+
+    def _preview(self, request: HttpRequest, change: Change, *, removal: bool) -> HttpResponse:
+        """What would become allowed and forbidden, worked out by doing it and rolling it back."""
+        work = self.remove if removal else self.save
+        adding = not removal and change.row.pk is None
+        changed = [] if removal else self._changed(change)
+        try:
+            seen = work(change, preview=True)
+        except Denied as refusal:
+            return self._preview_page(request, change, removal=removal, deny=refusal.deny)
+        finally:
+            if adding:
+                change.row.pk = None
+        return self._preview_page(request, change, removal=removal, seen=seen, changed=changed)
+
+    def _form_again(self, request: HttpRequest, row: Any, form: PolicyForm) -> HttpResponse:
+        """The form as it was filled in, with what is wrong with it."""
+        readonly = self.get_readonly_fields(request, row)
+        admin_form = AdminForm(
+            form, list(self.get_fieldsets(request, row)), {}, readonly, model_admin=self
+        )
+        context = {
+            **self.admin_site.each_context(request),
+            "title": f"{'Change' if row else 'Add'} {self.opts.verbose_name}",
+            "subtitle": str(row) if row else None,
+            "adminform": admin_form,
+            "object_id": row and row.pk,
+            "original": row,
+            "is_popup": False,
+            "media": self.media + admin_form.media,
+            "inline_admin_formsets": [],
+            "errors": helpers.AdminErrorList(form, []),
+            "preserved_filters": self.get_preserved_filters(request),
+            "show_save_and_continue": False,
+            "show_save_and_add_another": False,
+        }
+        page: HttpResponse = self.render_change_form(
+            request, context, add=row is None, change=row is not None, obj=row
+        )
+        return page
+
+
+def _dress() -> None:
+    """Let Django's helpers make the theme's forms, as the theme itself does before each form."""
+    setattr(helpers, "AdminForm", AdminForm)  # noqa: B010  a class of Django's, replaced
+    setattr(helpers, "Fieldline", Fieldline)  # noqa: B010  a class of Django's, replaced
+
+
+def _said(verb: str, row: Any, done: PolicyChange) -> str:
+    difference = done.difference
+    if difference.is_empty:
+        return f"{row} {verb}; nobody's rights changed. Policy version {done.after.version}."
+    return (
+        f"{row} {verb}: {len(difference.allowed)} newly allowed, {len(difference.forbidden)} newly "
+        f"forbidden. Policy version {done.after.version}."
+    )

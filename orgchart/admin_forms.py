@@ -1,0 +1,197 @@
+"""The forms of the organisation's tables: what a person types, and nothing a person may not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from unfold.widgets import (
+    UnfoldAdminIntegerFieldWidget,
+    UnfoldAdminSelect2Widget,
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextInputWidget,
+    UnfoldBooleanSwitchWidget,
+)
+
+from orgchart import catalogue
+from orgchart.admin_fields import Lines, PolicyForm, Several, several
+from orgchart.models import Organisation
+from orgchart.orgsettings import SETTINGS, BadSetting, checked, merged
+from orgchart.vocabulary import Office, ToolMode
+
+
+class OrganisationForm(PolicyForm):
+    """Name, description and settings; a change of settings is a change of policy like any other."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name, value in merged(self.instance.settings).items():
+            field = self.fields[setting_field(name)]
+            field.initial = ", ".join(value) if isinstance(value, list) else value
+
+    def clean(self) -> dict[str, Any]:
+        """Check every setting by its own rule, and put them together."""
+        data: dict[str, Any] = super().clean() or {}
+        now, wanted = merged(self.instance.settings), {}
+        for name in SETTINGS:
+            given = data.get(setting_field(name))
+            try:
+                value = checked({name: "" if given is None else given})[name]
+            except BadSetting as problem:
+                self.add_error(setting_field(name), str(problem).partition(": ")[2])
+                continue
+            if value != now[name]:
+                wanted[name] = value
+        self.instance.settings = {**self.instance.settings, **wanted}
+        return data
+
+    def touched(self) -> list[str]:
+        """The settings are one column."""
+        return ["name", "description", "settings"]
+
+
+def setting_field(name: str) -> str:
+    """The form's name of a setting."""
+    return f"setting_{name}"
+
+
+def _setting(name: str) -> forms.Field:
+    setting = SETTINGS[name]
+    meaning = setting.meaning[:1].upper() + setting.meaning[1:] + "."
+    label = name.replace("_", " ").capitalize()
+    if isinstance(setting.default, bool):
+        return forms.BooleanField(
+            label=label, help_text=meaning, required=False, widget=UnfoldBooleanSwitchWidget()
+        )
+    if isinstance(setting.default, int):
+        widget: forms.Widget = UnfoldAdminIntegerFieldWidget()
+        return forms.IntegerField(label=label, help_text=meaning, widget=widget)
+    if name == "enforcement":
+        choices = [(c, c) for c in ("enforce", "warn", "off")]
+        widget = UnfoldAdminSelectWidget(choices=choices)
+        return forms.ChoiceField(label=label, help_text=meaning, choices=choices, widget=widget)
+    widget = UnfoldAdminTextInputWidget()
+    return forms.CharField(label=label, help_text=meaning, required=False, widget=widget)
+
+
+for _name in SETTINGS:
+    OrganisationForm.base_fields[setting_field(_name)] = _setting(_name)
+    OrganisationForm.declared_fields[setting_field(_name)] = _setting(_name)
+
+
+class RoleForm(PolicyForm):
+    """What its holders may do."""
+
+    tools = Several(help_text="Built-in tools need no binding; skills are an agent's.")
+    denied_tools = Several(help_text="Denied whatever else is allowed.")
+    offices = Several(names=[o.value for o in Office], help_text="Of the constitution.")
+    prohibitions = Lines(help_text="Sentences for the prompt, one to a line.")
+    files_read = Lines(label="May read", help_text="One path to a line; a folder ends in /.")
+    files_write = Lines(label="May write", help_text="Writing implies reading.")
+    files_deny = Lines(label="Never touches", help_text="Paths or patterns; wins over the others.")
+
+    def offer(self, organisation: Organisation) -> None:
+        """Tools by what is registered."""
+        several(self, "tools").offer(catalogue.bindable(), self.stored("tools"))
+        several(self, "denied_tools").offer(catalogue.known(), self.stored("denied_tools"))
+
+
+class GroupForm(PolicyForm):
+    """A team."""
+
+
+class AgentForm(PolicyForm):
+    """One holder of a role. Activity is no column to tick: it has an act of its own."""
+
+    skills = Lines(help_text="Names of skills and extra tools, one to a line.")
+
+    def clean(self) -> dict[str, Any]:
+        """A member of a group has a name there."""
+        data: dict[str, Any] = super().clean() or {}
+        if data.get("group") and not data.get("name"):
+            self.add_error("name", "an agent of a group has a name in it")
+        return data
+
+
+class AliasForm(PolicyForm):
+    """Another name of an agent."""
+
+
+class MailTypeForm(PolicyForm):
+    """Who may send a type at all."""
+
+    every_role = forms.BooleanField(
+        required=False,
+        widget=UnfoldBooleanSwitchWidget(),
+        label="Every role may send it",
+        help_text="Off: only the roles chosen below; none chosen means nobody.",
+    )
+    senders = Several(help_text="Roles that may send this type at all.")
+    issued_by = Several(help_text="Tools that alone make mails of this type.")
+
+    def offer(self, organisation: Organisation) -> None:
+        """Roles of the organisation, tools of the registry."""
+        names = organisation.roles.values_list("name", flat=True)
+        several(self, "senders").offer(names, self.stored("senders"))
+        several(self, "issued_by").offer(catalogue.known(), self.stored("issued_by"))
+        self.fields["every_role"].initial = self.stored("senders") is None
+
+    def clean(self) -> dict[str, Any]:
+        """Absent is every role; empty is none."""
+        data: dict[str, Any] = super().clean() or {}
+        if data.get("every_role"):
+            data["senders"] = None
+        return data
+
+
+class ContactForm(PolicyForm):
+    """Which role may write to which, with which types."""
+
+    every_type = forms.BooleanField(
+        required=False,
+        widget=UnfoldBooleanSwitchWidget(),
+        label="Every type the sender may send at all",
+        help_text="Off: only the types chosen below; none chosen means none.",
+    )
+    types = Several(help_text="Mail types of this channel.")
+
+    def offer(self, organisation: Organisation) -> None:
+        """Types of the organisation."""
+        names = organisation.mail_types.values_list("name", flat=True)
+        several(self, "types").offer(names, self.stored("types"))
+        self.fields["every_type"].initial = self.stored("types") is None
+        if "recipient" in self.fields:
+            self.fields["recipient"].help_text = "Empty: the Board."
+
+    def clean(self) -> dict[str, Any]:
+        """Absent is all that the sender's ceiling gives; empty is none."""
+        data: dict[str, Any] = super().clean() or {}
+        if data.get("every_type"):
+            data["types"] = None
+        return data
+
+
+class OverrideForm(PolicyForm):
+    """A tightening of one tool."""
+
+    tool = forms.ChoiceField(widget=UnfoldAdminSelect2Widget())
+    modes = Several(
+        names=[m.value for m in ToolMode],
+        label="Modes it is left in",
+        help_text="None chosen: the tool is taken away. A mode the tool lacks is refused.",
+    )
+
+    def offer(self, organisation: Organisation) -> None:
+        """Every registered tool."""
+        if "tool" in self.fields:
+            names = sorted({*catalogue.known(), *filter(None, [self.stored("tool")])})
+            field = self.fields["tool"]
+            assert isinstance(field, forms.ChoiceField)  # noqa: S101  narrows the type
+            field.choices = [(n, n) for n in names]
+
+    def clean(self) -> dict[str, Any]:
+        """For an agent, a role or everybody; not for two of these."""
+        data: dict[str, Any] = super().clean() or {}
+        if data.get("agent") and data.get("role"):
+            self.add_error("agent", "choose an agent or a role, not both")
+        return data

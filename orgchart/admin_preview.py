@@ -1,0 +1,120 @@
+"""The page between a form and its effect: what would be permitted, what forbidden, what broken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.contrib.admin.utils import quote
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+
+from orgchart.actors import Person
+from orgchart.admin_acts import ActingAdmin
+from orgchart.admin_fields import PolicyForm
+from orgchart.decision import Code, Deny
+from orgchart.editing import changed_values
+from orgchart.people import record_refusal, signed_in
+
+CONFIRM, BACK = "_confirm", "_edit"
+OWN_BUTTONS = frozenset({"csrfmiddlewaretoken", CONFIRM, BACK, "_save", "_continue", "_addanother"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One change somebody asks for: looked at first, carried out when confirmed."""
+
+    row: Any
+    person: Person
+    data: Mapping[str, Any]
+    form: PolicyForm | None
+    now: datetime
+
+
+class PreviewingAdmin(ActingAdmin):
+    """A table whose changes are shown before they count."""
+
+    def _changed(self, change: Change) -> list[tuple[str, Any, Any]]:
+        columns = {f.name for f in self.opts.concrete_fields}
+        names = [n for n in change.form.touched() if n in columns] if change.form else []
+        found = changed_values(change.row, names)
+        return [
+            (str(self.opts.get_field(n).verbose_name), _shown(before), _shown(now))
+            for n, before, now in found
+        ]
+
+    def _refused(
+        self, request: HttpRequest, change: Change, deny: Deny, *, removal: bool
+    ) -> HttpResponse:
+        """The page that says why not, with every broken invariant and how to mend it."""
+        record_refusal(
+            who=signed_in(request),
+            deny=deny,
+            subject=self.subject_of(change.row),
+            organisation_id=change.person.organisation_id,
+            now=change.now,
+        )
+        return self._preview_page(request, change, removal=removal, deny=deny)
+
+    def _preview_page(
+        self, request: HttpRequest, change: Change, *, removal: bool, **shown: Any
+    ) -> HttpResponse:
+        deny: Deny | None = shown.get("deny")
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Delete?" if removal else "What this change does",
+            "subtitle": str(change.row),
+            "opts": self.opts,
+            "object": change.row if change.row.pk else None,
+            "removal": removal,
+            "posted": [
+                (k, v) for k, vs in request.POST.lists() for v in vs if k not in OWN_BUTTONS
+            ],
+            "stale": deny is not None and deny.code is Code.VERSION_MISMATCH,
+            "reason": change.data["reason"],
+            "fresh": request.get_full_path(),
+            "list_url": self._list_url(),
+            **shown,
+        }
+        status = 409 if context["stale"] else 422 if deny else 200
+        return TemplateResponse(request, "admin/nexus/preview.html", context, status=status)
+
+    def _ask_removal(self, request: HttpRequest, row: Any, form: forms.Form) -> HttpResponse:
+        context = {
+            **self.admin_site.each_context(request),
+            "title": f"Delete {self.opts.verbose_name}",
+            "subtitle": str(row),
+            "opts": self.opts,
+            "object": row,
+            "form": form,
+            "media": self.media + form.media,
+            "back": self._row_url(row),
+        }
+        return TemplateResponse(request, "admin/nexus/removal.html", context)
+
+    def _list_url(self) -> str:
+        return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
+
+    def _row_url(self, row: Any) -> str:
+        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_change"
+        return reverse(name, args=[quote(row.pk)])
+
+    def _to_row(self, row: Any) -> HttpResponse:
+        return HttpResponseRedirect(self._row_url(row))
+
+
+def _shown(value: Any) -> str:
+    """A column's value as a person reads it."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(str(item) for item in value) or "none"
+    if isinstance(value, dict):
+        return ", ".join(f"{k} = {_shown(v)}" for k, v in sorted(value.items())) or "none"
+    return str(value) or "–"

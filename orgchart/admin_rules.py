@@ -1,0 +1,198 @@
+"""The pages of the rules: mail types, contacts, tightened tools."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.utils.safestring import SafeString
+from unfold.contrib.filters.admin import (
+    AutocompleteSelectFilter,
+    BooleanRadioFilter,
+    ChoicesDropdownFilter,
+)
+
+from ledger.browsing import MomentFilter
+from orgchart import catalogue
+from orgchart.admin_base import chips, column
+from orgchart.admin_chart import BY_ORGANISATION, WHY
+from orgchart.admin_edit import EditAdmin
+from orgchart.admin_forms import (
+    ContactForm,
+    MailTypeForm,
+    OverrideForm,
+)
+from orgchart.admin_preview import Change
+from orgchart.decision import Code, refuse
+from orgchart.models import (
+    ContactRule,
+    MailTypeRule,
+    ToolOverride,
+)
+from orgchart.services import PolicyChange
+from orgchart.tightening import clear_tool_override, set_tool_override
+from orgchart.vocabulary import BOARD, ToolMode
+
+
+@admin.register(MailTypeRule)
+class MailTypeAdmin(EditAdmin):
+    """The ceiling of each mail type (seed 000 §3.2)."""
+
+    form = MailTypeForm
+    list_display = ("name", "organisation", "who", "how", "to_superior")
+    list_filter = (BY_ORGANISATION, ("to_superior", BooleanRadioFilter))
+    list_select_related = ("organisation",)
+    search_fields = ("name",)
+    fixed = ("name",)
+    edit_fieldsets = (
+        (
+            None,
+            {
+                "fields": (
+                    "name",
+                    "every_role",
+                    "senders",
+                    "issued_by",
+                    "to_superior",
+                    "description",
+                )
+            },
+        ),
+        WHY,
+    )
+    view_fieldsets = (
+        (None, {"fields": ("organisation", "name", "who", "how", "to_superior", "description")}),
+    )
+
+    @column("senders")
+    def who(self, row: MailTypeRule) -> SafeString:
+        """Roles that may send it at all."""
+        return chips(["every role"] if row.senders is None else row.senders, "nobody")
+
+    @column("issued by")
+    def how(self, row: MailTypeRule) -> SafeString:
+        """Tools that alone make it."""
+        return chips(row.issued_by, "send_mail")
+
+
+@admin.register(ContactRule)
+class ContactRuleAdmin(EditAdmin):
+    """Who may write to whom, with what (seed 000 §2.2)."""
+
+    form = ContactForm
+    list_display = ("sender", "to", "organisation", "with_types", "needs_contract", "relation")
+    list_filter = (
+        BY_ORGANISATION,
+        ("sender", AutocompleteSelectFilter),
+        ("needs_contract", BooleanRadioFilter),
+        ("relation", ChoicesDropdownFilter),
+    )
+    list_select_related = ("organisation", "sender", "recipient")
+    search_fields = ("sender__name", "recipient__name")
+    fixed = ("sender", "recipient")
+    edit_fieldsets = (
+        (None, {"fields": ("sender", "recipient")}),
+        ("What may pass", {"fields": ("every_type", "types", "needs_contract", "relation")}),
+        WHY,
+    )
+    view_fieldsets = (
+        (
+            None,
+            {
+                "fields": (
+                    "organisation",
+                    "sender",
+                    "to",
+                    "with_types",
+                    "needs_contract",
+                    "relation",
+                )
+            },
+        ),
+    )
+
+    @column("recipient")
+    def to(self, row: ContactRule) -> str:
+        """The recipient's role, or the Board."""
+        return str(row.recipient or BOARD)
+
+    @column("types")
+    def with_types(self, row: ContactRule) -> SafeString:
+        """What may pass."""
+        return chips(["all the sender may send"] if row.types is None else row.types, "none")
+
+
+@admin.register(ToolOverride)
+class ToolOverrideAdmin(EditAdmin):
+    """Tightenings of single tools (seed 002 §2.3): never more than the tool or the role has."""
+
+    form = OverrideForm
+    list_display = ("tool", "organisation", "for_whom", "left", "set_by", "at")
+    list_filter = (BY_ORGANISATION, ("agent", AutocompleteSelectFilter), ("at", MomentFilter))
+    list_select_related = ("organisation", "role", "agent")
+    search_fields = ("tool", "agent__handle", "role__name")
+    fixed = ("tool", "role", "agent")
+    edit_fieldsets = (
+        (None, {"fields": ("tool", "role", "agent", "modes")}),
+        WHY,
+    )
+    view_fieldsets = (
+        (
+            None,
+            {"fields": ("organisation", "tool", "for_whom", "left", "set_by", "reason", "at")},
+        ),
+    )
+
+    def subject_of(self, row: ToolOverride) -> str:
+        """The tool's events are those of its tightenings."""
+        return f"tool:{row.tool}"
+
+    @column("for")
+    def for_whom(self, row: ToolOverride) -> str:
+        """An agent, a role, or everybody."""
+        if row.agent:
+            return f"agent {row.agent}"
+        return f"role {row.role}" if row.role else "everybody"
+
+    @column("modes left")
+    def left(self, row: ToolOverride) -> SafeString:
+        """In which modes it still runs."""
+        return chips(row.modes, "taken away")
+
+    def save(self, change: Change, *, preview: bool) -> PolicyChange:
+        """By the service that never loosens. Raises Denied."""
+        row: ToolOverride = change.row
+        entry = catalogue.known().get(row.tool)
+        try:
+            return set_tool_override(
+                organisation_id=row.organisation_id,
+                tool=row.tool,
+                modes=frozenset(ToolMode(m) for m in row.modes),
+                tool_modes=entry.modes if entry else frozenset(),
+                caller=change.person,
+                now=change.now,
+                reason=change.data["reason"],
+                agent=row.agent,
+                role_id=row.role_id,
+                expected_version=change.data["seen_version"],
+                preview=preview,
+            )
+        except ValueError as problem:
+            raise refuse(
+                Code.INVALID_PARAMS, str(problem), "choose fewer modes", rule="only tightens"
+            ) from problem
+
+    def remove(self, change: Change, *, preview: bool) -> PolicyChange:
+        """By the service that takes a tightening back. Raises Denied."""
+        return clear_tool_override(
+            override=change.row,
+            caller=change.person,
+            now=change.now,
+            reason=change.data["reason"],
+            expected_version=change.data["seen_version"],
+            preview=preview,
+        )
+
+    def _row_url(self, row: Any) -> str:
+        """A new tightening is written by its tool, so it is found by that."""
+        return super()._row_url(row) if row.pk else self._list_url()

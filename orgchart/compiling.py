@@ -1,0 +1,219 @@
+"""From tables to the Policy, and the in-process cache of compiled policies."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from threading import Lock
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from django.db import connection
+
+from orgchart import models
+from orgchart.orgsettings import enabled_modes, merged
+from orgchart.policy import (
+    Agent,
+    ContactRule,
+    FileScopes,
+    Group,
+    MailTypeRule,
+    Override,
+    Policy,
+    Role,
+    build_policy,
+)
+from orgchart.vocabulary import BOARD, ContractScope, Kind, Office, Relation, ToolMode
+
+CACHED_POLICIES = 256
+
+_changing: WeakKeyDictionary[Any, set[int]] = WeakKeyDictionary()
+"""Organisations changed in a transaction that is still open, by its outermost block."""
+
+
+def mark_changing(organisation_id: int) -> None:
+    """Say that the open transaction changes this policy: if it rolls back, the version it counted
+    is given again to another change, so nothing compiled inside it may be cached.
+    """
+    block = _outermost_block()
+    if block is not None:
+        _changing.setdefault(block, set()).add(organisation_id)
+
+
+def _is_changing(organisation_id: int) -> bool:
+    if not _changing:
+        return False
+    block = _outermost_block()
+    return block is not None and organisation_id in _changing.get(block, ())
+
+
+def _outermost_block() -> Any:
+    """The block that ends the open transaction; those that only tests put around are none."""
+    blocks: list[Any] = connection.atomic_blocks
+    return next((b for b in blocks if not getattr(b, "_from_testcase", False)), None)
+
+
+def compile_policy(organisation_id: int) -> Policy:
+    """Read the organisation's tables and compile them.
+
+    The version is read before and after, so that a policy never mixes two versions; inside a
+    transaction that holds the organisation's row lock the first reading always agrees.
+    """
+    while True:
+        organisation = models.Organisation.objects.get(id=organisation_id)
+        policy = _compiled(organisation)
+        if _version(organisation_id) == policy.version:
+            return policy
+
+
+def _version(organisation_id: int) -> int:
+    return models.Organisation.objects.values_list("policy_version", flat=True).get(
+        id=organisation_id
+    )
+
+
+def _compiled(organisation: models.Organisation) -> Policy:
+    rows = list(organisation.agents.select_related("role", "group", "reports_to"))
+    return build_policy(
+        organisation_id=organisation.id,
+        organisation=organisation.slug,
+        version=organisation.policy_version,
+        roles=[_role(r) for r in organisation.roles.all()],
+        agents=_agents(rows),
+        groups=[
+            Group(g.slug, g.name, g.context, g.member_delegation) for g in organisation.groups.all()
+        ],
+        mail_types=[_mail_type(t) for t in organisation.mail_types.all()],
+        contacts=[
+            ContactRule(
+                sender=c.sender.name,
+                recipient=c.recipient.name if c.recipient else BOARD,
+                types=None if c.types is None else frozenset(c.types),
+                needs_contract=c.needs_contract,
+                relation=Relation(c.relation),
+            )
+            for c in organisation.contacts.select_related("sender", "recipient")
+        ],
+        aliases={a.alias: a.agent.handle for a in organisation.aliases.select_related("agent")},
+        settings=merged(organisation.settings),
+        enabled_modes=enabled_modes(organisation.settings),
+        overrides=[_override(o) for o in organisation.overrides.select_related("role", "agent")],
+    )
+
+
+def _role(row: models.Role) -> Role:
+    return Role(
+        name=row.name,
+        title=row.title,
+        level=row.level,
+        kind=Kind(row.kind),
+        tools=frozenset(row.tools),
+        denied_tools=frozenset(row.denied_tools),
+        summary=row.summary,
+        prohibitions=tuple(row.prohibitions),
+        files=FileScopes(
+            tuple(row.files_read),
+            tuple(row.files_write),
+            tuple(row.files_deny),
+            ContractScope(row.files_contract),
+        ),
+        task_lead=row.task_lead,
+        permissions=row.permissions,
+        offices=frozenset(o for o in Office if o in row.offices),
+    )
+
+
+def _agents(rows: Iterable[models.Agent]) -> list[Agent]:
+    rows = list(rows)
+    by_id = {row.id: row for row in rows}
+    through = models.Agent.co_managers.through.objects.filter(from_agent_id__in=by_id)
+    co_managers: dict[int, list[str]] = {}
+    for one, other in through.values_list("from_agent_id", "to_agent_id"):
+        co_managers.setdefault(one, []).append(by_id[other].handle)
+    return [
+        Agent(
+            id=row.id,
+            handle=row.handle,
+            role=row.role.name,
+            title=row.title,
+            active=row.active,
+            managers=(*_superior(row, by_id), *sorted(co_managers.get(row.id, []))),
+            group=row.group.slug if row.group else "",
+            name=row.name,
+            is_leader=row.is_leader,
+            skills=frozenset(row.skills),
+            system_prompt=row.system_prompt,
+        )
+        for row in rows
+    ]
+
+
+def _superior(row: models.Agent, by_id: dict[int, models.Agent]) -> tuple[str, ...]:
+    """The nearest active agent up the chain, if any: who is gone never blocks an escalation."""
+    seen = {row.id}
+    above = row.reports_to_id
+    while above is not None and above not in seen:
+        if by_id[above].active:
+            return (by_id[above].handle,)
+        seen.add(above)
+        above = by_id[above].reports_to_id
+    return (BOARD,)
+
+
+def _mail_type(row: models.MailTypeRule) -> MailTypeRule:
+    return MailTypeRule(
+        name=row.name,
+        senders=None if row.senders is None else frozenset(row.senders),
+        issued_by=tuple(row.issued_by),
+        to_superior=row.to_superior,
+        description=row.description,
+    )
+
+
+def _override(row: models.ToolOverride) -> Override:
+    if row.agent:
+        scope = f"agent:{row.agent.handle}"
+    else:
+        scope = f"role:{row.role.name}" if row.role else "organisation"
+    return Override(scope, row.tool, frozenset(m for m in ToolMode if m in row.modes))
+
+
+class PolicyCache:
+    """Compiled policies by organisation and version; the newest few are kept.
+
+    A version never changes its meaning, so an entry is never stale: who asks names the version
+    that it read in the same query as the caller's key.
+    """
+
+    def __init__(self, size: int = CACHED_POLICIES) -> None:
+        self._size = size
+        self._lock = Lock()
+        self._policies: OrderedDict[int, Policy] = OrderedDict()
+
+    def get(self, organisation_id: int, version: int) -> Policy:
+        """The policy of that version, or of a newer one that was committed meanwhile."""
+        held = self._policies.get(organisation_id)
+        if held is not None and held.version == version and not _is_changing(organisation_id):
+            return held
+        policy = compile_policy(organisation_id)
+        if _is_changing(organisation_id):
+            return policy
+        with self._lock:
+            self._policies[organisation_id] = policy
+            self._policies.move_to_end(organisation_id)
+            while len(self._policies) > self._size:
+                self._policies.popitem(last=False)
+        return policy
+
+    def clear(self) -> None:
+        """Forget everything; for tests that reuse ids."""
+        with self._lock:
+            self._policies.clear()
+
+
+POLICIES = PolicyCache()
+
+
+def current_policy(organisation_id: int) -> Policy:
+    """The organisation's policy as committed now (or as written in this transaction)."""
+    return POLICIES.get(organisation_id, _version(organisation_id))

@@ -1,0 +1,138 @@
+"""The vocabulary of every decision: reason codes, Allow, Deny, and the exception of a Deny."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Code(StrEnum):
+    """Why a call was refused. These are API: stored, tested, shown (wire: error_code)."""
+
+    INVALID_PARAMS = "INVALID_PARAMS"
+    UNAUTHENTICATED = "UNAUTHENTICATED"
+    TOOL_NOT_BOUND = "TOOL_NOT_BOUND"
+    TOOL_DENIED = "TOOL_DENIED"
+    MODE_DENIED = "MODE_DENIED"
+    CONTACT_DENIED = "CONTACT_DENIED"
+    MAIL_TYPE_DENIED = "MAIL_TYPE_DENIED"
+    CONTRACT_REQUIRED = "CONTRACT_REQUIRED"
+    RECIPIENT_UNKNOWN = "RECIPIENT_UNKNOWN"
+    RECIPIENT_INACTIVE = "RECIPIENT_INACTIVE"
+    LEVEL_DENIED = "LEVEL_DENIED"
+    SCOPE_DENIED = "SCOPE_DENIED"
+    BRANCH_DENIED = "BRANCH_DENIED"
+    APPROVAL_REQUIRED = "APPROVAL_REQUIRED"
+    AUTHORISATION_REQUIRED = "AUTHORISATION_REQUIRED"
+    FORCE_ASSIGN_DENIED = "FORCE_ASSIGN_DENIED"
+    ROLE_MISMATCH = "ROLE_MISMATCH"
+    STAGE_DENIED = "STAGE_DENIED"
+    INPUT_DENIED = "INPUT_DENIED"
+    NOT_YOURS = "NOT_YOURS"
+    UNKNOWN_TOOL = "UNKNOWN_TOOL"
+    NOT_FOUND = "NOT_FOUND"
+    METHOD_NOT_ALLOWED = "METHOD_NOT_ALLOWED"
+    VERSION_MISMATCH = "VERSION_MISMATCH"
+    INVALID_TRANSITION = "INVALID_TRANSITION"
+    TASK_BLOCKED = "TASK_BLOCKED"
+    IDEMPOTENCY_MISMATCH = "IDEMPOTENCY_MISMATCH"
+    TOO_LARGE = "TOO_LARGE"
+    RATE_LIMITED = "RATE_LIMITED"
+    ISOLATION_UNAVAILABLE = "ISOLATION_UNAVAILABLE"
+    DRIVER_UNAVAILABLE = "DRIVER_UNAVAILABLE"
+    INTERNAL = "INTERNAL"
+
+
+STATUS: Mapping[Code, int] = {
+    Code.INVALID_PARAMS: 400,
+    Code.UNAUTHENTICATED: 401,
+    Code.UNKNOWN_TOOL: 404,
+    Code.NOT_FOUND: 404,
+    Code.METHOD_NOT_ALLOWED: 405,
+    Code.VERSION_MISMATCH: 409,
+    Code.INVALID_TRANSITION: 409,
+    Code.TASK_BLOCKED: 409,
+    Code.IDEMPOTENCY_MISMATCH: 409,
+    Code.TOO_LARGE: 413,
+    Code.RATE_LIMITED: 429,
+    Code.INTERNAL: 500,
+    Code.ISOLATION_UNAVAILABLE: 503,
+    Code.DRIVER_UNAVAILABLE: 503,
+}
+"""HTTP status of a code; every code not listed is a refusal by rule: 403."""
+
+
+def status_of(code: Code) -> int:
+    """The HTTP status a code is answered with."""
+    return STATUS.get(code, 403)
+
+
+_last_rule: ContextVar[str] = ContextVar("last_rule", default="")
+
+
+@dataclass(frozen=True, slots=True)
+class Allow:
+    """A yes, with the rule that gave it."""
+
+    rule: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Deny:
+    """A no: its code, the sentence that names the rule, and a step the caller can really take."""
+
+    code: Code
+    message: str
+    next_action: str = ""
+    rule: str = ""
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+Decision = Allow | Deny
+
+
+Aftermath = Callable[[Any], None]
+"""Writes what a refusal leaves: its event and rows of its own, in one statement."""
+
+
+class Denied(Exception):
+    """A refusal on its way to the door, which rolls back, records it and answers the envelope.
+
+    `aftermath`, where given, records the event in place of the door, together with rows of its own
+    (a rejected mail, a notice), in the refusal's transaction.
+    """
+
+    def __init__(self, deny: Deny, aftermath: Aftermath | None = None) -> None:
+        super().__init__(deny.message)
+        self.deny = deny
+        self.aftermath = aftermath
+
+
+def deny(
+    code: Code, message: str, next_action: str = "", *, rule: str = "", **details: Any
+) -> Deny:
+    """Shorthand for a Deny with details as keywords."""
+    return Deny(code, message, next_action, rule, details)
+
+
+def refuse(
+    code: Code, message: str, next_action: str = "", *, rule: str = "", **details: Any
+) -> Denied:
+    """The exception for a refusal, with details as keywords."""
+    return Denied(deny(code, message, next_action, rule=rule, **details))
+
+
+def require(decision: Decision) -> Allow:
+    """Return the Allow, or raise Denied with the Deny."""
+    if isinstance(decision, Deny):
+        raise Denied(decision)
+    _last_rule.set(decision.rule)
+    return decision
+
+
+def last_rule() -> str:
+    """The rule of the last Allow in this context: what explains a call that passed."""
+    return _last_rule.get()

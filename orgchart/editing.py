@@ -1,0 +1,173 @@
+"""Editing single rows of the organisation by hand: one change of policy each, previewed first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, models
+from django.db.models import ProtectedError
+
+from orgchart.actors import Actor
+from orgchart.decision import Code, refuse
+from orgchart.models import (
+    Agent,
+    Alias,
+    ContactRule,
+    Group,
+    MailTypeRule,
+    Organisation,
+    Role,
+    ToolOverride,
+)
+from orgchart.services import PolicyChange, change_policy
+
+NOUNS: Mapping[type[models.Model], str] = {
+    Organisation: "organisation",
+    Role: "role",
+    Group: "group",
+    Agent: "agent",
+    Alias: "alias",
+    MailTypeRule: "mail_type",
+    ContactRule: "contact",
+    ToolOverride: "override",
+}
+"""What the ledger calls a row of each table: `role.changed`, subject `role:backend_worker`."""
+
+
+def subject_of(row: models.Model) -> str:
+    """How the ledger names a row, the same before and after a change of it."""
+    noun = NOUNS[type(row)]
+    if isinstance(row, Organisation):
+        return f"{noun}:{row.slug}"
+    return f"{noun}:{row}"
+
+
+def save_row(
+    *,
+    row: models.Model,
+    organisation_id: int,
+    caller: Actor,
+    now: datetime,
+    reason: str,
+    expected_version: int | None,
+    links: Mapping[str, Sequence[models.Model]] | None = None,
+    preview: bool = False,
+) -> PolicyChange:
+    """Write one row, new or changed, as a change of policy; `links` are its many-to-many sides.
+
+    Raises Denied: VERSION_MISMATCH when the policy moved on since it was read, INVALID_PARAMS for
+    an empty reason, a broken invariant, or what a constraint of the database refuses.
+    """
+    _require_reason(reason)
+    added = row.pk is None
+
+    def apply(_organisation: Organisation) -> None:
+        if isinstance(row, Organisation):
+            row.save(update_fields=["name", "description", "settings"])
+        else:
+            row.save()
+        for name, others in (links or {}).items():
+            getattr(row, name).set(others)
+
+    try:
+        return change_policy(
+            organisation_id=organisation_id,
+            apply=apply,
+            caller=caller,
+            action=f"{NOUNS[type(row)]}.{'added' if added else 'changed'}",
+            now=now,
+            reason=reason,
+            subject=subject_of(row),
+            expected_version=expected_version,
+            preview=preview,
+        )
+    except IntegrityError as error:
+        raise _constraint(error) from error
+
+
+def delete_row(
+    *,
+    row: models.Model,
+    organisation_id: int,
+    caller: Actor,
+    now: datetime,
+    reason: str,
+    expected_version: int | None,
+    preview: bool = False,
+) -> PolicyChange:
+    """Take one row away as a change of policy. Agents are deactivated instead, never deleted.
+
+    Raises Denied like `save_row`, and INVALID_PARAMS for what other rows still stand on.
+    """
+    _require_reason(reason)
+    if isinstance(row, Agent | Organisation):
+        raise refuse(
+            Code.INVALID_PARAMS,
+            f"{row} is never deleted: its mails and events stay",
+            "deactivate it instead",
+            rule="deactivated rather than deleted",
+        )
+    subject = subject_of(row)
+
+    def apply(_organisation: Organisation) -> None:
+        # A copy by primary key: a rolled-back preview leaves the caller's row as it was.
+        _rows(row).get(pk=row.pk).delete()
+
+    try:
+        return change_policy(
+            organisation_id=organisation_id,
+            apply=apply,
+            caller=caller,
+            action=f"{NOUNS[type(row)]}.removed",
+            now=now,
+            reason=reason,
+            subject=subject,
+            expected_version=expected_version,
+            preview=preview,
+        )
+    except ProtectedError as error:
+        holders = ", ".join(sorted({str(o) for o in error.protected_objects})[:20])
+        raise refuse(
+            Code.INVALID_PARAMS,
+            f"{row} is still needed by {holders}",
+            "change those first",
+            rule="nothing stands on what is deleted",
+        ) from error
+    except IntegrityError as error:
+        raise _constraint(error) from error
+
+
+def changed_values(row: models.Model, names: Sequence[str]) -> list[tuple[str, Any, Any]]:
+    """The (name, stored value, new value) of a row's named columns that differ from the table."""
+    stored = _rows(row).filter(pk=row.pk).first() if row.pk else None
+    found = []
+    for name in names:
+        before = getattr(stored, name) if stored else None
+        after = getattr(row, name)
+        if before != after:
+            found.append((name, before, after))
+    return found
+
+
+def _rows(row: models.Model) -> models.QuerySet[Any]:
+    """Every row of a row's table."""
+    return type(row)._default_manager.all()  # noqa: SLF001  Django's public name
+
+
+def _require_reason(reason: str) -> None:
+    if not reason.strip():
+        raise refuse(
+            Code.INVALID_PARAMS, "a change is made with a reason", "say why", reason="empty"
+        )
+
+
+def _constraint(error: IntegrityError) -> Exception:
+    name = getattr(getattr(error.__cause__, "diag", None), "constraint_name", None) or "constraint"
+    return refuse(
+        Code.INVALID_PARAMS,
+        f"the database refuses this: {name}",
+        "something of that name or place exists already, or a value is out of its range",
+        rule=str(name),
+    )

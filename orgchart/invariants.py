@@ -1,0 +1,275 @@
+"""What must hold in every organisation, checked over the whole compiled policy at every change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from orgchart import catalogue, separation
+from orgchart.paths import problem_of_deny, problem_of_scope
+from orgchart.policy import ContactRule, Policy
+from orgchart.violation import Subject, Violation
+from orgchart.vocabulary import BOARD, HANDLE_FORM, HANDLE_MEANT, RESERVED, Kind, Relation
+
+
+def violations(policy: Policy) -> list[Violation]:
+    """Every invariant that the policy breaks, each with its place; empty when it is sound."""
+    return [found for check in CHECKS for found in check(policy)]
+
+
+def _names(policy: Policy) -> Iterator[Violation]:
+    for agent in policy.agents.values():
+        taken = RESERVED & {agent.handle, agent.name}
+        if taken:
+            yield Violation(
+                "names",
+                Subject.AGENT,
+                agent.handle,
+                f"`{min(taken)}` means somebody else in mails and events",
+                "choose another name",
+            )
+        if agent.handle in policy.roles and agent.role != agent.handle:
+            yield Violation(
+                "names",
+                Subject.AGENT,
+                agent.handle,
+                f"its handle is a role that it does not hold: it holds {agent.role}",
+                "a handle may be the name of its own role only",
+            )
+        if policy.names[agent.address] != agent.handle:
+            yield Violation(
+                "names",
+                Subject.AGENT,
+                agent.handle,
+                f"the address {agent.address} already names {policy.names[agent.address]}",
+                "choose another name or group",
+            )
+
+
+def _forms(policy: Policy) -> Iterator[Violation]:
+    named: list[tuple[Subject, str, str]] = []
+    for agent in policy.agents.values():
+        named.append((Subject.AGENT, agent.handle, agent.handle))
+        named += [(Subject.AGENT, agent.handle, agent.name)] if agent.name else []
+    named += [(Subject.AGENT, handle, alias) for alias, handle in policy.aliases.items()]
+    named += [(Subject.ROLE, name, name) for name in policy.roles]
+    named += [(Subject.GROUP, slug, slug) for slug in policy.groups]
+    named += [(Subject.MAIL_TYPE, name, name) for name in policy.mail_types]
+    for kind, subject, name in named:
+        if not re.match(HANDLE_FORM, name):
+            yield Violation("names", kind, subject, f"{name!r} is no name", HANDLE_MEANT)
+
+
+def _aliases(policy: Policy) -> Iterator[Violation]:
+    for alias, handle in policy.aliases.items():
+        named = policy.names.get(alias)
+        if named == handle and alias != handle and alias not in RESERVED:
+            continue
+        yield Violation(
+            "names",
+            Subject.AGENT,
+            handle,
+            f"its alias {alias} is a name of {named or 'nobody'} already",
+            "choose another alias",
+        )
+
+
+def _known_tools(policy: Policy) -> Iterator[Violation]:
+    known = catalogue.known()
+    if not known:  # no room that declares tools runs in this process
+        return
+    bindable = catalogue.bindable()
+    for role in policy.roles.values():
+        for tool in sorted(role.tools - bindable):
+            yield Violation(
+                "known tools",
+                Subject.ROLE,
+                role.name,
+                f"{tool} is bound by itself and cannot be listed"
+                if tool in known
+                else f"there is no tool {tool}",
+                f"take {tool} out of the role's tools",
+            )
+        for tool in sorted(role.denied_tools - frozenset(known)):
+            yield Violation(
+                "known tools",
+                Subject.ROLE,
+                role.name,
+                f"there is no tool {tool} to deny",
+                "correct its name",
+            )
+
+
+def _known_types(policy: Policy) -> Iterator[Violation]:
+    for kind in policy.mail_types.values():
+        for sender in sorted((kind.senders or frozenset()) - frozenset(policy.roles)):
+            yield Violation(
+                "known names",
+                Subject.MAIL_TYPE,
+                kind.name,
+                f"sender {sender} is no role",
+                "name a role of this pack",
+            )
+    for rule in policy.contacts.values():
+        for mail_type in sorted((rule.types or frozenset()) - frozenset(policy.mail_types)):
+            yield Violation(
+                "known names",
+                Subject.CONTACT,
+                rule.label,
+                f"there is no mail type {mail_type}",
+                "declare the type",
+            )
+
+
+def _paths(policy: Policy) -> Iterator[Violation]:
+    for role in policy.roles.values():
+        files = role.files
+        found = [(scope, problem_of_scope(scope)) for scope in (*files.read, *files.write)]
+        found += [(pattern, problem_of_deny(pattern)) for pattern in files.deny]
+        for path, problem in found:
+            if problem:
+                yield Violation(
+                    "paths",
+                    Subject.ROLE,
+                    role.name,
+                    f"the path {path!r} is none: {problem}",
+                    "write it relative to the company tree; '/' ends a folder",
+                )
+
+
+def _chain(policy: Policy) -> Iterator[Violation]:
+    for agent in policy.agents.values():
+        if not agent.active:
+            continue
+        for above in agent.managers:
+            if above == BOARD:
+                continue
+            manager = policy.agents[above]
+            if policy.level_of(manager) >= policy.level_of(agent):
+                yield Violation(
+                    "chain of command",
+                    Subject.AGENT,
+                    agent.handle,
+                    f"{above} (level {policy.level_of(manager)}) cannot manage level "
+                    f"{policy.level_of(agent)}",
+                    "name a manager of a higher rank (a lower level number)",
+                )
+            if policy.role_of(manager).kind is Kind.WORKER:
+                yield Violation(
+                    "chain of command",
+                    Subject.AGENT,
+                    agent.handle,
+                    f"{above} is a worker and manages nobody",
+                    "name a manager",
+                )
+
+
+def _contacts(policy: Policy) -> Iterator[Violation]:
+    for rule in policy.contacts.values():
+        sender = policy.roles[rule.sender]
+        if sender.kind is Kind.WORKER:
+            yield from _worker_contact(policy, rule)
+        elif rule.recipient == BOARD:
+            if sender.kind is not Kind.EXECUTIVE:
+                yield Violation(
+                    "C-02",
+                    Subject.CONTACT,
+                    rule.label,
+                    "only the top agent writes to the Board",
+                    "remove the rule",
+                )
+        elif (
+            sender.kind is Kind.EXECUTIVE
+            and policy.roles[rule.recipient].kind is Kind.WORKER
+            and rule.relation is not Relation.OWN
+        ):
+            yield Violation(
+                "C-01",
+                Subject.CONTACT,
+                rule.label,
+                "the top agent writes to managers, or to workers of its own",
+                "set `relation: own` or remove the rule",
+            )
+
+
+def _worker_contact(policy: Policy, rule: ContactRule) -> Iterator[Violation]:
+    if rule.recipient == BOARD:
+        yield Violation(
+            "C-03",
+            Subject.CONTACT,
+            rule.label,
+            "a worker never writes to the Board",
+            "remove the rule",
+        )
+    elif policy.roles[rule.recipient].kind is Kind.WORKER:
+        yield Violation(
+            "C-04",
+            Subject.CONTACT,
+            rule.label,
+            "workers never write to each other",
+            "relay through a manager",
+        )
+    elif rule.relation is not Relation.OWN:
+        yield Violation(
+            "C-03",
+            Subject.CONTACT,
+            rule.label,
+            "a worker writes to its own manager only",
+            "set `relation: own`",
+        )
+
+
+def _leaders(policy: Policy) -> Iterator[Violation]:
+    for group in policy.groups.values():
+        members = [a for a in policy.agents.values() if a.group == group.slug and a.active]
+        leaders = [a for a in members if a.is_leader]
+        if members and len(leaders) != 1:
+            yield Violation(
+                "exactly one leader",
+                Subject.GROUP,
+                group.slug,
+                f"group {group.slug} has {len(leaders)} leaders",
+                "set `is_leader: true` on exactly one member",
+            )
+    for agent in policy.agents.values():
+        if agent.is_leader and not agent.group:
+            yield Violation(
+                "exactly one leader",
+                Subject.AGENT,
+                agent.handle,
+                "leads no group",
+                "name its group",
+            )
+
+
+def circle_in(reports_to: dict[str, str]) -> list[str]:
+    """The handles of a circle in `who reports to whom`, or an empty list.
+
+    Taken from what is written, not from the compiled chain, which would skip over it.
+    """
+    for start in reports_to:
+        seen: list[str] = []
+        at: str | None = start
+        while at is not None and at not in seen:
+            seen.append(at)
+            at = reports_to.get(at)
+        if at is not None:
+            return seen[seen.index(at) :]
+    return []
+
+
+CHECKS: tuple[Callable[[Policy], Iterator[Violation]], ...] = (
+    _names,
+    _forms,
+    _aliases,
+    _known_tools,
+    _known_types,
+    _paths,
+    _chain,
+    _contacts,
+    separation.contracts,
+    separation.judges,
+    _leaders,
+    separation.single_entry,
+    separation.skills,
+)

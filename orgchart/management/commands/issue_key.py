@@ -1,0 +1,71 @@
+"""`manage.py issue_key ORG AGENT`: a new API key on standard output, nothing else."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from orgchart.actors import Person
+from orgchart.compiling import compile_policy
+from orgchart.decision import Denied
+from orgchart.management.commands.org import user_name
+from orgchart.models import Agent, ApiKey, Organisation
+from orgchart.services import PREFIX_LENGTH, issue_key, revoke_key
+
+
+class Command(BaseCommand):
+    """Issue a key, or end one."""
+
+    help = "Print a new API key for an agent; --revoke PREFIX ends one"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Name the organisation and the agent; a key's prefix says both."""
+        parser.add_argument("organisation", metavar="ORG", nargs="?")
+        parser.add_argument("agent", metavar="AGENT", nargs="?", help="handle, address or alias")
+        parser.add_argument("--revoke", metavar="PREFIX", help="end the key that begins so")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Print the key once; it is not kept."""
+        prefix = options["revoke"]
+        organisation = self._organisation(options["organisation"], prefix)
+        agent = self._agent(organisation, options["agent"]) if options["agent"] else None
+        caller = Person(
+            username=user_name(),
+            organisation_id=organisation.id,
+            policy_version=organisation.policy_version,
+        )
+        try:
+            if prefix is not None:
+                whose = agent.id if agent else None
+                revoke_key(prefix=prefix, caller=caller, now=timezone.now(), agent_id=whose)
+            elif agent is None:
+                raise CommandError("name the organisation and the agent: issue_key ORG AGENT")
+            else:
+                self.stdout.write(issue_key(agent=agent, caller=caller, now=timezone.now()))
+        except Denied as refusal:
+            deny = refusal.deny
+            raise CommandError(f"{deny.message}; {deny.next_action}") from refusal
+
+    def _organisation(self, slug: str | None, prefix: str | None) -> Organisation:
+        if slug is not None:
+            found = Organisation.objects.filter(slug=slug).first()
+            if found is None:
+                raise CommandError(f"there is no organisation {slug}")
+            return found
+        if prefix is None:
+            raise CommandError("name the organisation and the agent: issue_key ORG AGENT")
+        key = ApiKey.objects.filter(prefix=prefix[:PREFIX_LENGTH]).select_related(
+            "agent__organisation"
+        )
+        if not key:
+            raise CommandError(f"no key begins with {prefix[:PREFIX_LENGTH]}")
+        return key[0].agent.organisation
+
+    def _agent(self, organisation: Organisation, name: str) -> Agent:
+        card = compile_policy(organisation.id).resolve(name)
+        if card is None:
+            raise CommandError(f"{organisation.slug} has no agent {name}")
+        return Agent.objects.get(id=card.id)

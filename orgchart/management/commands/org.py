@@ -1,0 +1,200 @@
+"""`manage.py org …`: packs in, out, compared and checked; settings; explanations."""
+
+from __future__ import annotations
+
+import getpass
+from argparse import ArgumentParser
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from orgchart.actors import Person
+from orgchart.compiling import compile_policy
+from orgchart.decision import Allow, Denied
+from orgchart.difference import Difference
+from orgchart.explaining import explain
+from orgchart.models import Organisation
+from orgchart.orgsettings import SETTINGS, merged
+from orgchart.packs import (
+    BadPack,
+    NotAPack,
+    OtherOrganisation,
+    check_pack,
+    diff_pack,
+    export_pack,
+    load_pack,
+)
+from orgchart.policy import Policy
+from orgchart.services import set_settings
+from orgchart.vocabulary import ToolMode
+
+
+class Command(BaseCommand):
+    """Everything about organisations that belongs on a command line."""
+
+    help = "Load, export, compare and check packs; settings; why something is allowed or not"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """One subcommand for each verb."""
+        verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+        for verb, text in (("load", "load a pack"), ("check", "validate a pack, load nothing")):
+            verbs.add_parser(verb, help=text).add_argument("folder", metavar="DIR", type=Path)
+        for verb, text in (
+            ("export", "write an organisation as a pack"),
+            ("diff", "what loading a pack over an organisation would change"),
+        ):
+            one = verbs.add_parser(verb, help=text)
+            one.add_argument("organisation", metavar="ORG")
+            one.add_argument("folder", metavar="DIR", type=Path)
+        change = verbs.add_parser("set", help="change settings")
+        change.add_argument("organisation", metavar="ORG")
+        change.add_argument("values", metavar="KEY=VALUE", nargs="+")
+        verbs.add_parser("settings", help="list settings and what they mean").add_argument(
+            "organisation", metavar="ORG"
+        )
+        why = verbs.add_parser("explain", help="may an agent send a mail or call a tool, and why")
+        why.add_argument("organisation", metavar="ORG")
+        why.add_argument("--agent", required=True, help="handle, address or alias")
+        asked = why.add_mutually_exclusive_group(required=True)
+        asked.add_argument("--mail", metavar="TYPE")
+        asked.add_argument("--tool", metavar="NAME")
+        why.add_argument("--to", metavar="RECIPIENT", default="", help="of the mail")
+        why.add_argument("--contract", metavar="ID", default="", help="the mail refers to")
+        why.add_argument("--mode", default=ToolMode.CHAT_SAFE.value, choices=[*ToolMode])
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Do what the verb says; every refusal is on standard error, with exit 1."""
+        verbs: dict[str, Callable[[dict[str, Any]], None]] = {
+            "load": self._load,
+            "check": self._check,
+            "export": self._export,
+            "diff": self._diff,
+            "set": self._set,
+            "settings": self._settings,
+            "explain": self._explain,
+        }
+        try:
+            verbs[options["verb"]](options)
+        except BadPack as refused:
+            self.stderr.write(str(refused))
+            count = len(refused.problems)
+            raise CommandError(f"{count} problem{'s' * (count > 1)}, nothing is loaded") from None
+        except (NotAPack, OtherOrganisation) as problem:
+            raise CommandError(str(problem)) from problem
+        except OSError as problem:
+            raise CommandError(f"{problem.filename}: {problem.strerror}") from problem
+        except Denied as refusal:
+            deny = refusal.deny
+            raise CommandError(f"{deny.message}; {deny.next_action}") from refusal
+
+    def _load(self, options: dict[str, Any]) -> None:
+        """Load a pack, new or over what lives under its name."""
+        caller = Person(username=user_name(), organisation_id=0)
+        change = load_pack(options["folder"], caller=caller, now=timezone.now())
+        self._show(change.difference)
+        version = f"{change.after.organisation}: policy version {change.after.version}"
+        self.stdout.write(version if change.changed else f"{version}, unchanged")
+
+    def _check(self, options: dict[str, Any]) -> None:
+        """Validate a pack without loading it."""
+        problems = check_pack(options["folder"])
+        if problems:
+            raise BadPack(problems)
+        self.stdout.write(f"{options['folder']}: nothing is wrong")
+
+    def _export(self, options: dict[str, Any]) -> None:
+        """Write an organisation as a pack."""
+        for path in export_pack(self._organisation(options), options["folder"]):
+            self.stdout.write(str(path))
+
+    def _diff(self, options: dict[str, Any]) -> None:
+        """Compare a pack with what lives: rows first, then what they permit and forbid."""
+        organisation = self._organisation(options)
+        caller = Person(username=user_name(), organisation_id=organisation.id)
+        found = diff_pack(organisation, options["folder"], caller=caller, now=timezone.now())
+        for row in found.rows:
+            self.stdout.write(f"~ {row}")
+        self._show(found.difference)
+        if found.is_empty:
+            self.stdout.write("no difference")
+
+    def _set(self, options: dict[str, Any]) -> None:
+        """Change settings, validated and recorded."""
+        organisation = self._organisation(options)
+        pairs = [value.partition("=") for value in options["values"]]
+        wrong = [value for value, sign, _ in pairs if not sign]
+        if wrong:
+            raise CommandError(f"{wrong[0]}: write KEY=VALUE")
+        change = set_settings(
+            organisation=organisation,
+            values={key: value for key, _, value in pairs},
+            caller=Person(username=user_name(), organisation_id=organisation.id),
+            now=timezone.now(),
+        )
+        for key, _, _ in pairs:
+            self.stdout.write(f"{key} = {shown(change.after.settings[key])}")
+
+    def _settings(self, options: dict[str, Any]) -> None:
+        """List every setting with its value and meaning."""
+        values = merged(self._organisation(options).settings)
+        for name, setting in SETTINGS.items():
+            self.stdout.write(f"{name} = {shown(values[name])}\n    {setting.meaning}")
+
+    def _explain(self, options: dict[str, Any]) -> None:
+        """Answer by the very rules that decide calls."""
+        policy = compile_policy(self._organisation(options).id)
+        question = "mail" if options["mail"] else "tool"
+        if question == "mail" and not options["to"]:
+            raise CommandError("--mail TYPE asks of a pair: name the other with --to")
+        decision = explain(question, self._facts(policy, options))
+        if isinstance(decision, Allow):
+            self.stdout.write(f"allowed by {decision.rule}")
+            return
+        by = f" (by {decision.rule})" if decision.rule else ""
+        self.stdout.write(f"refused: {decision.code}: {decision.message}{by}")
+        if decision.next_action:
+            self.stdout.write(f"next: {decision.next_action}")
+
+    def _facts(self, policy: Policy, options: dict[str, Any]) -> dict[str, Any]:
+        agent = policy.resolve(options["agent"])
+        if agent is None:
+            raise CommandError(f"{policy.organisation} has no agent {options['agent']}")
+        return {
+            "policy": policy,
+            "agent": agent,
+            "type": options["mail"],
+            "to": options["to"],
+            "contract": options["contract"],
+            "tool": options["tool"],
+            "mode": ToolMode(options["mode"]),
+        }
+
+    def _organisation(self, options: dict[str, Any]) -> Organisation:
+        found = Organisation.objects.filter(slug=options["organisation"]).first()
+        if found is None:
+            raise CommandError(f"there is no organisation {options['organisation']}")
+        return found
+
+    def _show(self, difference: Difference) -> None:
+        for sentence in difference.allowed:
+            self.stdout.write(f"+ {sentence}")
+        for sentence in difference.forbidden:
+            self.stdout.write(f"- {sentence}")
+
+
+def shown(value: Any) -> str:
+    """A setting's value as `org set` reads it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def user_name() -> str:
+    """The operator's login, or what stands for it where the system knows none."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "operator"

@@ -1,0 +1,181 @@
+"""An organisation's settings: what there is, what each means, how a value is validated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+
+from orgchart.vocabulary import ToolMode
+
+
+class BadSetting(ValueError):
+    """A setting that does not exist or a value it cannot hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting: its default, its meaning for people, and its validator."""
+
+    default: Any
+    meaning: str
+    check: Callable[[Any], Any]
+
+
+def _seconds(value: Any) -> int:
+    return _whole(value, low=0, high=366 * 86_400)
+
+
+def _some_seconds(value: Any) -> int:
+    return _whole(value, low=1, high=366 * 86_400)
+
+
+def _rounds(value: Any) -> int:
+    return _whole(value, low=1, high=100)
+
+
+def _whole(value: Any, *, low: int, high: int) -> int:
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 18:
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise BadSetting(f"must be a whole number from {low} to {high}")
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if isinstance(value, str):
+        value = {"true": True, "false": False}.get(value.lower())
+    if not isinstance(value, bool):
+        raise BadSetting("must be true or false")
+    return value
+
+
+def _one_of(*choices: str) -> Callable[[Any], str]:
+    def check(value: Any) -> str:
+        if value not in choices:
+            raise BadSetting(f"must be one of {', '.join(choices)}")
+        return str(value)
+
+    return check
+
+
+def _modes(value: Any) -> list[str]:
+    if isinstance(value, str):
+        value = [part for part in value.replace(" ", "").split(",") if part]
+    known = [mode.value for mode in ToolMode]
+    if not isinstance(value, list) or any(mode not in known for mode in value):
+        raise BadSetting(f"must be a list of {', '.join(known)}")
+    if ToolMode.CHAT_SAFE not in value:
+        raise BadSetting("must hold chat_safe, the mode that everything falls back to")
+    return [mode for mode in known if mode in value]
+
+
+def _names(value: Any) -> list[str]:
+    if isinstance(value, str):
+        value = [part for part in value.replace(" ", "").split(",") if part]
+    if not isinstance(value, list) or not all(
+        isinstance(name, str) and name.isidentifier() and len(name) <= 64 for name in value
+    ):
+        raise BadSetting("must be a list of names, comma-separated")
+    return sorted(set(value))
+
+
+def _line(value: Any) -> str:
+    """One printable line: it ends up in headers and in JSON columns."""
+    if not isinstance(value, str) or len(value) > 500 or not value.isprintable():
+        raise BadSetting("must be one line of 500 printable characters at most")
+    return value
+
+
+def _url(value: Any) -> str:
+    text = _line(value)
+    try:
+        parts = urlsplit(text)
+        whole = parts.scheme in ("http", "https") and bool(parts.hostname) and " " not in text
+    except ValueError:
+        whole = False
+    if text and not whole:
+        raise BadSetting("must be an http or https address, or empty")
+    return text
+
+
+def _mail_address(value: Any) -> str:
+    text = _line(value)
+    try:
+        if text:
+            validate_email(text)
+    except ValidationError as problem:
+        raise BadSetting("must be a mail address, or empty") from problem
+    return text
+
+
+SETTINGS: Mapping[str, Setting] = {
+    "enabled_modes": Setting(
+        ["chat_safe"], "tool modes that a session may have at all, comma-separated", _modes
+    ),
+    "enforcement": Setting(
+        "enforce",
+        "role match and version of tasks: enforce refuses, warn lets pass and records, off passes",
+        _one_of("enforce", "warn", "off"),
+    ),
+    "escalation_timeout": Setting(7200, "seconds a superior has to answer an escalation", _seconds),
+    "ceo_timeout": Setting(
+        14_400, "seconds the top agent has to answer before the Board is told", _seconds
+    ),
+    "task_lease": Setting(
+        1800, "seconds a claim on a task lasts without an update; 0 = for ever", _seconds
+    ),
+    "approval_task_types": Setting(
+        [], "task types that a task lead approves before they are completed", _names
+    ),
+    "frame_timeout": Setting(
+        3600,
+        "seconds a delegation may take before it returns a failure to its opener",
+        _some_seconds,
+    ),
+    "max_rounds": Setting(
+        3, "rounds of a constitutional case before it pauses for people", _rounds
+    ),
+    "board_webhook": Setting("", "address that notices to the Board are posted to", _url),
+    "board_email": Setting("", "mail address that notices to the Board are sent to", _mail_address),
+    "allow_internal_addresses": Setting(
+        False, "whether outgoing notices may go to loopback or private addresses", _flag
+    ),
+}
+
+
+def checked(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Validate settings by name.
+
+    Raises BadSetting naming the setting and what it can hold.
+    """
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        setting = SETTINGS.get(name)
+        if setting is None:
+            raise BadSetting(f"{name}: no such setting; there are {', '.join(sorted(SETTINGS))}")
+        try:
+            found[name] = setting.check(value)
+        except BadSetting as problem:
+            raise BadSetting(f"{name}: {problem}") from problem
+    return found
+
+
+def merged(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Every setting with its stored value, or its default where none or a bad one is stored."""
+    values = {name: setting.default for name, setting in SETTINGS.items()}
+    for name, value in stored.items():
+        try:
+            values |= checked({name: value})
+        except BadSetting:
+            continue
+    return values
+
+
+def enabled_modes(stored: Mapping[str, Any]) -> frozenset[ToolMode]:
+    """The modes an organisation enables; chat_safe alone where the setting is unreadable."""
+    return frozenset(ToolMode(mode) for mode in merged(stored)["enabled_modes"])

@@ -1,0 +1,18 @@
+"""Packs: an organisation as a folder of YAML; checked, loaded, compared, exported."""
+
+from orgchart.packs.checking import check_pack
+from orgchart.packs.exporting import NotAPack, export_pack
+from orgchart.packs.loading import OtherOrganisation, PackDifference, diff_pack, load_pack
+from orgchart.packs.problems import BadPack, Problem
+
+__all__ = [
+    "BadPack",
+    "NotAPack",
+    "OtherOrganisation",
+    "PackDifference",
+    "Problem",
+    "check_pack",
+    "diff_pack",
+    "export_pack",
+    "load_pack",
+]

@@ -1,0 +1,119 @@
+"""Loading a pack into the database, and what loading it would change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from django.db import transaction
+
+from orgchart.actors import Person, System
+from orgchart.compiling import compile_policy
+from orgchart.difference import Difference
+from orgchart.models import Organisation
+from orgchart.packs.checking import sound_pack
+from orgchart.packs.pack import Pack
+from orgchart.packs.writing import write_pack
+from orgchart.services import PolicyChange, change_policy
+
+NOTHING = Difference((), ())
+
+
+class OtherOrganisation(ValueError):
+    """A pack is compared with an organisation that is not its own."""
+
+
+class _Unchanged(Exception):
+    """The organisation is what the pack says already."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackDifference:
+    """What loading a pack would do: rows it would write, and what that permits and forbids."""
+
+    rows: tuple[str, ...]
+    difference: Difference
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether loading would do nothing."""
+        return not self.rows
+
+
+def load_pack(
+    directory: Path, *, caller: Person | System, now: datetime, preview: bool = False
+) -> PolicyChange:
+    """Make an organisation what its pack says, whole or not at all, in one change of policy.
+
+    A new organisation is created. In a live one agents keep their ids, keys and mail; who is gone
+    from the pack is deactivated, and active again when a later pack has it. Its settings are left
+    alone: those of a pack are what a new organisation begins with. Tightenings that people set
+    stay; those of the pack are added and narrow what stands. An organisation that is what the pack
+    says already gets no new version and no event (`changed` is False).
+
+    Raises BadPack with every problem of the files, or Denied for what breaks an invariant together
+    with what the organisation holds beside the pack.
+    """
+    return _load(sound_pack(directory), caller, now, [], preview=preview)
+
+
+def diff_pack(
+    organisation: Organisation, directory: Path, *, caller: Person | System, now: datetime
+) -> PackDifference:
+    """What loading the pack over the organisation would change; nothing is changed.
+
+    Raises BadPack, Denied, and OtherOrganisation where the names differ.
+    """
+    pack = sound_pack(directory)
+    if pack.organisation != organisation.slug:
+        raise OtherOrganisation(
+            f"{directory} is the pack of {pack.organisation}, not of {organisation.slug}"
+        )
+    rows: list[str] = []
+    change = _load(pack, caller, now, rows, preview=True)
+    return PackDifference(tuple(rows), change.difference)
+
+
+def _load(
+    pack: Pack, caller: Person | System, now: datetime, rows: list[str], *, preview: bool
+) -> PolicyChange:
+    with transaction.atomic():
+        organisation, new = Organisation.objects.get_or_create(
+            slug=pack.organisation, defaults={"name": pack.name, "policy_version": 0}
+        )
+        try:
+            change = _changed(organisation, pack, caller, now, rows, new=new, preview=preview)
+        except _Unchanged:
+            policy = compile_policy(organisation.id)
+            return PolicyChange(policy, NOTHING, changed=False)
+        if preview:
+            transaction.set_rollback(True)  # with it goes the row of a new organisation
+        return change
+
+
+def _changed(
+    organisation: Organisation,
+    pack: Pack,
+    caller: Person | System,
+    now: datetime,
+    rows: list[str],
+    *,
+    new: bool,
+    preview: bool,
+) -> PolicyChange:
+    def apply(row: Organisation) -> None:
+        rows[:] = write_pack(row, pack, new=new, by=caller.actor)
+        if not rows:
+            raise _Unchanged
+
+    return change_policy(
+        organisation_id=organisation.id,
+        apply=apply,
+        caller=replace(caller, organisation_id=organisation.id),
+        action="pack.loaded",
+        now=now,
+        preview=preview,
+        new=new,
+        details={"rows": rows},
+    )

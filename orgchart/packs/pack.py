@@ -1,0 +1,107 @@
+"""A pack as one value, and the Policy that it makes before any database knows of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from orgchart.orgsettings import enabled_modes, merged
+from orgchart.policy import (
+    Agent,
+    ContactRule,
+    Group,
+    MailTypeRule,
+    Override,
+    Policy,
+    Role,
+    build_policy,
+)
+from orgchart.vocabulary import BOARD
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staff:
+    """One agent of a pack."""
+
+    handle: str
+    role: str
+    title: str = ""
+    active: bool = True
+    reports_to: str = BOARD
+    co_managers: tuple[str, ...] = ()
+    group: str = ""
+    name: str = ""
+    is_leader: bool = False
+    skills: tuple[str, ...] = ()
+    system_prompt: str = ""
+    job_description: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tightening:
+    """A tool that is taken away or limited beyond what roles say; never loosens anything."""
+
+    override: Override
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pack:
+    """Everything the files of a pack say. Sets of names are kept in the order written."""
+
+    organisation: str
+    name: str
+    description: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    tightenings: tuple[Tightening, ...] = ()
+    roles: tuple[Role, ...] = ()
+    groups: tuple[Group, ...] = ()
+    staff: tuple[Staff, ...] = ()
+    mail_types: tuple[MailTypeRule, ...] = ()
+    contacts: tuple[ContactRule, ...] = ()
+
+
+def policy_of(pack: Pack) -> Policy:
+    """The Policy that a new organisation has after loading the pack; its names must all resolve."""
+    everybody = {one.handle: one for one in pack.staff}
+    return build_policy(
+        organisation_id=0,
+        organisation=pack.organisation,
+        version=0,
+        roles=list(pack.roles),
+        agents=[
+            Agent(
+                id=number,
+                handle=one.handle,
+                role=one.role,
+                title=one.title,
+                active=one.active,
+                managers=(_superior(one, everybody), *sorted(one.co_managers)),
+                group=one.group,
+                name=one.name,
+                is_leader=one.is_leader,
+                skills=frozenset(one.skills),
+                system_prompt=one.system_prompt,
+            )
+            for number, one in enumerate(pack.staff, 1)
+        ],
+        groups=list(pack.groups),
+        mail_types=list(pack.mail_types),
+        contacts=list(pack.contacts),
+        aliases=pack.aliases,
+        settings=merged(pack.settings),
+        enabled_modes=enabled_modes(pack.settings),
+        overrides=[tightening.override for tightening in pack.tightenings],
+    )
+
+
+def _superior(one: Staff, everybody: Mapping[str, Staff]) -> str:
+    """The nearest active agent up the chain, as the compiled policy has it."""
+    seen = {one.handle}
+    above = one.reports_to
+    while above != BOARD and above not in seen and not everybody[above].active:
+        seen.add(above)
+        above = everybody[above].reports_to
+    return BOARD if above in seen else above

@@ -1,0 +1,241 @@
+"""From a Pack to an organisation's tables, row by row; what is equal already is not touched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from orgchart import models
+from orgchart.packs.pack import Pack
+from orgchart.packs.rows import Changes, delete_missing, differing, upsert
+from orgchart.packs.staffing import write_staff
+from orgchart.policy import ContactRule, MailTypeRule, Role
+from orgchart.vocabulary import BOARD, ContractScope
+
+RETIRED: Mapping[str, Any] = {
+    "tools": [],
+    "denied_tools": [],
+    "files_read": [],
+    "files_write": [],
+    "files_contract": ContractScope.NONE.value,
+    "task_lead": False,
+    "permissions": {},
+    "offices": [],
+}
+"""What is left of a role that a pack no longer has while deactivated agents still hold it."""
+
+
+def write_pack(organisation: models.Organisation, pack: Pack, *, new: bool, by: str) -> list[str]:
+    """Make the organisation what the pack says; the sentences say what changed, none if nothing.
+
+    Agents keep their rows, so their ids, keys and mail; who is gone from the pack is deactivated.
+    Settings are written to a new organisation only. Tightenings are added, never taken back.
+    """
+    changes = Changes()
+    _write_organisation(organisation, pack, changes, new=new)
+    roles = _write_roles(organisation, pack, changes)
+    groups = _write_groups(organisation, pack, changes)
+    write_staff(organisation, pack, roles, groups, changes.add)
+    _write_aliases(organisation, pack, changes)
+    _write_mail_types(organisation, pack, changes)
+    _write_contacts(organisation, pack, roles, changes)
+    _write_tightenings(organisation, pack, roles, changes, by=by)
+    _retire_roles(organisation, pack, changes)
+    _remove_groups(organisation, pack, changes)
+    return changes.lines
+
+
+def _write_organisation(
+    row: models.Organisation, pack: Pack, changes: Changes, *, new: bool
+) -> None:
+    values: dict[str, Any] = {"name": pack.name, "description": pack.description}
+    if new:
+        values["settings"] = dict(pack.settings)
+    changed = differing(row, values)
+    if new:
+        changes.add("added", "organisation", row.slug)
+    elif changed:
+        changes.add("changed", "organisation", row.slug, changed)
+    if changed:
+        row.save(update_fields=changed)
+
+
+ROLE_COLUMNS = [
+    "title",
+    "level",
+    "kind",
+    "summary",
+    "tools",
+    "denied_tools",
+    "prohibitions",
+    "files_read",
+    "files_write",
+    "files_deny",
+    "files_contract",
+    "task_lead",
+    "permissions",
+    "offices",
+]
+
+
+def _role_row(organisation: models.Organisation, role: Role) -> models.Role:
+    return models.Role(
+        organisation=organisation,
+        name=role.name,
+        title=role.title,
+        level=role.level,
+        kind=role.kind.value,
+        summary=role.summary,
+        tools=sorted(role.tools),
+        denied_tools=sorted(role.denied_tools),
+        prohibitions=list(role.prohibitions),
+        files_read=list(role.files.read),
+        files_write=list(role.files.write),
+        files_deny=list(role.files.deny),
+        files_contract=role.files.contract.value,
+        task_lead=role.task_lead,
+        permissions=dict(role.permissions),
+        offices=sorted(office.value for office in role.offices),
+    )
+
+
+def _write_roles(
+    organisation: models.Organisation, pack: Pack, changes: Changes
+) -> dict[str, models.Role]:
+    rows = {row.name: row for row in organisation.roles.all()}
+    for row in rows.values():
+        row.tools, row.denied_tools = sorted(row.tools), sorted(row.denied_tools)
+        row.offices = sorted(row.offices)
+    wanted = {role.name: _role_row(organisation, role) for role in pack.roles}
+    return upsert(rows, wanted, ROLE_COLUMNS, changes, "role")
+
+
+def _write_groups(
+    organisation: models.Organisation, pack: Pack, changes: Changes
+) -> dict[str, models.Group]:
+    wanted = {
+        group.slug: models.Group(
+            organisation=organisation,
+            slug=group.slug,
+            name=group.name,
+            context=group.context,
+            member_delegation=group.member_delegation,
+        )
+        for group in pack.groups
+    }
+    rows = {row.slug: row for row in organisation.groups.all()}
+    return upsert(rows, wanted, ["name", "context", "member_delegation"], changes, "group")
+
+
+def _write_aliases(organisation: models.Organisation, pack: Pack, changes: Changes) -> None:
+    agents = {row.handle: row for row in organisation.agents.all()}
+    wanted = {
+        alias: models.Alias(organisation=organisation, alias=alias, agent=agents[handle])
+        for alias, handle in pack.aliases.items()
+    }
+    rows = {row.alias: row for row in organisation.aliases.all()}
+    upsert(rows, wanted, ["agent_id"], changes, "alias")
+    delete_missing(rows, wanted, changes, "alias")
+
+
+def _type_row(organisation: models.Organisation, rule: MailTypeRule) -> models.MailTypeRule:
+    return models.MailTypeRule(
+        organisation=organisation,
+        name=rule.name,
+        senders=None if rule.senders is None else sorted(rule.senders),
+        issued_by=list(rule.issued_by),
+        to_superior=rule.to_superior,
+        description=rule.description,
+    )
+
+
+def _write_mail_types(organisation: models.Organisation, pack: Pack, changes: Changes) -> None:
+    rows = {row.name: row for row in organisation.mail_types.all()}
+    for row in rows.values():
+        row.senders = None if row.senders is None else sorted(row.senders)
+    wanted = {rule.name: _type_row(organisation, rule) for rule in pack.mail_types}
+    columns = ["senders", "issued_by", "to_superior", "description"]
+    upsert(rows, wanted, columns, changes, "mail type")
+    delete_missing(rows, wanted, changes, "mail type")
+
+
+def _contact_row(
+    organisation: models.Organisation, rule: ContactRule, roles: Mapping[str, models.Role]
+) -> models.ContactRule:
+    return models.ContactRule(
+        organisation=organisation,
+        sender=roles[rule.sender],
+        recipient=None if rule.recipient == BOARD else roles[rule.recipient],
+        types=None if rule.types is None else sorted(rule.types),
+        needs_contract=rule.needs_contract,
+        relation=rule.relation.value,
+    )
+
+
+def _write_contacts(
+    organisation: models.Organisation,
+    pack: Pack,
+    roles: Mapping[str, models.Role],
+    changes: Changes,
+) -> None:
+    rows = {str(row): row for row in organisation.contacts.select_related("sender", "recipient")}
+    for row in rows.values():
+        row.types = None if row.types is None else sorted(row.types)
+    found = [_contact_row(organisation, rule, roles) for rule in pack.contacts]
+    wanted = {str(row): row for row in found}
+    upsert(rows, wanted, ["types", "needs_contract", "relation"], changes, "contact")
+    delete_missing(rows, wanted, changes, "contact")
+
+
+def _write_tightenings(
+    organisation: models.Organisation,
+    pack: Pack,
+    roles: Mapping[str, models.Role],
+    changes: Changes,
+    *,
+    by: str,
+) -> None:
+    """Add the pack's tightenings; one that stands already is narrowed, never widened."""
+    agents = {row.handle: row for row in organisation.agents.all()}
+    for tightening in pack.tightenings:
+        override = tightening.override
+        kind, _, name = override.scope.partition(":")
+        row, added = models.ToolOverride.objects.get_or_create(
+            organisation=organisation,
+            tool=override.tool,
+            role=roles[name] if kind == "role" else None,
+            agent=agents[name] if kind == "agent" else None,
+            defaults={
+                "modes": sorted(mode.value for mode in override.modes),
+                "set_by": by,
+                "reason": tightening.reason,
+            },
+        )
+        narrowed = sorted({mode.value for mode in override.modes} & set(row.modes))
+        if added:
+            changes.add("added", "tightening", f"{override.tool} for {override.scope}")
+        elif sorted(row.modes) != narrowed:
+            row.modes = narrowed
+            row.save(update_fields=["modes"])
+            changes.add("changed", "tightening", f"{override.tool} for {override.scope}", ["modes"])
+
+
+def _retire_roles(organisation: models.Organisation, pack: Pack, changes: Changes) -> None:
+    """Remove roles the pack no longer has; one that somebody deactivated holds loses its powers."""
+    kept = {role.name for role in pack.roles}
+    held = set(organisation.agents.values_list("role_id", flat=True))
+    for row in organisation.roles.exclude(name__in=kept):
+        if row.id not in held:
+            row.delete()
+            changes.add("removed", "role", row.name)
+            continue
+        changed = differing(row, RETIRED)
+        if changed:
+            row.save(update_fields=changed)
+            changes.add("retired", "role", row.name, changed)
+
+
+def _remove_groups(organisation: models.Organisation, pack: Pack, changes: Changes) -> None:
+    for row in organisation.groups.exclude(slug__in={group.slug for group in pack.groups}):
+        row.delete()
+        changes.add("removed", "group", row.slug)

@@ -1,0 +1,147 @@
+"""May this agent read or write this path? One pure decision for all that touches files."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from orgchart.decision import Allow, Code, Decision, Deny, deny
+from orgchart.policy import Agent, FileScopes
+from orgchart.vocabulary import Access, ContractScope
+
+MAX_PATH = 1024
+MAX_PART = 255
+
+
+def normal_path(path: str) -> str | Deny:
+    """The path as `a/b/c`, or why it is none: relative, no `..`, no control character, NFC only."""
+    problem = _problem_of(path)
+    if problem:
+        return deny(
+            Code.SCOPE_DENIED,
+            f"the path is refused: {problem}",
+            "give a plain relative path of the company tree, such as reports/tech/status.md",
+            rule="path form",
+        )
+    return path
+
+
+def _problem_of(path: str) -> str:
+    if not path or len(path.encode("utf-8", "surrogatepass")) > MAX_PATH:
+        return f"it must have 1 to {MAX_PATH} bytes"
+    if any(unicodedata.category(c) in ("Cc", "Cf", "Cs") for c in path) or "\\" in path:
+        return "it holds a control character or a backslash"
+    if path.startswith(("/", "~")):
+        return "it must be relative"
+    if unicodedata.normalize("NFC", path) != path:
+        return "it is not in Unicode normal form C"
+    return _problem_of_parts(path.removesuffix("/").split("/"))
+
+
+def _problem_of_parts(parts: Sequence[str]) -> str:
+    if any(part in ("", ".", "..") for part in parts):
+        return "it holds an empty, '.' or '..' part"
+    if any(len(part.encode()) > MAX_PART for part in parts):
+        return f"a part is longer than {MAX_PART} bytes"
+    return ""
+
+
+def problem_of_scope(scope: str) -> str:
+    """Why an entry of a role's read or write scope is none, or ''."""
+    if any(sign in scope.replace("{agent}", "agent") for sign in "*?[]{}"):
+        return "a scope holds no pattern, only `{agent}` for the agent's handle"
+    return _problem_of(scope.replace("{agent}", "agent"))
+
+
+def problem_of_deny(pattern: str) -> str:
+    """Why an entry of a role's deny list is none, or ''."""
+    filled = pattern.replace("{agent}", "agent")
+    if "{" in filled or "}" in filled:
+        return "the only placeholder is `{agent}`"
+    if "/" in filled.rstrip("/") and any(sign in filled for sign in "*?["):
+        return "a pattern with a folder is taken literally: deny the folder or the bare name"
+    return _problem_of(filled)
+
+
+def is_within(path: str, scope: str) -> bool:
+    """Whether a normal path lies in a scope entry: a folder `a/b/`, or exactly the file `a/b`.
+
+    Whole parts are compared, so `src-evil/x` is not within `src/`.
+    """
+    target = path.rstrip("/").split("/")
+    wanted = scope.rstrip("/").split("/")
+    if scope.endswith("/"):
+        return target[: len(wanted)] == wanted
+    return target == wanted
+
+
+def is_denied(path: str, patterns: Sequence[str]) -> str:
+    """The deny pattern that catches the path, or ''.
+
+    A pattern with a slash is a path of the tree (a folder when it ends in one, which also catches
+    what is below); a bare name or `*` pattern matches any part at any depth. Case is ignored, so
+    that `.ENV` is no way around.
+    """
+    lowered = path.rstrip("/").casefold()
+    parts = lowered.split("/")
+    for pattern in patterns:
+        want = pattern.casefold()
+        bare = want.rstrip("/")
+        if "/" in bare:
+            inside = lowered == bare or lowered.startswith(bare + "/")
+        elif want.endswith("/"):
+            inside = bare in parts
+        else:
+            inside = any(fnmatchcase(part, bare) for part in parts)
+        if inside:
+            return pattern
+    return ""
+
+
+def expand(scopes: Sequence[str], agent: Agent) -> tuple[str, ...]:
+    """Scope entries with `{agent}` filled in."""
+    return tuple(s.replace("{agent}", agent.handle) for s in scopes)
+
+
+def can_touch(
+    path: str,
+    access: Access,
+    *,
+    agent: Agent,
+    files: FileScopes,
+    contract_scope: Sequence[str] = (),
+) -> Decision:
+    """Decide whether the agent may touch the path (seed 000 §0.2, §1.2-§1.10).
+
+    `contract_scope` is the union of the workspace scopes of the agent's contracts in progress.
+    Prohibitions first; what no scope gives is refused. Write scope implies read.
+    """
+    normal = normal_path(path)
+    if isinstance(normal, Deny):
+        return normal
+    caught = is_denied(normal, expand(files.deny, agent))
+    if caught:
+        return deny(
+            Code.SCOPE_DENIED,
+            f"{normal} is denied to {agent.role} ({caught}), whatever else is allowed",
+            "leave this file alone; ask your superior for what you need from it",
+            rule=f"deny {caught}",
+        )
+    allowed = list(expand(files.write, agent))
+    if access is Access.READ:
+        allowed += expand(files.read, agent)
+    if files.contract is ContractScope.WRITE or (
+        files.contract is ContractScope.READ and access is Access.READ
+    ):
+        allowed += contract_scope
+    for scope in allowed:
+        if is_within(normal, scope):
+            return Allow(f"{access} scope {scope}")
+    return deny(
+        Code.SCOPE_DENIED,
+        f"{normal} is outside the {access} scope of {agent.handle}",
+        f"keep to: {', '.join(sorted(allowed))}" if allowed else "work without files",
+        rule=f"{access} scope of {agent.role}",
+        scope=sorted(allowed),
+    )

@@ -1,0 +1,269 @@
+"""The compiled Policy: one immutable value that every decision of an organisation reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from orgchart.vocabulary import ContractScope, Kind, Office, Relation, ToolMode
+
+ALL_ROLES: frozenset[str] | None = None
+"""A mail type's senders when every role may send it."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileScopes:
+    """A role's paths in the company tree (seed 000 §1.2-§1.10); '/' ends a folder.
+
+    `{agent}` stands for the handle of whoever holds the role.
+    """
+
+    read: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    contract: ContractScope = ContractScope.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What its holders may do. `tools` are the bound ones; `denied_tools` win over everything."""
+
+    name: str
+    title: str
+    level: int
+    kind: Kind
+    tools: frozenset[str]
+    denied_tools: frozenset[str] = frozenset()
+    summary: str = ""
+    prohibitions: tuple[str, ...] = ()
+    files: FileScopes = FileScopes()
+    task_lead: bool = False
+    permissions: Mapping[str, Any] = field(default_factory=dict)
+    offices: frozenset[Office] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """One holder of a role. `managers` are the handles above it, the direct superior first."""
+
+    id: int
+    handle: str
+    role: str
+    title: str
+    active: bool = True
+    managers: tuple[str, ...] = ()
+    group: str = ""
+    name: str = ""
+    is_leader: bool = False
+    skills: frozenset[str] = frozenset()
+    system_prompt: str = ""
+
+    @property
+    def address(self) -> str:
+        """`group.name` in a group, else the handle (seed 003 §2.2)."""
+        return f"{self.group}.{self.name}" if self.group else self.handle
+
+    @property
+    def superior(self) -> str:
+        """The direct superior's handle, `board` at the top."""
+        return self.managers[0] if self.managers else "board"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A team of agents (seed 003 §2)."""
+
+    slug: str
+    name: str
+    context: str = ""
+    member_delegation: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MailTypeRule:
+    """The ceiling of a mail type (seed 000 §3.2): who may send it at all, and how."""
+
+    name: str
+    senders: frozenset[str] | None
+    issued_by: tuple[str, ...] = ()
+    to_superior: bool = False
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ContactRule:
+    """One role may write to another. `types` empty: none; None: all that its ceiling gives."""
+
+    sender: str
+    recipient: str
+    types: frozenset[str] | None = None
+    needs_contract: bool = False
+    relation: Relation = Relation.ANY
+
+    @property
+    def label(self) -> str:
+        """How people and the ledger name the rule."""
+        return f"contact {self.sender} -> {self.recipient}"
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """A tightening of one tool for the organisation, a role or an agent; no modes: taken away."""
+
+    scope: str
+    tool: str
+    modes: frozenset[ToolMode]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """An organisation's roles, agents and rules, compiled, numbered by `version`.
+
+    Lookups are dictionary reads; nothing here does I/O. Keys of `names` are handles, addresses and
+    aliases; keys of `contacts` are (sender role, recipient role).
+    """
+
+    organisation_id: int
+    organisation: str
+    version: int
+    roles: Mapping[str, Role]
+    agents: Mapping[str, Agent]
+    names: Mapping[str, str]
+    groups: Mapping[str, Group]
+    mail_types: Mapping[str, MailTypeRule]
+    contacts: Mapping[tuple[str, str], ContactRule]
+    enabled_modes: frozenset[ToolMode]
+    settings: Mapping[str, Any]
+    overrides: Mapping[tuple[str, str], frozenset[ToolMode]] = field(default_factory=dict)
+    ceilings: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    by_id: Mapping[int, Agent] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    _contacts: dict[str, tuple[str, ...]] = field(default_factory=dict, compare=False, repr=False)
+
+    def resolve(self, name: str) -> Agent | None:
+        """The agent of a handle, address or alias, exactly as written; None if there is none."""
+        handle = self.names.get(name)
+        return None if handle is None else self.agents[handle]
+
+    def role_of(self, agent: Agent) -> Role:
+        """The agent's role."""
+        return self.roles[agent.role]
+
+    def level_of(self, agent: Agent) -> int:
+        """The agent's level; 1 is the top, the Board is 0."""
+        return self.roles[agent.role].level
+
+    def is_own(self, one: Agent, other: Agent) -> bool:
+        """Whether one of the two is the other's direct or co-manager."""
+        return one.handle in other.managers or other.handle in one.managers
+
+    def rule_between(self, sender: Agent, recipient: Agent) -> ContactRule | None:
+        """The contact rule that covers this pair, or None: what is not listed is refused."""
+        if sender.handle == recipient.handle:
+            return None
+        rule = self.contacts.get((sender.role, recipient.role))
+        if rule is None or (rule.relation is Relation.OWN and not self.is_own(sender, recipient)):
+            return None
+        return rule
+
+    def board_rule(self, sender: Agent) -> ContactRule | None:
+        """The rule by which a role may write to the Board."""
+        return self.contacts.get((sender.role, "board"))
+
+    def types_from(self, role: str) -> frozenset[str]:
+        """Every mail type that a role may send at all (seed 000 §3.2)."""
+        return self.ceilings.get(role, frozenset())
+
+    def sendable_types(self, sender: Agent, recipient: str, rule: ContactRule) -> frozenset[str]:
+        """What send_mail may carry on this pair: ceiling ∩ rule, without what only tools issue.
+
+        A type that goes to the direct superior only is left out towards anybody else.
+        """
+        ceiling = self.types_from(sender.role)
+        types = ceiling if rule.types is None else ceiling & rule.types
+        return frozenset(
+            name
+            for name in types
+            if not self.mail_types[name].issued_by
+            and (not self.mail_types[name].to_superior or recipient == sender.superior)
+        )
+
+    def tightened(self, agent: Agent, tool: str) -> frozenset[ToolMode] | None:
+        """The modes that overrides leave a tool for this agent; None where none touches it."""
+        if not self.overrides:
+            return None
+        left: frozenset[ToolMode] | None = None
+        for scope in ("organisation", f"role:{agent.role}", f"agent:{agent.handle}"):
+            modes = self.overrides.get((scope, tool))
+            if modes is not None:
+                left = modes if left is None else left & modes
+        return left
+
+    def contacts_of(self, sender: Agent) -> tuple[str, ...]:
+        """Handles this agent may write to, sorted; `board` where it may. Worked out once."""
+        known = self._contacts.get(sender.handle)
+        if known is not None:
+            return known
+        found = [
+            other.handle
+            for other in self.agents.values()
+            if other.active and self.rule_between(sender, other) is not None
+        ]
+        if self.board_rule(sender) is not None:
+            found.append("board")
+        self._contacts[sender.handle] = known = tuple(sorted(found))
+        return known
+
+    def workers_of(self, manager: Agent) -> tuple[Agent, ...]:
+        """Agents that this one manages directly or together with another."""
+        return tuple(a for a in self.agents.values() if manager.handle in a.managers)
+
+
+def build_policy(  # noqa: PLR0913  the parts of a policy, each by its name
+    *,
+    organisation_id: int,
+    organisation: str,
+    version: int,
+    roles: list[Role],
+    agents: list[Agent],
+    groups: list[Group],
+    mail_types: list[MailTypeRule],
+    contacts: list[ContactRule],
+    aliases: Mapping[str, str],
+    settings: Mapping[str, Any],
+    enabled_modes: frozenset[ToolMode],
+    overrides: list[Override] | None = None,
+) -> Policy:
+    """Compile lists into the indexed Policy. An alias never shadows a handle or an address."""
+    names = dict(aliases)
+    names |= {agent.address: agent.handle for agent in agents}
+    names |= {agent.handle: agent.handle for agent in agents}
+    known = {agent.handle for agent in agents}
+    ceilings = {
+        role.name: frozenset(
+            t.name for t in mail_types if t.senders is None or role.name in t.senders
+        )
+        for role in roles
+    }
+    tightened: dict[tuple[str, str], frozenset[ToolMode]] = {}
+    for item in overrides or []:
+        key = (item.scope, item.tool)
+        tightened[key] = tightened.get(key, item.modes) & item.modes
+    return Policy(
+        organisation_id=organisation_id,
+        organisation=organisation,
+        version=version,
+        roles={r.name: r for r in roles},
+        agents={a.handle: a for a in agents},
+        names={name: handle for name, handle in names.items() if handle in known},
+        groups={g.slug: g for g in groups},
+        mail_types={t.name: t for t in mail_types},
+        contacts={(c.sender, c.recipient): c for c in contacts},
+        enabled_modes=enabled_modes,
+        settings=dict(settings),
+        overrides=tightened,
+        ceilings=ceilings,
+        by_id={a.id: a for a in agents},
+        aliases=dict(aliases),
+    )

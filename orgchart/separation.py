@@ -1,0 +1,103 @@
+"""Powers that no role may hold together, whatever a pack or a person writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from orgchart import catalogue
+from orgchart.paths import is_within
+from orgchart.policy import Policy, Role
+from orgchart.violation import Subject, Violation
+from orgchart.vocabulary import ContractScope, Kind, Office
+
+ORGANISATION_TOOLS = frozenset(
+    {"create_agent_jd", "update_agent_jd", "deactivate_agent", "update_org_chart"}
+)
+JUDGES = {
+    "write_verdict": frozenset({"git_commit", "git_push", "docker_build", "docker_deploy"}),
+    "approve_deployment": frozenset({"docker_deploy", "docker_build"}),
+    "review_pr": frozenset({"git_commit", "git_push", "write_file"}),
+}
+JUDGES_WRITE = ("tests/", "reports/", "agents/")
+MAKING = frozenset({Office.ANALYST, Office.PLANNER, Office.IMPLEMENTER})
+
+
+def contracts(policy: Policy) -> Iterator[Violation]:
+    """Workers issue no contracts (seed 000 §4.1, C-07)."""
+    for role in policy.roles.values():
+        if role.kind is Kind.WORKER and role.tools & {"create_contract", "generate_contract"}:
+            yield Violation(
+                "C-07",
+                Subject.ROLE,
+                role.name,
+                "a worker never issues contracts",
+                "take the tool away",
+            )
+
+
+def judges(policy: Policy) -> Iterator[Violation]:
+    """Nobody approves what they made, and QA never writes what it judges (seed 000 §1.3, §1.9)."""
+    for role in policy.roles.values():
+        usable = role.tools - role.denied_tools
+        for judge, made in JUDGES.items():
+            if judge in usable and usable & made:
+                yield Violation(
+                    "nobody approves what they made",
+                    Subject.ROLE,
+                    role.name,
+                    f"{judge} cannot stand beside {', '.join(sorted(usable & made))}",
+                    "give the judging and the making to different roles",
+                )
+        if role.offices & MAKING and role.offices & (frozenset(Office) - MAKING):
+            yield Violation(
+                "nobody approves what they made",
+                Subject.ROLE,
+                role.name,
+                "one role holds an office that makes and one that judges",
+                "give the offices to different roles",
+            )
+        if "write_verdict" in usable and "write_file" in usable:
+            yield from _judge_writes(role)
+
+
+def _judge_writes(role: Role) -> Iterator[Violation]:
+    loose = [w for w in role.files.write if not any(is_within(w, ok) for ok in JUDGES_WRITE)]
+    if loose or role.files.contract is ContractScope.WRITE:
+        yield Violation(
+            "QA cannot write source",
+            Subject.ROLE,
+            role.name,
+            f"who writes verdicts may write {', '.join(loose) or 'the contract scope'}",
+            f"keep its write scope to {', '.join(JUDGES_WRITE)}",
+        )
+
+
+def single_entry(policy: Policy) -> Iterator[Violation]:
+    """One role changes the organisation (seed 000 §1.4)."""
+    holders = sorted(r.name for r in policy.roles.values() if r.tools & ORGANISATION_TOOLS)
+    if len(holders) > 1:
+        yield Violation(
+            "single entry to the organisation",
+            Subject.ROLE,
+            ", ".join(holders),
+            "more than one role may change the organisation (seed 000 §1.4)",
+            "leave these tools to one role",
+        )
+
+
+SKILL_TOOLS = frozenset({"web_search", "read_url"})
+"""Role tools that an agent may also have as a skill (seed 003 §3.2): they only look."""
+
+
+def skills(policy: Policy) -> Iterator[Violation]:
+    """A skill is no way around the matrix: role tools come from roles (seed 000 §0.2)."""
+    powers = catalogue.bindable() - SKILL_TOOLS
+    for agent in policy.agents.values():
+        for tool in sorted(agent.skills & powers):
+            yield Violation(
+                "skills bind no role tools",
+                Subject.AGENT,
+                agent.handle,
+                f"{tool} is bound by roles, not by skills",
+                "take it out of the agent's skills; a role may bind it",
+            )

@@ -1,0 +1,257 @@
+"""Verbs on the organisation: the one way to change a policy, settings, keys."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+
+from ledger.services import record
+from orgchart import difference, invariants
+from orgchart.actors import Actor
+from orgchart.compiling import compile_policy, mark_changing
+from orgchart.decision import Code, refuse
+from orgchart.difference import Difference
+from orgchart.models import Agent, ApiKey, Organisation
+from orgchart.orgsettings import BadSetting, checked
+from orgchart.policy import Policy
+
+KEY_PREFIX = "nxs_"
+KEY_BYTES = 32
+MOST_SENTENCES = 2000
+PREFIX_LENGTH = 12
+"""How much of a key is kept in the clear, so that people can tell keys apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyChange:
+    """A change that took effect, or would: the policy after it, and the difference it makes.
+
+    `changed` is False where everything was so already: no new version, no event.
+    """
+
+    after: Policy
+    difference: Difference
+    changed: bool = True
+
+
+class _Preview(Exception):
+    """Rolls a previewed change back."""
+
+    def __init__(self, change: PolicyChange) -> None:
+        self.change = change
+
+
+def change_policy(  # noqa: PLR0913  a change has these parts
+    *,
+    organisation_id: int,
+    apply: Callable[[Organisation], None],
+    caller: Actor,
+    action: str,
+    now: datetime,
+    reason: str = "",
+    subject: str = "",
+    expected_version: int | None = None,
+    preview: bool = False,
+    new: bool = False,
+    details: Mapping[str, Any] | None = None,
+) -> PolicyChange:
+    """Change who may what, in one transaction: lock, apply, check every invariant, count, record.
+
+    `details` go into the event beside the difference. With `preview` everything is done and rolled
+    back. Raises Denied: VERSION_MISMATCH when the policy is no longer the expected version,
+    INVALID_PARAMS with every broken invariant in `details["violations"]`; nothing has changed then.
+    """
+    try:
+        with transaction.atomic():
+            change = _changed(organisation_id, apply, expected_version, new=new)
+            if preview:
+                raise _Preview(change)  # noqa: TRY301  rolls back what was tried
+            record(
+                caller.event(
+                    action,
+                    at=now,
+                    subject=subject or f"organisation:{change.after.organisation}",
+                    reason=reason,
+                    details={
+                        "policy_version": change.after.version,
+                        "allowed": _listed(change.difference.allowed),
+                        "forbidden": _listed(change.difference.forbidden),
+                        **(details or {}),
+                    },
+                )
+            )
+            return change
+    except _Preview as seen:
+        return seen.change
+
+
+def _listed(sentences: Sequence[str]) -> list[str]:
+    """The sentences for the event: all of them, or the first and how many there are beside."""
+    more = len(sentences) - MOST_SENTENCES
+    return [*sentences[:MOST_SENTENCES], *([f"… and {more} more"] if more > 0 else [])]
+
+
+def _changed(
+    organisation_id: int,
+    apply: Callable[[Organisation], None],
+    expected_version: int | None,
+    *,
+    new: bool,
+) -> PolicyChange:
+    # The key stays free: foreign keys of mails and contracts neither wait nor close a circle here.
+    organisation = Organisation.objects.select_for_update(no_key=True).get(id=organisation_id)
+    if expected_version is not None and expected_version != organisation.policy_version:
+        raise refuse(
+            Code.VERSION_MISMATCH,
+            f"the organisation was changed meanwhile: expected policy version {expected_version}, "
+            f"current {organisation.policy_version}",
+            "reload, look at what changed, and try again",
+            expected=expected_version,
+            current=organisation.policy_version,
+        )
+    before = None if new else compile_policy(organisation_id)
+    apply(organisation)
+    require_no_circle(organisation)
+    Organisation.objects.filter(id=organisation_id).update(policy_version=F("policy_version") + 1)
+    mark_changing(organisation_id)
+    after = compile_policy(organisation_id)
+    broken = invariants.violations(after)
+    if broken:
+        first = broken[0]
+        raise refuse(
+            Code.INVALID_PARAMS,
+            f"this would break `{first.invariant}`: {first.subject}: {first.message}",
+            first.mend,
+            rule=first.invariant,
+            violations=[
+                {
+                    "invariant": v.invariant,
+                    "subject": v.subject,
+                    "message": v.message,
+                    "mend": v.mend,
+                }
+                for v in broken
+            ],
+        )
+    return PolicyChange(after, difference.between(before, after))
+
+
+def require_no_circle(organisation: Organisation) -> None:
+    """Refuse a chain of command that closes on itself, before anything is compiled from it."""
+    pairs = organisation.agents.exclude(reports_to=None).values_list("handle", "reports_to__handle")
+    circle = invariants.circle_in(dict(pairs))
+    if circle:
+        raise refuse(
+            Code.INVALID_PARAMS,
+            f"this would break `no circle in reports_to`: {' -> '.join([*circle, circle[0]])}",
+            "let one of them report to somebody else",
+            rule="no circle in reports_to",
+        )
+
+
+def set_settings(
+    *,
+    organisation: Organisation,
+    values: dict[str, object],
+    caller: Actor,
+    now: datetime,
+    expected_version: int | None = None,
+) -> PolicyChange:
+    """Set organisation settings, validated and recorded (wire: `org set`).
+
+    Raises Denied INVALID_PARAMS naming the setting and what it can hold.
+    """
+    try:
+        valid = checked(values)
+    except BadSetting as problem:
+        raise refuse(
+            Code.INVALID_PARAMS, str(problem), "see `org settings` for what each can hold"
+        ) from problem
+
+    def apply(row: Organisation) -> None:
+        row.settings = {**row.settings, **valid}
+        row.save(update_fields=["settings"])
+
+    return change_policy(
+        organisation_id=organisation.id,
+        apply=apply,
+        caller=caller,
+        action="organisation.settings_changed",
+        now=now,
+        expected_version=expected_version,
+        reason=", ".join(f"{name}={value}" for name, value in valid.items()),
+    )
+
+
+def digest_of(key: str) -> bytes:
+    """What is stored of a key: SHA-256 of its text; the key has 256 random bits of its own."""
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
+
+
+def issue_key(*, agent: Agent, caller: Actor, now: datetime, reason: str = "") -> str:
+    """Make a new API key for an agent and return it, the only time it can be seen.
+
+    Raises Denied RECIPIENT_INACTIVE for a deactivated agent.
+    """
+    if not agent.active:
+        raise refuse(
+            Code.RECIPIENT_INACTIVE,
+            f"{agent.handle} is deactivated and gets no key",
+            "activate the agent first",
+        )
+    key = KEY_PREFIX + secrets.token_urlsafe(KEY_BYTES)
+    with transaction.atomic():
+        row = ApiKey.objects.create(
+            agent=agent, prefix=key[:PREFIX_LENGTH], digest=digest_of(key), created_by=caller.actor
+        )
+        record(
+            caller.event(
+                "key.issued",
+                at=now,
+                reason=reason,
+                subject=f"agent:{agent.handle}",
+                details={"prefix": row.prefix},
+            )
+        )
+    return key
+
+
+def revoke_key(
+    *,
+    prefix: str,
+    caller: Actor,
+    now: datetime,
+    reason: str = "",
+    agent_id: int | None = None,
+) -> None:
+    """End a key at once. Revoking twice is no error and changes nothing.
+
+    Raises Denied NOT_FOUND when no key of the caller's organisation (or, where one is named, of
+    the agent) has the prefix.
+    """
+    with transaction.atomic():
+        mine = ApiKey.objects.filter(
+            prefix=prefix[:PREFIX_LENGTH], agent__organisation_id=caller.organisation_id
+        )
+        if agent_id is not None:
+            mine = mine.filter(agent_id=agent_id)
+        ended = mine.filter(revoked_at=None).update(revoked_at=now, revoked_by=caller.actor)
+        if ended:
+            record(
+                caller.event(
+                    "key.revoked", at=now, subject=f"key:{prefix[:PREFIX_LENGTH]}", reason=reason
+                )
+            )
+        elif not mine.exists():
+            raise refuse(
+                Code.NOT_FOUND,
+                f"no key begins with {prefix[:PREFIX_LENGTH]}",
+                "look its prefix up in the admin",
+            )

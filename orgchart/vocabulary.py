@@ -1,0 +1,80 @@
+"""Closed sets of the organisation: kinds, modes, tool groups, offices, conditions."""
+
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """What a role is for (seed 000 §1.1)."""
+
+    EXECUTIVE = "executive"
+    MANAGER = "manager"
+    WORKER = "worker"
+
+
+class ToolMode(StrEnum):
+    """Modes of a session (seed 002 §2.1)."""
+
+    CHAT_SAFE = "chat_safe"
+    CODING = "coding"
+
+
+class ToolGroup(StrEnum):
+    """For display and audit only, never for authorisation (seed 002 §2.2)."""
+
+    CODE = "code"
+    MEMORY = "memory"
+    WORLD = "world"
+    MAIL = "mail"
+    CONTRACT = "contract"
+    DOCUMENT = "document"
+    ORGANISATION = "organisation"
+    TASK = "task"
+    DELEGATION = "delegation"
+    GOVERNANCE = "governance"
+
+
+class Relation(StrEnum):
+    """Between whom of two roles a contact rule holds."""
+
+    ANY = "any"
+    OWN = "own"
+
+
+class Office(StrEnum):
+    """Constitutional offices (seed 004 §1)."""
+
+    ANALYST = "ANALYST"
+    PLANNER = "PLANNER"
+    IMPLEMENTER = "IMPLEMENTER"
+    REVIEWER = "REVIEWER"
+    TESTER = "TESTER"
+    CONDUCTOR = "CONDUCTOR"
+
+
+class ContractScope(StrEnum):
+    """What an active contract's workspace_scope adds to a role's file scope."""
+
+    NONE = "none"
+    READ = "read"
+    WRITE = "write"
+
+
+class Access(StrEnum):
+    """Which way a path is touched."""
+
+    READ = "read"
+    WRITE = "write"
+
+
+BOARD = "board"
+"""The humans at level 0. Not an agent; a name that no agent may take."""
+
+RESERVED = frozenset({BOARD, "system", "human", "agent"})
+"""Names that mean somebody else in mails and in the ledger."""
+
+HANDLE_FORM = r"^[a-z][a-z0-9_.-]{0,63}\Z"
+"""How every name of the organisation is written: ASCII, so that no look-alike letter passes."""
+
+HANDLE_MEANT = (
+    "use lower-case letters, digits, '_', '-' and '.', starting with a letter, 64 at most"
+)
