@@ -1,0 +1,77 @@
+"""Which memory is whose, who may add to it, what an artifact may be called; pure."""
+
+from __future__ import annotations
+
+import re
+
+from orgchart.decision import Allow, Code, Decision, deny
+from orgchart.paths import is_denied, normal_path
+from orgchart.policy import Agent, Policy
+from orgchart.vocabulary import Kind
+
+AGENT, GROUP, ORGANISATION = "agent", "group", "organisation"
+NAME = re.compile(r"[^\W_][\w. -]{0,118}[\w-]|[^\W_]")
+"""A plain file name of any script: no slash, no leading dot, no blank at its end."""
+
+
+def file_of(scope: str, agent: Agent) -> str:
+    """Where a memory lies in the company tree (seed 003 §2.1: MEMORY.md)."""
+    match scope:
+        case "agent":
+            return f"agents/{agent.handle}/MEMORY.md"
+        case "group":
+            return f"groups/{agent.group}/MEMORY.md"
+        case _:
+            return "MEMORY.md"
+
+
+def artifact_path(name: str, agent: Agent) -> str:
+    """Where an artifact lies in the company tree."""
+    return f"agents/{agent.handle}/artifacts/{name}"
+
+
+def can_read(scope: str, agent: Agent) -> Decision:
+    """Everybody reads its own, its group's and the organisation's memory; no other is reachable."""
+    if scope == GROUP and not agent.group:
+        return deny(
+            Code.SCOPE_DENIED,
+            f"{agent.handle} is in no group, so there is no group memory for it",
+            "use scope agent or organisation",
+            rule="a group's memory is its members'",
+        )
+    return Allow(f"{scope} memory of {agent.address}")
+
+
+def can_append(scope: str, agent: Agent, policy: Policy) -> Decision:
+    """Agents add to their own memory, members to their group's, leaders to the organisation's."""
+    readable = can_read(scope, agent)
+    if scope != ORGANISATION or not isinstance(readable, Allow):
+        return readable
+    if agent.is_leader or policy.roles[agent.role].kind is Kind.EXECUTIVE:
+        return Allow("leaders and executives add to the organisation's memory")
+    return deny(
+        Code.LEVEL_DENIED,
+        f"{agent.handle} neither leads a group nor is an executive",
+        "append to scope agent"
+        + (" or group" if agent.group else "")
+        + f", or tell {agent.superior} what the organisation should remember",
+        rule="leaders and executives add to the organisation's memory",
+    )
+
+
+def can_save(name: str, agent: Agent, policy: Policy) -> Decision:
+    """An artifact has a plain file name that no prohibition of its role catches."""
+    path = artifact_path(name, agent)
+    caught = is_denied(path, policy.roles[agent.role].files.deny)
+    if NAME.fullmatch(name) is None or not isinstance(normal_path(path), str):
+        problem = "must be a plain file name, such as report.md"
+    elif caught:
+        problem = f"is denied to {agent.role} ({caught})"
+    else:
+        return Allow(f"artifacts of {agent.handle}")
+    return deny(
+        Code.SCOPE_DENIED,
+        f"the name {name[:64]!r} {problem}",
+        "choose another name: letters, digits, '.', '-', '_' and blanks, 120 at most",
+        rule="names of artifacts",
+    )

@@ -1,0 +1,164 @@
+"""What agents wrote for the company: each document a row, with its file as a projection."""
+
+from __future__ import annotations
+
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVectorField
+from django.db import models
+from django.db.models import Q
+
+from orgchart.models import Agent, Group, Organisation
+
+
+class Kind(models.TextChoices):
+    """What a document is (seed 000 §1.2, §1.5, §1.10)."""
+
+    NOTE = "note"
+    REPORT = "report"
+    PRD = "prd", "PRD"
+
+
+class ReportType(models.TextChoices):
+    """What a report is about (seed 000 §1.2, read_reports)."""
+
+    STATUS = "status"
+    COMPLETION = "completion"
+    ESCALATION = "escalation"
+    COST = "cost"
+
+
+class Document(models.Model):
+    """One document. The row is the truth and never changes; `filed_at` says its file is there.
+
+    `folder` is the path without the file's name, ending in '/': what scopes and pages go by.
+    """
+
+    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+", db_index=False)
+    kind = models.CharField(max_length=8, choices=Kind.choices)
+    author = models.ForeignKey(Agent, models.PROTECT, related_name="+", db_index=False)
+    folder = models.CharField(max_length=200)
+    path = models.CharField(max_length=400)
+    title = models.CharField(max_length=200)
+    body = models.TextField()
+    sha256 = models.CharField(max_length=64)
+    report_type = models.CharField(max_length=16, choices=ReportType.choices, blank=True)
+    department = models.CharField(max_length=64, blank=True)
+    for_board = models.BooleanField(default=False)
+    contract_ref = models.CharField(max_length=32, blank=True)
+    created_at = models.DateTimeField()
+    filed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        indexes = [
+            models.Index(
+                fields=["organisation", "kind", "folder", "-created_at", "-id"],
+                name="document_folder",
+            ),
+            models.Index(
+                fields=["organisation", "folder", "report_type", "-created_at", "-id"],
+                condition=Q(kind="report"),
+                name="document_report_type",
+            ),
+            models.Index(fields=["organisation", "-created_at", "-id"], name="document_newest"),
+            models.Index(fields=["author", "-created_at"], name="document_author"),
+            models.Index(
+                fields=["organisation", "-created_at"],
+                condition=Q(for_board=True),
+                name="document_for_board",
+            ),
+            models.Index(
+                fields=["created_at"], condition=Q(filed_at=None), name="document_unfiled"
+            ),
+        ]
+        constraints = [
+            models.UniqueConstraint(fields=["organisation", "path"], name="document_path_once"),
+            models.CheckConstraint(condition=Q(kind__in=Kind.values), name="document_kind_known"),
+            models.CheckConstraint(
+                condition=Q(kind=Kind.REPORT, report_type__in=ReportType.values) & ~Q(department="")
+                | ~Q(kind=Kind.REPORT) & Q(report_type="", department=""),
+                name="document_report_has_a_type",
+            ),
+            models.CheckConstraint(
+                condition=Q(for_board=False) | Q(kind=Kind.NOTE), name="document_board_reads_notes"
+            ),
+            models.CheckConstraint(
+                condition=Q(sha256__regex=r"^[0-9a-f]{64}$"), name="document_digest_form"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.path
+
+
+class Scope(models.TextChoices):
+    """Whose memory it is (seed 003 §2.1)."""
+
+    AGENT = "agent"
+    GROUP = "group"
+    ORGANISATION = "organisation"
+
+
+class Memory(models.Model):
+    """One entry appended to a MEMORY.md. Never changes; `words` is what a search looks into."""
+
+    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+", db_index=False)
+    scope = models.CharField(max_length=16, choices=Scope.choices)
+    agent = models.ForeignKey(Agent, models.PROTECT, null=True, related_name="+", db_index=False)
+    group = models.ForeignKey(Group, models.PROTECT, null=True, related_name="+", db_index=False)
+    author = models.ForeignKey(Agent, models.PROTECT, related_name="+", db_index=False)
+    text = models.TextField()
+    words = SearchVectorField()
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-id"]
+        verbose_name_plural = "memories"
+        indexes = [
+            models.Index(fields=["agent", "-id"], condition=Q(scope="agent"), name="memory_agent"),
+            models.Index(fields=["group", "-id"], condition=Q(scope="group"), name="memory_group"),
+            models.Index(
+                fields=["organisation", "-id"],
+                condition=Q(scope="organisation"),
+                name="memory_organisation",
+            ),
+            GinIndex(fields=["words"], name="memory_words"),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(scope="agent", agent__isnull=False, group__isnull=True)
+                | Q(scope="group", agent__isnull=True, group__isnull=False)
+                | Q(scope="organisation", agent__isnull=True, group__isnull=True),
+                name="memory_has_one_owner",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.scope} {self.id}"
+
+
+class Artifact(models.Model):
+    """Something an agent made and saved under a name; saving it again makes another version."""
+
+    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+")
+    agent = models.ForeignKey(Agent, models.PROTECT, related_name="+", db_index=False)
+    name = models.CharField(max_length=120)
+    version = models.PositiveIntegerField()
+    path = models.CharField(max_length=400)
+    description = models.CharField(max_length=500, blank=True)
+    content = models.TextField()
+    sha256 = models.CharField(max_length=64)
+    frame_ref = models.CharField(max_length=20, blank=True)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(fields=["agent", "name", "version"], name="artifact_once"),
+            models.CheckConstraint(
+                condition=Q(sha256__regex=r"^[0-9a-f]{64}$"), name="artifact_digest_form"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.path

@@ -1,0 +1,140 @@
+"""Where a document belongs, what its file is called, who may mark and read it: pure."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+
+from orgchart.decision import Allow, Code, Decision, Deny, deny
+from orgchart.paths import can_touch, expand
+from orgchart.policy import Agent, Policy
+from orgchart.vocabulary import BOARD, Access, Kind
+
+REPORTS = "reports/"
+TECH = "tech"
+TECH_REPORTS = f"{REPORTS}{TECH}/"
+PRDS = "docs/prd/"
+NO_DEPARTMENT = "general"
+SLUG_BYTES = 80
+NAMELESS = "untitled"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of time: from a moment on, up to but without another."""
+
+    begins: datetime
+    ends: datetime
+
+
+def slug_of(title: str) -> str:
+    """A title as part of a file's name: letters and digits of any script, joined by '-'.
+
+    At most 80 bytes in UTF-8, never empty, never with a dot or slash, in normal form C.
+    """
+    text = unicodedata.normalize("NFKC", title).casefold()
+    kept = "".join(c if _is_word(c) else " " for c in unicodedata.normalize("NFC", text))
+    slug = "-".join(kept.split())
+    cut = slug.encode()[:SLUG_BYTES].decode(errors="ignore").strip("-")
+    return unicodedata.normalize("NFC", cut) or NAMELESS
+
+
+def _is_word(char: str) -> bool:
+    return char.isalnum() or unicodedata.category(char) in ("Mn", "Mc")
+
+
+def file_name(title: str, at: datetime) -> str:
+    """`{timestamp}-{title_slug}.md` (seed 000 §1.2); the time goes to the microsecond, in UTC."""
+    return f"{at.astimezone(UTC):%Y%m%d%H%M%S%f}-{slug_of(title)}.md"
+
+
+def notes_of(agent: Agent) -> str:
+    """The folder of an agent's notes (seed 000 §1.2)."""
+    return f"agents/{agent.handle}/notes/"
+
+
+def department_of(agent: Agent, policy: Policy) -> str:
+    """The department whose folder below reports/ takes the agent's reports.
+
+    Read from the roles' own scopes, so that a pack decides it: the folder the agent itself may
+    write (qa, research), else the one its manager writes or reads (tech, hr, product), and so on
+    up the chain; an agent of nobody's department files under its group, or under `general`.
+    """
+    at: Agent | None = agent
+    seen: set[str] = set()
+    while at is not None and at.handle not in seen:
+        seen.add(at.handle)
+        role = policy.roles[at.role]
+        scopes = (
+            role.files.write if role.kind is Kind.WORKER else role.files.write + role.files.read
+        )
+        for scope in expand(scopes, at):
+            parts = scope.split("/")
+            if len(parts) == 3 and scope.startswith(REPORTS) and scope.endswith("/"):
+                return parts[1]
+        at = policy.agents.get(at.superior)
+    return agent.group or NO_DEPARTMENT
+
+
+def reports_of(department: str) -> str:
+    """The folder of a department's reports."""
+    return f"{REPORTS}{department}/"
+
+
+def can_write(path: str, agent: Agent, policy: Policy) -> Decision:
+    """Whether the agent may put a document at this path: its role's write scope decides."""
+    return can_touch(path, Access.WRITE, agent=agent, files=policy.roles[agent.role].files)
+
+
+def can_read(path: str, agent: Agent, policy: Policy) -> Decision:
+    """Whether the agent may read the document, or the folder, at this path."""
+    return can_touch(path, Access.READ, agent=agent, files=policy.roles[agent.role].files)
+
+
+def can_mark_for_board(agent: Agent) -> Decision:
+    """Only the top agent writes for the Board: an escalation goes step by step (seed 000 §4.4)."""
+    if agent.superior == BOARD:
+        return Allow("the top agent's notes go to the Board (seed 000 §4.4)")
+    return deny(
+        Code.LEVEL_DENIED,
+        f"{agent.handle} reports to {agent.superior}: its notes are not for the Board",
+        f"escalate to {agent.superior}, or write the note without for_board",
+        rule="escalation goes one step up (seed 000 §4.4)",
+    )
+
+
+def span_of(text: str | None) -> Span | Deny | None:
+    """The days `2026-01-01..2026-01-31`, both included, or the one day; UTC."""
+    if text is None:
+        return None
+    first, dots, last = text.partition("..")
+    try:
+        begins, ends = _day(first), _day(last if dots else first)
+        after = ends + timedelta(days=1)
+    except (ValueError, OverflowError):
+        return _bad_span("must be a day such as 2026-01-31, or 2026-01-01..2026-01-31")
+    if ends < begins:
+        return _bad_span("ends before it begins")
+    return Span(_midnight(begins), _midnight(after))
+
+
+def _day(text: str) -> date:
+    day = date.fromisoformat(text)
+    if day.isoformat() != text:  # one spelling only: no weeks, no compact form
+        raise ValueError(text)
+    return day
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
+
+
+def _bad_span(problem: str) -> Deny:
+    return deny(
+        Code.INVALID_PARAMS,
+        f"date_range: {problem}",
+        "correct date_range, or leave it out",
+        rule="parameters",
+        date_range=problem,
+    )

@@ -1,0 +1,254 @@
+"""Safe reading, writing and listing below one root; links and special files never count."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from orgchart.decision import Deny
+from orgchart.paths import normal_path
+
+FILE_MODE = 0o640
+FOLDER_MODE = 0o750
+MAX_BYTES = 16 * 1024 * 1024
+TEMPORARY = ".tmp-"
+
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+PLAIN = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+
+SYS_OPENAT2 = 437  # the same number on every architecture
+RESOLVE_NO_MAGICLINKS = 0x02
+RESOLVE_NO_SYMLINKS = 0x04
+RESOLVE_BENEATH = 0x08
+NOT_OFFERED = frozenset({errno.ENOSYS, errno.EPERM, errno.E2BIG, errno.EINVAL})
+NOT_PLAIN = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EXDEV, errno.EISDIR, errno.ENXIO})
+
+
+class Unsafe(Exception):
+    """The path leaves the root, passes a link, or ends in something that is no plain file."""
+
+
+class Missing(Exception):
+    """There is nothing at this path."""
+
+
+class TooLarge(Exception):
+    """The file holds more than was asked for."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Entry:
+    """One name in a folder."""
+
+    name: str
+    is_folder: bool
+    size: int
+
+
+class _OpenHow(ctypes.Structure):
+    _fields_ = (
+        ("flags", ctypes.c_uint64),
+        ("mode", ctypes.c_uint64),
+        ("resolve", ctypes.c_uint64),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A folder of files, entered by descriptors only: what is checked is what is opened.
+
+    `root` is the operator's and may itself be a link; below it none is followed. `inside` are the
+    folders of the tree in which this one is rooted, under the same rule.
+    """
+
+    root: Path
+    inside: str = ""
+
+    def read(self, path: str, *, limit: int = MAX_BYTES) -> bytes:
+        """The bytes of a plain file. Raises Unsafe, Missing, TooLarge."""
+        folders, name = self._split(path)
+        with _told(path), self._folder(folders, make=False) as folder:
+            _require_plain(os.stat(name, dir_fd=folder, follow_symlinks=False), path)
+            fd = os.open(name, os.O_RDONLY | PLAIN, dir_fd=folder)
+            with open(fd, "rb") as file:  # noqa: PTH123  a descriptor, not a path
+                found = os.fstat(fd)
+                _require_plain(found, path)
+                data = b"" if found.st_size > limit else file.read(limit + 1)
+        if found.st_size > limit or len(data) > limit:
+            raise TooLarge(f"{path} holds more than {limit} bytes")
+        return data
+
+    def write(self, path: str, data: bytes) -> None:
+        """Put a plain file there, whole or not at all. Raises Unsafe.
+
+        Missing folders are made; a link in its place is replaced, not followed.
+        """
+        folders, name = self._split(path)
+        with _told(path), self._folder(folders, make=True) as folder:
+            _require_replaceable(name, folder, path)
+            temporary = TEMPORARY + secrets.token_hex(8)
+            fd = os.open(
+                temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | PLAIN, FILE_MODE, dir_fd=folder
+            )
+            try:
+                with open(fd, "wb") as file:  # noqa: PTH123  a descriptor, not a path
+                    os.fchmod(fd, FILE_MODE)
+                    file.write(data)
+                    file.flush()
+                    os.fsync(fd)
+                os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+            except BaseException:
+                os.unlink(temporary, dir_fd=folder)
+                raise
+            os.fsync(folder)
+
+    def entries(self, path: str = "") -> list[Entry]:
+        """Plain files and folders at this path, by name; links and special files are left out."""
+        folders = self._parts(path)
+        with _told(path), self._folder(folders, make=False) as folder:
+            return sorted(_entries(folder))
+
+    def _split(self, path: str) -> tuple[list[str], str]:
+        if not path or path.endswith("/"):
+            raise Unsafe(f"{path!r} names a folder")
+        *folders, name = self._parts(path)
+        return folders, name
+
+    def _parts(self, path: str) -> list[str]:
+        whole = "/".join(part for part in (self.inside, path) if part)
+        if not whole:
+            return []
+        for text in (path, whole):
+            normal = normal_path(text) if text else text
+            if isinstance(normal, Deny):
+                raise Unsafe(normal.message)
+        return whole.rstrip("/").split("/")
+
+    @contextmanager
+    def _folder(self, parts: list[str], *, make: bool) -> Iterator[int]:
+        if make:
+            self.root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+        root = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            folder = _descend(root, parts, make=make)
+        finally:
+            os.close(root)
+        try:
+            yield folder
+        finally:
+            os.close(folder)
+
+
+@contextmanager
+def _told(path: str) -> Iterator[None]:
+    """Say Missing or Unsafe for what the kernel answers; anything else is a fault of the disk."""
+    try:
+        yield
+    except FileNotFoundError as problem:
+        raise Missing(f"there is no {path}") from problem
+    except OSError as problem:
+        if problem.errno in NOT_PLAIN:
+            raise Unsafe(f"{path} passes a link or something that is no folder") from problem
+        raise
+
+
+def _require_plain(found: os.stat_result, path: str) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise Unsafe(f"{path} is no plain file")
+    if found.st_nlink > 1:
+        raise Unsafe(f"{path} has another name elsewhere (a hard link)")
+
+
+def _require_replaceable(name: str, folder: int, path: str) -> None:
+    try:
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return
+    if stat.S_ISDIR(found.st_mode):
+        raise Unsafe(f"{path} is a folder")
+
+
+def _entries(folder: int) -> Iterator[Entry]:
+    with os.scandir(folder) as found:
+        for item in found:
+            if item.name.startswith(TEMPORARY):
+                continue
+            if item.is_dir(follow_symlinks=False):
+                yield Entry(item.name, is_folder=True, size=0)
+            elif item.is_file(follow_symlinks=False):
+                size = item.stat(follow_symlinks=False).st_size
+                yield Entry(item.name, is_folder=False, size=size)
+
+
+def _descend(root: int, parts: list[str], *, make: bool) -> int:
+    """Open the folder below the root: in one call of the kernel, or part by part."""
+    if not parts:
+        return os.dup(root)
+    if openat2_offered():
+        try:
+            return _openat2(root, "/".join(parts))
+        except FileNotFoundError:
+            if not make:
+                raise
+    return _walk(root, parts, make=make)
+
+
+def _walk(root: int, parts: list[str], *, make: bool) -> int:
+    at = os.dup(root)
+    for part in parts:
+        try:
+            below = _step(at, part, make=make)
+        finally:
+            os.close(at)
+        at = below
+    return at
+
+
+def _step(at: int, part: str, *, make: bool) -> int:
+    if make:
+        try:
+            os.mkdir(part, FOLDER_MODE, dir_fd=at)
+        except FileExistsError:
+            pass
+        else:
+            os.fsync(at)
+    return os.open(part, FOLDER, dir_fd=at)
+
+
+def _openat2(root: int, path: str) -> int:
+    how = _OpenHow(FOLDER, 0, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
+    while True:
+        fd = _libc().syscall(
+            SYS_OPENAT2, root, os.fsencode(path), ctypes.byref(how), ctypes.sizeof(how)
+        )
+        if fd >= 0:
+            return int(fd)
+        code = ctypes.get_errno()
+        if code not in (errno.EAGAIN, errno.EINTR):  # a rename met the lookup: look again
+            raise OSError(code, os.strerror(code), path)
+
+
+@cache
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+@cache
+def openat2_offered() -> bool:
+    """Whether this kernel, and whatever filters its calls, has openat2."""
+    root = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.close(_openat2(root, "."))
+    except (OSError, AttributeError) as problem:
+        return getattr(problem, "errno", errno.ENOSYS) not in NOT_OFFERED
+    finally:
+        os.close(root)
+    return True
