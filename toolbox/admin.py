@@ -1,0 +1,285 @@
+"""The humans' face of sessions: the mode of each and why; the Board opens and closes coding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Exists, OuterRef, QuerySet
+from django.http import HttpRequest
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from unfold.contrib.filters.admin import (
+    AutocompleteSelectFilter,
+    BooleanRadioFilter,
+    ChoicesDropdownFilter,
+    DropdownFilter,
+    RelatedDropdownFilter,
+)
+
+from ledger.browsing import MomentFilter
+from ledger.events import text
+from orgchart.admin_acts import Act, ActingAdmin, Answer, Call
+from orgchart.admin_base import BrowseAdmin, column
+from orgchart.compiling import current_policy
+from orgchart.vocabulary import ToolMode
+from toolbox.models import ClockRun, Frame, IdempotencyRecord, ModeGrant, RateBucket, Session
+from toolbox.sessions import close_mode, open_mode, view_of
+
+
+def _open(call: Call) -> Answer:
+    open_mode(
+        session_id=str(call.row.id),
+        mode=ToolMode.CODING,
+        caller=call.person,
+        now=call.now,
+        reason=call.reason,
+    )
+    return f"The session of {call.row.agent.handle} is in coding mode."
+
+
+def _close(call: Call) -> Answer:
+    closed = close_mode(
+        session_id=str(call.row.id), caller=call.person, now=call.now, reason=call.reason
+    )
+    return f"Coding mode of {call.row.agent.handle} is closed ({closed} grants ended)."
+
+
+def _has_open_grant(row: Session) -> bool:
+    return row.grants.filter(closed_at=None, mode=ToolMode.CODING).exists()
+
+
+OPEN = Act(
+    name="open-coding",
+    title="Open coding mode",
+    icon="lock_open",
+    permission="toolbox.switch_mode",
+    explanation=(
+        "Tools that touch code, git, builds and deployment become available in this session, as "
+        "far as the agent's role has them, until somebody closes the mode again."
+    ),
+    perform=_open,
+    possible=lambda row: (
+        not row.grants.filter(closed_at=None, mode=ToolMode.CODING, contract_ref="").exists()
+        and ToolMode.CODING in current_policy(row.organisation_id).enabled_modes
+    ),
+)
+CLOSE = Act(
+    name="close-coding",
+    title="Close coding mode",
+    icon="lock",
+    danger=True,
+    permission="toolbox.switch_mode",
+    explanation=(
+        "The session is in chat_safe mode from the next call on. Grants that a contract gave are "
+        "closed as well; the contract itself goes on."
+    ),
+    perform=_close,
+    possible=_has_open_grant,
+)
+
+
+class ModeFilter(DropdownFilter):
+    """By the mode that the row names."""
+
+    title = "mode"
+    parameter_name = "mode"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Return the known modes."""
+        return [(mode.value, mode.value) for mode in ToolMode]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Keep the sessions that name it."""
+        return queryset.filter(mode=self.value()) if self.value() else queryset
+
+
+@admin.register(Session)
+class SessionAdmin(ActingAdmin):
+    """Conversations of agents; what backs a mode stands beside it."""
+
+    acts = (OPEN, CLOSE)
+    list_display = ("agent", "organisation", "mode_label", "backed", "standing", "opened_at")
+    list_filter = (
+        ("organisation", RelatedDropdownFilter),
+        ("agent", AutocompleteSelectFilter),
+        ModeFilter,
+        ("standing", BooleanRadioFilter),
+        ("opened_at", MomentFilter),
+    )
+    list_select_related = ("organisation", "agent")
+    search_fields = ("=id", "=agent__handle")
+    fields = ("organisation", "agent", "id", "standing", "effective", "opened_at", "why")
+    readonly_fields = fields
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Session]:
+        """With whether an open grant backs the mode, in one query."""
+        rows: QuerySet[Session] = super().get_queryset(request)
+        grants = ModeGrant.objects.filter(
+            session=OuterRef("pk"), mode=OuterRef("mode"), closed_at=None
+        )
+        return rows.annotate(is_backed=Exists(grants))
+
+    @column("mode", label={"coding": "warning", "chat_safe": "success"})
+    def mode_label(self, row: Session) -> str:
+        """The mode the row names, in colour."""
+        return str(row.mode)
+
+    @column(
+        "grant", label={"none needed": "default", "open": "success", "MISSING: chat_safe": "danger"}
+    )
+    def backed(self, row: Any) -> str:
+        """Whether an open grant backs the mode; without one the gates fall back."""
+        if row.mode == ToolMode.CHAT_SAFE:
+            return "none needed"
+        return "open" if row.is_backed else "MISSING: chat_safe"
+
+    @column("mode now")
+    def effective(self, row: Session) -> str:
+        """The mode that the gates see, which is chat_safe on every doubt."""
+        return str(view_of(row, current_policy(row.organisation_id)).mode)
+
+    @column("grants, newest first")
+    def why(self, row: Session) -> SafeString:
+        """Who opened and closed which mode, and why."""
+        lines = format_html_join(
+            "",
+            "<li><strong>{}</strong> {}: {} <span class='nx-quiet'>({}{})</span></li>",
+            (
+                (
+                    g.mode,
+                    g.contract_ref or g.opened_by,
+                    g.reason,
+                    f"{g.opened_at:%Y-%m-%d %H:%M}",
+                    f" to {g.closed_at:%Y-%m-%d %H:%M}, {g.closed_by}" if g.closed_at else ", open",
+                )
+                for g in row.grants.all()[:50]
+            ),
+        )
+        return format_html('<ul class="nx-list">{}</ul>', lines) if lines else SafeString("–")
+
+
+@admin.register(ModeGrant)
+class ModeGrantAdmin(BrowseAdmin):
+    """Why sessions were in a mode."""
+
+    organisation_path = "session.organisation_id"
+    list_display = (
+        "agent",
+        "mode",
+        "contract_ref",
+        "opened_by",
+        "opened_at",
+        "closed_at",
+        "reason",
+    )
+    list_filter = (
+        ("session__organisation", RelatedDropdownFilter),
+        ("mode", ChoicesDropdownFilter),
+        ("opened_at", MomentFilter),
+    )
+    list_select_related = ("session", "session__agent")
+    search_fields = ("=contract_ref", "=session__agent__handle")
+
+    def subject_of(self, row: ModeGrant) -> str:
+        """A grant's events are its session's."""
+        return f"session:{row.session_id}"
+
+    @column("agent")
+    def agent(self, row: ModeGrant) -> str:
+        """Whose session."""
+        return row.session.agent.handle
+
+
+@admin.register(IdempotencyRecord)
+class IdempotencyRecordAdmin(BrowseAdmin):
+    """Answers kept for calls that may be repeated."""
+
+    organisation_path = "agent.organisation_id"
+    list_display = ("agent", "key", "status", "due_at")
+    list_filter = (("agent", AutocompleteSelectFilter), ("due_at", MomentFilter))
+    list_select_related = ("agent",)
+    search_fields = ("=key",)
+    exclude = ("request_digest",)
+
+    def subject_of(self, row: IdempotencyRecord) -> str:
+        """Leaves no events of its own."""
+        return ""
+
+
+@admin.register(RateBucket)
+class RateBucketAdmin(BrowseAdmin):
+    """How many calls each agent may still make now."""
+
+    organisation_path = "agent.organisation_id"
+    list_display = ("agent", "left", "allowed", "at")
+    list_filter = (("allowed", BooleanRadioFilter), ("agent", AutocompleteSelectFilter))
+    list_select_related = ("agent",)
+    search_fields = ("=agent__handle",)
+
+    def subject_of(self, row: RateBucket) -> str:
+        """Leaves no events of its own."""
+        return ""
+
+    @column("calls left")
+    def left(self, row: RateBucket) -> int:
+        """Whole calls left in the bucket."""
+        return int(row.tokens)
+
+
+@admin.register(Frame)
+class FrameAdmin(BrowseAdmin):
+    """Delegations and skills at work: who asked whom, and what came back."""
+
+    list_display = ("work", "organisation", "opener", "assignee", "depth", "standing", "due_at")
+    list_filter = (
+        ("organisation", RelatedDropdownFilter),
+        ("opener", AutocompleteSelectFilter),
+        ("assignee", AutocompleteSelectFilter),
+        ("kind", ChoicesDropdownFilter),
+        ("state", ChoicesDropdownFilter),
+        ("opened_at", MomentFilter),
+    )
+    list_select_related = ("organisation", "opener", "assignee")
+    search_fields = ("=id", "=opener__handle", "=assignee__handle")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Frame]:
+        """A list needs no contexts."""
+        rows: QuerySet[Frame] = super().get_queryset(request)
+        return rows.defer("context", "result")
+
+    @column("work")
+    def work(self, row: Frame) -> str:
+        """What was asked, cut where a list would break."""
+        return text(row.name or row.instruction, 70)
+
+    @column(
+        "state",
+        label={
+            "open": "info",
+            "taken": "primary",
+            "returned": "success",
+            "failed": "danger",
+            "cancelled": "default",
+        },
+    )
+    def standing(self, row: Frame) -> str:
+        """Where it stands, in colour."""
+        return str(row.state)
+
+
+@admin.register(ClockRun)
+class ClockRunAdmin(BrowseAdmin):
+    """When each sweep last looked, what it did, and what went wrong."""
+
+    list_display = ("name", "last_at", "last_rows", "last_seconds", "runs", "rows", "last_problem")
+    search_fields = ("name",)
+    ordering = ("name",)
+
+    def subject_of(self, row: ClockRun) -> str:
+        """Sweeps leave the events of what they did, not of themselves."""
+        return ""
+
+    def organisation_id_of(self, row: ClockRun) -> int:
+        """Of no organisation."""
+        return 0

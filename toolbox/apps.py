@@ -1,0 +1,19 @@
+"""The toolbox as a Django app: at start it finds every room's tools."""
+
+from django.apps import AppConfig
+from django.utils.module_loading import autodiscover_modules
+
+
+class ToolboxConfig(AppConfig):
+    """The door: registry, gates, sessions, faces."""
+
+    name = "toolbox"
+    verbose_name = "Toolbox"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Load each app's tools.py and clocks.py, as Django finds admin.py."""
+        from toolbox.registry import REGISTRY
+
+        autodiscover_modules("tools", "clocks", "explain")
+        REGISTRY.hand_down()

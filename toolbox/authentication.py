@@ -1,0 +1,208 @@
+"""From an API key to a Caller in one query: key, agent, session, mode, rate, policy version."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+import structlog
+from django.conf import settings
+from django.db import connection
+from django.utils import timezone
+
+from orgchart.compiling import POLICIES
+from orgchart.decision import Code, refuse
+from orgchart.policy import Policy
+from orgchart.services import KEY_PREFIX, digest_of
+from orgchart.vocabulary import ToolMode
+from toolbox.caller import Caller, SessionView
+from toolbox.frames.rules import ALWAYS
+from toolbox.models import FrameState, Session
+
+log = structlog.get_logger(__name__)
+
+AUTHENTICATE = """
+WITH known AS (
+    SELECT a.id AS agent_id, a.organisation_id, o.policy_version
+    FROM orgchart_apikey k
+    JOIN orgchart_agent a ON a.id = k.agent_id AND a.active
+    JOIN orgchart_organisation o ON o.id = a.organisation_id
+    WHERE k.digest = %(digest)s AND k.revoked_at IS NULL
+), rate AS (
+    INSERT INTO toolbox_ratebucket AS b (agent_id, tokens, at, allowed)
+    SELECT agent_id, %(burst)s::float8 - 1, statement_timestamp(), true FROM known
+    ON CONFLICT (agent_id) DO UPDATE SET
+        tokens = LEAST(%(burst)s::float8, b.tokens + %(per_second)s::float8 * GREATEST(0,
+            extract(epoch FROM statement_timestamp() - b.at)))
+          - CASE WHEN LEAST(%(burst)s::float8, b.tokens + %(per_second)s::float8 * GREATEST(0,
+            extract(epoch FROM statement_timestamp() - b.at))) >= 1 THEN 1 ELSE 0 END,
+        allowed = LEAST(%(burst)s::float8, b.tokens + %(per_second)s::float8 * GREATEST(0,
+            extract(epoch FROM statement_timestamp() - b.at))) >= 1,
+        at = statement_timestamp()
+    RETURNING tokens, allowed
+)
+SELECT known.agent_id, known.organisation_id, known.policy_version, rate.tokens, rate.allowed,
+       s.id, s.mode, s.standing, g.mode, g.contract_ref, f.id, f.state, f.allowed_tools
+FROM known CROSS JOIN rate
+LEFT JOIN toolbox_session s ON s.agent_id = known.agent_id
+    AND (s.id = %(session)s::uuid OR (%(session)s::uuid IS NULL AND s.standing))
+LEFT JOIN LATERAL (
+    SELECT mode, contract_ref FROM toolbox_modegrant
+    WHERE session_id = s.id AND closed_at IS NULL AND mode = s.mode
+    ORDER BY opened_at DESC LIMIT 1
+) g ON true
+LEFT JOIN toolbox_frame f ON f.id = s.frame_id
+"""
+
+RENEW = "mint a key with `manage.py issue_key ORG AGENT` and send it as `Authorization: Bearer`"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMode:
+    """What the session row says of its mode, and the open grant that backs it, if any."""
+
+    mode: str | None
+    granted: str | None
+
+
+def authenticate(*, authorization: str, session_id: str | None, request_id: str) -> Caller:
+    """The caller that the key proves; nothing else in a request says who calls (wire).
+
+    Raises Denied: UNAUTHENTICATED, NOT_FOUND for a session that is not the agent's own,
+    RATE_LIMITED with `retry_after` seconds in details.
+    """
+    key = _bearer(authorization)
+    per_second = settings.NEXUS_RATE_PER_MINUTE / 60
+    with connection.cursor() as cursor:
+        cursor.execute(
+            AUTHENTICATE,
+            {
+                "digest": digest_of(key),
+                "session": _session_uuid(session_id),
+                "burst": settings.NEXUS_RATE_BURST,
+                "per_second": per_second,
+            },
+        )
+        row = cursor.fetchone()
+    if row is None:
+        raise refuse(
+            Code.UNAUTHENTICATED, "this key is unknown, revoked or its agent deactivated", RENEW
+        )
+    agent_id, organisation_id, version, tokens, allowed, *row = row
+    sid, mode, standing, granted, contract, frame_id, frame_state, frame_tools = row
+    if not allowed:
+        raise _too_fast(tokens, per_second)
+    policy = POLICIES.get(organisation_id, version)
+    if sid is None:
+        if session_id is not None:
+            raise _no_session(session_id)
+        sid, mode, standing = _first_session(agent_id, organisation_id), ToolMode.CHAT_SAFE, True
+    agent = policy.by_id.get(agent_id)
+    if agent is None or not agent.active:
+        raise refuse(Code.UNAUTHENTICATED, "this key's agent is deactivated", RENEW)
+    effective = effective_mode(StoredMode(mode, granted), policy, session_id=str(sid))
+    view = SessionView(
+        id=str(sid),
+        mode=effective,
+        contract=contract if contract and effective == mode else "",
+        standing=standing,
+    )
+    return Caller(
+        agent=agent,
+        policy=policy,
+        session=view,
+        request_id=request_id,
+        frame_id=frame_id,
+        frame_tools=None if frame_id is None else tools_of_frame(frame_state, frame_tools),
+    )
+
+
+def effective_mode(stored: StoredMode, policy: Policy, *, session_id: str) -> ToolMode:
+    """The mode a session is really in; chat_safe on every anomaly, with a warning (seed 002 §5.3).
+
+    Coding needs all three: the row says so, an open grant backs it, the organisation enables it.
+    """
+    if stored.mode == ToolMode.CHAT_SAFE:
+        return ToolMode.CHAT_SAFE
+    if stored.mode not in list(ToolMode):
+        problem = "unknown_mode"
+    elif ToolMode(stored.mode) not in policy.enabled_modes:
+        problem = "mode_not_enabled"
+    elif stored.granted != stored.mode:
+        problem = "mode_without_grant"
+    else:
+        return ToolMode(stored.mode)
+    log.warning(
+        "session_mode_fell_back",
+        problem=problem,
+        session=session_id,
+        stored=stored.mode,
+        organisation=policy.organisation,
+    )
+    return ToolMode.CHAT_SAFE
+
+
+def tools_of_frame(state: str, tools: Sequence[str] | None) -> frozenset[str] | None:
+    """What a call inside a frame may use at most; None where no frame of its stack restricts.
+
+    A frame can always be left. A session in a frame that is not taken has only that.
+    """
+    if state != FrameState.TAKEN:
+        log.warning("session_in_ended_frame", state=state)
+        return ALWAYS
+    return None if tools is None else ALWAYS.union(tools)
+
+
+def _first_session(agent_id: int, organisation_id: int) -> UUID:
+    """Give an agent its standing session at its first call; of two first calls one makes it."""
+    Session.objects.bulk_create(
+        [
+            Session(
+                agent_id=agent_id,
+                organisation_id=organisation_id,
+                standing=True,
+                mode=settings.SESSION_DEFAULT_MODE,
+                opened_at=timezone.now(),
+            )
+        ],
+        ignore_conflicts=True,
+    )
+    return Session.objects.values_list("id", flat=True).get(agent_id=agent_id, standing=True)
+
+
+def _bearer(authorization: str) -> str:
+    scheme, _, key = authorization.partition(" ")
+    key = key.strip()
+    if scheme.lower() != "bearer" or not key.startswith(KEY_PREFIX) or len(key) > 200:
+        raise refuse(Code.UNAUTHENTICATED, "no API key: send `Authorization: Bearer nxs_…`", RENEW)
+    return key
+
+
+def _session_uuid(session_id: str | None) -> str | None:
+    if session_id is None:
+        return None
+    try:
+        return str(UUID(session_id))
+    except ValueError:
+        raise _no_session(session_id) from None
+
+
+def _no_session(session_id: str | None) -> Exception:
+    return refuse(
+        Code.NOT_FOUND,
+        f"you have no session {str(session_id)[:64]!r}",
+        "leave X-Nexus-Session out, or open a session with POST /api/v1/sessions",
+    )
+
+
+def _too_fast(tokens: float, per_second: float) -> Exception:
+    wait = max(1, math.ceil((1 - tokens) / per_second)) if per_second > 0 else 60
+    return refuse(
+        Code.RATE_LIMITED,
+        f"more than {settings.NEXUS_RATE_PER_MINUTE} calls a minute",
+        f"wait {wait} s, then call again",
+        rule="rate limit",
+        retry_after=wait,
+    )

@@ -1,0 +1,111 @@
+"""Clocks: whatever is due is a row; a clock takes due rows, each once, and says what it did."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+
+import structlog
+from django.db import connection, models, transaction
+from django.db.models import F, QuerySet
+
+from toolbox.models import ClockRun
+
+log = structlog.get_logger(__name__)
+Row = TypeVar("Row", bound=models.Model)
+Handler = Callable[[datetime], int]
+
+BATCH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """One kind of due thing: its name, how often to look (seconds), and who handles what is due."""
+
+    name: str
+    every: float
+    handle: Handler
+
+
+CLOCKS: dict[str, Clock] = {}
+
+
+def clock(name: str, *, every: float) -> Callable[[Handler], Handler]:
+    """Declare the handler of what is due: it takes the time and returns the rows it handled."""
+
+    def declare(handle: Handler) -> Handler:
+        if name in CLOCKS:
+            raise ValueError(f"two clocks are called {name}")
+        CLOCKS[name] = Clock(name, every, handle)
+        return handle
+
+    return declare
+
+
+def database_now() -> datetime:
+    """The one time that all sweeps go by, whatever the clocks of their machines say."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        (now,) = cursor.fetchone()
+    return now  # type: ignore[no-any-return]
+
+
+def tick(name: str, *, now: datetime | None = None) -> int:
+    """Handle everything that is due on a clock, and write down that it was looked at.
+
+    Several at once are harmless. Raises KeyError for an unknown clock; a handler's own failure is
+    written down and raised.
+    """
+    clock = CLOCKS[name]
+    now = now or database_now()
+    begun, rows, problem = time.perf_counter(), 0, ""
+    try:
+        rows = clock.handle(now)
+    except Exception as failure:
+        problem = f"{type(failure).__name__}: {failure}"[:500]
+        raise
+    finally:
+        _note(name, now, rows, time.perf_counter() - begun, problem)
+    return rows
+
+
+def _note(name: str, now: datetime, rows: int, seconds: float, problem: str) -> None:
+    ClockRun.objects.bulk_create(
+        [ClockRun(name=name, last_at=now)],
+        ignore_conflicts=True,
+    )
+    ClockRun.objects.filter(name=name).update(
+        last_at=now,
+        last_seconds=seconds,
+        last_rows=rows,
+        rows=F("rows") + rows,
+        runs=F("runs") + 1,
+        last_problem=problem,
+    )
+
+
+def sweep(due: QuerySet[Row], act: Callable[[Row], None], *, batch: int = BATCH) -> int:
+    """Act on every due row, once, in the transaction that takes it.
+
+    `act` must leave the row not due. Rows that another sweep holds are skipped; one that fails is
+    rolled back alone, logged, and tried at the next tick. Returns how many were handled.
+    """
+    handled, failed = 0, set[object]()
+    while True:
+        with transaction.atomic():
+            taken = list(
+                due.exclude(pk__in=failed).select_for_update(skip_locked=True, of=("self",))[:batch]
+            )
+            for row in taken:
+                try:
+                    with transaction.atomic():
+                        act(row)
+                    handled += 1
+                except Exception:
+                    failed.add(row.pk)
+                    log.exception("due_row_failed", row=f"{type(row).__name__} {row.pk}")
+        if len(taken) < batch:
+            return handled

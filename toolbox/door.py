@@ -1,0 +1,234 @@
+"""The one door: every call of an agent enters here, is decided, acts once, and leaves its trace."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, cast
+
+import structlog
+from django.db import transaction
+from pydantic import ValidationError
+from pydantic_core import to_json
+
+from ledger.services import record_alone
+from orgchart.actors import denial
+from orgchart.decision import Code, Denied, Deny, last_rule, require, status_of
+from toolbox import idempotency
+from toolbox.caller import Caller
+from toolbox.registry import REGISTRY, Tool
+from toolbox.rules import can_use
+from toolbox.wake import wake
+
+log = structlog.get_logger(__name__)
+
+FORGED_SENDER = ("from", "from_agent", "from_")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a call is answered with, whichever face it came through."""
+
+    status: int
+    body: Mapping[str, Any]
+    headers: Mapping[str, str]
+
+
+def call(
+    caller: Caller,
+    name: str,
+    params: Mapping[str, Any],
+    *,
+    now: datetime,
+    idempotency_key: str | None = None,
+) -> Answer:
+    """Run one tool call to its end and answer it; never raises for what a caller did.
+
+    Gate, parameters, the tool in one transaction. With an idempotency key the answer is kept in
+    that same transaction, so that a repetition finds the answer or nothing at all.
+    """
+    return guarded(
+        caller,
+        name,
+        params,
+        work=lambda caller: run(caller, name, params, now=now),
+        now=now,
+        idempotency_key=idempotency_key,
+    )
+
+
+def guarded(
+    caller: Caller,
+    name: str,
+    params: Mapping[str, Any],
+    *,
+    work: Callable[[Caller], dict[str, Any]],
+    now: datetime,
+    idempotency_key: str | None,
+) -> Answer:
+    """Do the work once per idempotency key and answer it, or record why it was refused."""
+    caller = replace(caller, tool=name[:64], args_digest=digest_of(params))
+    try:
+        with transaction.atomic() if idempotency_key is not None else nullcontext():
+            kept = idempotency.begin(caller, idempotency_key, params, now=now)
+            if kept is not None:
+                return Answer(kept.status, kept.body, {"Idempotency-Replayed": "true"})
+            answer = Answer(200, work(caller), {})
+            idempotency.keep(caller, idempotency_key, answer.status, answer.body)
+            return answer
+    except Denied as refusal:
+        return refused(caller, refusal, now=now, idempotency_key=idempotency_key, params=params)
+
+
+def unreadable(caller: Caller, name: str, refusal: Denied, *, now: datetime) -> Answer:
+    """Answer a call whose parameters could not even be read; recorded like any refusal."""
+    return refused(replace(caller, tool=name[:64]), refusal, now=now)
+
+
+def run(caller: Caller, name: str, params: Mapping[str, Any], *, now: datetime) -> dict[str, Any]:
+    """Pass the execution gate, check the parameters, let the tool act. Raises Denied."""
+    tool, _ = admitted(caller, name)
+    result = tool.function(caller, parsed(tool, params), now)
+    return {"ok": True, "tool_name": name, "result": result}
+
+
+def admitted(caller: Caller, name: str) -> tuple[Tool, str]:
+    """The tool, once the execution gate lets it through, and the rule that did. Raises Denied."""
+    tool = REGISTRY.get(name)
+    rule = require(can_use(tool, name, caller.holder)).rule
+    return cast("Tool", tool), rule
+
+
+def parsed(tool: Tool, params: Mapping[str, Any]) -> Any:
+    """The tool's parameters, validated; a forged sender is ignored (seed 000 §4.5).
+
+    Raises Denied INVALID_PARAMS with details: field → problem.
+    """
+    try:
+        return tool.params.model_validate(_without_forged_sender(tool, params))
+    except ValidationError as problems:
+        details = {_place(p["loc"]): p["msg"] for p in problems.errors(include_url=False)}
+        first = next(iter(details.items()), ("body", "invalid"))
+        raise Denied(
+            Deny(
+                Code.INVALID_PARAMS,
+                f"{tool.name}: {first[0]}: {first[1]}",
+                "correct the named fields; input_schema in GET /api/v1/tools says what they hold",
+                f"parameters of {tool.name}",
+                details,
+            )
+        ) from problems
+
+
+def _without_forged_sender(tool: Tool, params: Mapping[str, Any]) -> Mapping[str, Any]:
+    forged = [name for name in FORGED_SENDER if name in params]
+    if not forged:
+        return params
+    known = {field.alias or key for key, field in tool.params.model_fields.items()}
+    return {k: v for k, v in params.items() if k in known or k not in forged}
+
+
+def _place(loc: tuple[int | str, ...]) -> str:
+    return ".".join(str(part)[:64] for part in loc) or "body"
+
+
+def refused(
+    caller: Caller,
+    refusal: Denied,
+    *,
+    now: datetime,
+    idempotency_key: str | None = None,
+    params: Mapping[str, Any] | None = None,
+) -> Answer:
+    """Record a refusal in a transaction of its own and answer the envelope.
+
+    A refusal that could not be recorded is still a refusal (design: one call, start to end).
+    """
+    deny = refusal.deny
+    body = envelope(deny, tool=caller.tool, mode=caller.session.mode)
+    event = caller.event(
+        "tool.denied",
+        at=now,
+        kind="tool_denied",
+        for_agent_id=caller.agent.id,
+        **denial(deny, mode=caller.session.mode),
+    )
+    status = status_of(deny.code)
+    kept = (
+        idempotency_key is not None
+        and idempotency.is_usable(idempotency_key)
+        and deny.code not in idempotency.NOT_KEPT
+    )
+    try:
+        with transaction.atomic() if kept else nullcontext():
+            if kept:
+                idempotency.begin(caller, idempotency_key, params or {}, now=now)
+                idempotency.keep(caller, idempotency_key, status, body)
+            (refusal.aftermath or record_alone)(event)
+    except Exception:
+        log.exception("denial_not_recorded", code=deny.code, tool=caller.tool)
+    wake(caller.agent.id)
+    return Answer(status, body, headers_of(deny))
+
+
+def envelope(deny: Deny, *, tool: str, mode: str) -> dict[str, Any]:
+    """The one shape of every error (wire)."""
+    return {
+        "ok": False,
+        "error_code": deny.code.value,
+        "tool_name": tool,
+        "mode": str(mode),
+        "message": deny.message,
+        "next_action": deny.next_action,
+        "details": dict(deny.details),
+    }
+
+
+def headers_of(deny: Deny) -> dict[str, str]:
+    """Headers that an error's status asks for."""
+    if deny.code is Code.RATE_LIMITED:
+        return {"Retry-After": str(deny.details["retry_after"])}
+    if deny.code is Code.UNAUTHENTICATED:
+        return {"WWW-Authenticate": "Bearer"}
+    return {}
+
+
+def digest_of(params: Mapping[str, Any]) -> str:
+    """SHA-256 of the arguments as given: what the ledger keeps instead of their text."""
+    return hashlib.sha256(to_json(params)).hexdigest()
+
+
+def explain(
+    caller: Caller, name: str, params: Mapping[str, Any], *, now: datetime
+) -> dict[str, Any]:
+    """What a call would answer and by which rule, without doing it (wire: /explain).
+
+    The very code of the call decides, in a transaction that is rolled back; a tool whose effects
+    no rollback undoes is explained up to its parameters.
+    """
+    caller = replace(caller, tool=name[:64], args_digest=digest_of(params))
+    try:
+        with transaction.atomic():
+            tool, rule = admitted(caller, name)
+            valid = parsed(tool, params)
+            if not tool.outside:
+                tool.function(caller, valid, now)
+                rule = last_rule() or rule
+            transaction.set_rollback(True)
+    except Denied as refusal:
+        deny = refusal.deny
+        return {
+            "allowed": False,
+            "error_code": deny.code.value,
+            "rule": deny.rule,
+            "message": deny.message,
+        }
+    return {
+        "allowed": True,
+        "error_code": None,
+        "rule": rule,
+        "message": f"{name} would be carried out",
+    }

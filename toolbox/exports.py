@@ -1,0 +1,66 @@
+"""The caller's tools in the shapes that models' ecosystems read (wire: /tools?format=)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from toolbox.registry import REGISTRY, Tool
+from toolbox.rules import Holder, effective_tools
+
+
+def _plain(tool: Tool) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "group": tool.group,
+        "source": "role" if tool.source == "office" else tool.source,
+        "input_schema": tool.input_schema,
+    }
+
+
+def _openai(tool: Tool) -> dict[str, Any]:
+    return {
+        "type": "function",
+        "function": {
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": tool.input_schema,
+        },
+    }
+
+
+def _anthropic(tool: Tool) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "input_schema": tool.input_schema,
+    }
+
+
+def _mcp(tool: Tool) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "inputSchema": tool.input_schema,
+        "annotations": {
+            "readOnlyHint": tool.read_only,
+            "destructiveHint": tool.destructive,
+            "idempotentHint": tool.idempotent or tool.read_only,
+            "openWorldHint": tool.outside,
+        },
+    }
+
+
+EXPORTS: Mapping[str, Callable[[Tool], dict[str, Any]]] = {
+    "": _plain,
+    "openai": _openai,
+    "anthropic": _anthropic,
+    "mcp": _mcp,
+}
+
+
+def listing(holder: Holder, form: str = "") -> list[dict[str, Any]]:
+    """Exactly the tools that would run for the holder now, in the asked shape."""
+    shape = EXPORTS[form]
+    return [shape(tool) for tool in effective_tools(REGISTRY.all(), holder)]

@@ -1,0 +1,101 @@
+"""The event stream over HTTP: server-sent events, resumable, one bell for all watchers."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import uuid
+from typing import Any
+
+from pydantic_core import to_json
+
+from orgchart.decision import Denied
+from orgchart.services import digest_of
+from toolbox import stream, wake
+from toolbox.authentication import authenticate
+from toolbox.caller import Caller
+from toolbox.faces.threads import credentials_of, in_thread, refuse_request
+
+Message = dict[str, Any]
+
+HEARTBEAT = 15.0
+"""Seconds after which a silent stream says that it lives, and looks again."""
+SETTLING = 0.05
+"""Seconds to wait for an older transaction that holds newer events back."""
+
+START: Message = {
+    "type": "http.response.start",
+    "status": 200,
+    "headers": [
+        (b"content-type", b"text/event-stream; charset=utf-8"),
+        (b"cache-control", b"no-store"),
+        (b"x-accel-buffering", b"no"),
+    ],
+}
+
+
+async def application(scope: Message, receive: Any, send: Any) -> None:
+    """Stream the caller's events until it leaves, or its key no longer proves it."""
+    credentials = credentials_of(scope, uuid.uuid4().hex)
+    headers = {name.decode("latin-1").lower(): value for name, value in scope["headers"]}
+    try:
+        caller = await in_thread(lambda: authenticate(**credentials))
+        last = headers.get("last-event-id", b"").decode("latin-1")
+        place = stream.place_of(last) if last else await in_thread(stream.here)
+    except Denied as refusal:
+        await refuse_request(refusal, send)
+        return
+    await receive()
+    gone = asyncio.ensure_future(receive())
+    watching = asyncio.ensure_future(_watch(caller, credentials, place, send))
+    try:
+        await asyncio.wait({gone, watching}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        gone.cancel()
+        watching.cancel()
+
+
+async def _watch(caller: Caller, credentials: Message, place: stream.Place, send: Any) -> None:
+    key = digest_of(credentials["authorization"].partition(" ")[2].strip())
+    loop, rung = asyncio.get_running_loop(), asyncio.Event()
+    wake.listen()
+    await send(START)
+    await send(_part(b": watching\n\n"))
+    with wake.BELL.waiting(caller.agent.id, lambda: loop.call_soon_threadsafe(rung.set)):
+        while True:
+            rung.clear()
+            look = functools.partial(stream.read, caller=caller, key=key, after=place)
+            page = await in_thread(look)
+            if page.events:
+                await send(_part(b"".join(_event(where, data) for where, data in page.events)))
+                place = page.events[-1][0]
+            quiet = not page.unsettled
+            try:
+                await asyncio.wait_for(rung.wait(), HEARTBEAT if quiet else SETTLING)
+            except TimeoutError:
+                if quiet:
+                    await send(_part(b": alive\n\n"))
+                    if not await _still(credentials):
+                        break
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _still(credentials: Message) -> bool:
+    """Whether the key still proves its agent: a revoked one ends its stream."""
+    try:
+        await in_thread(lambda: authenticate(**credentials))
+    except Denied:
+        return False
+    return True
+
+
+def _event(where: stream.Place, data: Message) -> bytes:
+    return b"id: %s\nevent: %s\ndata: %s\n\n" % (
+        str(where).encode(),
+        str(data["kind"]).encode(),
+        to_json(data),
+    )
+
+
+def _part(content: bytes) -> Message:
+    return {"type": "http.response.body", "body": content, "more_body": True}

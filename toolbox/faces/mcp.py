@@ -1,0 +1,224 @@
+"""The MCP face: the same tools, key and gates over the Model Context Protocol (streamable HTTP)."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import mcp_types as types
+from django.conf import settings
+from django.utils import timezone
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import NotificationOptions, Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.subscriptions import ListenHandler, ServerEvent, ToolsListChanged
+from mcp.server.transport_security import TransportSecuritySettings
+from pydantic_core import to_json
+
+from orgchart.decision import Code, Denied, refuse
+from toolbox import door, wake
+from toolbox.authentication import authenticate
+from toolbox.caller import Caller
+from toolbox.exports import listing
+from toolbox.faces.threads import credentials_of, in_thread, refuse_request
+from toolbox.faces.waiting import patience_of, patiently
+from toolbox.registry import REGISTRY
+from toolbox.strictjson import read_object
+
+Message = dict[str, Any]
+Context = ServerRequestContext[Any, Any]
+
+logging.getLogger("mcp").setLevel(logging.WARNING)  # it narrates every request
+
+CALLER = "nexus.caller"
+CREDENTIALS = "nexus.credentials"
+
+
+def scope_of(context: Context) -> Message:
+    """The HTTP request that carries this message, with its proven caller."""
+    scope: Message = context.request.scope  # type: ignore[union-attr]  # always over HTTP here
+    return scope
+
+
+async def list_tools(
+    context: Context, _: types.PaginatedRequestParams | None
+) -> types.ListToolsResult:
+    """The caller's tools, now."""
+    caller: Caller = scope_of(context)[CALLER]
+    return types.ListToolsResult(
+        tools=[types.Tool.model_validate(tool) for tool in listing(caller.holder, "mcp")]
+    )
+
+
+async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+    """One call through the door; a refusal carries the envelope, as an error the model can read."""
+    scope = scope_of(context)
+    arguments = dict(params.arguments or {})
+    tool = REGISTRY.get(params.name)
+    patience = patience_of(arguments) if tool is not None and tool.waits_for else 0
+    if patience:
+        arguments["wait"] = 0
+    body = await ask(scope[CALLER], params.name, arguments)
+    if patience and tool is not None and _is_empty(body, tool.waits_for):
+        credentials = scope[CREDENTIALS]
+
+        async def again() -> dict[str, Any]:
+            try:
+                caller = await in_thread(lambda: authenticate(**credentials))
+            except Denied as refusal:
+                return door.envelope(refusal.deny, tool=params.name, mode="")
+            return await ask(caller, params.name, arguments)
+
+        answer = await patiently(
+            agent_id=scope[CALLER].agent.id,
+            patience=patience,
+            ask=again,
+            is_empty=lambda found: _is_empty(found, tool.waits_for),
+        )
+        body = answer or body
+    return _result(body)
+
+
+async def ask(caller: Caller, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """One call; arguments pass the same strict reader as a REST body."""
+    return await in_thread(lambda: _called(caller, name, arguments))
+
+
+def _called(caller: Caller, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    now = timezone.now()
+    try:
+        params = read_object(to_json(arguments))
+    except (Denied, ValueError) as problem:
+        refusal = problem if isinstance(problem, Denied) else _unreadable(problem)
+        return dict(door.unreadable(caller, name, refusal, now=now).body)
+    return dict(door.call(caller, name, params, now=now).body)
+
+
+def _unreadable(problem: Exception) -> Denied:
+    return refuse(Code.INVALID_PARAMS, f"arguments: {problem}"[:300], "correct them and call again")
+
+
+def _is_empty(body: dict[str, Any], field: str) -> bool:
+    return bool(body["ok"]) and not body["result"][field]
+
+
+def _result(body: dict[str, Any]) -> types.CallToolResult:
+    text = to_json(body).decode()
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=text)],
+        structured_content=read_object(text.encode()),
+        is_error=not body["ok"],
+    )
+
+
+class OwnBus:
+    """What one watcher is told: that its own list of tools has changed (tools/list_changed)."""
+
+    def __init__(self, credentials: dict[str, Any], caller: Caller) -> None:
+        self._credentials = credentials
+        self._agent_id = caller.agent.id
+        self._known = tools_of(caller)
+        self._loop = asyncio.get_running_loop()
+
+    async def publish(self, event: ServerEvent) -> None:
+        """Nobody publishes here: the watcher's own bell does."""
+
+    def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
+        """Tell the listener whenever the caller's tools are not what they were."""
+        wake.listen()
+        task = self._loop.create_task(self._watch(listener))
+
+        def unsubscribe() -> None:
+            task.cancel()
+
+        return unsubscribe
+
+    async def _watch(self, listener: Callable[[ServerEvent], None]) -> None:
+        rung = asyncio.Event()
+        ring = functools.partial(self._loop.call_soon_threadsafe, rung.set)
+        with wake.BELL.waiting(self._agent_id, ring):
+            while True:
+                await rung.wait()
+                rung.clear()
+                try:
+                    caller = await in_thread(lambda: authenticate(**self._credentials))
+                    now = tools_of(caller)
+                except Denied:
+                    now = ()
+                if now != self._known:
+                    self._known = now
+                    listener(ToolsListChanged())
+
+
+def tools_of(caller: Caller) -> tuple[str, ...]:
+    """Names of the caller's tools now."""
+    return tuple(tool["name"] for tool in listing(caller.holder))
+
+
+async def listen(
+    context: Context, params: types.SubscriptionsListenRequestParams
+) -> types.SubscriptionsListenResult:
+    """A watcher's stream of changes (protocol 2026-07-28)."""
+    scope = scope_of(context)
+    bus = OwnBus(scope[CREDENTIALS], scope[CALLER])
+    return await ListenHandler(bus)(context, params)
+
+
+SERVER: Server[Any] = Server(
+    "nexus",
+    title="NEXUS",
+    version="1",
+    instructions="These are your tools, now. A refusal names its rule and a next step.",
+    on_list_tools=list_tools,
+    on_call_tool=call_tool,
+    on_subscriptions_listen=listen,
+)
+SERVER.notification_options = NotificationOptions(tools_changed=True)  # type: ignore[attr-defined]
+_running: StreamableHTTPSessionManager | None = None
+
+
+@asynccontextmanager
+async def lifespan() -> AsyncIterator[None]:
+    """Keep the protocol's manager alive as long as the process; it keeps no sessions."""
+    global _running  # noqa: PLW0603  one manager for each run of the server, as the SDK asks
+    hosts = settings.ALLOWED_HOSTS
+    manager = StreamableHTTPSessionManager(
+        SERVER,
+        stateless=True,
+        security_settings=TransportSecuritySettings(
+            enable_dns_rebinding_protection="*" not in hosts,
+            allowed_hosts=[*hosts, *(f"{host}:*" for host in hosts)],
+            allowed_origins=[
+                f"{scheme}://{host}{port}"
+                for scheme in ("http", "https")
+                for host in hosts
+                for port in ("", ":*")
+            ],
+        ),
+        max_request_body_size=settings.NEXUS_MAX_BODY,
+    )
+    async with manager.run():
+        _running = manager
+        try:
+            yield
+        finally:
+            _running = None
+
+
+async def application(scope: Message, receive: Any, send: Any) -> None:
+    """Prove the caller once for the request, then let the protocol's manager answer it."""
+    credentials = credentials_of(scope, uuid.uuid4().hex)
+    try:
+        caller = await in_thread(lambda: authenticate(**credentials))
+    except Denied as refusal:
+        await refuse_request(refusal, send)
+        return
+    manager = _running
+    if manager is None:
+        raise RuntimeError("the MCP face is used outside of its lifespan")
+    await manager.handle_request({**scope, CALLER: caller, CREDENTIALS: credentials}, receive, send)

@@ -1,0 +1,51 @@
+"""Calls that wait: a coroutine each, woken by the agent's bell; patience holds no thread."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from toolbox import wake
+
+T = TypeVar("T")
+
+LONGEST = 30
+"""Seconds a call may wait (wire: read_inbox)."""
+
+
+def patience_of(params: Any) -> int:
+    """Seconds that the parameters ask to wait; 0 where they are wrong, for the gate to say so."""
+    wait = params.get("wait") if isinstance(params, dict) else None
+    return wait if type(wait) is int and 0 < wait <= LONGEST else 0
+
+
+async def patiently(
+    *,
+    agent_id: int,
+    patience: float,
+    ask: Callable[[], Awaitable[T]],
+    is_empty: Callable[[T], bool],
+    gone: asyncio.Future[Any] | None = None,
+) -> T | None:
+    """Ask again whenever the agent's bell rings, until there is something or patience ends.
+
+    Each asking passes key, gates and policy anew. None when the client has gone meanwhile.
+    """
+    loop, rung = asyncio.get_running_loop(), asyncio.Event()
+    ends = time.monotonic() + patience
+    wake.listen()
+    with wake.BELL.waiting(agent_id, lambda: loop.call_soon_threadsafe(rung.set)):
+        while True:
+            rung.clear()
+            answer = await ask()
+            left = ends - time.monotonic()
+            if left <= 0 or not is_empty(answer):
+                return answer
+            ringing = asyncio.ensure_future(rung.wait())
+            waiting: set[asyncio.Future[Any]] = {ringing} if gone is None else {ringing, gone}
+            await asyncio.wait(waiting, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            ringing.cancel()
+            if gone is not None and gone.done():
+                return None

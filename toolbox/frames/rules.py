@@ -1,0 +1,145 @@
+"""Who may delegate to whom, and how deep; pure (seed 003 §4, decisions.md § Groups)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from orgchart.decision import Allow, Code, Decision, Deny, deny
+from orgchart.policy import Agent, Policy
+
+MAX_DEPTH = 8
+ALWAYS = frozenset({"return_result"})
+"""What a frame never takes away: else nobody could leave it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """The frames below a new one: how many, and who in them waits for a result."""
+
+    depth: int = 0
+    openers: frozenset[str] = frozenset()
+    skills: frozenset[str] = frozenset()
+
+
+def can_delegate(source: Agent, target: Agent | None, name: str, policy: Policy) -> Decision:
+    """Decide whether one agent may hand work to another, called `name` in the request.
+
+    Leader to a member of its group; leader to leader across groups; member to member only where
+    the group says so. What no rule allows is refused: agents without a group have nobody.
+    """
+    if target is None:
+        return deny(
+            Code.RECIPIENT_UNKNOWN,
+            f"there is no agent {name[:64]!r}",
+            _candidates(source, policy),
+            rule="delegation goes to an agent of the organisation",
+        )
+    if not target.active:
+        return deny(
+            Code.RECIPIENT_INACTIVE,
+            f"{target.address} is deactivated",
+            _candidates(source, policy),
+            rule="delegation goes to active agents",
+        )
+    rule = _rule_between(source, target, policy)
+    if rule:
+        return Allow(rule)
+    return deny(
+        Code.CONTACT_DENIED,
+        f"{source.address} may not delegate to {target.address}: {_why_not(source, target)}",
+        _candidates(source, policy),
+        rule="delegation goes from a leader to its members or to other leaders (seed 003 §4)",
+    )
+
+
+def can_open(target: Agent, stack: Stack) -> Decision:
+    """Decide whether a stack may grow by a frame of this agent: no circle, no deeper than 8."""
+    if target.handle in stack.openers:
+        return deny(
+            Code.CONTACT_DENIED,
+            f"{target.address} itself waits for a result of this stack",
+            "return your own result, or delegate to somebody else",
+            rule="no circle of delegation",
+        )
+    return _within_depth(stack)
+
+
+def can_enter_skill(name: str, stack: Stack) -> Decision:
+    """Decide whether a skill may be opened on a stack: never inside itself, never deeper than 8."""
+    if name in stack.skills:
+        return deny(
+            Code.INVALID_TRANSITION,
+            f"{name} is already open in this stack",
+            "go on in the frame you are in, and return its result",
+            rule="a skill never runs inside itself",
+        )
+    return _within_depth(stack)
+
+
+def narrowed(wanted: Collection[str] | None, below: Collection[str] | None) -> list[str] | None:
+    """The tools of a frame, in order: what it asks for, never more than the frame below it has.
+
+    None is no restriction of its own.
+    """
+    if wanted is None:
+        return None if below is None else sorted(set(below))
+    return sorted(set(wanted) if below is None else set(wanted) & set(below))
+
+
+def delegates_of(source: Agent, policy: Policy) -> tuple[str, ...]:
+    """Addresses that an agent may delegate to now, sorted."""
+    return tuple(
+        sorted(
+            other.address
+            for other in policy.agents.values()
+            if other.active and _rule_between(source, other, policy)
+        )
+    )
+
+
+def _rule_between(source: Agent, target: Agent, policy: Policy) -> str:
+    if source.handle == target.handle or not source.group or not target.group:
+        return ""
+    if source.group != target.group:
+        return "leader to leader (seed 003 §4.2)" if _both_lead(source, target) else ""
+    if source.is_leader:
+        return "leader to its member (seed 003 §4.2)"
+    group = policy.groups[source.group]
+    if group.member_delegation and not target.is_leader:
+        return f"member_delegation of {group.slug}"
+    return ""
+
+
+def _both_lead(source: Agent, target: Agent) -> bool:
+    return source.is_leader and target.is_leader
+
+
+def _why_not(source: Agent, target: Agent) -> str:
+    if source.handle == target.handle:
+        return "nobody delegates to itself"
+    if not source.group:
+        return f"{source.handle} is in no group"
+    if not target.group:
+        return f"{target.handle} is in no group"
+    if source.group == target.group:
+        return "members return their results and do not delegate"
+    return "only leaders delegate across groups, and only to leaders"
+
+
+def _candidates(source: Agent, policy: Policy) -> str:
+    names = delegates_of(source, policy)
+    if names:
+        return f"delegate to one of: {', '.join(names)}"
+    return "do it yourself, or return_result of the frame you are in and say what is missing"
+
+
+def _within_depth(stack: Stack) -> Allow | Deny:
+    if stack.depth >= MAX_DEPTH:
+        return deny(
+            Code.INVALID_TRANSITION,
+            f"this stack has {MAX_DEPTH} frames, and may have no more",
+            "return the result of the frame you are in",
+            rule=f"at most {MAX_DEPTH} frames",
+        )
+    return Allow(f"frame {stack.depth + 1} of {MAX_DEPTH}")

@@ -1,0 +1,94 @@
+"""Calls that may be repeated: the first answer is kept for 24 hours (wire: Idempotency-Key)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import connection
+from pydantic_core import from_json, to_json
+
+from orgchart.decision import Code, refuse
+from toolbox.caller import Caller
+from toolbox.models import IdempotencyRecord
+
+KEPT_FOR = timedelta(hours=24)
+MAX_KEY = 255
+NOT_KEPT = frozenset(
+    {
+        Code.IDEMPOTENCY_MISMATCH,
+        Code.RATE_LIMITED,
+        Code.UNAUTHENTICATED,
+        Code.DRIVER_UNAVAILABLE,
+        Code.ISOLATION_UNAVAILABLE,
+    }
+)
+"""Answers that say nothing about the call itself, and so are not given again."""
+
+CLAIM = """
+INSERT INTO toolbox_idempotencyrecord AS r (agent_id, key, request_digest, due_at)
+VALUES (%s, %s, %s, %s)
+ON CONFLICT (agent_id, key) DO UPDATE
+    SET request_digest = EXCLUDED.request_digest, due_at = EXCLUDED.due_at,
+        status = NULL, answer = NULL
+    WHERE r.due_at <= %s
+RETURNING id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An answer given before."""
+
+    status: int
+    body: Mapping[str, Any]
+
+
+def is_usable(key: str) -> bool:
+    """Whether a text can be an idempotency key at all."""
+    return 0 < len(key) <= MAX_KEY and key.isprintable()
+
+
+def begin(
+    caller: Caller, key: str | None, params: Mapping[str, Any], *, now: datetime
+) -> Kept | None:
+    """Claim the key for this call, or return the answer that it was given before.
+
+    Needs an open transaction: two calls with one key wait for each other here. Raises Denied
+    IDEMPOTENCY_MISMATCH when the key was used for another call, INVALID_PARAMS for a bad key.
+    """
+    if key is None:
+        return None
+    if not is_usable(key):
+        raise refuse(
+            Code.INVALID_PARAMS,
+            f"Idempotency-Key must have 1 to {MAX_KEY} printable characters",
+            "send a shorter key, a UUID for instance",
+            rule="idempotency key",
+        )
+    digest = hashlib.sha256(caller.tool.encode() + b"\0" + to_json(params)).digest()
+    with connection.cursor() as cursor:
+        cursor.execute(CLAIM, [caller.agent.id, key, digest, now + KEPT_FOR, now])
+        if cursor.fetchone() is not None:
+            return None
+    record = IdempotencyRecord.objects.get(agent_id=caller.agent.id, key=key)
+    if bytes(record.request_digest) != digest:
+        raise refuse(
+            Code.IDEMPOTENCY_MISMATCH,
+            "this Idempotency-Key was used for another call",
+            "use a new key for a new call, or repeat the first call exactly",
+            rule="idempotency key",
+        )
+    return Kept(record.status or 200, record.answer or {})
+
+
+def keep(caller: Caller, key: str | None, status: int, body: Mapping[str, Any]) -> None:
+    """Store the answer beside its claim, in the transaction of the effect."""
+    if key is None:
+        return
+    IdempotencyRecord.objects.filter(agent_id=caller.agent.id, key=key).update(
+        status=status, answer=from_json(to_json(body))
+    )

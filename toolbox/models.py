@@ -1,0 +1,215 @@
+"""Sessions with their mode, grants of modes, idempotency records, rate buckets."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import F, Q
+
+from orgchart.models import Agent, Organisation
+from orgchart.vocabulary import ToolMode
+
+
+class Session(models.Model):
+    """One conversation of an agent. The standing one serves calls that name none."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+")
+    agent = models.ForeignKey(Agent, models.CASCADE, related_name="sessions")
+    standing = models.BooleanField(default=False)
+    mode = models.CharField(max_length=16, default=ToolMode.CHAT_SAFE)
+    opened_at = models.DateTimeField()
+    frame = models.ForeignKey("Frame", models.PROTECT, null=True, related_name="sessions")
+
+    class Meta:
+        ordering = ["-opened_at"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["agent"], condition=Q(standing=True), name="session_standing_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.agent} {'standing' if self.standing else self.id}"
+
+
+class ModeGrant(models.Model):
+    """Why a session may be in a mode: opened by a contract or a person, closed with it."""
+
+    session = models.ForeignKey(Session, models.CASCADE, related_name="grants")
+    mode = models.CharField(max_length=16, choices=[(m, m) for m in ToolMode])
+    contract_ref = models.CharField(max_length=32, blank=True)
+    reason = models.TextField()
+    opened_by = models.CharField(max_length=100)
+    opened_at = models.DateTimeField()
+    closed_by = models.CharField(max_length=100, blank=True)
+    closed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-opened_at"]
+        indexes = [
+            models.Index(
+                fields=["contract_ref"], condition=Q(closed_at=None), name="mode_grant_contract"
+            ),
+            models.Index(fields=["session"], condition=Q(closed_at=None), name="mode_grant_open"),
+        ]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["session", "mode", "contract_ref"],
+                condition=Q(closed_at=None),
+                name="mode_grant_once",
+            ),
+            models.CheckConstraint(
+                condition=Q(closed_at=None) | Q(closed_at__gte=F("opened_at")),
+                name="mode_grant_closes_later",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.mode} for {self.session}"
+
+
+class IdempotencyRecord(models.Model):
+    """The answer to a call that its caller may repeat (wire: Idempotency-Key)."""
+
+    agent = models.ForeignKey(Agent, models.CASCADE, related_name="+")
+    key = models.CharField(max_length=255)
+    request_digest = models.BinaryField(max_length=32)
+    status = models.PositiveSmallIntegerField(null=True)
+    answer = models.JSONField(null=True)
+    due_at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["agent", "key"], name="idempotency_once")]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class RateBucket(models.Model):
+    """How many calls an agent may still make now. Unlogged: lost in a crash, and not missed."""
+
+    agent = models.OneToOneField(
+        Agent, models.CASCADE, primary_key=True, related_name="+", db_constraint=False
+    )
+    tokens = models.FloatField()
+    at = models.DateTimeField()
+    allowed = models.BooleanField()
+
+    def __str__(self) -> str:
+        return f"{self.agent_id}: {self.tokens:.0f}"
+
+
+class ClockRun(models.Model):
+    """When a clock was last looked at, and what it has handled."""
+
+    name = models.CharField(max_length=64, primary_key=True)
+    last_at = models.DateTimeField()
+    last_seconds = models.FloatField(default=0)
+    last_rows = models.PositiveBigIntegerField(default=0)
+    last_problem = models.CharField(max_length=500, blank=True)
+    rows = models.PositiveBigIntegerField(default=0)
+    runs = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class FrameKind(models.TextChoices):
+    """How a frame came to be (seed 003 §4, §7)."""
+
+    DELEGATION = "delegation"
+    SKILL = "skill"
+
+
+class FrameState(models.TextChoices):
+    """Where a frame stands. The last three are final."""
+
+    OPEN = "open"
+    TAKEN = "taken"
+    RETURNED = "returned"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class Frame(models.Model):
+    """One frame of a stack of work: who asked whom, in which isolated context, with which tools.
+
+    `allowed_tools` are already those of the whole stack below: null means that no frame of it
+    restricts. `told_at` says when the opener read the result.
+    """
+
+    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+")
+    kind = models.CharField(max_length=16, choices=FrameKind.choices)
+    name = models.CharField(max_length=100, blank=True)
+    opener = models.ForeignKey(Agent, models.PROTECT, related_name="+", db_index=False)
+    assignee = models.ForeignKey(Agent, models.PROTECT, related_name="+", db_index=False)
+    parent = models.ForeignKey("self", models.PROTECT, null=True, related_name="children")
+    depth = models.PositiveSmallIntegerField()
+    instruction = models.TextField()
+    context = models.JSONField(null=True)
+    allowed_tools = ArrayField(models.CharField(max_length=100), null=True)
+    state = models.CharField(
+        max_length=16, choices=FrameState.choices, default=FrameState.OPEN, editable=False
+    )
+    result = models.JSONField(null=True)
+    reason = models.TextField(blank=True)
+    opened_at = models.DateTimeField()
+    due_at = models.DateTimeField()
+    taken_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+    told_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [
+            models.Index(
+                fields=["assignee", "id"], condition=Q(state="open"), name="frame_waiting"
+            ),
+            models.Index(
+                fields=["opener", "id"],
+                condition=Q(kind="delegation", told_at=None, state__in=["returned", "failed"]),
+                name="frame_untold",
+            ),
+            models.Index(
+                fields=["due_at"], condition=Q(state__in=["open", "taken"]), name="frame_due"
+            ),
+            models.Index(fields=["organisation", "-id"], name="frame_organisation"),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(state__in=FrameState.values), name="frame_state_known"
+            ),
+            models.CheckConstraint(condition=Q(kind__in=FrameKind.values), name="frame_kind_known"),
+            models.CheckConstraint(
+                condition=Q(depth__gte=1) & Q(depth__lte=8), name="frame_depth_limit"
+            ),
+            models.CheckConstraint(
+                condition=Q(parent__isnull=True, depth=1) | Q(parent__isnull=False, depth__gte=2),
+                name="frame_depth_counts",
+            ),
+            models.CheckConstraint(
+                condition=Q(kind="skill", opener=F("assignee"), allowed_tools__isnull=False)
+                & ~Q(name="")
+                & ~Q(state="open")
+                | Q(kind="delegation", name="") & ~Q(opener=F("assignee")),
+                name="frame_between_whom",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["open", "taken"], ended_at=None)
+                | Q(state__in=["returned", "failed", "cancelled"], ended_at__isnull=False),
+                name="frame_ends_once",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state__in=["taken", "returned"]) | Q(taken_at__isnull=False),
+                name="frame_taken_by_someone",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name or 'delegation'} {self.id}"

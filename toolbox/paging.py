@@ -1,0 +1,37 @@
+"""Opaque cursors: the place in a list where the next page begins."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+
+from orgchart.decision import Code, refuse
+
+MAX_LIMIT = 200
+DEFAULT_LIMIT = 50
+
+
+def encode(place: str) -> str:
+    """A cursor for the last row's key."""
+    return base64.urlsafe_b64encode(place.encode()).decode().rstrip("=")
+
+
+def decode(cursor: str | None) -> str | None:
+    """The key a cursor stands for; None for the first page. Raises Denied INVALID_PARAMS."""
+    if cursor is None:
+        return None
+    try:
+        place = base64.b64decode(
+            cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True
+        ).decode()
+    except (binascii.Error, ValueError):
+        place = ""
+    if not place or not place.isprintable():
+        raise refuse(
+            Code.INVALID_PARAMS,
+            "cursor: not one that a list gave you",
+            "use next_cursor as it was returned, or leave cursor out",
+            rule="paging",
+            cursor="not one that a list gave you",
+        )
+    return place

@@ -1,0 +1,128 @@
+"""Which tools exist, what each declares of itself; nothing here decides for a caller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import structlog
+from pydantic import BaseModel, ConfigDict
+
+from orgchart import catalogue
+from orgchart.catalogue import Source
+from orgchart.vocabulary import Office, ToolGroup, ToolMode
+
+ANY_MODE = frozenset(ToolMode)
+CODING_ONLY = frozenset({ToolMode.CODING})
+
+log = structlog.get_logger(__name__)
+
+
+class Params(BaseModel):
+    """Base of every tool's parameters: unknown fields are refused, nothing is guessed."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, populate_by_name=True)
+
+
+ToolFunction = Callable[[Any, Any, datetime], Mapping[str, Any]]
+"""(caller, parameters, time) -> result. Callers stand on the gates, and those on this module."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """One tool as it declares itself; the defaults are closed (seed 002 §2.2)."""
+
+    name: str
+    description: str
+    params: type[Params]
+    function: ToolFunction
+    source: Source = Source.ROLE
+    group: ToolGroup = ToolGroup.CODE
+    allowed_modes: frozenset[ToolMode] = frozenset()
+    offices: frozenset[Office] = frozenset()
+    read_only: bool = False
+    destructive: bool = False
+    idempotent: bool = False
+    outside: bool = False
+    waits_for: str = ""
+    declared: frozenset[str] = frozenset()
+    _schema: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def input_schema(self) -> dict[str, Any]:
+        """JSON schema of the parameters; made once, the same object for every export."""
+        if not self._schema:
+            self._schema.update(self.params.model_json_schema(by_alias=True))
+            self._schema.pop("description", None)
+        return self._schema
+
+
+class Registry:
+    """Every tool of this process by name, in the order declared."""
+
+    def __init__(self) -> None:
+        self._tools: dict[str, Tool] = {}
+
+    def register(self, tool: Tool) -> None:
+        """Add a tool; warns when it is available in no mode, which is the default (seed 002 §2.4).
+
+        Raises ValueError when the name is taken.
+        """
+        if tool.name in self._tools:
+            raise ValueError(f"two tools are called {tool.name}")
+        if not tool.allowed_modes:
+            log.warning("tool_registered_with_default_modes", tool=tool.name)
+        self._tools[tool.name] = tool
+
+    def get(self, name: str) -> Tool | None:
+        """The tool of that exact name."""
+        return self._tools.get(name)
+
+    def all(self) -> list[Tool]:
+        """Every tool, in the order declared."""
+        return list(self._tools.values())
+
+    def hand_down(self) -> None:
+        """Tell the organisation's room which tools exist."""
+        for tool in self._tools.values():
+            catalogue.declare(tool.name, catalogue.Entry(tool.source, tool.allowed_modes))
+
+
+REGISTRY = Registry()
+
+
+def tool(
+    name: str,
+    *,
+    params: type[Params],
+    source: Source = Source.ROLE,
+    registry: Registry | None = None,
+    **declared: Any,
+) -> Callable[[ToolFunction], ToolFunction]:
+    """Declare a function as a tool; its docstring is the description that models read.
+
+    `group`, `modes`, `offices`, `read_only`, `destructive`, `idempotent`, `outside` (has effects
+    that no rollback undoes) and `waits_for` (the result field that ends a `wait`) are declared here
+    or stay at their closed defaults.
+    """
+
+    def declare(function: ToolFunction) -> ToolFunction:
+        fields = dict(declared)
+        if "modes" in fields:
+            fields["allowed_modes"] = fields.pop("modes")
+        (REGISTRY if registry is None else registry).register(
+            Tool(
+                name=name,
+                description=" ".join((function.__doc__ or "").split()),
+                params=params,
+                function=function,
+                source=source,
+                declared=frozenset(fields),
+                **fields,
+            )
+        )
+        return function
+
+    return declare

@@ -1,0 +1,118 @@
+"""May this caller use this tool now? One function behind both gates, prompt and exports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from orgchart.catalogue import Source
+from orgchart.decision import Allow, Code, Decision, deny
+from orgchart.policy import Agent, Policy, Role
+from orgchart.vocabulary import ToolMode
+from toolbox.registry import Tool
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Whoever might use a tool: an agent under a policy, in a mode, inside a frame or not.
+
+    `frame_tools` None: outside any frame; else only these, whatever the agent has.
+    """
+
+    agent: Agent
+    policy: Policy
+    mode: ToolMode
+    frame_tools: frozenset[str] | None = None
+
+    @property
+    def role(self) -> Role:
+        """The agent's role under this policy."""
+        return self.policy.roles[self.agent.role]
+
+
+def can_use(  # noqa: PLR0911  one return for each answer a gate can give
+    tool: Tool | None, name: str, holder: Holder
+) -> Decision:
+    """Decide whether the tool may run for the holder now (decisions.md § Tools).
+
+    bound(role) ∪ built-in ∪ skills, minus the deny list, minus what is tightened away, ∩ the mode,
+    ∩ the frame. Unknown, denied, unbound and wrong-mode are four different answers.
+    """
+    if tool is None:
+        return deny(
+            Code.UNKNOWN_TOOL,
+            f"there is no tool {name[:64]!r}",
+            "call one of the tools that GET /api/v1/tools lists",
+            rule="tool registry",
+        )
+    role = holder.role
+    if name in role.denied_tools:
+        return deny(
+            Code.TOOL_DENIED,
+            f"{name} is explicitly denied to {role.name}",
+            _others(holder),
+            rule=f"deny list of {role.name}",
+        )
+    if not _is_bound(tool, holder):
+        return deny(
+            Code.TOOL_NOT_BOUND,
+            f"{name} is not bound to {role.name}",
+            _others(holder),
+            rule=f"tool binding of {role.name}",
+        )
+    tightened = holder.policy.tightened(holder.agent, name)
+    if tightened is not None and not tightened:
+        return deny(
+            Code.TOOL_DENIED,
+            f"{name} is taken away from {holder.agent.handle}",
+            _others(holder),
+            rule="tool override",
+        )
+    if holder.frame_tools is not None and name not in holder.frame_tools:
+        return deny(
+            Code.TOOL_DENIED,
+            f"{name} is not among the tools of this frame",
+            "use the frame's tools, or return_result to leave it",
+            rule="allowed_tools of the frame",
+        )
+    modes = tool.allowed_modes if tightened is None else tool.allowed_modes & tightened
+    if holder.mode not in modes:
+        return deny(
+            Code.MODE_DENIED,
+            f"{name} is not allowed in {holder.mode} mode",
+            _other_mode(modes, holder),
+            rule=f"modes of {name}",
+        )
+    return Allow(f"{tool.source} tool in {holder.mode}")
+
+
+def _is_bound(tool: Tool, holder: Holder) -> bool:
+    match tool.source:
+        case Source.BUILTIN:
+            return True
+        case Source.SKILL:
+            return tool.name in holder.agent.skills
+        case Source.OFFICE:
+            return bool(holder.role.offices & tool.offices)
+        case Source.ROLE:
+            return tool.name in holder.role.tools or tool.name in holder.agent.skills
+
+
+def _others(holder: Holder) -> str:
+    return f"use a tool that GET /api/v1/tools lists for you, or ask {holder.agent.superior}"
+
+
+def _other_mode(modes: frozenset[ToolMode], holder: Holder) -> str:
+    reachable = modes & holder.policy.enabled_modes
+    if not reachable:
+        return f"no session of {holder.policy.organisation} can use it; go on with another tool"
+    return (
+        f"this session is in {holder.mode} mode and the tool needs {', '.join(sorted(reachable))}: "
+        "accept a contract issued with that mode (list_contracts shows yours), "
+        "or ask a human of the Board to open it"
+    )
+
+
+def effective_tools(tools: Iterable[Tool], holder: Holder) -> list[Tool]:
+    """Exactly the tools that the execution gate would let through for the holder now."""
+    return [tool for tool in tools if isinstance(can_use(tool, tool.name, holder), Allow)]

@@ -1,0 +1,30 @@
+"""What every agent has from the door itself."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from orgchart.catalogue import Source
+from orgchart.vocabulary import ToolGroup
+from toolbox.caller import Caller
+from toolbox.frames import tools as frame_tools  # noqa: F401  declares them
+from toolbox.registry import ANY_MODE, Params, tool
+
+
+class CurrentTime(Params):
+    """No parameters."""
+
+
+@tool(
+    "current_time",
+    params=CurrentTime,
+    source=Source.BUILTIN,
+    group=ToolGroup.WORLD,
+    modes=ANY_MODE,
+    read_only=True,
+    idempotent=True,
+)
+def current_time(caller: Caller, params: CurrentTime, now: datetime) -> dict[str, Any]:
+    """The time now, in UTC (seed 002 §2.3)."""
+    return {"now": now.astimezone(UTC), "timezone": "UTC"}

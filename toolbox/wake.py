@@ -1,0 +1,142 @@
+"""Waking who waits: after a commit, one NOTIFY for many; one LISTEN for a whole process.
+
+Notifications are hints: what happened is in the tables, and a waiter that misses one finds it at
+its next look. They leave after the commit and outside of it, because NOTIFY inside a transaction
+makes all commits of a database wait for each other.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import cast
+
+import psycopg
+import structlog
+from django.db import connection, transaction
+
+log = structlog.get_logger(__name__)
+
+CHANNEL = "nexus_wake"
+EVERYBODY = "*"
+"""What a trigger sends when an organisation's policy changed: rare, so it may be in the commit."""
+RETRY_SECONDS = 1.0
+LISTEN_SECONDS = 5.0
+IDLE_SECONDS = 0.5
+"""Silence after which the sender gives its connection back."""
+GATHER_SECONDS = 0.005
+"""How long a wake-up to other processes waits for more, so that a busy one sends few."""
+
+
+Waker = Callable[[], object]
+
+
+class Bell:
+    """Rung when something may have come for an agent; who waits leaves a callable."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: dict[int, list[Waker]] = {}
+
+    @contextmanager
+    def waiting(self, agent_id: int, waker: Waker) -> Iterator[None]:
+        """Call `waker`, from any thread, whenever the agent's bell rings meanwhile."""
+        with self._lock:
+            self._waiting.setdefault(agent_id, []).append(waker)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._waiting[agent_id].remove(waker)
+                if not self._waiting[agent_id]:
+                    del self._waiting[agent_id]
+
+    def ring(self, agent_ids: Iterable[int]) -> None:
+        """Wake who waits for these agents."""
+        with self._lock:
+            wakers = [w for agent_id in agent_ids for w in self._waiting.get(agent_id, ())]
+        for waker in wakers:
+            waker()
+
+    def ring_all(self) -> None:
+        """Wake everybody: something may have been missed."""
+        with self._lock:
+            waiting = list(self._waiting)
+        self.ring(waiting)
+
+
+BELL = Bell()
+_outgoing: queue.SimpleQueue[int] = queue.SimpleQueue()
+_threads: dict[str, threading.Thread] = {}
+_starting = threading.Lock()
+
+
+def wake(*agent_ids: int | None) -> None:
+    """Wake whoever waits for these agents once the present transaction has committed."""
+    ids = [agent_id for agent_id in agent_ids if agent_id is not None]
+    if ids:
+        transaction.on_commit(lambda: _send(ids))
+
+
+def _send(agent_ids: list[int]) -> None:
+    BELL.ring(agent_ids)
+    for agent_id in agent_ids:
+        _outgoing.put(agent_id)
+    _run("wake-notify", _notify_forever)
+
+
+def listen() -> None:
+    """Start this process's listener, once."""
+    _run("wake-listen", _listen_forever)
+
+
+def _run(name: str, target: Callable[[], None]) -> None:
+    thread = _threads.get(name)
+    if thread is not None and thread.is_alive():
+        return
+    with _starting:
+        thread = _threads.get(name)
+        if thread is None or not thread.is_alive():
+            _threads[name] = threading.Thread(target=target, name=name, daemon=True)
+            _threads[name].start()
+
+
+def _notify_forever() -> None:
+    while True:
+        try:
+            ids = {_outgoing.get(timeout=IDLE_SECONDS)}
+        except queue.Empty:
+            connection.close()
+            ids = {_outgoing.get()}
+        time.sleep(GATHER_SECONDS)
+        while not _outgoing.empty() and len(ids) < 500:
+            ids.add(_outgoing.get())
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, ",".join(map(str, ids))])
+        except Exception:
+            log.warning("wake_not_sent", exc_info=True)
+            connection.close()
+            time.sleep(RETRY_SECONDS)
+
+
+def _listen_forever() -> None:
+    while True:
+        try:
+            connection.ensure_connection()
+            raw = cast("psycopg.Connection", connection.connection)
+            raw.execute(f"LISTEN {CHANNEL}")
+            BELL.ring_all()
+            while True:
+                for note in raw.notifies(timeout=LISTEN_SECONDS):
+                    if note.payload == EVERYBODY:
+                        BELL.ring_all()
+                    else:
+                        BELL.ring(int(part) for part in note.payload.split(",") if part)
+        except Exception:
+            log.warning("wake_not_heard", exc_info=True)
+            connection.close()
+            time.sleep(RETRY_SECONDS)
