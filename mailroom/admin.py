@@ -1,0 +1,157 @@
+"""The humans' face of the mail: everything to read, nothing to write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from unfold.contrib.filters.admin import (
+    AutocompleteSelectFilter,
+    ChoicesDropdownFilter,
+    DropdownFilter,
+)
+
+from ledger.browsing import MomentFilter
+from ledger.events import text
+from mailroom.admin_thread import thread_of
+from mailroom.admin_traffic import BY_ORGANISATION, contract_url
+from mailroom.models import Mail
+from orgchart.admin_base import BrowseAdmin, column
+from orgchart.models import Agent, MailTypeRule
+
+LOOKED_THROUGH = 20_000
+"""Words are looked for in the subjects of that many of the newest mails."""
+
+
+class TypeFilter(DropdownFilter):
+    """By mail type, of all that any organisation knows."""
+
+    title = "type"
+    parameter_name = "mail_type"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Return the names of the types; a small table, whatever the mail table holds."""
+        names = MailTypeRule.objects.order_by("name").values_list("name", flat=True).distinct()
+        return [(name, name) for name in names]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Keep the mails of the chosen type."""
+        chosen = self.value()
+        return queryset.filter(mail_type=text(chosen)) if chosen else queryset
+
+
+class ReadFilter(DropdownFilter):
+    """Whether its recipient has read it."""
+
+    title = "reading"
+    parameter_name = "reading"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Return the two states."""
+        return [("unread", "unread"), ("read", "read")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Keep the mails in that state."""
+        if self.value() in ("unread", "read"):
+            return queryset.filter(read_at__isnull=self.value() == "unread")
+        return queryset
+
+
+@admin.register(Mail)
+class MailAdmin(BrowseAdmin):
+    """Every delivered mail, shown in its thread with the route it took."""
+
+    list_display = (
+        "subject_line",
+        "from_agent",
+        "to_agent",
+        "type_label",
+        "urgency",
+        "reading",
+        "created_at",
+        "organisation",
+    )
+    list_display_links = ("subject_line",)
+    list_filter = (
+        BY_ORGANISATION,
+        ("sender", AutocompleteSelectFilter),
+        ("recipient", AutocompleteSelectFilter),
+        TypeFilter,
+        ("priority", ChoicesDropdownFilter),
+        ReadFilter,
+        ("created_at", MomentFilter),
+    )
+    list_select_related = ("organisation",)
+    ordering = ("-id",)
+    search_fields = ("id",)
+    search_help_text = (
+        "A mail (MAIL-…), a contract (CON-…), an agent's handle, or words of a recent subject"
+    )
+    change_form_template = "admin/nexus/mail.html"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Mail]:
+        """A list needs no bodies."""
+        rows: QuerySet[Mail] = super().get_queryset(request)
+        match = request.resolver_match
+        listing = match is not None and (match.url_name or "").endswith("_changelist")
+        return rows.defer("body", "attachments", "route_log") if listing else rows
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Mail], search_term: str
+    ) -> tuple[QuerySet[Mail], bool]:
+        """Find by one column, chosen by the term's form, so that an index can serve."""
+        term = text(search_term.strip())
+        if not term:
+            return queryset, False
+        if term.startswith("MAIL-"):
+            return queryset.filter(id__startswith=term), False
+        if term.startswith("CON-"):
+            return queryset.filter(contract_ref=term), False
+        agents = list(Agent.objects.filter(handle=term).values_list("id", flat=True))
+        if agents:
+            return queryset.filter(Q(sender__in=agents) | Q(recipient__in=agents)), False
+        newest = Mail.objects.order_by("-id").values_list("id", flat=True)
+        edge = next(iter(newest[LOOKED_THROUGH : LOOKED_THROUGH + 1]), "")
+        return queryset.filter(id__gt=edge, subject__icontains=term), False
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """The mail in its thread."""
+        mail: Mail = kwargs.get("obj") or context["original"]
+        context |= {"thread": thread_of(mail), "contract_url": contract_url(mail.contract_ref)}
+        page: HttpResponse = super().render_change_form(request, context, *args, **kwargs)
+        return page
+
+    @column("subject")
+    def subject_line(self, mail: Mail) -> str:
+        """The subject, cut where a list would break."""
+        return text(mail.subject, 80) or "(no subject)"
+
+    @column(
+        "type",
+        label={
+            "escalation": "danger",
+            "contract": "primary",
+            "verdict": "warning",
+            "report": "info",
+        },
+    )
+    def type_label(self, mail: Mail) -> str:
+        """The type, in colour where it matters."""
+        return mail.mail_type
+
+    @column(
+        "priority",
+        label={"critical": "danger", "high": "warning", "medium": "default", "low": "default"},
+    )
+    def urgency(self, mail: Mail) -> str:
+        """How urgent, in colour."""
+        return mail.priority
+
+    @column("reading", label={"read": "success", "unread": "warning"})
+    def reading(self, mail: Mail) -> str:
+        """Read or not, in colour."""
+        return "read" if mail.read_at else "unread"

@@ -1,0 +1,59 @@
+"""A mail among the mails it answers and that answer it: one query each way, bounded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db import connection
+
+from mailroom.models import Mail
+
+MOST = 200
+DEEPEST = 100
+
+ROOT = f"""
+WITH RECURSIVE up(id, reply_to_id, depth) AS (
+    SELECT id, reply_to_id, 0 FROM mailroom_mail WHERE id = %(mail)s
+    UNION ALL
+    SELECT m.id, m.reply_to_id, up.depth + 1
+    FROM mailroom_mail m JOIN up ON m.id = up.reply_to_id
+    WHERE up.depth < {DEEPEST}
+)
+SELECT id FROM up ORDER BY depth DESC LIMIT 1
+"""
+
+THREAD = f"""
+WITH RECURSIVE down(id, depth, path) AS (
+    SELECT id, 0, ARRAY[id::text] FROM mailroom_mail WHERE id = %(root)s
+    UNION ALL
+    SELECT m.id, down.depth + 1, down.path || m.id::text
+    FROM mailroom_mail m JOIN down ON m.reply_to_id = down.id
+    WHERE down.depth < {DEEPEST}
+)
+SELECT id, depth FROM down ORDER BY path LIMIT {MOST}
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One mail of a thread, how deep it answers, and whether it is the one looked at."""
+
+    mail: Mail
+    depth: int
+    this: bool
+
+
+def thread_of(mail: Mail) -> list[Step]:
+    """The whole conversation a mail belongs to, each answer under what it answers."""
+    with connection.cursor() as cursor:
+        cursor.execute(ROOT, {"mail": mail.id})
+        found = cursor.fetchone()
+        cursor.execute(THREAD, {"root": found[0] if found else mail.id})
+        depths = dict(cursor.fetchall())
+    mails = Mail.objects.in_bulk([*depths, mail.id])
+    steps = [
+        Step(mail=mails[mail_id], depth=min(depth, 8), this=mail_id == mail.id)
+        for mail_id, depth in depths.items()
+        if mail_id in mails
+    ]
+    return steps if any(s.this for s in steps) else [*steps, Step(mail=mail, depth=0, this=True)]

@@ -1,0 +1,221 @@
+"""The pages around the mail: refusals, escalations, channels, notices to people outside."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.urls import NoReverseMatch, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from unfold.contrib.filters.admin import (
+    AutocompleteSelectFilter,
+    ChoicesDropdownFilter,
+    RelatedDropdownFilter,
+)
+
+from ledger.browsing import MomentFilter
+from ledger.events import text
+from mailroom.models import ContactGrant, Escalation, MailRejection, OutgoingNotice
+from orgchart.admin_base import BrowseAdmin, chips, column
+
+BY_ORGANISATION = ("organisation", RelatedDropdownFilter)
+
+
+def contract_url(contract_ref: str | None) -> str:
+    """Where a contract's page is, by name: this room does not know contracts."""
+    if not contract_ref:
+        return ""
+    try:
+        return reverse("admin:contracts_contract_change", args=[contract_ref])
+    except NoReverseMatch:
+        return ""
+
+
+@admin.register(MailRejection)
+class MailRejectionAdmin(BrowseAdmin):
+    """Every refused attempt to write to somebody (C-06)."""
+
+    list_display = (
+        "attempted_at",
+        "from_agent",
+        "to_agent",
+        "mail_type",
+        "code_label",
+        "short_reason",
+        "organisation",
+    )
+    list_filter = (
+        BY_ORGANISATION,
+        ("attempted_at", MomentFilter),
+    )
+    list_select_related = ("organisation",)
+    ordering = ("-id",)
+    search_fields = ("from_agent",)
+    search_help_text = "The handle of who tried, or a reason code"
+    fields = (
+        "organisation",
+        "attempted_at",
+        "from_agent",
+        "to_agent",
+        "mail_type",
+        "code",
+        "reason",
+    )
+
+    def subject_of(self, row: MailRejection) -> str:
+        """A refusal leaves its event under the tool, not under the row."""
+        return ""
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[MailRejection], search_term: str
+    ) -> tuple[QuerySet[MailRejection], bool]:
+        """By code when it is written like one, else by sender."""
+        term = text(search_term.strip())
+        if not term:
+            return queryset, False
+        if term.isupper():
+            return queryset.filter(code=term), False
+        return queryset.filter(from_agent=term), False
+
+    @column("code", label="danger")
+    def code_label(self, row: MailRejection) -> str:
+        """Why, in one word."""
+        return row.code
+
+    @column("reason")
+    def short_reason(self, row: MailRejection) -> str:
+        """The beginning of why."""
+        return text(row.reason, 90)
+
+
+@admin.register(Escalation)
+class EscalationAdmin(BrowseAdmin):
+    """Problems on their way up, and what became of them (seed 000 §4.4)."""
+
+    list_display = (
+        "what",
+        "sender",
+        "up_to",
+        "state_label",
+        "due_at",
+        "answered_by",
+        "organisation",
+    )
+    list_filter = (
+        BY_ORGANISATION,
+        ("state", ChoicesDropdownFilter),
+        ("sender", AutocompleteSelectFilter),
+        ("recipient", AutocompleteSelectFilter),
+        ("due_at", MomentFilter),
+    )
+    list_select_related = ("organisation", "sender", "recipient", "mail")
+    fields = (
+        "organisation",
+        "mail_link",
+        "sender",
+        "recipient",
+        "follows",
+        "root",
+        "state",
+        "due_at",
+        "answered_at",
+        "answered_by",
+        "told_ceo_at",
+    )
+    readonly_fields = ("mail_link",)
+    search_fields = ("mail__id",)
+
+    @column("about")
+    def what(self, row: Escalation) -> str:
+        """The mail's subject."""
+        return text(row.mail.subject, 80)
+
+    @column("to")
+    def up_to(self, row: Escalation) -> str:
+        """The superior, or the Board."""
+        return str(row.recipient or "board")
+
+    @column(
+        "state",
+        label={
+            "open": "warning",
+            "answered": "success",
+            "passed_on": "info",
+            "unanswered": "danger",
+        },
+    )
+    def state_label(self, row: Escalation) -> str:
+        """What became of it, in colour."""
+        return str(row.state)
+
+    @column("mail")
+    def mail_link(self, row: Escalation) -> SafeString:
+        """To the mail in its thread."""
+        address = reverse("admin:mailroom_mail_change", args=[row.mail_id])
+        return format_html('<a class="nx-link" href="{}">{}</a>', address, row.mail.subject)
+
+
+@admin.register(ContactGrant)
+class ContactGrantAdmin(BrowseAdmin):
+    """Channels that contracts opened, and until when."""
+
+    list_display = ("sender", "recipient", "passing", "contract", "state", "opened_at", "closed_at")
+    list_filter = (
+        BY_ORGANISATION,
+        ("sender", AutocompleteSelectFilter),
+        ("recipient", AutocompleteSelectFilter),
+        ("opened_at", MomentFilter),
+    )
+    list_select_related = ("sender", "recipient")
+    search_fields = ("=contract_ref",)
+    fields = (
+        "organisation",
+        "contract",
+        "sender",
+        "recipient",
+        "passing",
+        "opened_at",
+        "closed_at",
+    )
+    readonly_fields = ("contract", "passing")
+
+    def subject_of(self, row: ContactGrant) -> str:
+        """A channel is opened and closed with its contract."""
+        return f"contract:{row.contract_ref}"
+
+    @column("types")
+    def passing(self, row: ContactGrant) -> SafeString:
+        """What may pass."""
+        return chips(row.types)
+
+    @column("contract")
+    def contract(self, row: ContactGrant) -> SafeString:
+        """The contract that opened it."""
+        address = contract_url(row.contract_ref)
+        return format_html('<a class="nx-link" href="{}">{}</a>', address, row.contract_ref)
+
+    @column("state", label={"open": "success", "closed": "default"})
+    def state(self, row: ContactGrant) -> str:
+        """Open or closed, in colour."""
+        return "closed" if row.closed_at else "open"
+
+
+@admin.register(OutgoingNotice)
+class OutgoingNoticeAdmin(BrowseAdmin):
+    """What was told to people outside, and whether it arrived."""
+
+    list_display = ("created_at", "channel", "organisation", "standing", "attempts", "last_problem")
+    list_filter = (
+        BY_ORGANISATION,
+        ("channel", ChoicesDropdownFilter),
+        ("state", ChoicesDropdownFilter),
+        ("created_at", MomentFilter),
+    )
+    list_select_related = ("organisation",)
+    search_fields = ("=event_id",)
+
+    @column("state", label={"pending": "warning", "sent": "success", "dead": "danger"})
+    def standing(self, row: OutgoingNotice) -> str:
+        """Where it is, in colour."""
+        return str(row.state)

@@ -1,0 +1,25 @@
+"""The top agent's notes for the Board leave the building as notices do (seed 000 §4.4)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from documents.models import Document
+from mailroom.outbox import notify_board
+from toolbox.caller import Caller
+
+SHOWN = 2000
+"""Characters of a note that go out; the whole of it is in the admin."""
+
+
+def pass_on(caller: Caller, note: Document, now: datetime) -> None:
+    """Write a notice to the Board, in the transaction of the note."""
+    notify_board(
+        policy=caller.policy,
+        event="note.for_board",
+        subject=f"{caller.handle} writes to the Board: {note.title}",
+        body=note.body[:SHOWN],
+        data={"document": str(note.id), "path": note.path, "from": caller.handle},
+        caller=caller,
+        now=now,
+    )

@@ -1,0 +1,20 @@
+"""What is due in the mailroom: escalations nobody answered, notices on their way out."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from mailroom import outbox, unanswered
+from toolbox.clock import clock
+
+
+@clock("escalations", every=15)
+def escalations(now: datetime) -> int:
+    """Tell the sender, after three the CEO, after the CEO's silence the Board (seed 000 §4.5)."""
+    return unanswered.sweep_due(now=now)
+
+
+@clock("notices", every=5)
+def notices(now: datetime) -> int:
+    """Send notices that are due, and those whose last attempt failed long enough ago."""
+    return outbox.send_due(now=now)

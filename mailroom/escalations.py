@@ -1,0 +1,128 @@
+"""Escalations: one step up, waiting for an answer, one thread to the Board (seed 000 §4.4)."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+
+from ledger.services import record
+from mailroom import rules
+from mailroom.delivery import Letter, post
+from mailroom.models import Escalation, EscalationState
+from mailroom.parties import require_own
+from orgchart.actors import Actor
+from orgchart.decision import Code, refuse, require
+from orgchart.policy import Agent
+from orgchart.vocabulary import BOARD
+from toolbox.caller import Caller
+
+
+def escalate(
+    *,
+    caller: Caller,
+    subject: str,
+    body: str,
+    now: datetime,
+    contract_ref: str | None = None,
+    follows: int | None = None,
+) -> dict[str, Any]:
+    """Send a problem one step up; with `follows`, pass on or repeat an earlier escalation.
+
+    Raises Denied LEVEL_DENIED for who has no superior agent, NOT_FOUND for a thread or contract
+    that the caller is no party of.
+    """
+    allowed = require(rules.can_escalate_to(caller.agent))
+    superior = caller.policy.agents[caller.agent.superior]
+    require_own(caller, contract_ref=contract_ref)
+    with transaction.atomic():
+        earlier = _earlier(caller, follows)
+        letter = Letter(
+            organisation_id=caller.organisation_id,
+            sender=caller.agent,
+            recipient=superior,
+            sender_name=caller.handle,
+            mail_type="escalation",
+            subject=subject,
+            body=body,
+            priority="high",
+            reply_to=earlier.mail_id if earlier else None,
+            contract_ref=contract_ref,
+            route_log=[f"from {caller.actor}", f"allowed: {allowed.rule}"],
+        )
+        mail_id = post(letter, caller=caller, now=now)
+        row = open_escalation(mail_id=mail_id, caller=caller, now=now, earlier=earlier)
+    return {"mail_id": mail_id, "escalation_id": str(row.id), "to": superior.handle}
+
+
+def _earlier(caller: Caller, follows: int | None) -> Escalation | None:
+    if follows is None:
+        return None
+    row = (
+        Escalation.objects.select_for_update(of=("self",))
+        .filter(id=follows, organisation_id=caller.organisation_id)
+        .first()
+    )
+    if row is None or caller.agent.id not in (row.sender_id, row.recipient_id):
+        raise refuse(
+            Code.NOT_FOUND,
+            "follows: you have no such escalation",
+            "name an escalation that you sent or received, or leave follows out",
+            rule="follows is the caller's own",
+        )
+    return row
+
+
+def open_escalation(
+    *, mail_id: str, caller: Caller, now: datetime, earlier: Escalation | None = None
+) -> Escalation:
+    """Make a delivered mail an escalation that waits for its answer until it is due."""
+    superior: Agent | None = caller.policy.agents.get(caller.agent.superior)
+    wait = caller.policy.settings[
+        "ceo_timeout" if superior and superior.superior == BOARD else "escalation_timeout"
+    ]
+    row = Escalation.objects.create(
+        mail_id=mail_id,
+        organisation_id=caller.organisation_id,
+        sender_id=caller.agent.id,
+        recipient_id=superior.id if superior else None,
+        follows=earlier,
+        root_id=(earlier.root_id or earlier.id) if earlier else None,
+        due_at=now + timedelta(seconds=wait),
+    )
+    if earlier is not None and earlier.recipient_id == caller.agent.id:
+        _settle(earlier, EscalationState.PASSED_ON, caller, now)
+    record(
+        caller.event(
+            "escalation.opened",
+            at=now,
+            subject=f"escalation:{row.id}",
+            details={
+                "mail": mail_id,
+                "to": caller.agent.superior,
+                "due_at": row.due_at.isoformat(),
+            },
+        )
+    )
+    return row
+
+
+def answer(*, mail_id: str, by: Caller, now: datetime) -> bool:
+    """A reply by its recipient answers an escalation; being read is no answer."""
+    row = (
+        Escalation.objects.select_for_update(of=("self",))
+        .filter(mail_id=mail_id, recipient_id=by.agent.id, state=EscalationState.OPEN)
+        .first()
+    )
+    if row is None:
+        return False
+    _settle(row, EscalationState.ANSWERED, by, now)
+    return True
+
+
+def _settle(row: Escalation, state: EscalationState, by: Actor, now: datetime) -> None:
+    if row.state not in (EscalationState.OPEN, EscalationState.UNANSWERED):
+        return
+    Escalation.objects.filter(id=row.id).update(state=state, answered_at=now, answered_by=by.actor)
+    record(by.event(f"escalation.{state}", at=now, subject=f"escalation:{row.id}"))

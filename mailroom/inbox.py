@@ -1,0 +1,146 @@
+"""Reading mail: pages of the inbox in one query, whatever the mailbox holds; one mail whole."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from django.db import connection, transaction
+
+from ledger.services import record
+from mailroom.models import Mail, Status
+from orgchart.decision import Code, refuse
+from toolbox import paging
+from toolbox.caller import Caller
+
+UNREAD_COUNTED = 1000
+"""Unread mails are counted up to this many: a full inbox costs no more than an empty one."""
+
+HEADER = (
+    "id, from_agent, to_agent, mail_type, subject, priority, status, created_at, read_at, "
+    "contract_ref, reply_to_id"
+)
+NAMES = (
+    "mail_id",
+    "from",
+    "to",
+    "type",
+    "subject",
+    "priority",
+    "status",
+    "created_at",
+    "read_at",
+    "contract_ref",
+    "reply_to",
+)
+
+
+@cache
+def page_query(status: str, *, typed: bool, sent_by: bool, paged: bool) -> str:
+    """The inbox query for one combination of filters, each on an index of its own."""
+    where = ["recipient_id = %(me)s"]
+    if status != "all":
+        where.append(f"read_at IS {'' if status == 'unread' else 'NOT '}NULL")
+    if typed:
+        where.append("mail_type = %(type)s")
+    if sent_by:
+        where.append("from_agent = %(from)s")
+    if paged:
+        where.append('id COLLATE "C" < %(before)s')
+    return f"""
+    WITH page AS MATERIALIZED (
+        SELECT {HEADER} FROM mailroom_mail WHERE {" AND ".join(where)}
+        ORDER BY id COLLATE "C" DESC LIMIT %(limit)s + 1
+    ), unread AS (
+        SELECT count(*) AS n FROM (
+            SELECT 1 FROM mailroom_mail WHERE recipient_id = %(me)s AND read_at IS NULL
+            LIMIT {UNREAD_COUNTED}) AS counted
+    )
+    SELECT unread.n, page.* FROM unread LEFT JOIN page ON true ORDER BY page.id COLLATE "C" DESC
+    """
+
+
+def read_inbox(
+    *,
+    caller: Caller,
+    status: str = "unread",
+    mail_type: str | None = None,
+    sent_by: str | None = None,
+    cursor: str | None = None,
+    limit: int = paging.DEFAULT_LIMIT,
+) -> dict[str, Any]:
+    """One page of the caller's inbox, newest first. Looking consumes nothing.
+
+    `unread` counts up to 1,000. Raises Denied INVALID_PARAMS for a cursor that no list gave.
+    """
+    before = paging.decode(cursor)
+    text = page_query(
+        status,
+        typed=mail_type is not None,
+        sent_by=sent_by is not None,
+        paged=before is not None,
+    )
+    values = {
+        "me": caller.agent.id,
+        "type": mail_type,
+        "from": sent_by,
+        "before": before,
+        "limit": limit,
+    }
+    with connection.cursor() as db:
+        db.execute(text, values)
+        rows = db.fetchall()
+    unread = rows[0][0]
+    mails = [dict(zip(NAMES, row[1:], strict=True)) for row in rows if row[1] is not None]
+    more = len(mails) > limit
+    return {
+        "mails": mails[:limit],
+        "next_cursor": paging.encode(mails[limit - 1]["mail_id"]) if more else None,
+        "unread": unread,
+    }
+
+
+def read_mail(*, caller: Caller, mail_id: str, now: datetime) -> dict[str, Any]:
+    """One mail whole, for its sender or recipient; reading marks it for its recipient only.
+
+    Raises Denied NOT_FOUND for any other.
+    """
+    row = Mail.objects.filter(id=mail_id, organisation_id=caller.organisation_id).first()
+    if row is None or caller.agent.id not in (row.sender_id, row.recipient_id):
+        raise refuse(
+            Code.NOT_FOUND,
+            "you have no such mail",
+            "list yours with read_inbox",
+            rule="a mail is read by its sender and its recipient",
+        )
+    if row.recipient_id == caller.agent.id and row.read_at is None:
+        row.read_at, row.status = _mark_read(caller, row, now), Status.READ
+    return {
+        "mail_id": row.id,
+        "from": row.from_agent,
+        "to": row.to_agent,
+        "type": row.mail_type,
+        "subject": row.subject,
+        "priority": row.priority,
+        "status": row.status,
+        "created_at": row.created_at,
+        "read_at": row.read_at,
+        "contract_ref": row.contract_ref,
+        "reply_to": row.reply_to_id,
+        "body": row.body,
+        "attachments": row.attachments,
+        "route_log": row.route_log,
+    }
+
+
+def _mark_read(caller: Caller, row: Mail, now: datetime) -> datetime:
+    """Mark once; of two readings at once the first one's time stays."""
+    with transaction.atomic():
+        marked = Mail.objects.filter(id=row.id, read_at=None).update(
+            read_at=now, status=Status.READ
+        )
+        if marked:
+            record(caller.event("mail.read", at=now, subject=f"mail:{row.id}"))
+            return now
+    return Mail.objects.values_list("read_at", flat=True).get(id=row.id) or now

@@ -1,0 +1,231 @@
+"""Mails, refused attempts, channels opened by contracts, escalations (seed 000 §3.5)."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Collate, Now
+
+from orgchart.models import Agent, Organisation
+
+NEWEST = Collate("id", "C").desc()
+"""Newest first, in an order that the primary key does not have: an inbox page is then always read
+from an index that begins with the recipient, whatever the planner believes of the mailbox."""
+
+SYSTEM = "system"
+"""The sender of the system's own notices; no agent may take the name."""
+
+
+class Priority(models.TextChoices):
+    """How urgent a mail or contract is (seed 000 §3.1)."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    CRITICAL = "critical"
+
+
+class Status(models.TextChoices):
+    """Where a mail is (seed 000 §3.1). Rejected ones are kept apart, in mail rejections."""
+
+    SENT = "sent"
+    DELIVERED = "delivered"
+    READ = "read"
+    FAILED = "failed"
+    REJECTED = "rejected"
+
+
+class Mail(models.Model):
+    """One delivered mail. Its id begins with its time, so an inbox is a range of its index."""
+
+    id = models.CharField(primary_key=True, max_length=32)
+    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+")
+    sender = models.ForeignKey(Agent, models.PROTECT, null=True, related_name="+", db_index=False)
+    recipient = models.ForeignKey(
+        Agent, models.PROTECT, null=True, related_name="+", db_index=False
+    )
+    from_agent = models.CharField(max_length=64)
+    to_agent = models.CharField(max_length=64)
+    mail_type = models.CharField(max_length=32)
+    subject = models.CharField(max_length=200)
+    body = models.TextField()
+    priority = models.CharField(
+        max_length=8, choices=Priority.choices, default=Priority.MEDIUM, db_default=Priority.MEDIUM
+    )
+    attachments = models.JSONField(default=list, db_default=[])
+    reply_to = models.ForeignKey("self", models.PROTECT, null=True, related_name="replies")
+    contract_ref = models.CharField(max_length=32, null=True)  # noqa: DJ001  absent is not ''
+    status = models.CharField(
+        max_length=16, choices=Status.choices, default=Status.SENT, db_default=Status.SENT
+    )
+    created_at = models.DateTimeField(db_default=Now())
+    delivered_at = models.DateTimeField(null=True)
+    read_at = models.DateTimeField(null=True)
+    rejected_reason = models.TextField(null=True)  # noqa: DJ001  seed 000 §3.5
+    route_log = models.JSONField(null=True)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [
+            models.Index("recipient", NEWEST, name="mail_inbox"),
+            models.Index("recipient", NEWEST, condition=Q(read_at=None), name="mail_unread"),
+            models.Index("recipient", "mail_type", NEWEST, name="mail_inbox_type"),
+            models.Index("recipient", "from_agent", NEWEST, name="mail_inbox_from"),
+            models.Index(fields=["sender", "-id"], name="mail_sent"),
+            models.Index(fields=["organisation", "-id"], name="mail_organisation"),
+            models.Index(
+                fields=["contract_ref"],
+                condition=Q(contract_ref__isnull=False),
+                name="mail_contract",
+            ),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(priority__in=Priority.values), name="mail_priority_known"
+            ),
+            models.CheckConstraint(condition=Q(status__in=Status.values), name="mail_status_known"),
+            models.CheckConstraint(
+                condition=Q(read_at=None) | Q(status=Status.READ), name="mail_read_is_marked"
+            ),
+            models.CheckConstraint(
+                condition=Q(sender__isnull=False) | Q(from_agent__in=[SYSTEM, "board"]),
+                name="mail_has_a_sender",
+            ),
+            models.CheckConstraint(
+                condition=Q(recipient__isnull=False) | Q(to_agent="board"),
+                name="mail_has_a_recipient",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class MailRejection(models.Model):
+    """One refused attempt to write to somebody (C-06). Insert-only."""
+
+    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+")
+    from_agent = models.CharField(max_length=64)
+    to_agent = models.CharField(max_length=64)
+    mail_type = models.CharField(max_length=32, null=True)  # noqa: DJ001  seed 000 §3.5
+    code = models.CharField(max_length=32)
+    reason = models.TextField()
+    attempted_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [
+            models.Index(fields=["organisation", "from_agent", "-id"], name="rejection_from"),
+            models.Index(fields=["organisation", "-attempted_at"], name="rejection_at"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.from_agent} -> {self.to_agent}: {self.code}"
+
+
+class ContactGrant(models.Model):
+    """A channel that a contract opens between two agents, for some types, until it ends."""
+
+    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+")
+    contract_ref = models.CharField(max_length=32)
+    sender = models.ForeignKey(Agent, models.CASCADE, related_name="+")
+    recipient = models.ForeignKey(Agent, models.CASCADE, related_name="+", db_index=False)
+    types = models.JSONField(default=list)
+    opened_at = models.DateTimeField()
+    closed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-opened_at"]
+        indexes = [
+            models.Index(
+                fields=["contract_ref"], condition=Q(closed_at=None), name="grant_contract_open"
+            )
+        ]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["contract_ref", "sender", "recipient"], name="grant_once"
+            ),
+            models.CheckConstraint(condition=~Q(sender=F("recipient")), name="grant_between_two"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.sender} -> {self.recipient} under {self.contract_ref}"
+
+
+class EscalationState(models.TextChoices):
+    """What became of an escalation (seed 000 §4.4, §4.5)."""
+
+    OPEN = "open"
+    ANSWERED = "answered"
+    PASSED_ON = "passed_on"
+    UNANSWERED = "unanswered"
+
+
+class Escalation(models.Model):
+    """One step up the chain, waiting for an answer until `due_at`; a thread shares its root."""
+
+    mail = models.OneToOneField(Mail, models.PROTECT, related_name="escalation")
+    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+")
+    sender = models.ForeignKey(Agent, models.PROTECT, related_name="+")
+    recipient = models.ForeignKey(Agent, models.PROTECT, null=True, related_name="+")
+    root = models.ForeignKey("self", models.PROTECT, null=True, related_name="thread")
+    follows = models.ForeignKey("self", models.PROTECT, null=True, related_name="followers")
+    state = models.CharField(
+        max_length=16, choices=EscalationState.choices, default=EscalationState.OPEN
+    )
+    due_at = models.DateTimeField()
+    answered_at = models.DateTimeField(null=True, blank=True)
+    answered_by = models.CharField(max_length=100, blank=True)
+    told_ceo_at = models.DateTimeField(null=True, blank=True)
+    told_board_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [
+            models.Index(fields=["due_at"], condition=Q(state="open"), name="escalation_due")
+        ]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(state__in=EscalationState.values), name="escalation_state_known"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.sender} -> {self.recipient or 'board'}"
+
+
+class NoticeState(models.TextChoices):
+    """Where an outgoing notice is."""
+
+    PENDING = "pending"
+    SENT = "sent"
+    DEAD = "dead"
+
+
+class OutgoingNotice(models.Model):
+    """A notice to people outside, written with its cause; one event id for all its attempts."""
+
+    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+")
+    event_id = models.UUIDField()
+    channel = models.CharField(max_length=8, choices=[("webhook", "webhook"), ("email", "email")])
+    target = models.CharField(max_length=500)
+    payload = models.JSONField()
+    state = models.CharField(max_length=8, choices=NoticeState.choices, default=NoticeState.PENDING)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    due_at = models.DateTimeField()
+    created_at = models.DateTimeField()
+    settled_at = models.DateTimeField(null=True, blank=True)
+    last_problem = models.CharField(max_length=500, blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [models.Index(fields=["due_at"], condition=Q(state="pending"), name="notice_due")]
+        constraints = [
+            models.UniqueConstraint(fields=["event_id", "channel"], name="notice_once"),
+            models.CheckConstraint(
+                condition=Q(state__in=NoticeState.values), name="notice_state_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.channel} {self.event_id}"

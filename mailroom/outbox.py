@@ -1,0 +1,162 @@
+"""Notices that leave the building: rows, sent until they arrive or are given up."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.core.mail import EmailMessage
+from django.db import transaction
+
+from ledger.services import record
+from mailroom import webhook
+from mailroom.models import NoticeState, OutgoingNotice
+from orgchart.actors import Actor, System
+from orgchart.policy import Policy
+from toolbox.clock import BATCH
+
+log = structlog.get_logger(__name__)
+
+ATTEMPTS = 12
+FIRST_WAIT = 5.0
+LONGEST_WAIT = 6 * 3600.0
+CLAIMED_FOR = timedelta(seconds=60)
+"""How long a sender may take; one that dies is followed by another after this time."""
+
+
+def notify_board(
+    *,
+    policy: Policy,
+    event: str,
+    subject: str,
+    body: str,
+    data: Mapping[str, Any],
+    caller: Actor,
+    now: datetime,
+) -> int:
+    """Write what the Board shall be told, in the transaction of its cause; returns the rows."""
+    event_id = str(uuid.uuid4())
+    channels = {
+        "webhook": policy.settings["board_webhook"],
+        "email": policy.settings["board_email"],
+    }
+    payload = {
+        "type": event,
+        "timestamp": now.isoformat(),
+        "data": {"organisation": policy.organisation, "subject": subject, "body": body, **data},
+    }
+    rows = [
+        OutgoingNotice(
+            organisation_id=policy.organisation_id,
+            event_id=event_id,
+            channel=channel,
+            target=target,
+            payload=payload,
+            due_at=now,
+            created_at=now,
+        )
+        for channel, target in channels.items()
+        if target
+    ]
+    OutgoingNotice.objects.bulk_create(rows)
+    record(
+        caller.event(
+            "notice.written",
+            at=now,
+            subject=f"notice:{event_id}",
+            reason=subject,
+            details={"event": event, "channels": [row.channel for row in rows]},
+        )
+    )
+    return len(rows)
+
+
+def send_due(*, now: datetime) -> int:
+    """Send what is due. Each row is claimed first, sent outside any transaction, then settled."""
+    sent = 0
+    while claimed := _claim(now):
+        for row in claimed:
+            _deliver(row, now)
+            sent += 1
+        if len(claimed) < BATCH:
+            break
+    return sent
+
+
+def _claim(now: datetime) -> list[OutgoingNotice]:
+    with transaction.atomic():
+        due = OutgoingNotice.objects.filter(state=NoticeState.PENDING, due_at__lte=now)
+        rows = list(due.order_by("due_at").select_for_update(skip_locked=True)[:BATCH])
+        for row in rows:
+            row.attempts += 1
+            row.due_at = now + CLAIMED_FOR
+        OutgoingNotice.objects.bulk_update(rows, ["attempts", "due_at"])
+    return rows
+
+
+def _deliver(row: OutgoingNotice, now: datetime) -> None:
+    problem = ""
+    try:
+        if row.channel == "webhook":
+            webhook.send(row, now=now)
+        else:
+            _mail(row)
+    except Exception as failure:  # noqa: BLE001  whatever keeps a notice back, it is tried again
+        problem = f"{type(failure).__name__}: {failure}"[:500]
+    with transaction.atomic():
+        state, due = _next(row, problem, now)
+        changed = OutgoingNotice.objects.filter(
+            id=row.id, state=NoticeState.PENDING, attempts=row.attempts
+        ).update(state=state, due_at=due, last_problem=problem, settled_at=now)
+        if changed and state != NoticeState.PENDING:
+            system = System(name="notices", organisation_id=row.organisation_id)
+            record(
+                system.event(
+                    f"notice.{state}",
+                    at=now,
+                    subject=f"notice:{row.event_id}",
+                    reason=problem,
+                    details={"channel": row.channel, "attempts": row.attempts},
+                )
+            )
+
+
+def _next(row: OutgoingNotice, problem: str, now: datetime) -> tuple[NoticeState, datetime]:
+    if not problem:
+        return NoticeState.SENT, now
+    if row.attempts >= ATTEMPTS:
+        return NoticeState.DEAD, now
+    return NoticeState.PENDING, now + timedelta(seconds=wait_after(row.attempts))
+
+
+def wait_after(attempts: int) -> float:
+    """Seconds until the next attempt: doubling, with jitter so that many do not come at once."""
+    wait = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** (attempts - 1))
+    return wait * random.uniform(0.5, 1.0)  # noqa: S311  spreads load, guards nothing
+
+
+def _mail(row: OutgoingNotice) -> None:
+    data = row.payload["data"]
+    EmailMessage(
+        subject=str(data["subject"]).replace("\n", " ")[:200],
+        body=str(data["body"]),
+        from_email=settings.DEFAULT_FROM_EMAIL,
+        to=[row.target],
+        headers={"Message-ID": f"<{row.event_id}@nexus>"},
+    ).send()
+
+
+def resend(*, notice_id: int, caller: Actor, now: datetime) -> bool:
+    """Give a dead notice its attempts again, by a person; the receiver sees the same event id."""
+    with transaction.atomic():
+        changed = OutgoingNotice.objects.filter(
+            id=notice_id, organisation_id=caller.organisation_id, state=NoticeState.DEAD
+        ).update(state=NoticeState.PENDING, attempts=0, due_at=now)
+        if changed:
+            record(caller.event("notice.resent", at=now, subject=f"notice:{notice_id}"))
+    return bool(changed)

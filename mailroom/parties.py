@@ -1,0 +1,38 @@
+"""Whose mail is whose: what an agent may name because it is a party of it."""
+
+from __future__ import annotations
+
+from django.db.models import Q, QuerySet
+
+from mailroom.models import Mail
+from orgchart.decision import Code, Denied, refuse
+from toolbox.caller import Caller
+
+
+def mails_of(caller: Caller) -> QuerySet[Mail]:
+    """Every mail that the caller sent or received."""
+    mine = Q(sender_id=caller.agent.id) | Q(recipient_id=caller.agent.id)
+    return Mail.objects.filter(mine, organisation_id=caller.organisation_id)
+
+
+def require_own(
+    caller: Caller, *, reply_to: str | None = None, contract_ref: str | None = None
+) -> None:
+    """A mail refers only to mails and contracts that its sender is a party of.
+
+    A contract is known here by its notice, which is a mail. Raises Denied NOT_FOUND, the same for
+    what does not exist and for what is somebody else's.
+    """
+    if reply_to and not mails_of(caller).filter(id=reply_to).exists():
+        raise _not_found("reply_to", "mail")
+    if contract_ref and not mails_of(caller).filter(contract_ref=contract_ref).exists():
+        raise _not_found("contract_ref", "contract")
+
+
+def _not_found(field: str, what: str) -> Denied:
+    return refuse(
+        Code.NOT_FOUND,
+        f"{field}: you have no such {what}",
+        f"name a {what} of yours, or leave {field} out",
+        rule=f"{field} is the sender's own",
+    )

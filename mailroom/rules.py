@@ -1,0 +1,174 @@
+"""Who may send what to whom (seed 000 §2.2, §3.3, §4.2): pure, over the compiled policy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from orgchart.decision import Allow, Code, Decision, Deny, deny
+from orgchart.paths import can_touch
+from orgchart.policy import Agent, ContactRule, Policy
+from orgchart.vocabulary import BOARD, Access
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """An open grant: one agent may send another these types while its contract is active."""
+
+    contract_ref: str
+    sender_id: int
+    recipient_id: int
+    types: frozenset[str]
+
+
+NAMED = 30
+"""Contacts that a refusal names; the prompt lists them all."""
+
+VIOLATIONS = frozenset({Code.CONTACT_DENIED, Code.MAIL_TYPE_DENIED, Code.CONTRACT_REQUIRED})
+"""Refusals after which the sender also finds a notice in its own inbox (seed 000 §4.5)."""
+
+
+def find_recipient(name: str, policy: Policy) -> Agent | Deny:
+    """The recipient of a name, or why there is none. `board` is not an agent and not found here."""
+    found = policy.resolve(name)
+    if found is None:
+        return deny(
+            Code.RECIPIENT_UNKNOWN,
+            f"there is no agent {name[:64]!r} in this organisation",
+            "write to one of your contacts, as GET /api/v1/prompt lists them",
+            rule="recipient exists (seed 000 §4.5)",
+        )
+    if not found.active:
+        return deny(
+            Code.RECIPIENT_INACTIVE,
+            f"{found.handle} is deactivated",
+            "ask your superior who took over its work",
+            rule="recipient is active (seed 000 §4.5)",
+        )
+    return found
+
+
+def can_mail(
+    sender: Agent,
+    recipient: Agent,
+    mail_type: str,
+    policy: Policy,
+    channels: Sequence[Channel] = (),
+) -> Decision:
+    """Decide whether one agent may send another a mail of this type (seed 000 §3.3).
+
+    Contact first, then the type: prohibitions before allowances, and what no rule allows is
+    refused. `channels` are the open grants of the contract that the mail names.
+    """
+    rule = policy.rule_between(sender, recipient)
+    if rule is None:
+        return _no_contact(sender, recipient.handle, policy)
+    refusal = _type_refused(sender, recipient.handle, mail_type, rule, policy)
+    if refusal is not None:
+        return refusal
+    if rule.needs_contract and not any(
+        c.sender_id == sender.id and c.recipient_id == recipient.id and mail_type in c.types
+        for c in channels
+    ):
+        return deny(
+            Code.CONTRACT_REQUIRED,
+            f"{sender.handle} -> {recipient.handle} is open only under an active contract that "
+            "grants this channel",
+            "name such a contract in contract_ref (list_contracts shows yours), or ask "
+            f"{sender.superior} for one",
+            rule=rule.label,
+        )
+    return Allow(rule.label)
+
+
+def can_mail_board(sender: Agent, mail_type: str, policy: Policy) -> Decision:
+    """Decide whether an agent may write to the humans at level 0 (seed 000 §4.3)."""
+    rule = policy.board_rule(sender)
+    if rule is None:
+        return _no_contact(sender, BOARD, policy)
+    return _type_refused(sender, BOARD, mail_type, rule, policy) or Allow(rule.label)
+
+
+def _no_contact(sender: Agent, recipient: str, policy: Policy) -> Deny:
+    allowed = policy.contacts_of(sender)
+    named = ", ".join(allowed[:NAMED]) + (
+        f" and {len(allowed) - NAMED} more" * (len(allowed) > NAMED)
+    )
+    return deny(
+        Code.CONTACT_DENIED,
+        f"Communication denied: {sender.handle} is not authorized to contact {recipient}. "
+        f"Allowed contacts: {named or 'none'}",
+        f"write to one of: {named}" if allowed else "return your result instead",
+        rule=f"contacts of {sender.role} (seed 000 §2.2)",
+        allowed_contacts=list(allowed[:NAMED]),
+    )
+
+
+def _type_refused(
+    sender: Agent, recipient: str, mail_type: str, rule: ContactRule, policy: Policy
+) -> Deny | None:
+    kind = policy.mail_types.get(mail_type)
+    if kind is not None and kind.issued_by:
+        return deny(
+            Code.MAIL_TYPE_DENIED,
+            f"{mail_type} is never sent with send_mail: "
+            f"it comes from {' or '.join(kind.issued_by)}",
+            _issuing_tool(sender, kind.issued_by, policy),
+            rule=f"{mail_type} is issued by a tool",
+        )
+    allowed = policy.sendable_types(sender, recipient, rule)
+    if mail_type in allowed:
+        return None
+    return deny(
+        Code.MAIL_TYPE_DENIED,
+        f"Mail type '{mail_type[:32]}' not allowed for {sender.handle} -> {recipient}. "
+        f"Allowed types: {', '.join(sorted(allowed)) or 'none'}",
+        f"send one of: {', '.join(sorted(allowed))}"
+        if allowed
+        else f"ask {sender.superior} to relay it",
+        rule=f"{rule.label} ∩ types of {sender.role} (seed 000 §3.2)",
+        allowed_types=sorted(allowed),
+    )
+
+
+def _issuing_tool(sender: Agent, issued_by: Sequence[str], policy: Policy) -> str:
+    mine = [tool for tool in issued_by if tool in policy.roles[sender.role].tools]
+    if mine:
+        return f"use {' or '.join(mine)}"
+    return f"ask {sender.superior}; your role has none of these tools"
+
+
+def can_attach(
+    paths: Sequence[str], sender: Agent, policy: Policy, contract_scope: Sequence[str] = ()
+) -> Decision:
+    """Every attachment must be inside what the sender may read (seed 000 §3.1)."""
+    for path in paths:
+        decision = can_touch(
+            path,
+            Access.READ,
+            agent=sender,
+            files=policy.roles[sender.role].files,
+            contract_scope=contract_scope,
+        )
+        if isinstance(decision, Deny):
+            return Deny(
+                decision.code,
+                f"Attachment path '{path[:200]}' is outside sender's file scope: "
+                f"{decision.message}",
+                decision.next_action,
+                decision.rule,
+                decision.details,
+            )
+    return Allow("attachments in scope")
+
+
+def can_escalate_to(sender: Agent) -> Decision:
+    """Only up, only to the direct superior; the top agent has its notes to the Board (§4.4)."""
+    if sender.superior == BOARD:
+        return deny(
+            Code.LEVEL_DENIED,
+            f"{sender.handle} has no superior agent",
+            "write it down with write_note for the Board, or send the Board a report",
+            rule="escalation goes one step up (seed 000 §4.4)",
+        )
+    return Allow("escalation to the direct superior (seed 000 §4.4)")

@@ -1,0 +1,134 @@
+"""What agents can do with mail."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints
+
+from mailroom import escalations, inbox, services
+from orgchart.catalogue import Source
+from orgchart.vocabulary import ToolGroup
+from toolbox.caller import Caller
+from toolbox.paging import DEFAULT_LIMIT, MAX_LIMIT
+from toolbox.registry import ANY_MODE, Params, tool
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=64)]
+Subject = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Body = Annotated[str, StringConstraints(max_length=10_000)]
+Reference = Annotated[str, StringConstraints(min_length=1, max_length=32)]
+PriorityName = Literal["low", "medium", "high", "critical"]
+
+
+class Attachment(Params):
+    """A file of the company tree that the sender may read."""
+
+    path: Annotated[str, StringConstraints(min_length=1, max_length=1024)]
+    description: Annotated[str, StringConstraints(max_length=500)] = ""
+
+
+class SendMail(Params):
+    """A mail to one contact (seed 000 §3.1)."""
+
+    to: Name = Field(description="handle, address or alias of the recipient")
+    type: Name = Field(description="mail type, one that you may send to this recipient")
+    subject: Subject
+    body: Body
+    priority: PriorityName = "medium"
+    attachments: list[Attachment] = Field(default_factory=list, max_length=20)
+    reply_to: Reference | None = Field(None, description="id of the mail this answers")
+    contract_ref: Reference | None = Field(None, description="id of the contract this is about")
+
+
+@tool("send_mail", params=SendMail, group=ToolGroup.MAIL, modes=ANY_MODE)
+def send_mail(caller: Caller, params: SendMail, now: datetime) -> dict[str, Any]:
+    """Send a mail to one of your contacts. Sender, id and time are set by the system."""
+    draft = services.Draft(
+        to=params.to,
+        mail_type=params.type,
+        subject=params.subject,
+        body=params.body,
+        priority=params.priority,
+        attachments=[a.model_dump() for a in params.attachments],
+        reply_to=params.reply_to,
+        contract_ref=params.contract_ref,
+    )
+    return services.send_mail(caller=caller, draft=draft, now=now)
+
+
+class Escalate(Params):
+    """A problem for the direct superior (seed 000 §4.4)."""
+
+    subject: Subject
+    body: Body
+    contract_ref: Reference | None = None
+    follows: Annotated[str, StringConstraints(pattern=r"^[0-9]{1,18}$")] | None = Field(
+        None, description="escalation_id of an earlier escalation that this repeats or passes on"
+    )
+
+
+@tool("escalate", params=Escalate, group=ToolGroup.MAIL, modes=ANY_MODE)
+def escalate(caller: Caller, params: Escalate, now: datetime) -> dict[str, Any]:
+    """Send a problem that you cannot solve one step up, to your direct superior."""
+    return escalations.escalate(
+        caller=caller,
+        subject=params.subject,
+        body=params.body,
+        contract_ref=params.contract_ref,
+        follows=int(params.follows) if params.follows else None,
+        now=now,
+    )
+
+
+class ReadInbox(Params):
+    """A page of the inbox."""
+
+    status: Literal["unread", "read", "all"] = "unread"
+    type: Name | None = None
+    sent_by: Name | None = Field(None, alias="from", description="handle of the sender")
+    cursor: Annotated[str, StringConstraints(max_length=200)] | None = None
+    limit: int = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT)
+    wait: int = Field(
+        0, ge=0, le=30, description="seconds to hold until a mail arrives, where none is there"
+    )
+
+
+@tool(
+    "read_inbox",
+    params=ReadInbox,
+    source=Source.BUILTIN,
+    group=ToolGroup.MAIL,
+    modes=ANY_MODE,
+    read_only=True,
+    waits_for="mails",
+)
+def read_inbox(caller: Caller, params: ReadInbox, now: datetime) -> dict[str, Any]:
+    """List your mails, newest first. Looking marks nothing as read."""
+    return inbox.read_inbox(
+        caller=caller,
+        status=params.status,
+        mail_type=params.type,
+        sent_by=params.sent_by,
+        cursor=params.cursor,
+        limit=params.limit,
+    )
+
+
+class ReadMail(Params):
+    """One mail."""
+
+    mail_id: Reference
+
+
+@tool(
+    "read_mail",
+    params=ReadMail,
+    source=Source.BUILTIN,
+    group=ToolGroup.MAIL,
+    modes=ANY_MODE,
+    idempotent=True,
+)
+def read_mail(caller: Caller, params: ReadMail, now: datetime) -> dict[str, Any]:
+    """Read one mail whole, with its attachments and route log; marks it read for its recipient."""
+    return inbox.read_mail(caller=caller, mail_id=params.mail_id, now=now)

@@ -1,0 +1,137 @@
+"""Escalations whose time ran out (seed 000 §4.5): the sender, then the CEO, then the Board."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from ledger.services import record
+from mailroom import outbox
+from mailroom.delivery import notice, post, post_notice
+from mailroom.models import Escalation, EscalationState
+from orgchart.actors import System
+from orgchart.compiling import current_policy
+from orgchart.policy import Agent, Policy
+from toolbox.clock import sweep
+
+BEFORE_THE_CEO = 3
+"""Unanswered escalations of one thread after which the CEO is told (seed 000 §4.5)."""
+
+
+def sweep_due(*, now: datetime) -> int:
+    """Handle every open escalation that is due; returns how many."""
+    due = Escalation.objects.filter(state=EscalationState.OPEN, due_at__lte=now).order_by("due_at")
+    return sweep(due, lambda row: _unanswered(row, now))
+
+
+def _unanswered(row: Escalation, now: datetime) -> None:
+    policy = current_policy(row.organisation_id)
+    system = System(name="escalations", organisation_id=row.organisation_id)
+    Escalation.objects.filter(id=row.id).update(state=EscalationState.UNANSWERED)
+    record(
+        system.event(
+            "escalation.unanswered",
+            at=now,
+            subject=f"escalation:{row.id}",
+            details={"due_at": row.due_at.isoformat(), "mail": row.mail_id},
+        )
+    )
+    top = top_agent(policy)
+    sender, recipient = policy.by_id.get(row.sender_id), policy.by_id.get(row.recipient_id or 0)
+    _tell_sender(row, sender, recipient, now)
+    root = _locked_root(row)
+    if top is None or (recipient is not None and recipient.id == top.id):
+        _tell_board(row, root, policy, now)
+    elif root.told_ceo_at is None and _silences(root) >= BEFORE_THE_CEO:
+        _tell_ceo(row, root, top, policy, now)
+
+
+def top_agent(policy: Policy) -> Agent | None:
+    """The agent right below the Board: active, of the lowest level number."""
+    active = [a for a in policy.agents.values() if a.active and a.superior == "board"]
+    return min(active, key=lambda a: (policy.level_of(a), a.handle), default=None)
+
+
+def _locked_root(row: Escalation) -> Escalation:
+    """The first of the thread, locked: whoever tells CEO or Board of a thread tells it once."""
+    return Escalation.objects.select_for_update(of=("self",)).get(id=row.root_id or row.id)
+
+
+def _silences(root: Escalation) -> int:
+    thread = Escalation.objects.filter(root=root, state=EscalationState.UNANSWERED).count()
+    return thread + (root.state == EscalationState.UNANSWERED)
+
+
+def _tell_sender(
+    row: Escalation, sender: Agent | None, recipient: Agent | None, now: datetime
+) -> None:
+    if sender is None or not sender.active:
+        return
+    who = recipient.handle if recipient else "the Board"
+    post_notice(
+        organisation_id=row.organisation_id,
+        recipient=sender,
+        subject=f"No answer from {who} to your escalation",
+        body=(
+            f"{who} has not answered {row.mail_id} in time. You may escalate again: "
+            f"call escalate with follows={row.id}."
+        ),
+        now=now,
+    )
+
+
+def _tell_ceo(row: Escalation, root: Escalation, top: Agent, policy: Policy, now: datetime) -> None:
+    """Once for a thread: a notice to the CEO that waits for an answer like any escalation."""
+    system = System(name="escalations", organisation_id=row.organisation_id)
+    sender = policy.by_id[row.sender_id]
+    letter = notice(
+        organisation_id=row.organisation_id,
+        recipient=top,
+        subject=f"{sender.handle} has escalated {BEFORE_THE_CEO} times without an answer",
+        body=(
+            f"{sender.handle} -> {sender.superior}: {root.mail.subject}\n\n{root.mail.body}\n\n"
+            f"The last of them is {row.mail_id}. Answer it with reply_to, or give a manager a "
+            "contract."
+        ),
+    )
+    mail_id = post(letter, caller=system, now=now)
+    Escalation.objects.create(
+        mail_id=mail_id,
+        organisation_id=row.organisation_id,
+        sender_id=row.sender_id,
+        recipient_id=top.id,
+        follows=row,
+        root=root,
+        due_at=now + timedelta(seconds=policy.settings["ceo_timeout"]),
+    )
+    Escalation.objects.filter(id=root.id).update(told_ceo_at=now)
+    record(
+        system.event(
+            "escalation.ceo_told",
+            at=now,
+            subject=f"escalation:{root.id}",
+            for_agent_id=top.id,
+            details={"mail": mail_id},
+        )
+    )
+
+
+def _tell_board(row: Escalation, root: Escalation, policy: Policy, now: datetime) -> None:
+    """Once for a thread: out of the building, by mail and webhook."""
+    if root.told_board_at is not None:
+        return
+    system = System(name="escalations", organisation_id=row.organisation_id)
+    sender = policy.by_id.get(row.sender_id)
+    outbox.notify_board(
+        policy=policy,
+        event="escalation.unanswered",
+        subject=f"{policy.organisation}: an escalation has no answer",
+        body=f"{root.mail.subject}\n\n{root.mail.body}",
+        data={
+            "escalation": str(root.id),
+            "mail": row.mail_id,
+            "from": sender.handle if sender else "",
+        },
+        caller=system,
+        now=now,
+    )
+    Escalation.objects.filter(id=root.id).update(told_board_at=now)

@@ -1,0 +1,98 @@
+"""One notice to a webhook: signed as Standard Webhooks say, to public addresses only."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import ipaddress
+import socket
+from datetime import UTC, datetime
+from urllib.parse import urlsplit
+
+import httpx
+from django.conf import settings
+from pydantic_core import to_json
+from standardwebhooks import Webhook
+
+from mailroom.models import OutgoingNotice
+from orgchart.compiling import current_policy
+
+TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
+COMPATIBLE = ipaddress.IPv6Network("::/96")
+TIMEOUT = httpx.Timeout(10.0, connect=5.0)
+
+
+class Refused(Exception):
+    """The address may not be called, or the receiver did not take the notice."""
+
+
+def secret_of(organisation: str) -> str:
+    """The organisation's webhook secret, as receivers are given it (`whsec_…`).
+
+    Derived from the installation's own secret, so that nothing has to be stored.
+    """
+    key = hmac.digest(
+        settings.SECRET_KEY.encode(), f"webhook:{organisation}".encode(), hashlib.sha256
+    )
+    return "whsec_" + base64.b64encode(key).decode()
+
+
+def send(row: OutgoingNotice, *, now: datetime) -> None:
+    """Post the notice. Raises Refused, or httpx's own errors."""
+    policy = current_policy(row.organisation_id)
+    body = to_json(row.payload)
+    url, extensions, host = pinned(
+        row.target, internal=bool(policy.settings["allow_internal_addresses"])
+    )
+    signer = Webhook(secret_of(policy.organisation))
+    at = datetime.now(UTC)
+    headers = {
+        "Host": host,
+        "Content-Type": "application/json",
+        "User-Agent": "NEXUS",
+        "webhook-id": str(row.event_id),
+        "webhook-timestamp": str(int(at.timestamp())),
+        "webhook-signature": signer.sign(str(row.event_id), at, body.decode()),
+    }
+    with httpx.Client(timeout=TIMEOUT, follow_redirects=False, trust_env=False) as client:
+        request = client.build_request(
+            "POST", url, content=body, headers=headers, extensions=extensions
+        )
+        response = client.send(request, stream=True)
+        try:
+            if not response.is_success:
+                raise Refused(f"the receiver answered {response.status_code}")
+        finally:
+            response.close()
+
+
+def pinned(target: str, *, internal: bool) -> tuple[str, dict[str, str], str]:
+    """The address to call by number, so that a name cannot change between check and call.
+
+    Raises Refused for other schemes and, unless `internal` is allowed, for any name one of whose
+    addresses is not public.
+    """
+    parts = urlsplit(target)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise Refused("not an http or https address")
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    found = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
+    addresses = [ipaddress.ip_address(entry[4][0]) for entry in found]
+    if not internal and not all(_is_public(address) for address in addresses):
+        raise Refused(f"{parts.hostname} is not a public address")
+    number = f"[{addresses[0]}]" if addresses[0].version == 6 else str(addresses[0])
+    path = parts.path or "/"
+    url = f"{parts.scheme}://{number}:{port}{path}" + (f"?{parts.query}" if parts.query else "")
+    host = parts.hostname if parts.port is None else f"{parts.hostname}:{parts.port}"
+    return url, {"sni_hostname": parts.hostname}, host
+
+
+def _is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    if isinstance(address, ipaddress.IPv6Address):
+        if address in TRANSLATED or address in COMPATIBLE:  # an IPv4 address in its last 32 bits
+            return _is_public(ipaddress.IPv4Address(address.packed[-4:]))
+        inner = address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
+        if inner is not None:
+            return False
+    return address.is_global and not address.is_multicast
