@@ -1,0 +1,269 @@
+"""The humans' face of contracts: each with its whole history; the Board issues and ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from unfold.contrib.filters.admin import (
+    AutocompleteSelectFilter,
+    ChoicesDropdownFilter,
+    RelatedDropdownFilter,
+)
+from unfold.enums import ActionVariant
+
+from contracts.admin_issue import ISSUE, issue_page
+from contracts.closing import close_contract
+from contracts.models import Contract, Deadline, Report, Verdict
+from contracts.vocabulary import FINAL_STATES, Outcome, State
+from ledger.browsing import MomentFilter
+from ledger.events import text
+from orgchart.admin_acts import Act, ActingAdmin, Answer, Call
+from orgchart.admin_base import BrowseAdmin, column, events_of
+
+BY_ORGANISATION = ("organisation", RelatedDropdownFilter)
+STATE_COLOURS = {
+    "pending": "info",
+    "in_progress": "primary",
+    "review": "warning",
+    "passed": "success",
+    "failed": "danger",
+    "cancelled": "default",
+}
+
+
+def _ended(call: Call, outcome: Outcome) -> Answer:
+    close_contract(
+        contract_id=call.row.id,
+        outcome=outcome,
+        reason=call.reason,
+        expected_version=call.version,
+        caller=call.person,
+        now=call.now,
+    )
+    return f"{call.row.id} is {outcome}."
+
+
+def _facts(row: Contract) -> list[tuple[str, str]]:
+    return [
+        ("Title", row.title),
+        ("From", row.issuer_name),
+        ("To", row.assignee.handle),
+        ("State", row.get_state_display()),
+    ]
+
+
+def _act(outcome: Outcome, title: str, explanation: str, **more: Any) -> Act:
+    return Act(
+        name=f"close-{outcome}",
+        title=title,
+        explanation=explanation,
+        permission="contracts.cancel_contract",
+        perform=lambda call: _ended(call, outcome),
+        version=lambda row: int(row.version),
+        facts=_facts,
+        **more,
+    )
+
+
+def _own_in_review(row: Contract) -> bool:
+    """Only what the Board itself issued is the Board's to take or refuse."""
+    return row.issuer_id is None and row.state in (State.IN_PROGRESS, State.REVIEW)
+
+
+CANCEL = _act(
+    Outcome.CANCELLED,
+    "Cancel the contract",
+    "The contract ends: its coding mode and its channels close, and its assignee is told why.",
+    icon="cancel",
+    danger=True,
+    possible=lambda row: row.state not in FINAL_STATES,
+)
+PASS = _act(
+    Outcome.PASSED,
+    "Take the work",
+    "The Board takes what it ordered. The contract is final from then on.",
+    icon="check_circle",
+    possible=_own_in_review,
+)
+FAIL = _act(
+    Outcome.FAILED,
+    "Refuse the work",
+    "The Board refuses what it ordered. The contract is final; a new one may follow it.",
+    icon="thumb_down",
+    danger=True,
+    possible=_own_in_review,
+)
+
+
+@admin.register(Contract)
+class ContractAdmin(ActingAdmin):
+    """Contracts with their terms, reports, verdicts and what the ledger holds about each."""
+
+    acts = (PASS, FAIL, CANCEL)
+    list_display = (
+        "headline",
+        "organisation",
+        "issuer_name",
+        "assignee",
+        "kind",
+        "state_label",
+        "deadline",
+        "created_at",
+    )
+    list_filter = (
+        BY_ORGANISATION,
+        ("state", ChoicesDropdownFilter),
+        ("kind", ChoicesDropdownFilter),
+        ("assignee", AutocompleteSelectFilter),
+        ("issuer", AutocompleteSelectFilter),
+        ("priority", ChoicesDropdownFilter),
+        ("created_at", MomentFilter),
+    )
+    list_select_related = ("organisation", "assignee", "issuer")
+    ordering = ("-id",)
+    search_fields = ("id",)
+    search_help_text = "A contract (CON-…), or the handle of its assignee or issuer"
+    change_form_template = "admin/nexus/contract.html"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Contract]:
+        """With the parties, in one query."""
+        rows: QuerySet[Contract] = super().get_queryset(request)
+        return rows.select_related("organisation", "assignee", "issuer", "supersedes")
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Contract], search_term: str
+    ) -> tuple[QuerySet[Contract], bool]:
+        """By id, or by a party."""
+        term = text(search_term.strip())
+        if not term:
+            return queryset, False
+        if term.startswith("CON-"):
+            return queryset.filter(id__startswith=term), False
+        party = queryset.filter(assignee__handle=term) | queryset.filter(issuer__handle=term)
+        return party, False
+
+    def get_urls(self) -> list[URLPattern]:
+        """And the page on which the Board issues."""
+        page = self.admin_site.admin_view(self.issue_view)
+        return [path("issue/", page, name="contracts_contract_issue"), *super().get_urls()]
+
+    def issue_view(self, request: HttpRequest) -> HttpResponse:
+        """The Board's contract to the top agent."""
+        return issue_page(self, request)
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The list, with the way to that page for whoever may issue."""
+        page = super().changelist_view(request, extra_context)
+        if request.user.has_perm(ISSUE) and hasattr(page, "context_data"):
+            button = {
+                "title": "Issue a contract",
+                "icon": "add",
+                "variant": ActionVariant.PRIMARY,
+                "attrs": {},
+                "path": reverse("admin:contracts_contract_issue"),
+            }
+            listed = page.context_data.get("actions_list") or []
+            page.context_data["actions_list"] = [*listed, button]
+        answer: HttpResponse = page
+        return answer
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """The contract with everything that happened to it."""
+        row: Contract = kwargs.get("obj") or context["original"]
+        context |= {
+            "contract": row,
+            "state_colour": STATE_COLOURS[row.state],
+            "reports": row.reports.select_related("author")[:50],
+            "verdicts": row.verdicts.select_related("judge")[:50],
+            "successors": row.successors.all()[:20],
+            "events": events_of(self.subject_of(row), row.organisation_id),
+        }
+        page: HttpResponse = super().render_change_form(request, context, *args, **kwargs)
+        return page
+
+    @column("contract")
+    def headline(self, row: Contract) -> str:
+        """The title, cut where a list would break."""
+        return text(row.title, 70)
+
+    @column("state", label=STATE_COLOURS)
+    def state_label(self, row: Contract) -> str:
+        """The state, in colour."""
+        return str(row.state)
+
+
+class _OfAContract(BrowseAdmin):
+    """A row about one contract."""
+
+    organisation_path = "contract.organisation_id"
+    list_select_related: tuple[str, ...] = ("contract", "contract__organisation")
+    search_fields = ("=contract__id",)
+    search_help_text = "A contract (CON-…)"
+    ordering = ("-id",)
+
+    def subject_of(self, row: Any) -> str:
+        """Its events are the contract's."""
+        return f"contract:{row.contract_id}"
+
+    @column("contract")
+    def of_contract(self, row: Any) -> SafeString:
+        """To the contract."""
+        address = reverse("admin:contracts_contract_change", args=[row.contract_id])
+        return format_html('<a class="nx-link" href="{}">{}</a>', address, row.contract.title)
+
+
+@admin.register(Report)
+class ReportAdmin(_OfAContract):
+    """What assignees reported."""
+
+    list_display = ("title", "kind", "report_type", "author", "of_contract", "created_at")
+    list_filter = (
+        ("contract__organisation", RelatedDropdownFilter),
+        ("author", AutocompleteSelectFilter),
+        ("kind", ChoicesDropdownFilter),
+        ("report_type", ChoicesDropdownFilter),
+        ("created_at", MomentFilter),
+    )
+    list_select_related = ("contract", "contract__organisation", "author")
+
+
+@admin.register(Verdict)
+class VerdictAdmin(_OfAContract):
+    """What QA found."""
+
+    list_display = ("verdict", "judge", "of_contract", "created_at")
+    list_filter = (
+        ("contract__organisation", RelatedDropdownFilter),
+        ("judge", AutocompleteSelectFilter),
+        ("finding", ChoicesDropdownFilter),
+        ("created_at", MomentFilter),
+    )
+    list_select_related = ("contract", "contract__organisation", "judge")
+
+    @column("finding", label={"PASS": "success", "FAIL": "danger"})
+    def verdict(self, row: Verdict) -> str:
+        """The finding, in colour."""
+        return str(row.finding)
+
+
+@admin.register(Deadline)
+class DeadlineAdmin(_OfAContract):
+    """When somebody is reminded of a contract, and whether that was done."""
+
+    list_display = ("of_contract", "stage", "due_at", "done_at")
+    list_filter = (
+        ("contract__organisation", RelatedDropdownFilter),
+        ("stage", ChoicesDropdownFilter),
+        ("due_at", MomentFilter),
+    )
+    ordering = ("-due_at",)

@@ -1,0 +1,140 @@
+"""The page on which the Board issues a contract to an organisation's top agent (seed 000 §4.3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+from unfold.widgets import (
+    UnfoldAdminSelectWidget,
+    UnfoldAdminSplitDateTimeWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldAdminTextInputWidget,
+)
+
+from contracts.issuing import Draft, issue_for_board
+from mailroom.models import Priority
+from orgchart.compiling import current_policy
+from orgchart.decision import Denied
+from orgchart.models import Organisation
+from orgchart.people import person, record_refusal, signed_in
+from orgchart.policy import Policy
+from orgchart.vocabulary import BOARD, ToolMode
+
+ISSUE = "contracts.issue_contract"
+
+
+class IssueForm(forms.Form):
+    """What the Board orders."""
+
+    to = forms.ChoiceField(widget=UnfoldAdminSelectWidget(), help_text="Who reports to the Board.")
+    title = forms.CharField(max_length=200, widget=UnfoldAdminTextInputWidget())
+    body = forms.CharField(
+        max_length=8000,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 10}),
+        help_text="What is to be done, and how it is known to be done.",
+    )
+    priority = forms.ChoiceField(
+        choices=Priority.choices, initial=Priority.MEDIUM, widget=UnfoldAdminSelectWidget()
+    )
+    deadline = forms.SplitDateTimeField(
+        required=False, widget=UnfoldAdminSplitDateTimeWidget(), help_text="UTC; may stay empty."
+    )
+    mode = forms.ChoiceField(
+        widget=UnfoldAdminSelectWidget(),
+        initial=ToolMode.CHAT_SAFE.value,
+        help_text="coding: accepting the contract opens that mode for the agent's session.",
+    )
+
+    def __init__(self, *args: Any, policy: Policy, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        top = [a.handle for a in policy.agents.values() if a.active and a.superior == BOARD]
+        self._offer("to", top)
+        self._offer("mode", [m.value for m in ToolMode if m in policy.enabled_modes])
+
+    def _offer(self, name: str, values: list[str]) -> None:
+        field = self.fields[name]
+        assert isinstance(field, forms.ChoiceField)  # noqa: S101  narrows the type
+        field.choices = [(v, v) for v in values]
+
+    def draft(self) -> Draft:
+        """The contract as it was written."""
+        data = self.cleaned_data
+        return Draft(
+            to=data["to"],
+            title=data["title"],
+            body=data["body"],
+            priority=data["priority"],
+            deadline=data["deadline"],
+            mode=ToolMode(data["mode"]),
+        )
+
+
+def issue_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
+    """Ask for the terms; on POST issue, and show the contract."""
+    if not request.user.has_perm(ISSUE):
+        raise PermissionDenied(ISSUE)
+    request.current_app = model_admin.admin_site.name
+    context = {
+        **model_admin.admin_site.each_context(request),
+        "title": "Issue a contract",
+        "opts": model_admin.opts,
+    }
+    organisation = _organisation(request)
+    if organisation is None:
+        context["organisations"] = Organisation.objects.order_by("name")
+        return TemplateResponse(request, "admin/nexus/choose_organisation.html", context)
+    form = IssueForm(
+        request.POST if request.method == "POST" else None,
+        policy=current_policy(organisation.id),
+    )
+    if request.method == "POST" and form.is_valid():
+        contract_id = _issued(request, organisation, form)
+        if contract_id:
+            model_admin.message_user(
+                request, f"{contract_id} is issued to {form.cleaned_data['to']}.", messages.SUCCESS
+            )
+            address = reverse("admin:contracts_contract_change", args=[contract_id])
+            return HttpResponseRedirect(address)
+    context |= {
+        "form": form,
+        "organisation": organisation,
+        "media": model_admin.media + form.media,
+        "subtitle": organisation.name,
+        "back": reverse("admin:contracts_contract_changelist"),
+    }
+    return TemplateResponse(request, "admin/nexus/issue.html", context)
+
+
+def _issued(request: HttpRequest, organisation: Organisation, form: IssueForm) -> str:
+    """The contract's id, or '' with the refusal on the form and in the ledger."""
+    now = timezone.now()
+    try:
+        found = issue_for_board(
+            person=person(request, organisation.id), draft=form.draft(), now=now
+        )
+    except Denied as refusal:
+        record_refusal(
+            who=signed_in(request),
+            deny=refusal.deny,
+            subject=f"organisation:{organisation.slug}",
+            organisation_id=organisation.id,
+            now=now,
+        )
+        form.add_error(None, f"{refusal.deny.message}: {refusal.deny.next_action}")
+        return ""
+    return str(found["contract_id"])
+
+
+def _organisation(request: HttpRequest) -> Organisation | None:
+    chosen = request.GET.get("organisation", "")
+    if chosen.isascii() and chosen.isdigit() and len(chosen) < 18:
+        return Organisation.objects.filter(id=int(chosen)).first()
+    first = list(Organisation.objects.order_by("id")[:2])
+    return first[0] if len(first) == 1 else None

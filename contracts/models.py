@@ -1,0 +1,291 @@
+"""Contracts, the reports on them and the verdicts about them; their history is the ledger's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import TypeVar, cast
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import F, Q
+from django_fsm import FSMField, transition
+
+from contracts.vocabulary import (
+    FINAL_STATES,
+    TRANSITIONS,
+    ContractKind,
+    Finding,
+    Move,
+    ReportKind,
+    State,
+)
+from documents.models import ReportType
+from mailroom.models import Mail, Priority
+from orgchart.models import Agent, Organisation
+from orgchart.vocabulary import BOARD, ToolMode
+
+Method = TypeVar("Method", bound=Callable[..., None])
+
+BRANCH_FORM = r"^[A-Za-z0-9][A-Za-z0-9._/-]*$"
+APPROVAL = Q(kind=ContractKind.DEPLOYMENT_APPROVAL)
+NEEDS_ACCEPTANCE = (State.IN_PROGRESS, State.REVIEW, State.PASSED, State.FAILED)
+NEEDS_SUBMISSION = (State.REVIEW, State.PASSED, State.FAILED)
+
+
+def _choices(
+    members: type[ContractKind | State | ToolMode | ReportKind | Finding],
+) -> list[tuple[str, str]]:
+    return [(m.value, m.value.replace("_", " ")) for m in members]
+
+
+def _move(move: Move, state: FSMField) -> Callable[[Method], Method]:
+    """The decorator of a move's method, from the one table of transitions."""
+    sources, target = TRANSITIONS[move]
+    made = transition(field=state, source=[s.value for s in sources], target=target.value)
+    return cast("Callable[[Method], Method]", made)
+
+
+class Contract(models.Model):
+    """One contract: a mail of type `contract` with a state (seed 000 §6.2).
+
+    What was agreed never changes; only its state, its issuer when that one leaves, and the use of
+    an approval do, each with a new version. Issuer null: the Board.
+    """
+
+    id = models.CharField(primary_key=True, max_length=32)
+    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+", db_index=False)
+    kind = models.CharField(
+        max_length=24, choices=_choices(ContractKind), default=ContractKind.WORK
+    )
+    issuer = models.ForeignKey(
+        Agent, models.PROTECT, null=True, blank=True, related_name="+", db_index=False
+    )
+    issuer_name = models.CharField(max_length=64)
+    assignee = models.ForeignKey(Agent, models.PROTECT, related_name="+", db_index=False)
+    title = models.CharField(max_length=200)
+    body = models.TextField()
+    priority = models.CharField(max_length=8, choices=Priority.choices, default=Priority.MEDIUM)
+    deadline = models.DateTimeField(null=True, blank=True)
+    mode = models.CharField(max_length=16, choices=_choices(ToolMode), default=ToolMode.CHAT_SAFE)
+    workspace_scope = ArrayField(models.CharField(max_length=1024), default=list, blank=True)
+    assigned_branch = models.CharField(max_length=200, blank=True)
+    grants = models.JSONField(default=list, blank=True)
+    supersedes = models.ForeignKey(
+        "self", models.PROTECT, null=True, blank=True, related_name="successors"
+    )
+    environment = models.CharField(max_length=63, blank=True)
+    artifact = models.CharField(max_length=255, blank=True)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    used_at = models.DateTimeField(null=True, blank=True)
+    amount = models.DecimalField(max_digits=17, decimal_places=2, null=True, blank=True)
+    currency = models.CharField(max_length=3, blank=True)
+    state = FSMField(max_length=16, choices=_choices(State), default=State.PENDING, protected=True)
+    version = models.PositiveIntegerField(default=1)
+    notice = models.OneToOneField(Mail, models.PROTECT, related_name="contract")
+    created_at = models.DateTimeField()
+    accepted_at = models.DateTimeField(null=True, blank=True)
+    submitted_at = models.DateTimeField(null=True, blank=True)
+    closed_at = models.DateTimeField(null=True, blank=True)
+    closed_by = models.CharField(max_length=160, blank=True)
+    closed_reason = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [
+            models.Index(fields=["organisation", "-id"], name="contract_organisation"),
+            models.Index(fields=["organisation", "state", "-id"], name="contract_state"),
+            models.Index(fields=["assignee", "-id"], name="contract_assigned"),
+            models.Index(fields=["assignee", "state", "-id"], name="contract_assigned_state"),
+            models.Index(fields=["issuer", "-id"], name="contract_issued"),
+            models.Index(fields=["issuer", "state", "-id"], name="contract_issued_state"),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(state__in=[s.value for s in State]), name="contract_state_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(kind__in=[k.value for k in ContractKind]), name="contract_kind_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(mode__in=[m.value for m in ToolMode]), name="contract_mode_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(priority__in=Priority.values), name="contract_priority_known"
+            ),
+            models.CheckConstraint(condition=Q(version__gte=1), name="contract_version_from_1"),
+            models.CheckConstraint(
+                condition=Q(issuer__isnull=False) | Q(issuer_name=BOARD),
+                name="contract_has_an_issuer",
+            ),
+            models.CheckConstraint(
+                condition=Q(issuer__isnull=True) | ~Q(issuer=F("assignee")),
+                name="contract_not_to_oneself",
+            ),
+            models.CheckConstraint(
+                condition=(
+                    Q(state__in=[s.value for s in FINAL_STATES], closed_at__isnull=False)
+                    & ~Q(closed_by="")
+                    & ~Q(closed_reason="")
+                )
+                | (
+                    ~Q(state__in=[s.value for s in FINAL_STATES])
+                    & Q(closed_at=None, closed_by="", closed_reason="")
+                ),
+                name="contract_final_is_closed",
+            ),
+            models.CheckConstraint(
+                condition=Q(accepted_at__isnull=False)
+                | ~Q(state__in=[s.value for s in NEEDS_ACCEPTANCE]),
+                name="contract_accepted_first",
+            ),
+            models.CheckConstraint(
+                condition=Q(submitted_at__isnull=False)
+                | ~Q(state__in=[s.value for s in NEEDS_SUBMISSION]),
+                name="contract_submitted_first",
+            ),
+            models.CheckConstraint(
+                condition=(
+                    APPROVAL
+                    & Q(expires_at__isnull=False, issuer__isnull=False)
+                    & Q(expires_at__gt=F("created_at"))
+                    & ~Q(environment="")
+                    & ~Q(artifact="")
+                )
+                | (~APPROVAL & Q(environment="", artifact="", expires_at=None, used_at=None)),
+                name="contract_approval_says_what",
+            ),
+            models.CheckConstraint(
+                condition=Q(used_at=None) | Q(used_at__lt=F("expires_at")),
+                name="contract_used_in_time",
+            ),
+            models.CheckConstraint(
+                condition=Q(amount=None, currency="")
+                | (
+                    Q(kind=ContractKind.BUDGET, amount__isnull=False, amount__gt=0)
+                    & ~Q(currency="")
+                ),
+                name="contract_amount_is_a_budget",
+            ),
+            models.CheckConstraint(
+                condition=Q(assigned_branch="")
+                | (
+                    Q(assigned_branch__regex=BRANCH_FORM)
+                    & ~Q(assigned_branch__iregex=r"^(main|master|production|head)$")
+                ),
+                name="contract_branch_is_its_own",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.id}: {self.title}"
+
+    @_move(Move.ACCEPT, state)
+    def accept(self, *, at: datetime) -> None:
+        """The assignee begins."""
+        self.accepted_at = at
+
+    @_move(Move.SUBMIT, state)
+    def submit(self, *, at: datetime) -> None:
+        """The assignee has finished."""
+        self.submitted_at = at
+
+    @_move(Move.PASS, state)
+    def close_passed(self, *, at: datetime, by: str, reason: str) -> None:
+        """The issuer takes the work."""
+        self._close(at, by, reason)
+
+    @_move(Move.FAIL, state)
+    def close_failed(self, *, at: datetime, by: str, reason: str) -> None:
+        """The issuer refuses the work."""
+        self._close(at, by, reason)
+
+    @_move(Move.CANCEL, state)
+    def close_cancelled(self, *, at: datetime, by: str, reason: str) -> None:
+        """The issuer or a person calls it off."""
+        self._close(at, by, reason)
+
+    def _close(self, at: datetime, by: str, reason: str) -> None:
+        self.closed_at, self.closed_by, self.closed_reason = at, by, reason
+
+
+class Report(models.Model):
+    """What an assignee reported on its contract. Insert-only."""
+
+    contract = models.ForeignKey(Contract, models.PROTECT, related_name="reports")
+    kind = models.CharField(max_length=16, choices=_choices(ReportKind))
+    report_type = models.CharField(max_length=16, choices=ReportType.choices)
+    title = models.CharField(max_length=200)
+    body = models.TextField()
+    author = models.ForeignKey(Agent, models.PROTECT, related_name="+")
+    mail = models.OneToOneField(Mail, models.PROTECT, related_name="+")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(kind__in=[k.value for k in ReportKind]), name="report_kind_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(report_type__in=ReportType.values),
+                name="report_type_known",
+            ),
+            models.UniqueConstraint(
+                fields=["contract"],
+                condition=Q(kind=ReportKind.COMPLETION),
+                name="report_completion_once",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} of {self.contract_id}"
+
+
+class Verdict(models.Model):
+    """What QA found in finished work: about one completion report. Insert-only."""
+
+    contract = models.ForeignKey(Contract, models.PROTECT, related_name="verdicts")
+    report = models.ForeignKey(Report, models.PROTECT, related_name="verdicts")
+    finding = models.CharField(max_length=4, choices=_choices(Finding))
+    evidence = models.JSONField(default=str, blank=True)
+    body = models.TextField(blank=True)
+    judge = models.ForeignKey(Agent, models.PROTECT, related_name="+")
+    mail = models.OneToOneField(Mail, models.PROTECT, related_name="+")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(finding__in=[f.value for f in Finding]), name="verdict_finding_known"
+            ),
+            models.CheckConstraint(
+                condition=~Q(evidence="") | ~Q(body=""), name="verdict_has_evidence"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.finding} on {self.contract_id}"
+
+
+class Deadline(models.Model):
+    """A moment of a contract's deadline that somebody is told of, once: before it, and at it."""
+
+    contract = models.ForeignKey(Contract, models.CASCADE, related_name="deadlines")
+    stage = models.CharField(max_length=8, choices=[("remind", "remind"), ("overdue", "overdue")])
+    due_at = models.DateTimeField()
+    done_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["due_at"]
+        indexes = [models.Index(fields=["due_at"], condition=Q(done_at=None), name="deadline_due")]
+        constraints = [
+            models.UniqueConstraint(fields=["contract", "stage"], name="deadline_stage_once"),
+            models.CheckConstraint(
+                condition=Q(stage__in=["remind", "overdue"]), name="deadline_stage_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.stage} of {self.contract_id}"

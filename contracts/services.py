@@ -1,0 +1,133 @@
+"""Working on a contract: taking it up and reporting on it (seed 000 §6.2)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from contracts import rules, store
+from contracts.models import Contract, Report
+from contracts.rules import Facts
+from contracts.vocabulary import ReportKind
+from documents.models import ReportType
+from documents.services import file_report
+from ledger.services import record
+from mailroom.services import deliver
+from orgchart.decision import require
+from orgchart.vocabulary import ToolMode
+from toolbox.caller import Caller
+from toolbox.sessions import open_mode
+
+
+def accept_contract(
+    *, contract_id: str, expected_version: int | None, caller: Caller, now: datetime
+) -> dict[str, Any]:
+    """Take up a pending contract; opens the caller's session in the contract's mode.
+
+    Raises Denied: NOT_FOUND, NOT_YOURS, VERSION_MISMATCH, INVALID_TRANSITION, MODE_DENIED.
+    """
+    with transaction.atomic():
+        row, contract = store.locked(contract_id, caller)
+        allowed = rules.can_accept(contract, caller.agent)
+        require(rules.at_version(contract, expected_version, allowed))
+        row.accept(at=now)
+        store.advance(
+            row, contract, "contract.accepted", caller=caller, now=now, tell=contract.issuer
+        )
+        if row.mode == ToolMode.CODING:
+            open_mode(
+                session_id=caller.session.id,
+                mode=ToolMode.CODING,
+                caller=caller,
+                now=now,
+                reason=f"{row.id} accepted",
+                contract_ref=row.id,
+            )
+    return store.result_of(row)
+
+
+def submit_report(
+    *,
+    contract_id: str,
+    kind: ReportKind,
+    title: str,
+    body: str,
+    report_type: ReportType | None,
+    expected_version: int | None,
+    caller: Caller,
+    now: datetime,
+) -> dict[str, Any]:
+    """Report on a contract to its issuer, and file the report where managers read it; a
+    completion moves the contract to review and ends its mode.
+
+    Raises Denied: NOT_FOUND, NOT_YOURS, VERSION_MISMATCH, INVALID_TRANSITION.
+    """
+    with transaction.atomic():
+        row, contract = store.locked(contract_id, caller)
+        allowed = rules.can_submit(contract, caller.agent, kind)
+        rule = require(rules.at_version(contract, expected_version, allowed)).rule
+        above = rules.reader_of(contract.issuer, caller.agent, caller.policy)
+        mail_id = deliver(
+            caller=caller,
+            recipient=above,
+            mail_type="report",
+            subject=title,
+            body=body,
+            now=now,
+            contract_ref=row.id,
+            rule=rule,
+        )
+        report = Report.objects.create(
+            contract=row,
+            kind=kind,
+            report_type=report_type or _filed_as(kind),
+            title=title,
+            body=body,
+            author_id=caller.agent.id,
+            mail_id=mail_id,
+            created_at=now,
+        )
+        file_report(
+            caller=caller,
+            title=title,
+            body=body,
+            report_type=report.report_type,
+            contract_ref=row.id,
+            now=now,
+        )
+        _reported(row, contract, report, caller, now)
+    return {"mail_id": mail_id, "report_id": str(report.id), **store.result_of(row)}
+
+
+def _filed_as(kind: ReportKind) -> ReportType:
+    return ReportType.COMPLETION if kind is ReportKind.COMPLETION else ReportType.STATUS
+
+
+def _reported(
+    row: Contract, contract: Facts, report: Report, caller: Caller, now: datetime
+) -> None:
+    if report.kind == ReportKind.PROGRESS:
+        record(
+            caller.event(
+                "contract.reported",
+                at=now,
+                subject=f"contract:{row.id}",
+                for_agent_id=row.issuer_id,
+                kind="contract",
+                details={"report": str(report.id), "state": str(row.state), "version": row.version},
+            )
+        )
+        return
+    row.submit(at=now)
+    store.advance(
+        row,
+        contract,
+        "contract.submitted",
+        caller=caller,
+        now=now,
+        tell=contract.issuer,
+        report=str(report.id),
+    )
+    store.end_mode(row, contract, caller, now)

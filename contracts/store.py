@@ -1,0 +1,154 @@
+"""Contracts as rows: found for a caller, locked, moved with their event in one statement."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+
+from contracts import rules
+from contracts.models import Contract, Report, Verdict
+from contracts.rules import Facts
+from contracts.vocabulary import ContractKind, Finding, ReportKind, State
+from ledger import sql as ledger_sql
+from orgchart.actors import Actor
+from orgchart.compiling import current_policy
+from orgchart.decision import Denied, require
+from orgchart.policy import Agent, Policy
+from orgchart.vocabulary import ToolMode
+from toolbox.caller import Caller
+from toolbox.sessions import close_mode
+from toolbox.wake import wake
+
+MOVE = f"""
+WITH moved AS (
+    UPDATE contracts_contract SET
+        state = %(state)s, version = version + 1, issuer_id = %(issuer_id)s,
+        issuer_name = %(issuer_name)s, accepted_at = %(accepted_at)s,
+        submitted_at = %(submitted_at)s, closed_at = %(closed_at)s, closed_by = %(closed_by)s,
+        closed_reason = %(closed_reason)s, used_at = %(used_at)s
+    WHERE id = %(id)s AND version = %(version)s AND state = %(from_state)s
+    RETURNING id
+), ev AS ({ledger_sql.insert("ev", "moved")} RETURNING seq)
+SELECT (SELECT count(*) FROM moved), (SELECT count(*) FROM ev)
+"""
+MOVED = (
+    "id", "state", "issuer_id", "issuer_name", "accepted_at", "submitted_at", "closed_at",
+    "closed_by", "closed_reason", "used_at",
+)  # fmt: skip
+
+
+def agent_of(policy: Policy, agent_id: int) -> Agent:
+    """An agent of the organisation, also one that came after this policy was compiled."""
+    found = policy.by_id.get(agent_id)
+    return found or current_policy(policy.organisation_id).by_id[agent_id]
+
+
+def facts_of(row: Contract, policy: Policy, finding: Finding | None = None) -> Facts:
+    """The row as rules see it."""
+    return Facts(
+        id=row.id,
+        kind=ContractKind(row.kind),
+        state=State(row.state),
+        version=row.version,
+        issuer=agent_of(policy, row.issuer_id) if row.issuer_id else None,
+        assignee=agent_of(policy, row.assignee_id),
+        workspace_scope=tuple(row.workspace_scope),
+        finding=finding,
+        environment=row.environment,
+        artifact=row.artifact,
+        expires_at=row.expires_at,
+        used_at=row.used_at,
+    )
+
+
+def find(contract_id: str, organisation_id: int, *, lock: bool = False) -> Contract:
+    """The organisation's contract. Raises Denied NOT_FOUND, the same for another's."""
+    rows = Contract.objects.select_for_update(no_key=True) if lock else Contract.objects.all()
+    row = rows.filter(id=contract_id, organisation_id=organisation_id).first()
+    if row is None:
+        raise Denied(rules.not_found())
+    return row
+
+
+def locked(contract_id: str, caller: Caller) -> tuple[Contract, Facts]:
+    """A contract that the caller may see, held until the transaction ends.
+
+    Raises Denied NOT_FOUND, the same for what does not exist and for what is not the caller's.
+    """
+    row = find(contract_id, caller.organisation_id, lock=True)
+    contract = facts_of(row, caller.policy)
+    require(rules.can_see(contract, caller.agent, caller.policy))
+    return row, contract
+
+
+def latest_finding(row: Contract) -> Finding | None:
+    """The newest verdict on the work handed in."""
+    found = Verdict.objects.filter(contract_id=row.id).order_by("-id").first()
+    return Finding(found.finding) if found else None
+
+
+def completion_of(row: Contract) -> Report:
+    """The report that handed the work in; a contract in review that can be judged has one."""
+    return Report.objects.get(contract_id=row.id, kind=ReportKind.COMPLETION)
+
+
+def advance(
+    row: Contract,
+    was: Facts,
+    action: str,
+    *,
+    caller: Actor,
+    now: datetime,
+    tell: Agent | None,
+    reason: str = "",
+    **details: Any,
+) -> None:
+    """Write a moved row and its event in one statement, if the row still is what was decided on.
+
+    `tell` sees the event in its stream. The row carries its next version afterwards.
+    """
+    event = caller.event(
+        action,
+        at=now,
+        subject=f"contract:{row.id}",
+        reason=reason,
+        for_agent_id=tell.id if tell else None,
+        kind="contract",
+        details={
+            "from_state": str(was.state),
+            "state": str(row.state),
+            "version": was.version + 1,
+            **details,
+        },
+    )
+    values = {name: getattr(row, name) for name in MOVED}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            MOVE,
+            values
+            | {"version": was.version, "from_state": str(was.state)}
+            | ledger_sql.params(event),
+        )
+        moved, _ = cursor.fetchone()
+    if not moved:
+        raise Denied(rules.stale(row.id, was.version, find_version(row.id)))
+    row.version = was.version + 1
+    wake(tell.id if tell else None)
+
+
+def find_version(contract_id: str) -> int:
+    """The version as committed now."""
+    return Contract.objects.values_list("version", flat=True).get(id=contract_id)
+
+
+def end_mode(row: Contract, was: Facts, caller: Actor, now: datetime) -> None:
+    """Close the sessions' mode that a contract opened, once it leaves in_progress."""
+    if row.mode != ToolMode.CHAT_SAFE and was.state is State.IN_PROGRESS:
+        close_mode(caller=caller, now=now, reason=f"{row.id} is {row.state}", contract_ref=row.id)
+
+
+def result_of(row: Contract) -> dict[str, Any]:
+    """What every move answers (wire)."""
+    return {"state": str(row.state), "version": row.version}

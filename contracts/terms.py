@@ -1,0 +1,295 @@
+"""What a contract may say: whom it is for, its kind, mode, folders, branch, channels; pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from contracts.vocabulary import ContractKind
+from mailroom.rules import find_recipient
+from orgchart.decision import Allow, Code, Decision, Deny, deny
+from orgchart.paths import expand, is_denied, normal_path
+from orgchart.policy import Agent, Policy
+from orgchart.separation import ORGANISATION_TOOLS
+from orgchart.vocabulary import BOARD, Kind, ToolMode
+
+GENERATE, CREATE, APPROVE = "generate_contract", "create_contract", "approve_deployment"
+KINDS_BY_TOOL = {
+    GENERATE: frozenset({ContractKind.WORK, ContractKind.ORG_CHANGE, ContractKind.BUDGET}),
+    CREATE: frozenset({ContractKind.WORK}),
+    APPROVE: frozenset({ContractKind.DEPLOYMENT_APPROVAL}),
+}
+MANAGEMENT_LEVEL = 2
+DEPLOYING = "docker_deploy"
+PROTECTED_BRANCHES = frozenset({"main", "master", "production", "head"})
+REF_FOLDERS = frozenset({"refs", "heads", "tags", "remotes", "origin"})
+BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,199}\Z")
+ENVIRONMENT = re.compile(r"[a-z][a-z0-9-]{0,62}\Z")
+ARTIFACT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,254}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelWish:
+    """A channel that a contract would open. `types` None: all that the pair's rule holds."""
+
+    sender: str
+    recipient: str
+    types: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelTerm:
+    """A channel that a contract opens, decided."""
+
+    sender: Agent
+    recipient: Agent
+    types: frozenset[str]
+
+
+def find_assignee(name: str, policy: Policy) -> Agent | Deny:
+    """The agent a contract is for, or why there is none; the Board takes no contract (C-07)."""
+    if name == BOARD:
+        return deny(
+            Code.CONTACT_DENIED,
+            "contracts go down, never to the Board (seed 000 §4.3)",
+            "report to the Board with send_mail, where you may",
+            rule="never to board (seed 000 §4.3)",
+        )
+    return find_recipient(name, policy)
+
+
+def can_issue(
+    issuer: Agent, recipient: Agent, kind: ContractKind, tool: str, policy: Policy
+) -> Decision:
+    """Decide whether an agent may issue a contract of this kind to another with this tool.
+
+    Contacts first, then the chain of command, then the kind (C-07; decisions.md § Contracts).
+    """
+    if issuer.handle != recipient.handle and policy.rule_between(issuer, recipient) is None:
+        allowed = policy.contacts_of(issuer)
+        return deny(
+            Code.CONTACT_DENIED,
+            f"{issuer.handle} is not authorized to contact {recipient.handle}. "
+            f"Allowed contacts: {', '.join(allowed) or 'none'}",
+            _whom(issuer, policy),
+            rule=f"contacts of {issuer.role} (seed 000 §2.2)",
+            allowed_contacts=list(allowed),
+        )
+    if not _below(issuer, recipient, policy):
+        return deny(
+            Code.LEVEL_DENIED,
+            f"{issuer.handle} (level {policy.level_of(issuer)}) cannot issue a contract to "
+            f"{recipient.handle} (level {policy.level_of(recipient)}): contracts go down the chain "
+            "of command, to one's own",
+            _whom(issuer, policy),
+            rule="contracts flow downward (seed 000 C-07, §4.3)",
+        )
+    return _kind_allowed(recipient, kind, tool, policy)
+
+
+def _below(issuer: Agent, recipient: Agent, policy: Policy) -> bool:
+    """The top agent's managers; a manager's own direct or co-managed workers."""
+    level = policy.level_of(recipient)
+    match policy.role_of(issuer).kind:
+        case Kind.EXECUTIVE:
+            return issuer.handle != recipient.handle and level == MANAGEMENT_LEVEL
+        case Kind.MANAGER:
+            return issuer.handle in recipient.managers and level > policy.level_of(issuer)
+        case Kind.WORKER:
+            return False
+
+
+def _whom(issuer: Agent, policy: Policy) -> str:
+    mine = sorted(
+        other.handle
+        for other in policy.agents.values()
+        if other.active
+        and policy.rule_between(issuer, other) is not None
+        and _below(issuer, other, policy)
+    )
+    if mine:
+        return f"issue it to one of: {', '.join(mine)}"
+    return f"nobody can take a contract of yours now; ask {issuer.superior} with send_mail"
+
+
+def _kind_allowed(recipient: Agent, kind: ContractKind, tool: str, policy: Policy) -> Decision:
+    if kind not in KINDS_BY_TOOL[tool]:
+        return _kind_refused(kind, tool)
+    usable = policy.role_of(recipient).tools - policy.role_of(recipient).denied_tools
+    needed = {
+        ContractKind.ORG_CHANGE: ORGANISATION_TOOLS,
+        ContractKind.DEPLOYMENT_APPROVAL: frozenset({DEPLOYING}),
+    }.get(kind)
+    if needed is not None and not usable & needed:
+        return deny(
+            Code.LEVEL_DENIED,
+            f"{kind} is for a role with {' or '.join(sorted(needed))}; {recipient.role} has none",
+            "issue it to who holds these tools, or issue it as work",
+            rule=f"{kind} authorises its holder's tools (decisions.md § Contracts)",
+        )
+    return Allow(f"{kind} by {tool}, downward (seed 000 C-07)")
+
+
+def _kind_refused(kind: ContractKind, tool: str) -> Deny:
+    right = next(name for name, kinds in KINDS_BY_TOOL.items() if kind in kinds)
+    return deny(
+        Code.INVALID_PARAMS,
+        f"kind: {kind} is never issued with {tool}: it comes from {right}",
+        f"use {right}, where your role has it, or issue it as work",
+        rule=f"{kind} is issued by {right}",
+        kind=f"comes from {right}",
+    )
+
+
+def can_open_mode(mode: ToolMode, policy: Policy) -> Decision:
+    """Decide whether a contract may open this mode: only one that the organisation enables."""
+    if mode in policy.enabled_modes:
+        return Allow("enabled_modes")
+    return deny(
+        Code.MODE_DENIED,
+        f"{mode} is not enabled in {policy.organisation}",
+        f"issue it with mode {ToolMode.CHAT_SAFE}",
+        rule="enabled_modes",
+    )
+
+
+def can_give_scope(paths: Sequence[str], assignee: Agent, policy: Policy) -> Decision:
+    """Decide whether a contract may open these folders to its assignee.
+
+    Plain relative paths; never what its role is denied, another agent's home, or what managers
+    and the top keep for themselves: a contract gives folders of work, not rights of others.
+    """
+    for path in paths:
+        normal = normal_path(path)
+        if isinstance(normal, Deny):
+            return normal
+        role = policy.role_of(assignee)
+        caught = is_denied(normal, expand(role.files.deny, assignee)) or _kept(
+            normal, assignee, policy
+        )
+        if caught:
+            return deny(
+                Code.SCOPE_DENIED,
+                f"{normal} cannot be in a workspace scope: {caught} is not given to "
+                f"{assignee.handle}",
+                "name the folders of the work itself, such as src/api/",
+                rule="a contract opens folders of work (seed 000 §1.6)",
+            )
+    return Allow("workspace_scope")
+
+
+def _kept(path: str, assignee: Agent, policy: Policy) -> str:
+    own = expand(policy.role_of(assignee).files.write, assignee)
+    for scope in _scopes_of_others(assignee, policy):
+        if _overlap(path, scope) and not any(_covers(mine, path) for mine in own):
+            return scope
+    return ""
+
+
+def _scopes_of_others(assignee: Agent, policy: Policy) -> Iterator[str]:
+    for role in policy.roles.values():
+        if role.kind is not Kind.WORKER and role.name != assignee.role:
+            yield from (s for s in role.files.write if "{agent}" not in s)
+    for agent in policy.agents.values():
+        if agent.handle != assignee.handle:
+            files = policy.role_of(agent).files
+            yield from expand([s for s in files.read + files.write if "{agent}" in s], agent)
+
+
+def _parts(path: str) -> list[str]:
+    return path.casefold().rstrip("/").split("/")
+
+
+def _covers(outer: str, inner: str) -> bool:
+    folder = _parts(outer)
+    return _parts(inner)[: len(folder)] == folder
+
+
+def _overlap(one: str, other: str) -> bool:
+    return _covers(one, other) or _covers(other, one)
+
+
+def can_assign_branch(name: str) -> Decision:
+    """Decide whether a contract may name this branch: its own, never a protected one (§1.6)."""
+    parts = name.casefold().split("/")
+    odd = (
+        not BRANCH.match(name)
+        or ".." in name
+        or any(not p or p.startswith(".") or p.endswith((".", ".lock")) for p in parts)
+    )
+    protected = (
+        parts[0] in REF_FOLDERS or parts[-1] == "head" or "/".join(parts) in (PROTECTED_BRANCHES)
+    )
+    if not odd and not protected:
+        return Allow("assigned_branch")
+    return deny(
+        Code.BRANCH_DENIED,
+        f"{name[:200]!r} cannot be a contract's branch: "
+        + ("it is protected" if protected else "it is no plain branch name"),
+        "name a feature branch of its own, such as feature/login",
+        rule="a contract has a branch of its own (seed 000 §1.6)",
+    )
+
+
+def can_grant(
+    wish: ChannelWish, issuer: Agent, assignee: Agent, policy: Policy
+) -> ChannelTerm | Deny:
+    """Decide which channel a contract opens (seed 000 §2.2, §3.4): one that the organisation's
+    rules hold ready for contracts, with the assignee on one side, by a manager of the assignee.
+    """
+    ends = [find_assignee(name, policy) for name in (wish.sender, wish.recipient)]
+    for end in ends:
+        if isinstance(end, Deny):
+            return end
+    sender, recipient = (end for end in ends if isinstance(end, Agent))
+    if issuer.handle not in assignee.managers or policy.role_of(issuer).kind is not Kind.MANAGER:
+        return deny(
+            Code.LEVEL_DENIED,
+            f"{issuer.handle} opens no channels for {assignee.handle}: its own manager does",
+            "issue the contract without grants",
+            rule="channels are granted by the assignee's manager (seed 000 §3.4)",
+        )
+    rule = policy.rule_between(sender, recipient)
+    if assignee.id not in (sender.id, recipient.id) or rule is None or not rule.needs_contract:
+        return deny(
+            Code.CONTACT_DENIED,
+            f"a contract for {assignee.handle} cannot open {sender.handle} -> {recipient.handle}",
+            "grant only channels of the assignee that the organisation's rules open under a "
+            "contract, or leave grants out",
+            rule="a grant opens a channel that a contact rule holds ready",
+        )
+    most = policy.sendable_types(sender, recipient.handle, rule)
+    types = most if wish.types is None else wish.types
+    if types and types <= most:
+        return ChannelTerm(sender, recipient, types)
+    return deny(
+        Code.MAIL_TYPE_DENIED,
+        f"{sender.handle} -> {recipient.handle} can carry {', '.join(sorted(most)) or 'nothing'}, "
+        f"not {', '.join(sorted(types - most))[:200] or 'an empty list of types'}",
+        "leave types out for all that the channel can carry",
+        rule=rule.label,
+        allowed_types=sorted(most),
+    )
+
+
+def can_approve(environment: str, artifact: str, expires_at: datetime, now: datetime) -> Decision:
+    """Decide whether these name one environment and one artefact, in one spelling only, ahead."""
+    wrong = {}
+    if not ENVIRONMENT.match(environment):
+        wrong["environment"] = "lower-case letters, digits and '-', beginning with a letter"
+    if not ARTIFACT.match(artifact):
+        wrong["artifact"] = "a digest such as sha256:…, without spaces"
+    if expires_at <= now:
+        wrong["expires_at"] = "a time that is still to come"
+    if not wrong:
+        return Allow("environment and artefact")
+    field, form = next(iter(wrong.items()))
+    return Deny(
+        Code.INVALID_PARAMS,
+        f"{field}: must be {form}",
+        "name environment and digest exactly, and until when",
+        "an approval names one environment and one artefact",
+        wrong,
+    )
