@@ -1,0 +1,126 @@
+"""What is said of a task, and the approval that some types need."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from ledger.services import record
+from orgchart.actors import Actor, Person
+from orgchart.compiling import current_policy
+from orgchart.decision import Code, refuse, require
+from tasks.facts import Change
+from tasks.hands import BOARD_DESK, hand_of
+from tasks.models import Comment
+from tasks.ownership import can_approve, can_comment
+from tasks.parties import Hand
+from tasks.rows import Row, read_row, subject_of
+from tasks.rules import has_version
+from tasks.writing import Write, swap
+from toolbox.wake import wake
+
+NOTE = "[HUMAN_NOTE]"
+NOTING_DESK = "Observer"
+SHOWN = 50
+"""Comments that come with a task, the last ones."""
+
+
+def comment_task(*, caller: Actor, task_id: str, body: str, now: datetime) -> dict[str, Any]:
+    """Say something about a task; neither its version nor its lease changes (seed 001 §10.2).
+
+    An observer's words are marked as a human's note. Raises Denied.
+    """
+    hand, body = _voice(caller, body)
+    row = read_row(caller.organisation_id, task_id)
+    require(can_comment(hand, row.facts(hand.policy)))
+    told = row.owner_id if not hand.agent or row.owner_id != hand.agent.id else row.creator_id
+    with transaction.atomic():
+        comment = Comment.objects.create(
+            task_id=row.id, author=caller.actor, body=body, created_at=now
+        )
+        record(
+            caller.event(
+                "task.commented",
+                at=now,
+                subject=subject_of(hand.policy, row.number),
+                kind="task",
+                for_agent_id=told,
+                details={"comment": comment.id},
+            )
+        )
+        wake(told)
+    return {
+        "commentId": str(comment.id),
+        "taskId": str(row.number),
+        "author": comment.author,
+        "body": body,
+        "createdAt": now,
+    }
+
+
+def _voice(caller: Actor, body: str) -> tuple[Hand, str]:
+    if isinstance(caller, Person) and BOARD_DESK not in caller.offices:
+        if NOTING_DESK not in caller.offices:
+            raise refuse(
+                Code.NOT_YOURS,
+                f"{caller.username} sits at no desk that writes notes",
+                "ask somebody of the Board or an observer",
+                rule="human roles",
+            )
+        return Hand(current_policy(caller.organisation_id)), f"{NOTE} {body}"
+    return hand_of(caller), body
+
+
+def comments_of(row_id: int) -> list[dict[str, Any]]:
+    """The last comments of a task, oldest first."""
+    last = Comment.objects.filter(task_id=row_id).order_by("-id")[:SHOWN]
+    return [
+        {"author": one.author, "body": one.body, "createdAt": one.created_at}
+        for one in reversed(last)
+    ]
+
+
+def approve_task(
+    *,
+    caller: Actor,
+    task_id: str,
+    now: datetime,
+    approve: bool = True,
+    comment: str = "",
+    expected_version: int | None = None,
+) -> dict[str, Any]:
+    """Approve a task's work, or take the approval back (seed 001 §10.2).
+
+    The approval stands until somebody else than a lead changes content or owner. Raises Denied.
+    """
+    hand = hand_of(caller)
+    with transaction.atomic():
+        row = read_row(caller.organisation_id, task_id, lock=True)
+        facts = row.facts(hand.policy)
+        require(has_version(hand, facts, Change(expected_version=expected_version)))
+        require(can_approve(hand, facts))
+        row = _marked(caller, hand, row, approve=approve, now=now)
+        if comment:
+            comment_task(caller=caller, task_id=task_id, body=comment, now=now)
+    return row.shown()
+
+
+def _marked(caller: Actor, hand: Hand, row: Row, *, approve: bool, now: datetime) -> Row:
+    sets = {
+        "approved_by": caller.actor if approve else "",
+        "approved_at": now if approve else None,
+    }
+    event = caller.event(
+        "task.approved" if approve else "task.disapproved",
+        at=now,
+        subject=subject_of(hand.policy, row.number),
+        kind="task",
+        for_agent_id=row.owner_id,
+        details={"version": row.version + 1},
+    )
+    if not swap(row, Write(sets=sets), event):
+        raise RuntimeError(f"task {row.number} changed under its lock")
+    wake(row.owner_id)
+    return read_row(caller.organisation_id, str(row.number))

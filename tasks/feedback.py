@@ -1,0 +1,220 @@
+"""What users of the product report: read, imported from files, taken in through a signed hook."""
+
+from __future__ import annotations
+
+import csv
+import io
+import secrets
+from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from django.db import transaction
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import from_json
+
+from ledger.services import record
+from orgchart.actors import Actor
+from orgchart.decision import Code, Denied, refuse
+from orgchart.models import Organisation
+from tasks.models import Feedback, FeedbackHook
+from toolbox import paging
+from toolbox.caller import Caller
+
+MOST = 10_000
+"""Items of one import."""
+
+
+def _storable(text: str) -> str:
+    if "\x00" in text or any("\ud800" <= one <= "\udfff" for one in text):
+        raise ValueError("holds NUL or half a surrogate pair")
+    return text
+
+
+def _aware(at: datetime) -> datetime:
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+Plain = Annotated[str, AfterValidator(_storable)]
+
+
+class Item(BaseModel):
+    """One report of a user; unknown columns of a file are left out."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    body: Plain = Field(min_length=1, max_length=20_000)
+    author: Plain = Field("", max_length=200)
+    category: Plain = Field("", max_length=64)
+    source: Plain = Field("", max_length=64)
+    rating: int | None = Field(None, ge=1, le=5)
+    external_id: Plain = Field("", max_length=200, alias="id")
+    received_at: Annotated[datetime, AfterValidator(_aware)] | None = None
+
+
+def read_file(name: str, content: bytes) -> list[Item]:
+    """Read a CSV with a header line, or JSON: one object or a list of them.
+
+    Raises Denied INVALID_PARAMS naming the item and field that cannot be read.
+    """
+    try:
+        if name.lower().endswith(".csv"):
+            text = content.decode("utf-8-sig")
+            raw: Any = [_filled(line) for line in csv.DictReader(io.StringIO(text))]
+        else:
+            raw = from_json(content, allow_inf_nan=False)
+    except (ValueError, csv.Error) as problem:
+        raise _unreadable(name, str(problem)) from problem
+    return read_items(raw, name)
+
+
+def read_items(raw: Any, name: str) -> list[Item]:
+    """Read one object or a list of them. Raises Denied INVALID_PARAMS."""
+    listed = raw if isinstance(raw, list) else [raw]
+    if len(listed) > MOST:
+        raise _unreadable(name, f"more than {MOST} items")
+    items = []
+    for number, one in enumerate(listed, start=1):
+        try:
+            items.append(Item.model_validate(one))
+        except ValidationError as problems:
+            first = problems.errors(include_url=False)[0]
+            place = ".".join(map(str, first["loc"])) or "item"
+            raise _unreadable(name, f"item {number}: {place}: {first['msg']}") from problems
+    return items
+
+
+def _filled(line: Mapping[str | None, Any]) -> dict[str, Any]:
+    return {key: value for key, value in line.items() if key and value not in (None, "")}
+
+
+def _unreadable(name: str, problem: str) -> Denied:
+    return refuse(
+        Code.INVALID_PARAMS,
+        f"{name}: {problem[:300]}",
+        "every item needs a body; author, category, source, rating (1-5), id, received_at may be",
+        rule="feedback",
+        feedback=problem[:300],
+    )
+
+
+def add_feedback(
+    *, caller: Actor, items: Iterable[Item], source: str, now: datetime
+) -> tuple[int, int]:
+    """Keep what is new, in one transaction; returns how many were kept and how many were known.
+
+    An item with an id that is known already is the same report once more.
+    """
+    rows = [
+        Feedback(
+            organisation_id=caller.organisation_id,
+            source=item.source or source,
+            author=item.author,
+            category=item.category,
+            rating=item.rating,
+            body=item.body,
+            external_id=item.external_id,
+            received_at=item.received_at or now,
+        )
+        for item in items
+    ]
+    with transaction.atomic():
+        before = Feedback.objects.filter(organisation_id=caller.organisation_id)
+        known = set(
+            before.filter(external_id__in=[row.external_id for row in rows if row.external_id])
+            .values_list("external_id", flat=True)
+        )  # fmt: skip
+        fresh = _once([row for row in rows if row.external_id not in known])
+        Feedback.objects.bulk_create(fresh, ignore_conflicts=True)
+        if fresh:
+            record(
+                caller.event(
+                    "feedback.received",
+                    at=now,
+                    subject=f"feedback:{source}"[:255],
+                    details={"items": len(fresh), "known": len(rows) - len(fresh)},
+                )
+            )
+    return len(fresh), len(rows) - len(fresh)
+
+
+def _once(rows: Sequence[Feedback]) -> list[Feedback]:
+    seen: set[str] = set()
+    kept = []
+    for row in rows:
+        if not row.external_id or row.external_id not in seen:
+            kept.append(row)
+        seen.add(row.external_id)
+    return kept
+
+
+def list_feedback(
+    *, caller: Caller, category: str | None, source: str | None, cursor: str | None, limit: int
+) -> dict[str, Any]:
+    """One page of the organisation's feedback, newest first."""
+    place = paging.decode(cursor)
+    if place is not None and not (place.isascii() and place.isdigit() and len(place) <= 18):
+        paging.decode("!")  # refused like every cursor that no list gave
+    found = Feedback.objects.filter(organisation_id=caller.organisation_id)
+    if category is not None:
+        found = found.filter(category=category)
+    if source is not None:
+        found = found.filter(source=source)
+    if place is not None:
+        found = found.filter(id__lt=int(place))
+    rows = list(found.select_related("task").order_by("-id")[: limit + 1])
+    return {
+        "feedback": [
+            {
+                "id": str(row.id),
+                "source": row.source,
+                "author": row.author,
+                "category": row.category,
+                "rating": row.rating,
+                "body": row.body,
+                "receivedAt": row.received_at,
+                "taskId": str(row.task.number) if row.task else None,
+            }
+            for row in rows[:limit]
+        ],
+        "next_cursor": paging.encode(str(rows[limit - 1].id)) if len(rows) > limit else None,
+    }
+
+
+def answer_feedback(*, caller: Caller, feedback_id: str, task_id: str, now: datetime) -> None:
+    """Remember which task came of a report. Raises Denied NOT_FOUND."""
+    found = Feedback.objects.filter(organisation_id=caller.organisation_id)
+    known = feedback_id.isascii() and feedback_id.isdigit() and len(feedback_id) <= 18
+    row = found.filter(id=int(feedback_id)).first() if known else None
+    if row is None:
+        raise refuse(
+            Code.NOT_FOUND,
+            f"there is no feedback {feedback_id[:32]!r}",
+            "list it with read_user_feedback",
+            rule="feedback of the own organisation",
+        )
+    task = row.organisation.tasks.get(number=int(task_id))
+    found.filter(id=row.id).update(task=task)
+
+
+def open_hook(*, caller: Actor, now: datetime, renew: bool = False) -> str:
+    """The secret that signs an organisation's feedback; made at the first call or when renewed."""
+    with transaction.atomic():
+        Organisation.objects.select_for_update(no_key=True).get(id=caller.organisation_id)
+        hook = FeedbackHook.objects.filter(organisation_id=caller.organisation_id).first()
+        if hook is not None and not renew:
+            return hook.secret
+        secret = f"whsec_{b64encode(secrets.token_bytes(32)).decode()}"
+        FeedbackHook.objects.update_or_create(
+            organisation_id=caller.organisation_id,
+            defaults={"secret": secret, "created_by": caller.actor, "created_at": now},
+        )
+        record(
+            caller.event(
+                "feedback.hook_renewed" if hook else "feedback.hook_opened",
+                at=now,
+                subject="feedback:hook",
+            )
+        )
+    return secret

@@ -1,0 +1,88 @@
+"""The signed door for feedback: POST /api/v1/hooks/feedback/<organisation> (Standard Webhooks)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.views.decorators.csrf import csrf_exempt
+from standardwebhooks import Webhook, WebhookVerificationError
+
+from orgchart.actors import System
+from orgchart.decision import Code, Denied, refuse
+from tasks.feedback import Item, add_feedback, read_items
+from tasks.models import FeedbackHook
+from toolbox.faces.rest import error_response, json_response
+from toolbox.strictjson import read_object
+
+log = structlog.get_logger(__name__)
+
+SIGNED = ("webhook-id", "webhook-timestamp", "webhook-signature")
+NOBODY = "whsec_bm9ib2R5IGhhcyB0aGlzIHNlY3JldCwgc28gbm8gb25lIGNhbiBzaWdu"
+"""What an organisation without a hook is checked against: the answer is that of a bad signature."""
+
+
+@csrf_exempt
+def feedback(request: HttpRequest, slug: str) -> HttpResponse:
+    """Take in signed feedback: `{"data": item}` or `{"data": [item, …]}`, or the item itself."""
+    try:
+        return _taken(request, slug)
+    except Denied as refusal:
+        return error_response(refusal.deny)
+    except Exception:
+        log.exception("feedback_failed", organisation=slug)
+        return error_response(
+            refuse(Code.INTERNAL, "something broke on our side; nothing was kept", "try again").deny
+        )
+
+
+def _taken(request: HttpRequest, slug: str) -> HttpResponse:
+    if request.method != "POST":
+        raise refuse(
+            Code.METHOD_NOT_ALLOWED, f"{request.method} is not for this address", "use POST"
+        )
+    body = request.read(settings.NEXUS_MAX_BODY + 1)
+    if len(body) > settings.NEXUS_MAX_BODY:
+        raise refuse(
+            Code.TOO_LARGE,
+            f"a body may have {settings.NEXUS_MAX_BODY} bytes at most",
+            "send less at once",
+        )
+    hook = FeedbackHook.objects.filter(organisation__slug=slug).first()
+    _verify(hook.secret if hook else NOBODY, request, body)
+    if hook is None:
+        raise _unsigned()
+    items = _items(read_object(body), request.headers["webhook-id"])
+    system = System(name="feedback-hook", organisation_id=hook.organisation_id)
+    kept, known = add_feedback(caller=system, items=items, source="hook", now=timezone.now())
+    return json_response({"ok": True, "kept": kept, "known": known})
+
+
+def _verify(secret: str, request: HttpRequest, body: bytes) -> None:
+    headers = {name: request.headers.get(name, "") for name in SIGNED}
+    try:
+        Webhook(secret).verify(body.decode("utf-8"), headers)
+    except (WebhookVerificationError, ValueError) as problem:
+        raise _unsigned() from problem
+
+
+def _unsigned() -> Denied:
+    return refuse(
+        Code.UNAUTHENTICATED,
+        "this feedback is not signed with the organisation's secret, or too old",
+        "sign it as Standard Webhooks describes; `manage.py tasks hook ORG` prints the secret",
+    )
+
+
+def _items(sent: dict[str, Any], message_id: str) -> list[Item]:
+    """The items; one without an id of its own is known by its message's."""
+    items = read_items(sent.get("data", sent), "feedback")
+    return [
+        item
+        if item.external_id
+        else item.model_copy(update={"external_id": f"{message_id[:180]}#{place}"})
+        for place, item in enumerate(items)
+    ]

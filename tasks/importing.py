@@ -1,0 +1,208 @@
+"""Taking stored tasks in: all of them in one transaction, or none; never one twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import IntegrityError, connection, transaction
+from django.db.models import F
+
+from ledger.services import record
+from orgchart.actors import Actor
+from orgchart.policy import Policy
+from tasks import graph
+from tasks.models import Dependency, Task
+from tasks.rows import subject_of
+from tasks.transfer import Found, Reading, Stored
+from tasks.vocabulary import UNFINISHED, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one object: `imported`, `exists` (left as it is) or `bad`."""
+
+    place: str
+    result: str
+    detail: str = ""
+
+
+class NothingImported(Exception):
+    """Something was bad, so nothing was taken in; carries what would have become of each."""
+
+    def __init__(self, outcomes: Sequence[Outcome]) -> None:
+        super().__init__("nothing was imported")
+        self.outcomes = list(outcomes)
+
+
+def import_tasks(
+    *, caller: Actor, policy: Policy, reading: Reading, skip_bad: bool, now: datetime
+) -> list[Outcome]:
+    """Take in what was read, with its ids and versions; what exists already is left as it is.
+
+    Raises NothingImported, with nothing changed, where something is bad and not to be skipped.
+    """
+    with transaction.atomic():
+        graph.lock(policy.organisation_id)
+        good = [(one, one.task) for one in reading.found if one.task is not None]
+        existing = _existing(policy.organisation_id, [int(task.id) for _, task in good])
+        fresh = [(one, task) for one, task in good if int(task.id) not in existing]
+        broken = _broken(policy.organisation_id, [task for _, task in fresh])
+        kept = [(one, task) for one, task in fresh if task.id not in broken]
+        outcomes = [_outcome(one, existing, broken) for one in reading.found]
+        if any(one.result == "bad" for one in outcomes) and not skip_bad:
+            raise NothingImported(outcomes)
+        try:
+            with transaction.atomic():
+                _write(caller, policy, [task for _, task in kept], now)
+        except IntegrityError as problem:
+            if "circle" not in str(problem):
+                raise
+            circle = Outcome("dependencies", "bad", "blocks and blockedBy close a circle")
+            raise NothingImported([*outcomes, circle]) from problem
+    return outcomes
+
+
+def _outcome(one: Found, existing: set[int], broken: dict[str, str]) -> Outcome:
+    if one.task is None:
+        return Outcome(one.place, "bad", one.problem)
+    if int(one.task.id) in existing:
+        return Outcome(one.place, "exists", f"#{one.task.id} is there already and stays as it is")
+    if one.task.id in broken:
+        return Outcome(one.place, "bad", broken[one.task.id])
+    return Outcome(one.place, "imported", f"#{one.task.id} {one.task.subject}")
+
+
+def _existing(organisation_id: int, numbers: list[int]) -> set[int]:
+    tasks = Task.objects.filter(organisation_id=organisation_id, number__in=numbers)
+    return set(tasks.values_list("number", flat=True))
+
+
+def _broken(organisation_id: int, tasks: Sequence[Stored]) -> dict[str, str]:
+    """Tasks whose neighbours are missing, or that are completed while one is unfinished."""
+    broken: dict[str, str] = {}
+    by_id = {task.id: task for task in tasks}
+    named = {int(other) for task in tasks for other in (*task.blocks, *task.blocked_by)}
+    there = dict(
+        Task.objects.filter(organisation_id=organisation_id, number__in=named).values_list(
+            "number", "status"
+        )
+    )
+    while True:  # what is broken takes with it what names it
+        left = {one: task for one, task in by_id.items() if one not in broken}
+        found: dict[str, str] = {}
+        for task in left.values():
+            missing = [
+                other
+                for other in (*task.blocks, *task.blocked_by)
+                if other not in left and int(other) not in there
+            ]
+            if missing:
+                found[task.id] = f"it names #{missing[0]}, which is not there"
+        for blocker, blocked in _edges(left.values()):
+            states = [left[one].status if one in left else there.get(int(one)) for one in
+                      (blocker, blocked)]  # fmt: skip
+            if states[0] in UNFINISHED and states[1] == Status.COMPLETED:
+                found[blocked if blocked in left else blocker] = (
+                    f"#{blocked} is completed while #{blocker}, which blocks it, is not"
+                )
+        if not found:
+            return broken
+        broken |= found
+
+
+def _edges(tasks: Any) -> set[tuple[str, str]]:
+    listed = list(tasks)
+    down = {(task.id, other) for task in listed for other in task.blocks}
+    return down | {(other, task.id) for task in listed for other in task.blocked_by}
+
+
+def _write(caller: Actor, policy: Policy, tasks: Sequence[Stored], now: datetime) -> None:
+    organisation_id = policy.organisation_id
+    for task in tasks:
+        Task.objects.create(organisation_id=organisation_id, **_columns(task, policy, caller, now))
+        record(
+            caller.event(
+                "task.imported",
+                at=now,
+                subject=subject_of(policy, int(task.id)),
+                kind="task",
+                details={"version": task.version, "status": task.status.value},
+            )
+        )
+    edges = _edges(tasks)
+    numbers = {int(one) for edge in edges for one in edge}
+    rows = Task.objects.filter(organisation_id=organisation_id, number__in=numbers)
+    ids = dict(rows.values_list("number", "id"))
+    for blocker, blocked in sorted(edges):
+        Dependency.objects.get_or_create(
+            organisation_id=organisation_id,
+            blocker_id=ids[int(blocker)],
+            blocked_id=ids[int(blocked)],
+        )
+    fresh = {task.id for task in tasks}
+    for number in sorted({int(blocked) for _, blocked in edges if blocked not in fresh}):
+        _now_waits(caller, policy, number, now)
+    _recount(organisation_id, list(ids.values()), max((int(t.id) for t in tasks), default=0))
+
+
+def _now_waits(caller: Actor, policy: Policy, number: int, now: datetime) -> None:
+    """A task that was there before has to wait for an imported one: its version says so."""
+    Task.objects.filter(organisation_id=policy.organisation_id, number=number).update(
+        version=F("version") + 1, updated_at=now
+    )
+    subject = subject_of(policy, number)
+    record(caller.event("task.joined", at=now, subject=subject, kind="task"))
+
+
+RECOUNT = """
+UPDATE tasks_task t SET
+    open_blockers = (SELECT count(*) FROM tasks_dependency d JOIN tasks_task n
+        ON n.id = d.blocker_id WHERE d.blocked_id = t.id AND n.status = ANY(%(unfinished)s)),
+    dependents = (SELECT count(*) FROM tasks_dependency d JOIN tasks_task n
+        ON n.id = d.blocked_id WHERE d.blocker_id = t.id AND n.status = ANY(%(unfinished)s))
+WHERE id = ANY(%(ids)s)
+"""
+ADVANCE = """
+INSERT INTO tasks_counter AS c (organisation_id, last) VALUES (%(organisation)s, %(last)s)
+ON CONFLICT (organisation_id) DO UPDATE SET last = greatest(c.last, EXCLUDED.last)
+"""
+
+
+def _recount(organisation_id: int, ids: list[int], last: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(RECOUNT, {"ids": ids, "unfinished": sorted(UNFINISHED)})
+        if last:
+            cursor.execute(ADVANCE, {"organisation": organisation_id, "last": last})
+
+
+def _columns(task: Stored, policy: Policy, caller: Actor, now: datetime) -> dict[str, Any]:
+    owner = policy.resolve(task.owner) if task.owner else None
+    at = task.updated_at or task.created_at or now
+    ended = task.status is Status.COMPLETED
+    lease = policy.settings["task_lease"] if owner and task.status in UNFINISHED else 0
+    return {
+        "number": int(task.id),
+        "subject": task.subject,
+        "description": task.description,
+        "active_form": task.active_form or "",
+        "status": task.status,
+        "owner_id": owner.id if owner else None,
+        "owner_role": owner.role if owner else "",
+        "cross_role": bool(owner and task.required_role not in (None, "", owner.role)),
+        "workers": [owner.id] if owner else [],
+        "metadata": task.metadata or {},
+        "required_role": task.required_role or "",
+        "task_type": task.task_type or "",
+        "version": task.version,
+        "claimed_at": at if owner else None,
+        "started_at": at if task.status in (Status.IN_PROGRESS, Status.COMPLETED) else None,
+        "completed_at": at if ended else None,
+        "completed_by_id": owner.id if owner and ended else None,
+        "lease_due_at": now + timedelta(seconds=lease) if lease else None,
+        "created_by": caller.actor,
+        "created_at": task.created_at or at,
+        "updated_at": at,
+    }

@@ -1,0 +1,145 @@
+"""Pages of tasks, newest first; every filter walks an index of its own, whatever else there is."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from django.db import connection
+
+from orgchart.decision import Code, refuse
+from orgchart.policy import Agent, Policy
+from tasks.checking import owner_named
+from tasks.vocabulary import LISTED, Status
+from toolbox import paging
+from toolbox.caller import Caller
+
+FIRST = 2**63 - 1
+
+BRANCH = """
+SELECT b.id, b.number FROM unnest(%(statuses)s::text[]) AS s(status) CROSS JOIN LATERAL (
+    SELECT id, number FROM tasks_task
+    WHERE organisation_id = %(organisation)s AND status = s.status AND number < %(before)s
+      AND {condition}
+    ORDER BY number DESC LIMIT %(limit)s + 1
+) AS b"""
+
+PAGE = """
+WITH page AS MATERIALIZED (
+    SELECT id, number FROM ({branches}) AS found ORDER BY number DESC LIMIT %(limit)s + 1
+)
+SELECT t.number, t.subject, t.status, o.handle, t.required_role, t.version, t.task_type,
+    ARRAY(SELECT n.number FROM tasks_dependency d JOIN tasks_task n ON n.id = d.blocker_id
+          WHERE d.blocked_id = t.id ORDER BY n.number)
+FROM page JOIN tasks_task t ON t.id = page.id LEFT JOIN orgchart_agent o ON o.id = t.owner_id
+ORDER BY t.number DESC"""
+
+OF_ROLE = "required_role = %(role)s"
+OF_ANY_ROLE = "required_role = ''"
+ACROSS = (
+    "NOT (required_role = '') AND owner_id IS NOT NULL AND cross_role AND owner_role = %(role)s"
+)
+OF_NAMESAKE = "owner_id = %(namesake)s"
+
+
+@cache
+def statement(owned: str, *, by_role: bool, namesake: bool) -> str:
+    """The query for one combination of filters; `owned` is '', 'by' (somebody) or 'none'."""
+    owner = {"": "true", "by": "owner_id = %(owner)s", "none": "owner_id IS NULL"}[owned]
+    conditions = [owner]
+    if by_role:
+        wanted = [OF_ROLE, OF_ANY_ROLE]
+        if owned != "none":
+            wanted += [ACROSS, *([OF_NAMESAKE] if namesake else [])]
+        conditions = [f"{owner} AND {one}" for one in wanted]
+    branches = " UNION ".join(BRANCH.format(condition=one) for one in conditions)
+    return PAGE.format(branches=branches)
+
+
+def list_tasks(
+    *,
+    caller: Caller,
+    role_filter: str | None = None,
+    status: Status | None = None,
+    owner: str | None = None,
+    cursor: str | None = None,
+    limit: int = paging.DEFAULT_LIMIT,
+) -> dict[str, Any]:
+    """One page of the organisation's tasks, newest first (seed 001 §4).
+
+    With `role_filter`: those that require this role, those that require none, those that it owns.
+    `owner` '' lists what nobody owns. Deleted tasks are listed only where `status` asks for them.
+    Raises Denied INVALID_PARAMS for a role, owner or cursor that does not exist.
+    """
+    policy = caller.policy
+    held = owner_listed(policy, owner)
+    namesake = _namesake(policy, role_filter)
+    text = statement(
+        "" if owner is None else "by" if held else "none",
+        by_role=role_filter is not None and not (held and held.role == role_filter),
+        namesake=namesake is not None,
+    )
+    values: dict[str, Any] = {
+        "organisation": policy.organisation_id,
+        "statuses": [status] if status else list(LISTED),
+        "before": _before(cursor),
+        "limit": limit,
+        "role": role_filter,
+        "owner": held.id if held else None,
+        "namesake": namesake.id if namesake else None,
+    }
+    with connection.cursor() as db:
+        db.execute(text, values)
+        tasks = [_shown(row) for row in db.fetchall()]
+    more = len(tasks) > limit
+    return {
+        "tasks": tasks[:limit],
+        "next_cursor": paging.encode(tasks[limit - 1]["id"]) if more else None,
+    }
+
+
+def owner_listed(policy: Policy, name: str | None) -> Agent | None:
+    """The agent whose tasks are asked for; one that is deactivated may still have some."""
+    known = policy.resolve(name) if name else None
+    return known or owner_named(policy, name or "")
+
+
+def _namesake(policy: Policy, role_filter: str | None) -> Agent | None:
+    """An agent that is called like the filter without having that role (`owner === roleFilter`)."""
+    if role_filter is None:
+        return None
+    agent = policy.agents.get(role_filter)
+    if role_filter not in policy.roles and agent is None:
+        problem = f"not one of {', '.join(sorted(policy.roles))}"
+        raise refuse(
+            Code.INVALID_PARAMS,
+            f'Invalid roleFilter: "{role_filter[:64]}" is {problem}.',
+            "name a role of your organisation, or leave roleFilter out",
+            rule="roleFilter (seed 001 §4.2)",
+            roleFilter=problem,
+        )
+    return agent if agent and agent.role != role_filter else None
+
+
+def _before(cursor: str | None) -> int:
+    place = paging.decode(cursor)
+    if place is None:
+        return FIRST
+    if not (place.isascii() and place.isdigit() and len(place) <= 18):
+        place = paging.decode("!")  # refused like every cursor that no list gave
+    return int(place or FIRST)
+
+
+def _shown(row: tuple[Any, ...]) -> dict[str, Any]:
+    """One line of seed 001 §4.3."""
+    number, subject, status, owner, required_role, version, task_type, blocked_by = row
+    return {
+        "id": str(number),
+        "subject": subject,
+        "status": status,
+        "owner": owner or "",
+        "blockedBy": [str(blocker) for blocker in blocked_by],
+        "requiredRole": required_role or None,
+        "version": version,
+        "taskType": task_type or None,
+    }

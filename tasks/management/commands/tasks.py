@@ -1,0 +1,173 @@
+"""`manage.py tasks`: measures, files in and out, users' feedback."""
+
+from argparse import ArgumentParser
+from datetime import datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from orgchart.actors import System
+from orgchart.compiling import current_policy
+from orgchart.decision import Denied
+from orgchart.models import Organisation
+from tasks import feedback, importing, transfer
+from tasks.measures import By, durations, measure_tasks
+
+SEEDED = "dev-team"
+"""The organisation that is meant where none is named."""
+
+
+class Verb(StrEnum):
+    """What `manage.py tasks` can do."""
+
+    REPORT = "report"
+    IMPORT = "import"
+    EXPORT = "export"
+    FEEDBACK = "feedback"
+    HOOK = "hook"
+
+
+class Command(BaseCommand):
+    """Reports on tasks, and moves tasks and feedback in and out."""
+
+    help = "Measures of tasks; tasks and feedback in and out."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the verbs."""
+        verbs = parser.add_subparsers(dest="verb", required=True)
+        report = verbs.add_parser(Verb.REPORT, help="the measures of seed 001 §9.1, and durations")
+        report.add_argument("organisation", nargs="?", metavar="ORG", help="else all of them")
+        report.add_argument("--days", type=int, default=30, help="how far back (30)")
+        for verb, text in ((Verb.IMPORT, "read JSON task files"), (Verb.EXPORT, "write them")):
+            moving = verbs.add_parser(verb, help=text)
+            moving.add_argument("where", nargs="+", metavar="[ORG] DIR|FILE")
+        imports = verbs.choices[Verb.IMPORT]
+        imports.add_argument("--skip-bad", action="store_true", help="import what is readable")
+        hears = verbs.add_parser(Verb.FEEDBACK, help="read users' feedback from CSV or JSON")
+        hears.add_argument("organisation", metavar="ORG")
+        hears.add_argument("path", type=Path, metavar="FILE")
+        hook = verbs.add_parser(Verb.HOOK, help="print the secret that signs feedback")
+        hook.add_argument("organisation", metavar="ORG")
+        hook.add_argument("--renew", action="store_true", help="make a new secret")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Run one verb."""
+        try:
+            match Verb(options["verb"]):
+                case Verb.REPORT:
+                    self._report(options["organisation"], options["days"])
+                case Verb.IMPORT:
+                    self._import(*place_of(options["where"]), skip_bad=options["skip_bad"])
+                case Verb.EXPORT:
+                    self._export(*place_of(options["where"]))
+                case Verb.FEEDBACK:
+                    self._feedback(organisation_of(options["organisation"]), options["path"])
+                case Verb.HOOK:
+                    self._hook(organisation_of(options["organisation"]), renew=options["renew"])
+        except Denied as refusal:
+            raise CommandError(refusal.deny.message, returncode=1) from None
+
+    def _report(self, slug: str | None, days: int) -> None:
+        until = timezone.now()
+        since = until - timedelta(days=days)
+        chosen = [organisation_of(slug)] if slug else Organisation.objects.order_by("slug")
+        for organisation in chosen:
+            self.stdout.write(f"{organisation.slug}, {since:%Y-%m-%d} to {until:%Y-%m-%d}")
+            self._figures(organisation.id, since, until)
+
+    def _figures(self, organisation_id: int, since: datetime, until: datetime) -> None:
+        for figure in measure_tasks(organisation_id, since=since, until=until):
+            unit = "" if figure.whole is None else " %"
+            value = "nothing yet" if figure.value is None else f"{figure.value:g}{unit}"
+            counted = "" if figure.whole is None else f" ({figure.part} of {figure.whole})"
+            verdict = {None: "-", True: "reached", False: "missed"}[figure.reached]
+            self.stdout.write(
+                f"  {figure.title}: {value}{counted}, target {figure.target}: {verdict}\n"
+                f"    {figure.definition}"
+            )
+        for by in By:
+            for one in durations(organisation_id, by, since=since, until=until):
+                self.stdout.write(
+                    f"  {by} {one.name}: {one.count} completed, "
+                    f"mean {one.mean / 60:.1f} min, median {one.median / 60:.1f} min"
+                )
+
+    def _import(self, organisation: Organisation, path: Path, *, skip_bad: bool) -> None:
+        if not path.exists():
+            raise CommandError(f"{path} is not there")
+        policy = current_policy(organisation.id)
+        reading = transfer.read_path(path, policy)
+        try:
+            outcomes = importing.import_tasks(
+                caller=system(organisation),
+                policy=policy,
+                reading=reading,
+                skip_bad=skip_bad,
+                now=timezone.now(),
+            )
+        except importing.NothingImported as nothing:
+            self._tell(nothing.outcomes)
+            raise CommandError(
+                "nothing was imported; mend what is bad, or import the rest with --skip-bad",
+                returncode=1,
+            ) from None
+        self._tell(outcomes)
+        results = [one.result for one in outcomes]
+        counts = (f"{results.count(r)} {r}" for r in ("imported", "exists", "bad"))
+        self.stdout.write(", ".join(counts))
+
+    def _tell(self, outcomes: list[importing.Outcome]) -> None:
+        for one in outcomes:
+            self.stdout.write(f"{one.place}: {one.result}: {one.detail}")
+
+    def _export(self, organisation: Organisation, path: Path) -> None:
+        count = transfer.write_path(path, transfer.export_tasks(organisation.id))
+        self.stdout.write(f"{count} tasks written to {path}")
+
+    def _feedback(self, organisation: Organisation, path: Path) -> None:
+        try:
+            content = path.read_bytes()
+        except OSError as problem:
+            raise CommandError(str(problem)) from None
+        kept, known = feedback.add_feedback(
+            caller=system(organisation),
+            items=feedback.read_file(path.name, content),
+            source=path.name[:64],
+            now=timezone.now(),
+        )
+        self.stdout.write(f"{kept} kept, {known} known already")
+
+    def _hook(self, organisation: Organisation, *, renew: bool) -> None:
+        secret = feedback.open_hook(caller=system(organisation), now=timezone.now(), renew=renew)
+        self.stdout.write(f"{settings.PUBLIC_URL}/api/v1/hooks/feedback/{organisation.slug}")
+        self.stdout.write(secret)
+
+
+def place_of(words: list[str]) -> tuple[Organisation, Path]:
+    """`[ORG] DIR|FILE`; without ORG the development team, or the only organisation there is."""
+    if len(words) > 2:
+        raise CommandError("give [ORG] DIR|FILE")
+    if len(words) == 2:
+        return organisation_of(words[0]), Path(words[1])
+    slugs = list(Organisation.objects.order_by("slug").values_list("slug", flat=True))
+    if SEEDED not in slugs and len(slugs) != 1:
+        raise CommandError(f"name the organisation: one of {', '.join(slugs) or 'none yet'}")
+    return organisation_of(SEEDED if SEEDED in slugs else slugs[0]), Path(words[0])
+
+
+def organisation_of(slug: str) -> Organisation:
+    """The organisation of that name."""
+    found = Organisation.objects.filter(slug=slug).first()
+    if found is None:
+        known = ", ".join(Organisation.objects.order_by("slug").values_list("slug", flat=True))
+        raise CommandError(f"there is no organisation {slug}; there are: {known or 'none'}")
+    return found
+
+
+def system(organisation: Organisation) -> System:
+    """The command line's hand."""
+    return System(name="tasks-command", organisation_id=organisation.id)

@@ -1,0 +1,87 @@
+"""The measures at /metrics: the last 24 hours of every organisation, at most a minute old."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from threading import Lock
+
+from django.db import connection
+from django.utils import timezone
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from orgchart.models import Organisation
+from tasks.measures import measure_tasks
+
+PERIOD = timedelta(hours=24)
+KEPT_SECONDS = 60
+
+STATES = """
+SELECT o.slug, s.status, (SELECT count(*) FROM (
+    SELECT 1 FROM tasks_task t WHERE t.organisation_id = o.id AND t.status = s.status LIMIT 100000
+) AS counted)
+FROM orgchart_organisation o
+CROSS JOIN unnest(ARRAY['pending', 'in_progress']) AS s(status) ORDER BY 1, 2
+"""
+
+
+class TaskCollector(Collector):
+    """Counts when Prometheus asks; what it counted is kept for a minute."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._until = 0.0
+        self._kept: list[GaugeMetricFamily] = []
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """The families, fresh or a minute old."""
+        with self._lock:
+            if time.monotonic() >= self._until:
+                self._kept = _families()
+                self._until = time.monotonic() + KEPT_SECONDS
+            yield from self._kept
+
+
+def _families() -> list[GaugeMetricFamily]:
+    measured = GaugeMetricFamily(
+        "nexus_tasks_measure",
+        "Measures of seed 001 §9.1 over the last 24 hours: percent, or a count",
+        labels=["organisation", "measure"],
+    )
+    counted = GaugeMetricFamily(
+        "nexus_tasks_measure_events",
+        "What a measure counted: the part, and the whole it is a part of",
+        labels=["organisation", "measure", "of"],
+    )
+    until = timezone.now()
+    for organisation in Organisation.objects.order_by("slug"):
+        for figure in measure_tasks(organisation.id, since=until - PERIOD, until=until):
+            labels = [organisation.slug, figure.measure.value]
+            if figure.value is not None:
+                measured.add_metric(labels, figure.value)
+            counted.add_metric([*labels, "part"], figure.part)
+            if figure.whole is not None:
+                counted.add_metric([*labels, "whole"], figure.whole)
+    return [measured, counted, _states()]
+
+
+def _states() -> GaugeMetricFamily:
+    states = GaugeMetricFamily(
+        "nexus_tasks_unfinished",
+        "Unfinished tasks by state, counted up to 100,000",
+        labels=["organisation", "status"],
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(STATES)
+        for slug, status, count in cursor.fetchall():
+            states.add_metric([slug, status], count)
+    return states
+
+
+LIVE = CollectorRegistry()
+"""What is counted in the database when asked, beside what processes count of themselves."""
+
+LIVE.register(TaskCollector())

@@ -1,0 +1,129 @@
+"""Who acts on tasks and what its role lets it do; read from the policy, never from a request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from orgchart.policy import Agent, Policy
+from orgchart.vocabulary import BOARD
+from tasks.vocabulary import Permission
+
+
+@dataclass(frozen=True, slots=True)
+class Permissions:
+    """A role's permissions on tasks. `claims` None: every type."""
+
+    claims: frozenset[str] | None = None
+    update_own: bool = True
+    comment_all: bool = True
+
+
+UNRESTRICTED = Permissions()
+
+
+def read_permissions(given: Any) -> Permissions:
+    """Read a role's permissions, a mapping or the seed's list (seed 001 §10.1).
+
+    None given: no restriction. Once a role has any, it has those and no others.
+    """
+    if not given:
+        return UNRESTRICTED
+    entries = dict(given) if isinstance(given, Mapping) else _listed(given)
+    claims = entries.get(Permission.CLAIM_TASK_TYPE, ())
+    types = None if claims in (True, "*") else frozenset(map(str, claims or ()))
+    return Permissions(
+        claims=types,
+        update_own=entries.get(Permission.UPDATE_OWN_TASKS) is True,
+        comment_all=entries.get(Permission.COMMENT_ON_ALL_TASKS) is True,
+    )
+
+
+def _listed(given: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for entry in given if isinstance(given, Iterable) and not isinstance(given, str) else ():
+        found |= dict(entry) if isinstance(entry, Mapping) else {str(entry): True}
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Hand:
+    """Whoever acts on a task under a policy: an agent, or a person of the Board (agent None)."""
+
+    policy: Policy
+    agent: Agent | None = None
+
+    @property
+    def handle(self) -> str:
+        """The agent's handle; `board` for a person."""
+        return self.agent.handle if self.agent else BOARD
+
+    @property
+    def role(self) -> str:
+        """The role's name; `board` for a person."""
+        return self.agent.role if self.agent else BOARD
+
+    @property
+    def is_lead(self) -> bool:
+        """Whether the pack gives the role `task_lead`; people of the Board have every right."""
+        return self.agent is None or self.policy.roles[self.agent.role].task_lead
+
+    @property
+    def permissions(self) -> Permissions:
+        """What the role lists."""
+        if self.agent is None:
+            return UNRESTRICTED
+        return permissions_of(self.policy, self.agent.role)
+
+    def leads(self, other: Agent) -> bool:
+        """Whether this hand is a task lead over an agent.
+
+        A lead whose superior is the Board leads everybody; any other one itself and its own
+        workers (decisions.md § Tasks).
+        """
+        if not self.is_lead:
+            return False
+        if self.agent is None or self.agent.superior == BOARD:
+            return True
+        return other.handle == self.agent.handle or self.agent.handle in other.managers
+
+    def leads_open(self, required_role: str) -> bool:
+        """Whether this hand is a task lead over an unowned task: one that its people could do."""
+        if not self.is_lead:
+            return False
+        if self.agent is None or self.agent.superior == BOARD or not required_role:
+            return True
+        people = (self.agent, *self.policy.workers_of(self.agent))
+        return any(is_for(required_role, one) for one in people)
+
+
+def permissions_of(policy: Policy, role: str) -> Permissions:
+    """A role's permissions on tasks."""
+    return read_permissions(policy.roles[role].permissions)
+
+
+def lead_roles(policy: Policy) -> tuple[str, ...]:
+    """The roles that the pack marks `task_lead`, sorted."""
+    return tuple(sorted(name for name, role in policy.roles.items() if role.task_lead))
+
+
+def lead_name(policy: Policy) -> str:
+    """The lead roles as the seed's sentences name them; `team-lead` where there is none."""
+    return " or ".join(lead_roles(policy)) or "team-lead"
+
+
+def is_for(role: str, agent: Agent) -> bool:
+    """Whether a required role means this agent: its handle, or its role (decisions.md § Tasks)."""
+    return role in (agent.handle, agent.role)
+
+
+def roles_taking(policy: Policy, task_type: str) -> tuple[str, ...]:
+    """The type → role map (seed 001 §10.1): roles that list the type among those they claim."""
+    return tuple(
+        sorted(
+            name
+            for name, role in policy.roles.items()
+            if task_type in (read_permissions(role.permissions).claims or ())
+        )
+    )

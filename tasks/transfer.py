@@ -1,0 +1,163 @@
+"""Moving tasks in and out: the JSON files that agent tools keep (seed 001 §2.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import from_json, to_json
+
+from orgchart.decision import Denied
+from orgchart.policy import Policy
+from tasks.checking import checked_metadata, checked_role, checked_type, owner_named
+from tasks.feedback import Plain
+from tasks.models import Task
+from tasks.rows import READ, as_row, number_of
+from tasks.vocabulary import Status
+
+
+class BadTask(ValueError):
+    """A file or an object in it that cannot be read as a task."""
+
+
+def _aware(at: datetime) -> datetime:
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+Moment = Annotated[datetime, AfterValidator(_aware)]
+
+
+class Stored(BaseModel):
+    """A task as a file holds it; what is missing is undefined, and `version` is 1."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    id: Annotated[str, Field(min_length=1, max_length=18)]
+    subject: Plain = Field(min_length=1, max_length=500)
+    description: Plain = Field("", max_length=100_000)
+    active_form: Plain | None = Field(None, alias="activeForm", max_length=500)
+    status: Status = Status.PENDING
+    owner: Plain | None = None
+    metadata: dict[str, Any] | None = None
+    blocks: list[str] = Field(default_factory=list)
+    blocked_by: list[str] = Field(default_factory=list, alias="blockedBy")
+    created_at: Moment | None = Field(None, alias="createdAt")
+    updated_at: Moment | None = Field(None, alias="updatedAt")
+    required_role: Plain | None = Field(None, alias="requiredRole")
+    version: int = Field(1, ge=1, le=2**31 - 1)
+    task_type: Plain | None = Field(None, alias="taskType")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One object of a file: where it was, and the task or the reason why it is none."""
+
+    place: str
+    task: Stored | None = None
+    problem: str = ""
+
+
+@dataclass(slots=True)
+class Reading:
+    """What was found under a path."""
+
+    found: list[Found] = field(default_factory=list)
+
+    @property
+    def bad(self) -> list[Found]:
+        """What could not be read."""
+        return [one for one in self.found if one.task is None]
+
+
+def read_path(path: Path, policy: Policy) -> Reading:
+    """Read a file, or every `*.json` of a folder, in the order of their names."""
+    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+    reading = Reading()
+    taken: dict[int, str] = {}
+    for file in files:
+        for found in _read_file(file, policy):
+            number = int(found.task.id) if found.task else 0
+            if found.task and number in taken:
+                problem = f"id {number} was in {taken[number]} already"
+                reading.found.append(Found(found.place, None, problem))
+                continue
+            taken[number] = found.place
+            reading.found.append(found)
+    return reading
+
+
+def _read_file(file: Path, policy: Policy) -> Iterator[Found]:
+    try:
+        raw = from_json(file.read_bytes(), allow_inf_nan=False)
+    except (OSError, ValueError) as problem:
+        yield Found(file.name, None, f"not readable: {problem}"[:300])
+        return
+    listed = raw if isinstance(raw, list) else [raw]
+    for place, one in enumerate(listed, start=1):
+        name = file.name if len(listed) == 1 else f"{file.name}[{place}]"
+        try:
+            yield Found(name, _stored(one, policy))
+        except BadTask as problem:
+            yield Found(name, None, str(problem))
+
+
+def _stored(raw: Any, policy: Policy) -> Stored:
+    """One object as a task. Raises BadTask with what is wrong."""
+    if isinstance(raw, Mapping) and isinstance(raw.get("id"), int):
+        raw = {**raw, "id": str(raw["id"])}  # some tools number their tasks without quotes
+    try:
+        task = Stored.model_validate(raw)
+    except ValidationError as problems:
+        first = problems.errors(include_url=False)[0]
+        raise BadTask(f"{'.'.join(map(str, first['loc'])) or 'task'}: {first['msg']}") from problems
+    for one in (task.id, *task.blocks, *task.blocked_by):
+        if number_of(one) is None:
+            raise BadTask(f"{one!r} is no task id: ids are whole numbers from 1")
+    try:
+        checked_role(policy, task.required_role or None)
+        checked_type(task.task_type or None)
+        checked_metadata(task.metadata or {})
+        owner_named(policy, task.owner or "")
+    except Denied as refusal:
+        raise BadTask(refusal.deny.message) from refusal
+    return task
+
+
+def export_tasks(organisation_id: int) -> Iterator[dict[str, Any]]:
+    """Every task of the organisation as the object of seed 001 §2.2, by number."""
+    numbers = Task.objects.filter(organisation_id=organisation_id).order_by("number")
+    for number in numbers.values_list("number", flat=True).iterator(chunk_size=1000):
+        yield _written(organisation_id, number)
+
+
+def _written(organisation_id: int, number: int) -> dict[str, Any]:
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute(READ, {"organisation": organisation_id, "number": number})
+        shown = as_row(cursor.fetchone()).shown()
+    return {name: shown[name] for name in WRITTEN}
+
+
+WRITTEN = (
+    "id", "subject", "description", "activeForm", "status", "owner", "metadata", "blocks",
+    "blockedBy", "createdAt", "updatedAt", "requiredRole", "version", "taskType",
+)  # fmt: skip
+
+
+def write_path(path: Path, tasks: Iterable[dict[str, Any]]) -> int:
+    """Write one file for each task into a folder, or a list into a file called `*.json`."""
+    if path.suffix == ".json":
+        listed = list(tasks)
+        path.write_bytes(to_json(listed, indent=2) + b"\n")
+        return len(listed)
+    path.mkdir(parents=True, exist_ok=True)
+    count = 0
+    for task in tasks:
+        (path / f"{task['id']}.json").write_bytes(to_json(task, indent=2) + b"\n")
+        count += 1
+    return count

@@ -1,0 +1,7 @@
+"""Addresses of the tasks room: what comes in from outside, signed."""
+
+from django.urls import path
+
+from tasks import hooks
+
+urlpatterns = [path("feedback/<str:slug>", hooks.feedback)]
