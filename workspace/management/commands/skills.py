@@ -1,0 +1,126 @@
+"""`manage.py skills …`: which skills there are, and whose commands may run."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from orgchart.actors import Person
+from orgchart.decision import Denied
+from orgchart.management.commands.org import user_name
+from orgchart.models import Organisation
+from workspace.models import Skill
+from workspace.sandbox import driver
+from workspace.skills import folders, services
+from workspace.skills.starting import start_skill
+
+
+class Command(BaseCommand):
+    """Scan the folders, read a skill, approve it, withdraw the approval."""
+
+    help = "List the skills of the configured folders; approve the exact file of one"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """One subcommand for each verb."""
+        verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+        verbs.add_parser("scan", help="look into the folders and list what is there")
+        verbs.add_parser("show", help="print one, with its digest").add_argument("name")
+        approve = verbs.add_parser("approve", help="approve the file as it is now")
+        approve.add_argument("name")
+        approve.add_argument("--reason", required=True)
+        approve.add_argument("--sha256", help="the digest you have read; else that of this moment")
+        start = verbs.add_parser("start", help="start one for an agent, as a person")
+        start.add_argument("organisation", metavar="ORG")
+        start.add_argument("agent", metavar="AGENT", help="handle, address or alias")
+        start.add_argument("name")
+        start.add_argument(
+            "--args", dest="arguments", default="", help="put in the place of $ARGUMENTS"
+        )
+        start.add_argument("--reason", required=True)
+        withdraw = verbs.add_parser("withdraw", help="take an approval back")
+        withdraw.add_argument("name")
+        withdraw.add_argument("--reason", required=True)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run one verb."""
+        caller = Person(username=user_name(), organisation_id=0)
+        try:
+            match options["verb"]:
+                case "scan":
+                    self._scan(caller)
+                case "show":
+                    self._show(options["name"])
+                case "approve":
+                    self._approve(caller, options)
+                case "start":
+                    self._start(options)
+                case _:
+                    self._withdraw(caller, options)
+        except Denied as refusal:
+            deny = refusal.deny
+            raise CommandError(f"{deny.message}; {deny.next_action}") from refusal
+
+    def _scan(self, caller: Person) -> None:
+        for row in services.scan(caller=caller, now=timezone.now()):
+            self.stdout.write(line_of(row))
+        problem = driver.problem_of(driver.find())
+        if problem:
+            self.stdout.write(f"no command line can run here: {problem}")
+
+    def _withdraw(self, caller: Person, options: dict[str, Any]) -> None:
+        name, reason = options["name"], options["reason"]
+        services.withdraw(name=name, reason=reason, caller=caller, now=timezone.now())
+        self.stdout.write(f"{name} is no longer approved")
+
+    def _start(self, options: dict[str, Any]) -> None:
+        organisation = Organisation.objects.filter(slug=options["organisation"]).first()
+        if organisation is None:
+            raise CommandError(f"there is no organisation {options['organisation']}")
+        started = start_skill(
+            person=Person(username=user_name(), organisation_id=organisation.id),
+            agent=options["agent"],
+            name=options["name"],
+            arguments=options["arguments"],
+            reason=options["reason"],
+            now=timezone.now(),
+        )
+        self.stdout.write(f"frame {started['frame_id']}, {started['name']}")
+
+    def _show(self, name: str) -> None:
+        found = folders.read(name)
+        if found is None:
+            raise CommandError(f"no configured folder has a skill {name}")
+        self.stdout.write(f"{found.path}\nsha256 {found.digest}\n{found.problem}\n{found.text}")
+
+    def _approve(self, caller: Person, options: dict[str, Any]) -> None:
+        name = options["name"]
+        found = folders.read(name)
+        row = services.approve(
+            name=name,
+            digest=options["sha256"] or (found.digest if found else ""),
+            reason=options["reason"],
+            caller=caller,
+            now=timezone.now(),
+        )
+        self.stdout.write(f"approved {row.name}, sha256 {row.approved_digest}")
+        for command in row.commands:
+            self.stdout.write(f"  may run: {command}")
+
+
+def line_of(row: Skill) -> str:
+    """A skill in one line."""
+    if not row.installed:
+        state = "not installed"
+    elif row.problem:
+        state = f"invalid: {row.problem}"
+    elif row.approved:
+        state = f"approved by {row.approved_by}"
+    elif row.approved_digest:
+        state = "changed after its approval: refused"
+    else:
+        state = f"not approved: its {len(row.commands)} commands do not run" * bool(row.commands)
+        state = state or "runs no commands"
+    return f"{row.name}  {row.digest[:16]}  {state}"

@@ -1,0 +1,207 @@
+"""Verbs on skills: scan the folders, approve a file, start one in a frame (seed 003 §7.2)."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, cast
+
+from django.db import transaction
+
+from ledger.events import Event
+from ledger.services import record
+from orgchart.actors import Actor
+from orgchart.decision import Code, refuse, require
+from toolbox.caller import Caller
+from toolbox.frames.services import enter_skill
+from toolbox.registry import REGISTRY
+from toolbox.rules import effective_tools
+from workspace.models import Skill
+from workspace.sandbox import driver
+from workspace.skills import folders
+from workspace.skills.definition import Definition
+from workspace.skills.folders import OnDisk
+from workspace.skills.prompting import prompt_of
+from workspace.skills.rules import Found, can_use_skill
+
+PREFIX = "skill__"
+SECONDS = 20.0
+"""All commands of one skill together."""
+MAX_PROMPT = 200_000
+
+
+def scan(*, caller: Actor, now: datetime) -> list[Skill]:
+    """Write down which skills the folders hold now; every change of a file is recorded.
+
+    What is gone stays in the list, not installed, with its approval: the same file may come back.
+    """
+    found = {skill.name: skill for skill in folders.discover()}
+    with transaction.atomic():
+        rows = {row.name: row for row in Skill.objects.select_for_update().order_by("name")}
+        for name, on_disk in found.items():
+            _note(rows.get(name), on_disk, caller, now)
+        for name in set(rows) - set(found):
+            if rows[name].installed:
+                Skill.objects.filter(name=name).update(installed=False, seen_at=now)
+                record(_event("skill.removed", name, caller, now))
+    return list(Skill.objects.order_by("name"))
+
+
+def approve(*, name: str, digest: str, reason: str, caller: Actor, now: datetime) -> Skill:
+    """Approve the exact file that a person has read, by its SHA-256 (decisions.md).
+
+    Raises Denied: INVALID_PARAMS for an empty reason, NOT_FOUND for a skill that is not there or
+    not valid, VERSION_MISMATCH where the file is no longer the one that was read.
+    """
+    if not reason.strip():
+        raise refuse(Code.INVALID_PARAMS, "a skill is approved with a reason", "say why")
+    on_disk = folders.read(name)
+    if on_disk is None or on_disk.definition is None:
+        problem = f": {on_disk.problem}" if on_disk else ""
+        raise refuse(Code.NOT_FOUND, f"there is no valid skill {name[:64]!r}{problem}", "mend it")
+    if on_disk.digest != digest:
+        raise refuse(
+            Code.VERSION_MISMATCH,
+            f"{name} is no longer the file that was read: it is {on_disk.digest}",
+            "read it again, then approve what you read",
+            current=on_disk.digest,
+        )
+    with transaction.atomic():
+        _note(Skill.objects.select_for_update().filter(name=name).first(), on_disk, caller, now)
+        Skill.objects.filter(name=name).update(
+            approved_digest=digest,
+            approved_by=caller.actor,
+            approved_at=now,
+            approval_reason=reason,
+        )
+        record(_event("skill.approved", name, caller, now, digest, reason))
+    return Skill.objects.get(name=name)
+
+
+def withdraw(*, name: str, reason: str, caller: Actor, now: datetime) -> None:
+    """Take an approval back. Raises Denied: INVALID_PARAMS, NOT_FOUND."""
+    if not reason.strip():
+        raise refuse(Code.INVALID_PARAMS, "an approval is withdrawn with a reason", "say why")
+    with transaction.atomic():
+        row = Skill.objects.select_for_update().filter(name=name).exclude(approved_at=None).first()
+        if row is None:
+            raise refuse(Code.NOT_FOUND, f"no skill {name[:64]!r} is approved", "see the list")
+        Skill.objects.filter(id=row.id).update(
+            approved_digest="", approved_by="", approved_at=None, approval_reason=""
+        )
+        record(_event("skill.withdrawn", name, caller, now, row.approved_digest, reason))
+
+
+def use_skill(
+    *, caller: Caller, name: str, arguments: str, now: datetime, person: bool = False
+) -> dict[str, Any]:
+    """Open a skill for the caller as `skill__<name>`, in a frame on its session (seed 003 §7.2).
+
+    Its tools are those it allows, of those the caller has now. Raises Denied: TOOL_NOT_BOUND,
+    NOT_FOUND, TOOL_DENIED, APPROVAL_REQUIRED, ISOLATION_UNAVAILABLE, INVALID_TRANSITION, TOO_LARGE.
+    """
+    on_disk = folders.read(name)
+    found = _found(name, on_disk)
+    allowed = require(can_use_skill(caller.agent, name, found, person=person))
+    skill = cast("Definition", found.definition)
+    prompt = _prompt(skill, arguments)
+    has = {tool.name for tool in effective_tools(REGISTRY.all(), caller.holder)}
+    with transaction.atomic():
+        frame = enter_skill(
+            caller=caller,
+            name=f"{PREFIX}{name}",
+            prompt=prompt,
+            tools=[tool for tool in skill.allowed_tools if tool in has],
+            now=now,
+        )
+        require(allowed)
+        record(
+            caller.event(
+                "skill.started",
+                at=now,
+                subject=f"skill:{name}",
+                details={
+                    "digest": found.digest,
+                    "frame_id": str(frame.id),
+                    "commands": len(skill.commands),
+                },
+            )
+        )
+    return {
+        "frame_id": str(frame.id),
+        "name": frame.name,
+        "prompt": prompt,
+        "allowed_tools": frame.allowed_tools,
+        "due_at": frame.due_at,
+    }
+
+
+def _found(name: str, on_disk: OnDisk | None) -> Found:
+    if on_disk is None:
+        return Found(definition=None)
+    approved = Skill.objects.filter(name=name).values_list("approved_digest", flat=True).first()
+    return Found(
+        definition=on_disk.definition,
+        digest=on_disk.digest,
+        problem=on_disk.problem,
+        approved_digest=approved or "",
+    )
+
+
+def _prompt(skill: Definition, arguments: str) -> str:
+    """Run the commands, each within what is left of the time, and put the prompt together."""
+    ends = time.monotonic() + SECONDS
+
+    def run(command: str) -> driver.Outcome:
+        limits = driver.Limits()
+        left = max(0.0, ends - time.monotonic())
+        return driver.run(command, limits=replace(limits, seconds=min(limits.seconds, left)))
+
+    prompt = prompt_of(skill, arguments, run)
+    if len(prompt) > MAX_PROMPT:
+        raise refuse(
+            Code.TOO_LARGE,
+            f"the prompt of {skill.name} would have more than {MAX_PROMPT} characters",
+            "give shorter args",
+            rule="size of a prompt",
+        )
+    return prompt
+
+
+def _note(row: Skill | None, on_disk: OnDisk, caller: Actor, now: datetime) -> None:
+    """Bring the row to what the file says; record it where the file is another."""
+    definition = on_disk.definition
+    Skill.objects.update_or_create(
+        name=on_disk.name,
+        defaults={
+            "path": on_disk.path[:1024],
+            "text": on_disk.text,
+            "digest": on_disk.digest,
+            "problem": on_disk.problem[:500],
+            "description": definition.description if definition else "",
+            "allowed_tools": list(definition.allowed_tools) if definition else [],
+            "commands": list(definition.commands) if definition else [],
+            "people_only": bool(definition and definition.people_only),
+            "installed": True,
+            "seen_at": now,
+        },
+    )
+    if row is None or not row.installed:
+        record(_event("skill.found", on_disk.name, caller, now, on_disk.digest))
+    elif row.digest != on_disk.digest:
+        record(_event("skill.changed", on_disk.name, caller, now, on_disk.digest))
+
+
+def _event(
+    action: str, name: str, caller: Actor, now: datetime, digest: str = "", reason: str = ""
+) -> Event:
+    """An event of the whole installation: a skill belongs to no organisation."""
+    return Event(
+        action=action,
+        actor=caller.actor,
+        at=now,
+        subject=f"skill:{name}",
+        reason=reason,
+        details={"digest": digest} if digest else {},
+    )

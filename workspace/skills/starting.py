@@ -1,0 +1,72 @@
+"""A person starts a skill for an agent: the only way where the skill is reserved to people."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from ledger.services import record
+from orgchart.actors import Person
+from orgchart.compiling import current_policy
+from orgchart.decision import Code, refuse
+from orgchart.policy import Agent, Policy
+from toolbox.authentication import tools_of_frame
+from toolbox.caller import Caller
+from toolbox.models import Session
+from toolbox.sessions import view_of
+from toolbox.wake import wake
+from workspace.skills.services import use_skill
+
+
+def start_skill(
+    *, person: Person, agent: str, name: str, arguments: str, reason: str, now: datetime
+) -> dict[str, Any]:
+    """Open a skill in a frame on an agent's standing session; the agent is told, and goes on there.
+
+    Raises Denied: INVALID_PARAMS for an empty reason, RECIPIENT_UNKNOWN, RECIPIENT_INACTIVE, and
+    what `use_skill` raises, except that a skill for people only is started.
+    """
+    if not reason.strip():
+        raise refuse(Code.INVALID_PARAMS, "a skill is started with a reason", "say why")
+    policy = current_policy(person.organisation_id)
+    card = policy.resolve(agent)
+    if card is None:
+        raise refuse(Code.RECIPIENT_UNKNOWN, f"there is no agent {agent[:64]!r}", "see the agents")
+    if not card.active:
+        raise refuse(Code.RECIPIENT_INACTIVE, f"{card.handle} is deactivated", "activate it first")
+    with transaction.atomic():
+        caller = _standing(card, policy, now)
+        started = use_skill(caller=caller, name=name, arguments=arguments, now=now, person=True)
+        record(
+            person.event(
+                "frame.opened_by_person",
+                at=now,
+                subject=f"frame:{started['frame_id']}",
+                reason=reason,
+                kind="frame",
+                for_agent_id=card.id,
+                details={"frame_id": started["frame_id"], "skill": started["name"]},
+            )
+        )
+        wake(card.id)
+    return started
+
+
+def _standing(agent: Agent, policy: Policy, now: datetime) -> Caller:
+    """The agent on its standing session, as its own next call would find it."""
+    row, _ = Session.objects.select_related("frame").get_or_create(
+        agent_id=agent.id,
+        standing=True,
+        defaults={"organisation_id": policy.organisation_id, "opened_at": now},
+    )
+    frame = row.frame
+    return Caller(
+        agent=agent,
+        policy=policy,
+        session=view_of(row, policy),
+        tool="use_skill",
+        frame_id=None if frame is None else frame.id,
+        frame_tools=None if frame is None else tools_of_frame(frame.state, frame.allowed_tools),
+    )

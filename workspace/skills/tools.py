@@ -1,0 +1,39 @@
+"""What agents can do with skills (seed 003 §7)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import Field, StringConstraints
+
+from orgchart.catalogue import Source
+from orgchart.vocabulary import ToolGroup
+from toolbox.caller import Caller
+from toolbox.registry import ANY_MODE, Params, tool
+from workspace.skills import services
+
+
+class UseSkill(Params):
+    """A skill and what to do with it."""
+
+    name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")] = Field(
+        description="one of your skills"
+    )
+    args: Annotated[str, StringConstraints(max_length=10_000)] = Field(
+        "", description="put in the place of $ARGUMENTS, as text"
+    )
+
+
+@tool(
+    "use_skill",
+    params=UseSkill,
+    source=Source.BUILTIN,
+    group=ToolGroup.DELEGATION,
+    modes=ANY_MODE,
+)
+def use_skill(caller: Caller, params: UseSkill, now: datetime) -> dict[str, Any]:
+    """Start one of your skills: you go on inside its frame, by its prompt and with its tools only,
+    until you return_result.
+    """
+    return services.use_skill(caller=caller, name=params.name, arguments=params.args, now=now)
