@@ -1,0 +1,87 @@
+"""What people do that reaches through every room: agents out of service and back."""
+
+from __future__ import annotations
+
+from contracts.reading import open_contracts_of
+from governance.staff.leaving import deactivate_by_person
+from mailroom.models import Mail
+from orgchart.admin_acts import Act, Answer, Call, offer
+from orgchart.decision import Code, refuse
+from orgchart.models import Agent
+from orgchart.staffing import activate_agent
+
+COUNTED = 1000
+RIGHT = "orgchart.activate_agent"
+
+
+def _deactivate(call: Call) -> Answer:
+    if call.version is None:
+        raise refuse(Code.VERSION_MISMATCH, "the page says no policy version", "open it again")
+    deactivate_by_person(
+        person=call.person,
+        agent=call.row.handle,
+        reason=call.reason,
+        expected_version=call.version,
+        now=call.now,
+    )
+    return f"{call.row.handle} is deactivated; what it held went to its superior."
+
+
+def _activate(call: Call) -> Answer:
+    activate_agent(
+        handle=call.row.handle,
+        caller=call.person,
+        reason=call.reason,
+        expected_version=call.version,
+        now=call.now,
+    )
+    return f"{call.row.handle} is active again. It needs a new key."
+
+
+def _policy_version(agent: Agent) -> int:
+    return int(agent.organisation.policy_version)
+
+
+def holdings(agent: Agent) -> list[tuple[str, str]]:
+    """What an agent holds now: what somebody else will have to do."""
+    unread = Mail.objects.filter(recipient=agent, read_at=None).order_by()[:COUNTED].count()
+    return [
+        ("Open contracts", str(open_contracts_of(agent.id).count())),
+        ("Unread mails", f"{unread}{'+' if unread == COUNTED else ''}"),
+        ("Keys in use", str(agent.keys.filter(revoked_at=None).count())),
+        ("Reports to", str(agent.reports_to or "board")),
+    ]
+
+
+offer(
+    Agent,
+    Act(
+        name="deactivate",
+        title="Deactivate",
+        icon="person_off",
+        danger=True,
+        permission=RIGHT,
+        explanation=(
+            "The agent proves nobody, receives nothing and leads nobody from its next call on. Its "
+            "keys are revoked; its open work and unread mail go to its superior. Its name, mails "
+            "and events stay."
+        ),
+        perform=_deactivate,
+        possible=lambda agent: bool(agent.active),
+        version=_policy_version,
+        facts=holdings,
+    ),
+)
+offer(
+    Agent,
+    Act(
+        name="activate",
+        title="Activate again",
+        icon="person_check",
+        permission=RIGHT,
+        explanation="The agent takes its place again. Its old keys stay revoked: issue a new one.",
+        perform=_activate,
+        possible=lambda agent: not agent.active,
+        version=_policy_version,
+    ),
+)

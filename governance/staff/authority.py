@@ -1,0 +1,136 @@
+"""On whose authority a change of the organisation is made, and upon which policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError
+
+from contracts.approvals import require_authorisation
+from contracts.vocabulary import ContractKind
+from governance.staff.projections import project_chart
+from orgchart.actors import Actor
+from orgchart.decision import Code, Denied, refuse
+from orgchart.models import Agent as AgentRow
+from orgchart.models import Organisation
+from orgchart.policy import Agent, Role
+from orgchart.services import PolicyChange, change_policy
+from toolbox.caller import Caller
+
+
+def require_org_change(caller: Caller) -> str:
+    """The caller's org_change contract in progress, held until the transaction ends; its id.
+
+    Raises Denied AUTHORISATION_REQUIRED (seed 000 §1.4).
+    """
+    return require_authorisation(caller=caller, kind=ContractKind.ORG_CHANGE).id
+
+
+def require_version(caller: Caller, expected: int | None) -> int:
+    """The policy version that this change is decided on: the caller's own.
+
+    Raises Denied VERSION_MISMATCH when another one was expected.
+    """
+    current = caller.policy.version
+    if expected is not None and expected != current:
+        raise stale(expected, current)
+    return current
+
+
+def stale(expected: int, current: int) -> Denied:
+    """The refusal of a change that was decided on another policy than the present one."""
+    return refuse(
+        Code.VERSION_MISMATCH,
+        f"the organisation was changed meanwhile: expected policy version {expected}, "
+        f"current {current}",
+        "look at the organisation again and repeat with its current policy_version",
+        rule="expected_policy_version",
+        expected=expected,
+        current=current,
+    )
+
+
+def find_agent(caller: Caller, name: str) -> Agent:
+    """An agent of the organisation, active or not. Raises Denied NOT_FOUND."""
+    found = caller.policy.resolve(name)
+    if found is None:
+        raise refuse(
+            Code.NOT_FOUND,
+            f"there is no agent {name[:64]!r} in this organisation",
+            "list_agents shows who there is",
+            rule="the agent exists",
+        )
+    return found
+
+
+def find_active(caller: Caller, name: str, field: str) -> Agent:
+    """An active agent of the organisation. Raises Denied NOT_FOUND, INVALID_PARAMS."""
+    found = find_agent(caller, name)
+    if not found.active:
+        raise refuse(
+            Code.INVALID_PARAMS,
+            f"{field}: {found.handle} is deactivated",
+            "name an active agent",
+            rule="the agent is active",
+            **{field: "is deactivated"},
+        )
+    return found
+
+
+def find_role(caller: Caller, name: str) -> Role:
+    """A role of the organisation. Raises Denied INVALID_PARAMS."""
+    found = caller.policy.roles.get(name)
+    if found is None:
+        raise refuse(
+            Code.INVALID_PARAMS,
+            f"role: there is no role {name[:64]!r}",
+            f"name one of: {', '.join(sorted(caller.policy.roles))}",
+            rule="the role exists",
+            role="there is no such role",
+        )
+    return found
+
+
+def change_organisation(
+    caller: Actor,
+    apply: Callable[[Organisation], None],
+    *,
+    action: str,
+    version: int,
+    now: datetime,
+    subject: str = "",
+    reason: str = "",
+    **details: Any,
+) -> PolicyChange:
+    """Change the policy that was decided on; its files follow the commit.
+
+    Raises Denied VERSION_MISMATCH, or INVALID_PARAMS for a broken invariant or constraint.
+    """
+    try:
+        change = change_policy(
+            organisation_id=caller.organisation_id,
+            apply=apply,
+            caller=caller,
+            action=action,
+            now=now,
+            reason=reason,
+            subject=subject,
+            expected_version=version,
+            details=details,
+        )
+    except IntegrityError as problem:
+        raise refuse(
+            Code.INVALID_PARAMS,
+            "something of that name or place exists already",
+            "look at list_agents; exchange two places in two steps",
+            rule="one name, one agent",
+        ) from problem
+    project_chart(change.after)
+    return change
+
+
+def row_of(agent: Agent) -> AgentRow:
+    """The row of an agent."""
+    return AgentRow.objects.get(id=agent.id)

@@ -1,0 +1,181 @@
+"""Hiring and describing agents, each under the CEO's contract (seed 000 §1.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from governance.staff import authority, rules
+from governance.staff.projections import project_job
+from orgchart import catalogue
+from orgchart.decision import Code, refuse, require
+from orgchart.models import Agent as AgentRow
+from orgchart.models import Organisation, Role
+from orgchart.policy import Agent
+from orgchart.policy import Role as PolicyRole
+from orgchart.vocabulary import BOARD
+from toolbox.caller import Caller
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hire:
+    """A new agent as HR describes it. Absent `reports_to`: whom the role's holders report to."""
+
+    handle: str
+    role: str
+    title: str
+    job_description: str
+    reports_to: str | None = None
+    co_managers: Sequence[str] = ()
+    group: str | None = None
+    name: str | None = None
+    skills: Sequence[str] = ()
+
+
+def hire_agent(
+    *, caller: Caller, hire: Hire, expected_version: int | None, now: datetime
+) -> dict[str, Any]:
+    """Hire an agent under an org_change contract of the CEO in progress; people issue its key.
+
+    Raises Denied: AUTHORISATION_REQUIRED, VERSION_MISMATCH, LEVEL_DENIED, NOT_FOUND,
+    INVALID_PARAMS for a taken name or a broken invariant.
+    """
+    with transaction.atomic():
+        contract = authority.require_org_change(caller)
+        version = authority.require_version(caller, expected_version)
+        role = authority.find_role(caller, hire.role)
+        require(rules.can_give_role(caller.agent, role, caller.policy))
+        require(rules.can_name(hire.handle, role, caller.policy))
+        require(rules.can_give_skills(hire.skills, catalogue.known()))
+        _require_place(caller, hire, role)
+        above = _superior(caller, hire, role)
+        beside = [authority.find_active(caller, name, "co_managers") for name in hire.co_managers]
+
+        def apply(organisation: Organisation) -> None:
+            row = AgentRow.objects.create(
+                organisation=organisation,
+                handle=hire.handle,
+                role=Role.objects.get(organisation=organisation, name=role.name),
+                title=hire.title,
+                job_description=hire.job_description,
+                reports_to_id=above.id,
+                group=organisation.groups.get(slug=hire.group) if hire.group else None,
+                name=hire.name or "",
+                skills=sorted(set(hire.skills)),
+            )
+            row.co_managers.set(agent.id for agent in beside)
+            project_job(organisation.slug, row)
+
+        change = authority.change_organisation(
+            caller,
+            apply,
+            action="agent.hired",
+            subject=f"agent:{hire.handle}",
+            contract=contract,
+            version=version,
+            now=now,
+        )
+    hired = change.after.agents[hire.handle]
+    return {
+        "agent": hired.handle,
+        "address": hired.address,
+        "policy_version": change.after.version,
+    }
+
+
+def describe_agent(
+    *,
+    caller: Caller,
+    agent: str,
+    title: str | None,
+    job_description: str | None,
+    skills: Sequence[str] | None,
+    expected_version: int | None,
+    now: datetime,
+) -> dict[str, Any]:
+    """Change an agent's title, job description or skills; what is None stays.
+
+    Raises Denied: AUTHORISATION_REQUIRED, VERSION_MISMATCH, NOT_FOUND, LEVEL_DENIED,
+    INVALID_PARAMS when nothing is given.
+    """
+    given = {"title": title, "job_description": job_description, "skills": skills}
+    values = {name: value for name, value in given.items() if value is not None}
+    if not values:
+        raise refuse(
+            Code.INVALID_PARAMS,
+            "nothing to change was given",
+            "give title, job_description or skills",
+            rule="parameters",
+        )
+    with transaction.atomic():
+        contract = authority.require_org_change(caller)
+        version = authority.require_version(caller, expected_version)
+        target = authority.find_agent(caller, agent)
+        require(rules.can_manage(caller.agent, target, caller.policy))
+        if skills is not None:
+            added = frozenset(skills) - target.skills
+            require(rules.can_give_skills(added, catalogue.known()))
+            values["skills"] = sorted(set(skills))
+
+        def apply(organisation: Organisation) -> None:
+            row = authority.row_of(target)
+            for name, value in values.items():
+                setattr(row, name, value)
+            row.save(update_fields=list(values))
+            project_job(organisation.slug, row)
+
+        change = authority.change_organisation(
+            caller,
+            apply,
+            action="agent.described",
+            subject=f"agent:{target.handle}",
+            contract=contract,
+            version=version,
+            now=now,
+            changed=sorted(values),
+        )
+    return {"agent": target.handle, "policy_version": change.after.version}
+
+
+def _require_place(caller: Caller, hire: Hire, role: PolicyRole) -> None:
+    """In a group an agent has a name, and with both an address that is free."""
+    if (hire.group is None) != (hire.name is None):
+        missing = "group" if hire.group is None else "name"
+        raise refuse(
+            Code.INVALID_PARAMS,
+            f"{missing}: an address is `group.name`; give both or neither",
+            f"give {missing}, or leave the other out",
+            rule="parameters",
+            **{missing: "is missing"},
+        )
+    if hire.group is None:
+        return
+    if hire.group not in caller.policy.groups:
+        raise refuse(
+            Code.INVALID_PARAMS,
+            f"group: there is no group {hire.group}",
+            f"name one of: {', '.join(sorted(caller.policy.groups)) or 'none, leave it out'}",
+            rule="the group exists",
+            group="there is no such group",
+        )
+    require(rules.can_name(f"{hire.group}.{hire.name}", role, caller.policy))
+
+
+def _superior(caller: Caller, hire: Hire, role: PolicyRole) -> Agent:
+    """Whom the new agent reports to. Raises Denied INVALID_PARAMS where that has to be said."""
+    if hire.reports_to is not None and hire.reports_to != BOARD:
+        return authority.find_active(caller, hire.reports_to, "reports_to")
+    above = {a.superior for a in caller.policy.agents.values() if a.role == role.name and a.active}
+    if hire.reports_to == BOARD or above == {BOARD} or len(above) != 1:
+        raise refuse(
+            Code.INVALID_PARAMS,
+            "reports_to: name the agent that this one reports to; only people hire for the Board",
+            "give reports_to",
+            rule="every agent has a superior",
+            reports_to="name an agent",
+        )
+    return caller.policy.agents[above.pop()]

@@ -1,0 +1,89 @@
+"""What an agent that leaves still holds, and handing that to its superior."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from contracts import handover
+from mailroom.services import hand_over as hand_over_mail
+from mailroom.services import post_notice
+from orgchart.actors import Actor
+from orgchart.policy import Agent
+from tasks.models import Task
+from tasks.vocabulary import UNFINISHED
+
+LISTED = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """Open contracts (worked on, issued), unfinished tasks, unread mails of an agent."""
+
+    assigned: tuple[str, ...]
+    issued: tuple[str, ...]
+    tasks: tuple[str, ...]
+    unread_mails: int
+
+    def shown(self) -> dict[str, Any]:
+        """As the tool answers."""
+        return {
+            "contracts_assigned": list(self.assigned),
+            "contracts_issued": list(self.issued),
+            "tasks": list(self.tasks),
+            "unread_mails": self.unread_mails,
+        }
+
+
+def hand_over(
+    *, caller: Actor, leaver: Agent, successor: Agent | None, reason: str, now: datetime
+) -> Holdings:
+    """Hand what an agent holds to its superior (None: the Board) and tell that one.
+
+    Before the deactivation, in its transaction: then all of it is decided on the policy that the
+    agent still belongs to. Its tasks are free for others as soon as it is gone.
+    """
+    contracts = handover.hand_over(caller=caller, leaver=leaver, successor=successor, now=now)
+    held = Holdings(
+        assigned=contracts.assigned,
+        issued=contracts.issued,
+        tasks=_tasks_of(leaver, caller.organisation_id),
+        unread_mails=hand_over_mail(caller=caller, leaver=leaver, successor=successor, now=now),
+    )
+    if successor is not None:
+        post_notice(
+            organisation_id=caller.organisation_id,
+            recipient=successor,
+            subject=f"{leaver.handle} was deactivated",
+            body=_told(leaver, held, reason),
+            now=now,
+        )
+    return held
+
+
+def _tasks_of(leaver: Agent, organisation_id: int) -> tuple[str, ...]:
+    numbers = Task.objects.filter(
+        organisation_id=organisation_id,
+        owner_id=leaver.id,
+        status__in=[str(status) for status in UNFINISHED],
+    ).order_by("number")
+    return tuple(str(n) for n in numbers.values_list("number", flat=True))
+
+
+def _told(leaver: Agent, held: Holdings, reason: str) -> str:
+    lines = [
+        f"{leaver.handle} ({leaver.title}) was deactivated: {reason}",
+        "",
+        "It leaves to you:",
+        f"- contracts it worked on: {_some(held.assigned)}",
+        f"- contracts it had issued, now yours to close: {_some(held.issued)}",
+        f"- tasks it owned, now free for others: {_some(held.tasks)}",
+        f"- unread mails: {held.unread_mails}",
+    ]
+    return "\n".join(lines)
+
+
+def _some(names: tuple[str, ...]) -> str:
+    rest = len(names) - LISTED
+    return (", ".join(names[:LISTED]) or "none") + (f" and {rest} more" if rest > 0 else "")

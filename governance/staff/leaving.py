@@ -1,0 +1,88 @@
+"""Deactivating agents: what they hold goes to their superior (seed 000 §1.4, §4.5)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from governance.staff import authority, holdings, rules
+from governance.staff.projections import project_chart
+from orgchart import staffing
+from orgchart.actors import Actor, Person
+from orgchart.compiling import compile_policy
+from orgchart.decision import Code, refuse, require
+from orgchart.people import Desk
+from orgchart.policy import Agent, Policy
+from toolbox.caller import Caller
+
+
+def deactivate_agent(
+    *, caller: Caller, agent: str, reason: str, expected_version: int | None, now: datetime
+) -> dict[str, Any]:
+    """Deactivate an agent under an org_change contract of the CEO in progress.
+
+    Raises Denied: AUTHORISATION_REQUIRED, VERSION_MISMATCH, NOT_FOUND, LEVEL_DENIED for itself,
+    the top agent or one above, INVALID_TRANSITION for one that is deactivated already,
+    INVALID_PARAMS for a broken invariant.
+    """
+    with transaction.atomic():
+        contract = authority.require_org_change(caller)
+        authority.require_version(caller, expected_version)
+        target = authority.find_agent(caller, agent)
+        require(rules.can_manage(caller.agent, target, caller.policy))
+        return _deactivated(caller, caller.policy, target, reason, now, contract=contract)
+
+
+def deactivate_by_person(
+    *, person: Person, agent: str, reason: str, expected_version: int, now: datetime
+) -> dict[str, Any]:
+    """Deactivate an agent by a person of the Board or of HR, with a reason.
+
+    Raises Denied: LEVEL_DENIED without the office, NOT_FOUND, INVALID_PARAMS for an empty reason
+    or a broken invariant, INVALID_TRANSITION, VERSION_MISMATCH.
+    """
+    if not person.offices & {Desk.BOARD, Desk.HR}:
+        raise refuse(
+            Code.LEVEL_DENIED,
+            f"{person.username} sits neither at the Board nor in HR",
+            "ask somebody who does",
+            rule="human roles (decisions.md)",
+        )
+    if not reason.strip():
+        raise refuse(
+            Code.INVALID_PARAMS, "an agent is deactivated with a reason", "say why", reason="empty"
+        )
+    with transaction.atomic():
+        policy = compile_policy(person.organisation_id)
+        if policy.version != expected_version:
+            raise authority.stale(expected_version, policy.version)
+        target = policy.resolve(agent)
+        if target is None:
+            raise refuse(Code.NOT_FOUND, f"there is no agent {agent[:64]!r}", "choose one there is")
+        return _deactivated(person, policy, target, reason, now)
+
+
+def _deactivated(
+    caller: Actor, policy: Policy, target: Agent, reason: str, now: datetime, **details: Any
+) -> dict[str, Any]:
+    successor = policy.agents.get(target.superior)
+    held = holdings.hand_over(
+        caller=caller, leaver=target, successor=successor, reason=reason, now=now
+    )
+    change = staffing.deactivate_agent(
+        handle=target.handle,
+        caller=caller,
+        now=now,
+        reason=reason,
+        expected_version=policy.version,
+        details={"holds": held.shown(), **details},
+    )
+    project_chart(change.after)
+    return {
+        "agent": target.handle,
+        "holds": held.shown(),
+        "handed_to": target.superior,
+        "policy_version": change.after.version,
+    }

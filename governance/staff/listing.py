@@ -1,0 +1,85 @@
+"""Who is who, for who manages the organisation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from orgchart.decision import Code, refuse
+from orgchart.models import Agent as AgentRow
+from orgchart.policy import Agent
+from toolbox import paging
+from toolbox.caller import Caller
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which agents; None means any."""
+
+    role: str | None = None
+    active: bool | None = None
+    group: str | None = None
+    cursor: str | None = None
+    limit: int = paging.DEFAULT_LIMIT
+
+
+def list_agents(*, caller: Caller, wanted: Wanted) -> dict[str, Any]:
+    """One page of the organisation's agents, newest first, with the policy version they are of.
+
+    Raises Denied INVALID_PARAMS for a cursor that no list gave.
+    """
+    before = _place(wanted.cursor)
+    found = [
+        agent
+        for agent in sorted(caller.policy.agents.values(), key=lambda a: -a.id)
+        if (before is None or agent.id < before) and _is_wanted(agent, wanted)
+    ]
+    page = found[: wanted.limit]
+    jobs = dict(
+        AgentRow.objects.filter(id__in=[a.id for a in page]).values_list("id", "job_description")
+    )
+    return {
+        "agents": [_shown(caller, agent, jobs.get(agent.id, "")) for agent in page],
+        "next_cursor": paging.encode(str(page[-1].id)) if len(found) > len(page) else None,
+        "policy_version": caller.policy.version,
+    }
+
+
+def _is_wanted(agent: Agent, wanted: Wanted) -> bool:
+    return (
+        wanted.role in (None, agent.role)
+        and wanted.active in (None, agent.active)
+        and wanted.group in (None, agent.group)
+    )
+
+
+def _place(cursor: str | None) -> int | None:
+    place = paging.decode(cursor)
+    if place is None:
+        return None
+    if not (place.isascii() and place.isdigit() and len(place) < 20):
+        raise refuse(
+            Code.INVALID_PARAMS,
+            "cursor: not one that a list gave you",
+            "use next_cursor as it was returned, or leave cursor out",
+            rule="paging",
+            cursor="not one that a list gave you",
+        )
+    return int(place)
+
+
+def _shown(caller: Caller, agent: Agent, job_description: str) -> dict[str, Any]:
+    return {
+        "agent": agent.handle,
+        "address": agent.address,
+        "role": agent.role,
+        "level": caller.policy.level_of(agent),
+        "title": agent.title,
+        "active": agent.active,
+        "reports_to": agent.superior,
+        "co_managers": list(agent.managers[1:]),
+        "group": agent.group or None,
+        "is_leader": agent.is_leader,
+        "skills": sorted(agent.skills),
+        "job_description": job_description,
+    }

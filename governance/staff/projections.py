@@ -1,0 +1,95 @@
+"""company/org.yaml, company/chain-of-command.yaml and the job descriptions: files of the policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from documents.filing import project, project_soon, tree_of
+from documents.tree import Missing, TooLarge, Unsafe
+from orgchart.compiling import current_policy
+from orgchart.models import Agent, Organisation
+from orgchart.policy import Policy
+from orgchart.vocabulary import BOARD
+
+ORG = "company/org.yaml"
+CHAIN = "company/chain-of-command.yaml"
+
+
+def job_path(handle: str) -> str:
+    """Where an agent's job description is filed (seed 000 §1.4)."""
+    return f"company/agents/{handle}.md"
+
+
+def project_chart(policy: Policy) -> None:
+    """Write the organisation's two files once this transaction is committed."""
+    for path, text in charts(policy).items():
+        project_soon(policy.organisation, path, text)
+
+
+def project_job(organisation: str, row: Agent) -> None:
+    """Write an agent's job description once this transaction is committed."""
+    project_soon(organisation, job_path(row.handle), f"# {row.title}\n\n{row.job_description}\n")
+
+
+def refresh_charts() -> int:
+    """Write the files of every organisation that no longer say what its policy says."""
+    written = 0
+    for organisation in Organisation.objects.order_by("id"):
+        for path, text in charts(current_policy(organisation.id)).items():
+            if _held(organisation.slug, path) != text:
+                written += project(organisation.slug, path, text)
+    return written
+
+
+def charts(policy: Policy) -> Mapping[str, str]:
+    """The two files of the organisation, by path."""
+    return {ORG: _yaml(_org(policy)), CHAIN: _yaml(_chain(policy))}
+
+
+def _held(organisation: str, path: str) -> str:
+    try:
+        return tree_of(organisation).read(path).decode(errors="replace")
+    except (Missing, Unsafe, TooLarge, OSError):
+        return ""
+
+
+def _org(policy: Policy) -> dict[str, Any]:
+    return {
+        "organisation": policy.organisation,
+        "policy_version": policy.version,
+        "roles": {
+            role.name: {"title": role.title, "level": role.level, "kind": str(role.kind)}
+            for role in sorted(policy.roles.values(), key=lambda r: (r.level, r.name))
+        },
+        "groups": {group.slug: group.name for group in policy.groups.values()},
+        "agents": {
+            agent.handle: {
+                "address": agent.address,
+                "role": agent.role,
+                "title": agent.title,
+                "active": agent.active,
+            }
+            for agent in sorted(policy.agents.values(), key=lambda a: a.handle)
+        },
+    }
+
+
+def _chain(policy: Policy) -> dict[str, Any]:
+    active = sorted((a for a in policy.agents.values() if a.active), key=lambda a: a.handle)
+    levels: dict[int, list[str]] = {0: [BOARD]}
+    for agent in sorted(active, key=policy.level_of):
+        levels.setdefault(policy.level_of(agent), []).append(agent.handle)
+    return {
+        "organisation": policy.organisation,
+        "policy_version": policy.version,
+        "levels": levels,
+        "reports_to": {agent.handle: agent.superior for agent in active},
+        "co_managers": {a.handle: list(a.managers[1:]) for a in active if a.managers[1:]},
+    }
+
+
+def _yaml(value: Mapping[str, Any]) -> str:
+    return yaml.safe_dump(dict(value), sort_keys=False, allow_unicode=True)
