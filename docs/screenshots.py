@@ -1,0 +1,198 @@
+# ruff: noqa: INP001  a script beside the documents, no package
+"""Photographs of the admin: a day of the company in a database of its own, seen by a real browser.
+
+    python docs/screenshots.py [FOLDER]
+
+Makes a database, plays the day, opens the pages and throws the database away. Needs a chromium
+(CHROMIUM names another one than /usr/bin/chromium).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "nexus_site.settings")
+os.environ.setdefault("TEST_DATABASE", "test_screenshots")
+os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")  # the browser's driver runs a loop here
+
+import django  # noqa: E402
+
+django.setup()
+
+from django.contrib.staticfiles.handlers import StaticFilesHandler  # noqa: E402
+from django.db import connection  # noqa: E402
+from django.test.runner import DiscoverRunner  # noqa: E402
+from django.test.testcases import LiveServerThread  # noqa: E402
+from django.utils import timezone  # noqa: E402
+from playwright.sync_api import Browser, Page, sync_playwright  # noqa: E402
+
+from ledger.sealing import seal_events  # noqa: E402
+from orgchart.models import Agent, ContactRule, Organisation, Role  # noqa: E402
+from orgchart.people import Desk  # noqa: E402
+from tests.browser.day import fill_the_day, play  # noqa: E402
+from tests.browser.eyes import CHROMIUM, make_people, sign_in  # noqa: E402
+from tests.company import load_company  # noqa: E402
+
+Opened = Callable[[Page], object]
+Shots = dict[str, Opened]
+Theme = Literal["light", "dark"]
+FOLDER = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "screenshots"
+
+
+class Photographer:
+    """Opens page after page of a running site."""
+
+    def __init__(self, address: str, ids: dict[str, str]) -> None:
+        self.address = address
+        self.ids = ids
+        self.worker = Agent.objects.get(handle="backend_worker").id
+
+    def take_all(self) -> None:
+        """As the Board and as HR, in both themes."""
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        with sync_playwright() as driver:
+            browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+            self.take(browser, Desk.BOARD, "light", self.board_pages())
+            self.take(browser, Desk.HR, "light", self.hr_pages())
+            self.take(browser, Desk.BOARD, "dark", self.dark_pages())
+            browser.close()
+
+    def take(self, browser: Browser, desk: Desk, theme: Theme, shots: Shots) -> None:
+        """Sign in and photograph."""
+        context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme=theme)
+        page = context.new_page()
+        page.set_default_timeout(30_000)
+        sign_in(page, self.address, desk)
+        for name, opened in shots.items():
+            opened(page)
+            page.wait_for_load_state("networkidle")
+            page.set_viewport_size({"width": 1440, "height": max(900, height_of(page))})
+            page.screenshot(path=FOLDER / f"{name}.png")
+            page.set_viewport_size({"width": 1440, "height": 900})
+            print(name)
+        context.close()
+
+    def at(self, path: str) -> Opened:
+        """Open a path of the admin."""
+        return lambda page: page.goto(f"{self.address}/admin/{path}")
+
+    def board_pages(self) -> Shots:
+        """What the Board looks at."""
+        nexus = Organisation.objects.get(slug="nexus").id
+        ids = self.ids
+        return {
+            "dashboard": self.at(""),
+            "mails": self.at("mailroom/mail/"),
+            "mail-thread": self.at(f"mailroom/mail/{ids['answer']}/change/"),
+            "refused-mail": self.at("mailroom/mailrejection/"),
+            "contracts": self.at("contracts/contract/"),
+            "contract": self.at(f"contracts/contract/{ids['code']}/change/"),
+            "contract-issue": self.at(f"contracts/contract/issue/?organisation={nexus}"),
+            "contract-cancel": self.at(f"contracts/contract/{ids['it']}/close-cancelled/"),
+            "ledger": self.at("ledger/event/"),
+            "explain": self.at(
+                f"explain/?ask=mail&organisation={nexus}&agent=backend_worker&recipient=ceo"
+                "&type=info&contract="
+            ),
+            "explain-tool": self.at(
+                f"explain/?ask=tool&organisation={nexus}&agent=qa_worker&tool=run_test&mode=coding"
+            ),
+            "agents": self.at("orgchart/agent/"),
+            "sessions": self.at("toolbox/session/"),
+            "role-looking": self.at(
+                f"orgchart/role/{Role.objects.get(name='qa_worker').id}/change/"
+            ),
+            "agent-deactivate": self.at(f"orgchart/agent/{self.worker}/deactivate/"),
+        }
+
+    def hr_pages(self) -> Shots:
+        """What HR does: edit, and look before it counts."""
+        rule = ContactRule.objects.get(
+            sender__name="it_manager",
+            recipient__name="hr_manager",
+            organisation__slug="nexus",
+        )
+        nexus = Organisation.objects.get(slug="nexus").id
+        qa = Role.objects.get(name="qa_worker").id
+        return {
+            "hr-dashboard": self.at(""),
+            "contact-rules": self.at("orgchart/contactrule/"),
+            "contact-edit": self.at(f"orgchart/contactrule/{rule.id}/change/"),
+            "contact-preview": self.preview_of(f"orgchart/contactrule/{rule.id}/change/"),
+            "role-edit": self.at(f"orgchart/role/{qa}/change/"),
+            "role-refused": self.broken_role(qa),
+            "organisation-edit": self.at(f"orgchart/organisation/{nexus}/change/"),
+        }
+
+    def dark_pages(self) -> Shots:
+        """The same in the dark."""
+        return {
+            "dark-dashboard": self.at(""),
+            "dark-mail-thread": self.at(f"mailroom/mail/{self.ids['answer']}/change/"),
+        }
+
+    def preview_of(self, path: str) -> Opened:
+        """Fill in the rule's form and look at what it would do."""
+
+        def taken(page: Page) -> None:
+            page.goto(f"{self.address}/admin/{path}")
+            page.locator("select[name=types]").evaluate(
+                "s => { for (const o of s.options) o.selected ="
+                " ['info', 'staffing_request'].includes(o.value) }"
+            )
+            page.fill("textarea[name=reason]", "IT and HR plan the new team together.")
+            page.click("#submit-row button[name=_save]")
+
+        return taken
+
+    def broken_role(self, role: int) -> Opened:
+        """Give QA what it must not have."""
+
+        def taken(page: Page) -> None:
+            page.goto(f"{self.address}/admin/orgchart/role/{role}/change/")
+            page.fill("textarea[name=files_write]", "tests/\nreports/qa/\nsrc/")
+            page.fill("textarea[name=reason]", "QA could mend small things itself.")
+            page.click("#submit-row button[name=_save]")
+
+        return taken
+
+
+def height_of(page: Page) -> int:
+    """How tall the page is, so that what sticks to its foot stands at its foot."""
+    return min(int(page.evaluate("document.documentElement.scrollHeight")), 1600)
+
+
+def main() -> None:
+    """Make the database, take the pictures, throw the database away."""
+    runner = DiscoverRunner(verbosity=0, interactive=False)
+    runner.setup_test_environment()
+    runner.setup_databases(serialized_aliases=set())
+    server = LiveServerThread("127.0.0.1", StaticFilesHandler)
+    server.daemon = True
+    try:
+        company = load_company("nexus")
+        load_company("dev-team")
+        fill_the_day(company)
+        ids = play(company)
+        seal_events(now=timezone.now())
+        make_people()
+        server.start()
+        server.is_ready.wait()
+        Photographer(f"http://127.0.0.1:{server.port}", ids).take_all()
+    finally:
+        server.terminate()
+        connection.close()
+        connection.close_pool()  # type: ignore[attr-defined]
+        with connection._nodb_cursor() as cursor:  # noqa: SLF001  Django's own way to drop it
+            cursor.execute(f'DROP DATABASE "{connection.settings_dict["NAME"]}" WITH (FORCE)')
+        runner.teardown_test_environment()
+
+
+if __name__ == "__main__":
+    main()
