@@ -1,0 +1,73 @@
+"""A company and the people who look at it: one of each group, one of none, one superuser."""
+
+import pytest
+from django.apps import apps
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
+from django.test import Client
+from django.utils import timezone
+
+from nexus_site.people.rights import grant
+from orgchart.compiling import POLICIES
+from orgchart.people import Desk
+from tests.company import load_company
+
+DESKS = [*Desk]
+
+
+@pytest.fixture
+def groups(db):
+    """The groups as `migrate` leaves them; emptied tables of other tests may have lost them."""
+    for config in apps.get_app_configs():
+        grant(config)
+    return {desk: Group.objects.get(name=desk) for desk in Desk}
+
+
+@pytest.fixture
+def company(db):
+    POLICIES.clear()
+    yield load_company("nexus")
+    POLICIES.clear()
+
+
+@pytest.fixture
+def sign_in(groups):
+    """A client signed in as somebody of the named group; None: staff at no desk."""
+
+    def made(desk):
+        username = str(desk or "nobody").lower()
+        user, _ = get_user_model().objects.get_or_create(
+            username=username, defaults={"is_staff": True}
+        )
+        if desk:
+            user.groups.set([groups[desk]])
+        client = Client(HTTP_HOST="127.0.0.1", enforce_csrf_checks=False)
+        client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+        return client
+
+    return made
+
+
+@pytest.fixture
+def board(sign_in):
+    return sign_in(Desk.BOARD)
+
+
+@pytest.fixture
+def hr(sign_in):
+    return sign_in(Desk.HR)
+
+
+@pytest.fixture
+def observer(sign_in):
+    return sign_in(Desk.OBSERVER)
+
+
+@pytest.fixture
+def nobody(sign_in):
+    return sign_in(None)
+
+
+@pytest.fixture
+def now():
+    return timezone.now()

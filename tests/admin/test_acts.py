@@ -1,0 +1,357 @@
+"""What people do beside editing: keys, activity, modes, contracts; who may, and the trace."""
+
+from pathlib import Path
+
+import pytest
+from django.contrib import admin
+from django.test import Client
+
+from contracts.models import Contract
+from ledger.models import Event
+from mailroom.models import Mail
+from orgchart.models import Agent, ApiKey
+from orgchart.people import Desk
+from tests.admin.forms import filled
+from tests.admin.places import act_page, change_page, list_page
+from tests.browser.day import HOSTILE
+from toolbox.models import ModeGrant, Session
+
+REASON = "The Board decided so on Friday."
+ISSUE = "/admin/contracts/contract/issue/"
+
+
+@pytest.fixture
+def worker(company):
+    """An agent with a key and a session, as after its first call."""
+    company.get("/api/v1/me", "backend_worker")
+    return company.agent("backend_worker")
+
+
+@pytest.fixture
+def session(worker):
+    return Session.objects.get(agent=worker)
+
+
+@pytest.fixture
+def order(company):
+    """A contract of the Board that waits."""
+    from django.utils import timezone
+
+    from contracts.issuing import Draft, issue_for_board
+
+    found = issue_for_board(
+        person=company.person(Desk.BOARD),
+        draft=Draft(to="ceo", title="T", body="B"),
+        now=timezone.now(),
+    )
+    return Contract.objects.get(id=found["contract_id"])
+
+
+def newest():
+    return Event.objects.order_by("-seq").first()
+
+
+def act(client, row, name, reason=REASON, **changes):
+    page = act_page(row, name)
+    return client.post(page, filled(client, page, "act-form", reason=reason, **changes))
+
+
+class TestKeys:
+    def test_are_issued_by_the_board_and_shown_exactly_once(self, board, worker, company):
+        answer = act(board, worker, "issue-key")
+        key = ApiKey.objects.filter(created_by="human:board").get()
+        shown = answer.content.decode().split('id="secret">')[1].split("<")[0]
+        assert shown.startswith(key.prefix)
+        assert len(shown) > 40
+        assert "no-store" in answer.headers["Cache-Control"]
+        assert newest().action == "key.issued"
+        assert (newest().actor, newest().reason) == ("human:board", REASON)
+        for page in [change_page(key), list_page(ApiKey), change_page(worker), "/admin/"]:
+            assert shown not in board.get(page).content.decode()
+        assert shown not in str(dict(board.session))
+        me = Client(HTTP_HOST="127.0.0.1").get(
+            "/api/v1/me", headers={"Authorization": f"Bearer {shown}"}
+        )
+        assert me.json()["agent"] == "backend_worker"
+
+    def test_are_revoked_by_the_board_at_once(self, board, worker, company):
+        key = ApiKey.objects.get(agent=worker)
+        assert company.get("/api/v1/me", "backend_worker").status == 200
+        assert act(board, key, "revoke").status_code == 302
+        assert company.get("/api/v1/me", "backend_worker").status == 401
+        key.refresh_from_db()
+        assert key.revoked_by == "human:board"
+        assert (newest().action, newest().reason) == ("key.revoked", REASON)
+        page = board.get(act_page(key, "revoke")).content.decode()
+        assert "cannot be done now" in page
+
+    def test_are_listed_by_prefix_only(self, observer, worker):
+        key = ApiKey.objects.get(agent=worker)
+        html = observer.get(list_page(ApiKey)).content.decode()
+        assert key.prefix in html
+        assert key.digest.hex() not in observer.get(change_page(key)).content.decode()
+
+
+class TestActivity:
+    @pytest.mark.parametrize("desk", [Desk.BOARD, Desk.HR])
+    def test_is_ended_and_begun_again_with_a_reason(self, sign_in, worker, company, desk):
+        client = sign_in(desk)
+        assert act(client, worker, "deactivate").status_code == 302
+        worker.refresh_from_db()
+        event = Event.objects.filter(action="agent.deactivated").get()
+        assert not worker.active
+        assert (event.actor, event.reason) == (f"human:{desk.lower()}", REASON)
+        assert company.get("/api/v1/me", "backend_worker").status == 401
+        assert act(client, worker, "activate").status_code == 302
+        worker.refresh_from_db()
+        assert worker.active
+        assert newest().action == "agent.activated"
+
+    def test_of_a_stale_page_is_refused(self, board, worker, company, hr):
+        page = act_page(worker, "deactivate")
+        data = filled(board, page, "act-form", reason=REASON)
+        assert act(hr, company.agent("qa_worker"), "deactivate").status_code == 302
+        answer = board.post(page, data)
+        worker.refresh_from_db()
+        assert answer.status_code == 200
+        assert "policy version" in answer.content.decode()
+        assert worker.active
+        assert (newest().action, newest().code) == ("human.denied", "VERSION_MISMATCH")
+
+    def test_says_before_what_the_agent_holds(self, board, worker, company):
+        html = board.get(act_page(worker, "deactivate")).content.decode()
+        for line in ["Open contracts", "Unread mails", "Keys in use"]:
+            assert line in html
+
+
+class TestModes:
+    def test_coding_is_opened_and_closed_by_the_board(self, board, session, company):
+        assert company.get("/api/v1/me", "backend_worker").body["session"]["mode"] == "chat_safe"
+        assert act(board, session, "open-coding").status_code == 302
+        assert company.get("/api/v1/me", "backend_worker").body["session"]["mode"] == "coding"
+        grant = ModeGrant.objects.get()
+        assert (grant.opened_by, grant.reason) == ("human:board", REASON)
+        assert act(board, session, "close-coding").status_code == 302
+        assert company.get("/api/v1/me", "backend_worker").body["session"]["mode"] == "chat_safe"
+        actions = list(Event.objects.filter(actor="human:board").values_list("action", flat=True))
+        assert {"session.mode_opened", "session.mode_closed"} <= set(actions)
+
+    def test_coding_is_not_offered_where_the_organisation_has_it_not(self, board, company):
+        from tests.company import load_company
+
+        other = load_company("dev-team")
+        other.get("/api/v1/me", "architect")
+        session = Session.objects.get(organisation=other.organisation)
+        page = act_page(session, "open-coding")
+        assert "cannot be done now" in board.get(page).content.decode()
+        answer = board.post(page, {"reason": REASON})
+        session.refresh_from_db()
+        assert answer.status_code == 200
+        assert session.mode == "chat_safe"
+        assert (newest().action, newest().code) == ("human.denied", "MODE_DENIED")
+
+
+class TestContracts:
+    def test_are_issued_by_the_board_to_the_top_agent(self, board, company):
+        page = f"{ISSUE}?organisation={company.organisation.id}"
+        data = filled(
+            board,
+            page,
+            "issue-form",
+            title=HOSTILE,
+            body="Do it.",
+            to="ceo",
+            deadline_0="2030-01-31",
+            deadline_1="12:00:00",
+        )
+        answer = board.post(page, data)
+        row = Contract.objects.get()
+        assert answer.headers["Location"].endswith(f"/{row.id}/change/")
+        assert (row.issuer, row.issuer_name, row.assignee.handle) == (None, "board", "ceo")
+        assert row.title == HOSTILE
+        assert row.deadline.isoformat() == "2030-01-31T12:00:00+00:00"
+        assert Mail.objects.filter(contract_ref=row.id, to_agent="ceo").exists()
+        event = Event.objects.get(action="contract.issued")
+        assert event.actor == "human:board"
+        assert "<script>document" not in board.get(change_page(row)).content.decode()
+
+    def test_are_issued_to_nobody_else(self, board, company):
+        page = f"{ISSUE}?organisation={company.organisation.id}"
+        data = filled(board, page, "issue-form", title="T", body="B")
+        answer = board.post(page, {**data, "to": "backend_worker"})
+        assert answer.status_code == 200
+        assert not Contract.objects.exists()
+
+    def test_are_cancelled_by_the_board_with_a_reason_and_a_version(self, board, order):
+        page = act_page(order, "close-cancelled")
+        stale = filled(board, page, "act-form", reason=REASON, version="7")
+        answer = board.post(page, stale)
+        order = Contract.objects.get(id=order.id)
+        assert (answer.status_code, order.state) == (200, "pending")
+        assert newest().code == "VERSION_MISMATCH"
+        assert act(board, order, "close-cancelled").status_code == 302
+        order = Contract.objects.get(id=order.id)
+        assert (order.state, order.closed_by, order.closed_reason) == (
+            "cancelled",
+            "human:board",
+            REASON,
+        )
+        assert "cannot be done now" in board.get(page).content.decode()
+
+    def test_show_their_history_from_the_ledger(self, board, observer, order):
+        act(board, order, "close-cancelled")
+        html = observer.get(change_page(order)).content.decode()
+        assert "contract.issued" in html
+        assert "contract.cancelled" in html
+        assert REASON in html
+
+
+class TestReasons:
+    @pytest.mark.parametrize("reason", ["", "   ", "\n\t"])
+    def test_are_never_empty(self, board, worker, session, order, reason):
+        seq = newest().seq
+        for row, name in everything(worker, session, order):
+            assert act(board, row, name, reason=reason).status_code == 200
+        assert newest().seq == seq
+
+
+def everything(worker, session, order):
+    """Every act with a row it could be done to."""
+    key = ApiKey.objects.filter(agent=worker).first()
+    return [
+        (worker, "issue-key"),
+        (worker, "deactivate"),
+        (key, "revoke"),
+        (session, "open-coding"),
+        (order, "close-cancelled"),
+    ]
+
+
+class TestWhoMay:
+    """Group by act by method: the whole table, by hand."""
+
+    MAY = {
+        "issue-key": {Desk.BOARD},
+        "deactivate": {Desk.BOARD, Desk.HR},
+        "revoke": {Desk.BOARD},
+        "open-coding": {Desk.BOARD},
+        "close-cancelled": {Desk.BOARD},
+    }
+
+    @pytest.mark.parametrize("desk", [None, Desk.OBSERVER, Desk.REVIEWER, Desk.HR])
+    def test_others_are_refused_change_nothing_and_leave_one_event_each(
+        self, sign_in, worker, session, order, desk
+    ):
+        client = sign_in(desk)
+        for row, name in everything(worker, session, order):
+            if desk in self.MAY[name]:
+                continue
+            before = Event.objects.count()
+            page = act_page(row, name)
+            assert client.get(page).status_code == 403, (desk, name)
+            assert Event.objects.count() == before
+            assert client.post(page, {"reason": REASON}).status_code == 403, (desk, name)
+            assert Event.objects.count() == before + 1
+            assert (newest().action, newest().code) == ("human.denied", "NOT_YOURS")
+            assert newest().actor == f"human:{str(desk or 'nobody').lower()}"
+        assert ApiKey.objects.filter(agent=worker).count() == 1
+        assert ApiKey.objects.get(agent=worker).revoked_at is None
+        assert Agent.objects.get(id=worker.id).active
+        assert Session.objects.get(id=session.id).mode == "chat_safe"
+        assert Contract.objects.get(id=order.id).state == "pending"
+        issue = f"{ISSUE}?organisation={order.organisation_id}"
+        assert {client.get(issue).status_code, client.post(issue, {}).status_code} == {403}
+
+    @pytest.mark.parametrize("desk", [None, Desk.OBSERVER, Desk.REVIEWER, Desk.BOARD])
+    def test_only_hr_edits(self, sign_in, company, worker, desk):
+        client = sign_in(desk)
+        role = worker.role
+        for page, kind in [(change_page(role), "change"), (f"{list_page(type(role))}add/", "add")]:
+            answer = client.post(page, {"title": "X", "reason": REASON, "seen_version": "1"})
+            assert answer.status_code == 403, kind
+        assert client.post(change_page(role).replace("change", "delete"), {}).status_code == 403
+        role.refresh_from_db()
+        assert role.title == "Backend Worker"
+
+    def test_every_act_names_a_right_that_a_group_has(self, groups):
+        from django.contrib.auth.models import Permission
+
+        for page in admin.site._registry.values():
+            for each in getattr(page, "all_acts", list)():
+                app, _, codename = each.permission.partition(".")
+                right = Permission.objects.get(content_type__app_label=app, codename=codename)
+                assert right.group_set.exists(), each.permission
+
+    def test_buttons_are_shown_to_who_may_only(self, board, observer, worker):
+        page = change_page(worker)
+        assert "/deactivate/" in board.get(page).content.decode()
+        assert "/deactivate/" not in observer.get(page).content.decode()
+
+    def test_a_post_without_its_token_is_refused(self, groups, sign_in, worker):
+        """CSRF on every page that acts."""
+        client = sign_in(Desk.BOARD)
+        client.handler.enforce_csrf_checks = True
+        for page in [
+            act_page(worker, "deactivate"),
+            act_page(worker, "issue-key"),
+            change_page(worker),
+            ISSUE,
+            "/admin/auth/user/add/",
+        ]:
+            assert client.post(page, {"reason": REASON}).status_code == 403, page
+        worker.refresh_from_db()
+        assert worker.active
+
+
+class TestSkills:
+    @pytest.fixture
+    def skill(self, db, tmp_path, settings):
+        from django.utils import timezone
+
+        from orgchart.actors import System
+        from workspace.models import Skill
+        from workspace.skills.services import scan
+
+        folder = tmp_path / "skills"
+        (folder / "greet").mkdir(parents=True)
+        (folder / "greet" / "SKILL.md").write_text(
+            "---\nname: greet\ndescription: Says hello.\n---\nHello.\n!`echo hello`\n"
+        )
+        settings.NEXUS_SKILL_FOLDERS = [folder]
+        scan(caller=System(name="tests", organisation_id=0), now=timezone.now())
+        return Skill.objects.get(name="greet")
+
+    def test_are_approved_by_the_board_after_reading_the_very_file(self, board, skill):
+        page = act_page(skill, "approve")
+        html = board.get(page).content.decode()
+        assert skill.digest in html
+        assert "Hello." in html
+        assert act(board, skill, "approve").status_code == 302
+        skill.refresh_from_db()
+        assert (skill.approved, skill.approved_by) == (True, "human:board")
+        assert (newest().action, newest().reason) == ("skill.approved", REASON)
+        assert "skill.approved" in board.get(page.replace("approve", "history")).content.decode()
+        assert act(board, skill, "withdraw").status_code == 302
+        skill.refresh_from_db()
+        assert not skill.approved
+
+    def test_that_changed_since_they_were_read_are_refused(self, board, skill):
+        page = act_page(skill, "approve")
+        data = filled(board, page, "act-form", reason=REASON)
+        path = Path(skill.path)
+        path.write_text(path.read_text() + "!`rm -rf .`\n")
+        answer = board.post(page, data)
+        skill.refresh_from_db()
+        assert answer.status_code == 200
+        assert "no longer the file that was read" in answer.content.decode()
+        assert not skill.approved
+        assert (newest().action, newest().code) == ("human.denied", "VERSION_MISMATCH")
+
+    @pytest.mark.parametrize("desk", [None, Desk.HR, Desk.REVIEWER, Desk.OBSERVER])
+    def test_are_approved_by_nobody_else(self, sign_in, skill, desk):
+        answer = sign_in(desk).post(
+            act_page(skill, "approve"), {"reason": REASON, "digest": skill.digest}
+        )
+        skill.refresh_from_db()
+        assert answer.status_code == 403
+        assert not skill.approved

@@ -1,0 +1,180 @@
+"""The first page and the page of questions: figures that are true, answers that the rules give."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from mailroom.delivery import deliver
+from mailroom.models import Escalation
+from nexus_site.people import counting, dashboard
+from orgchart.people import Desk
+from tests.admin.forms import confirm, preview
+from tests.admin.places import change_page
+from tests.browser.day import play
+
+
+@pytest.fixture
+def played(company):
+    return play(company)
+
+
+def figure(html, name):
+    return re.search(rf"{name}</span><b>([^<]*)</b>", html).group(1)
+
+
+class TestDashboard:
+    def test_counts_the_day(self, board, company, played):
+        html = board.get("/admin/").content.decode()
+        assert figure(html, "Mails today") == "18"
+        assert figure(html, "Refusals today") == "12"
+        assert figure(html, "Open escalations") == "1"
+        assert figure(html, "Active agents") == "9"
+        assert "CONTACT_DENIED" in html
+        assert "backend_worker ×3" in html
+        for state, count in [("pending", 1), ("in_progress", 2), ("passed", 1), ("failed", 0)]:
+            assert re.search(rf">{state}<b>{count}</b>", html), state
+
+    def test_names_the_last_change_of_who_may_what(self, board, hr, company, played):
+        role = company.agent("qa_worker").role
+        page = change_page(role)
+        confirm(hr, page, preview(hr, page, "role_form", title="Quality", reason="A better name."))
+        html = board.get("/admin/").content.decode()
+        assert "role.changed" in html
+        assert "human:hr" in html
+        assert "A better name." in html
+
+    def test_raises_the_alarm_for_an_escalation_past_its_time(self, board, company, played):
+        Escalation.objects.update(due_at=timezone.now() - timedelta(hours=1))
+        assert "1 past due" in board.get("/admin/").content.decode()
+
+    def test_puts_each_hour_where_it_belongs(self, company, now):
+        caller = company.caller("it_manager")
+        to = company.policy.agents["backend_worker"]
+        for hours in (0, 3, 3):
+            deliver(
+                caller=caller,
+                recipient=to,
+                mail_type="info",
+                subject="s",
+                body="b",
+                now=now - timedelta(hours=hours),
+            )
+        bars = dashboard.bars(company.organisation.id, now)
+        assert len(bars) == 24
+        assert (bars[-1].mails, bars[-4].mails) == (1, 2)
+        assert (bars[-1].mails_height, bars[-4].mails_height) == (50, 100)
+
+    def test_counts_no_further_than_it_says(self, company, now, monkeypatch):
+        monkeypatch.setattr(counting, "SCANNED", 2)
+        caller = company.caller("it_manager")
+        for _ in range(3):
+            deliver(
+                caller=caller,
+                recipient=company.policy.agents["backend_worker"],
+                mail_type="info",
+                subject="s",
+                body="b",
+                now=now,
+            )
+        assert counting.mails_since(company.organisation.id, now - timedelta(hours=1)) == "2+"
+
+    def test_shows_each_only_what_they_may_open(self, hr, nobody, company, played):
+        html = hr.get("/admin/").content.decode()
+        assert "Active agents" in html
+        for secret in ["Mails today", "Refusals today", "Open escalations", "sealed"]:
+            assert secret not in html
+        html = nobody.get("/admin/").content.decode()
+        assert "You are signed in, and at no desk" in html
+        assert "NEXUS</a>" not in html
+
+    def test_asks_nobody_outside_for_anything(self, board, company):
+        html = board.get("/admin/").content.decode()
+        outside = re.findall(r"""(?:src|href|action)=["'](?:https?:)?//[^"']+""", html)
+        assert outside == []
+
+
+class TestExplain:
+    def ask(self, client, company, **question):
+        question = {"organisation": str(company.organisation.id), **question}
+        return client.get("/admin/explain/", question).content.decode()
+
+    def test_answers_a_mail_with_the_rule_that_decides(self, observer, company):
+        html = self.ask(
+            observer, company, ask="mail", agent="backend_worker", recipient="ceo", type="info"
+        )
+        assert "Refused: CONTACT_DENIED" in html
+        assert "contacts of backend_worker (seed 000 §2.2)" in html
+        html = self.ask(
+            observer,
+            company,
+            ask="mail",
+            agent="backend_worker",
+            recipient="it_manager",
+            type="question",
+        )
+        assert "<strong>Allowed</strong>" in html
+        assert "contact backend_worker -&gt; it_manager" in html
+
+    def test_answers_for_a_channel_under_a_contract(self, observer, company, played):
+        from mailroom.models import ContactGrant
+
+        grant = ContactGrant.objects.get()
+        asked = {
+            "ask": "mail",
+            "agent": "frontend_worker",
+            "recipient": "product_manager",
+            "type": "question",
+        }
+        assert "CONTRACT_REQUIRED" in self.ask(observer, company, **asked)
+        html = self.ask(observer, company, **asked, contract=grant.contract_ref)
+        assert "<strong>Allowed</strong>" in html
+
+    def test_answers_a_tool_in_each_mode(self, observer, company):
+        asked = {"ask": "tool", "agent": "qa_worker", "tool": "run_test"}
+        assert "MODE_DENIED" in self.ask(observer, company, **asked, mode="chat_safe")
+        assert "<strong>Allowed</strong>" in self.ask(observer, company, **asked, mode="coding")
+
+    def test_answers_for_the_board_and_for_who_is_out_of_service(self, observer, company):
+        asked = {"ask": "mail", "agent": "ceo", "recipient": "board", "type": "report"}
+        assert "<strong>Allowed</strong>" in self.ask(observer, company, **asked)
+        agent = company.agent("research_worker")
+        from orgchart.staffing import deactivate_agent
+
+        deactivate_agent(
+            handle=agent.handle, caller=company.person(Desk.BOARD), now=timezone.now(), reason="r"
+        )
+        html = self.ask(
+            observer,
+            company,
+            ask="tool",
+            agent="research_worker",
+            tool="send_mail",
+            mode="chat_safe",
+        )
+        assert "UNAUTHENTICATED" in html
+
+    @pytest.mark.parametrize(
+        "question",
+        [
+            {},
+            {"ask": "x"},
+            {"ask": "mail", "agent": "<script>"},
+            {"ask": "tool", "agent": "ceo", "tool": "<script>alert(1)</script>", "mode": "god"},
+            {"organisation": "99999999999999999999999"},
+            {"organisation": "'"},
+        ],
+    )
+    def test_takes_any_question_and_shows_no_markup_of_it(self, observer, company, question):
+        answer = observer.get("/admin/explain/", question)
+        assert answer.status_code == 200
+        assert "<script>alert" not in answer.content.decode()
+
+    def test_is_for_who_may_look_at_the_organisation(self, nobody, company):
+        assert nobody.get("/admin/explain/").status_code == 403
+        assert Client().get("/admin/explain/").status_code == 302
+
+    def test_says_so_where_there_is_no_organisation(self, observer):
+        assert "no organisation yet" in observer.get("/admin/explain/").content.decode()

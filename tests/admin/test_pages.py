@@ -1,0 +1,239 @@
+"""Every page of every table: who opens it, who is kept out, and what it costs."""
+
+import pytest
+from django.apps import apps
+from django.contrib import admin
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from ledger.models import Event
+from nexus_site.people.rights import ACTS, HR_EDITS, ROOMS, rights_of
+from orgchart.people import Desk
+from tests.admin.places import change_page, list_page, page_of
+from tests.browser.day import play, vandalise
+
+ALL = [m for room in ROOMS for m in apps.get_app_config(room).get_models()]
+MODELS = [m for m in ALL if m in admin.site._registry]
+INSIDE = {
+    "tasks.Comment",  # on the page of its task
+    "tasks.Dependency",  # as above
+    "tasks.Counter",  # a number, seen in the newest task
+    "tasks.Experience",  # sums of tasks
+    "tasks.FeedbackHook",  # a secret
+}
+"""Tables without a page of their own, and why."""
+MOST_QUERIES = 16
+"""Session, person, groups, rights, the filters' choices, the count and the page itself."""
+
+
+def label(model):
+    return model._meta.label
+
+
+@pytest.fixture
+def played(company):
+    return play(company)
+
+
+class TestEveryTable:
+    def test_has_a_page(self):
+        missing = {label(m) for m in ALL if m not in admin.site._registry}
+        assert missing <= INSIDE
+
+    @pytest.mark.parametrize("desk", [Desk.BOARD, Desk.REVIEWER, Desk.OBSERVER])
+    def test_opens_for_who_reads_everything(self, sign_in, company, desk):
+        client = sign_in(desk)
+        answers = {label(m): client.get(list_page(m)).status_code for m in MODELS}
+        assert set(answers.values()) == {200}, answers
+
+    def test_opens_for_hr_where_it_is_about_the_organisation(self, hr, company):
+        answers = {label(m): hr.get(list_page(m)).status_code for m in MODELS}
+        inside = {name for name, status in answers.items() if status == 200}
+        assert inside == {label(m) for m in MODELS if m._meta.app_label in ("orgchart", "toolbox")}
+
+    def test_is_closed_to_staff_without_a_desk(self, nobody, company):
+        assert {nobody.get(list_page(m)).status_code for m in MODELS} == {403}
+
+    def test_is_closed_to_who_is_no_staff(self, client, company):
+        assert {client.get(list_page(m)).status_code for m in MODELS} == {302}
+
+    def test_opens_each_of_its_rows(self, observer, company, played):
+        for model in MODELS:
+            row = model._default_manager.first()
+            if row is not None:
+                answer = observer.get(change_page(row))
+                assert answer.status_code == 200, label(model)
+                assert "Save" not in answer.content.decode().replace("autosave", ""), label(model)
+
+    def test_opens_each_of_its_histories(self, observer, company, played):
+        for model in MODELS:
+            row = model._default_manager.first()
+            if row is not None:
+                answer = observer.get(page_of(row, "history"))
+                assert answer.status_code in (200, 404), label(model)
+
+    def test_takes_every_filter_it_offers(self, observer, company, played):
+        """A filter's address that a person typed wrong is an answer, never a failure."""
+        for model in MODELS:
+            for field in ["organisation__id__exact", "state__exact", "q", "reading"]:
+                for value in ["x'--", "999999999999999999999"]:
+                    status = observer.get(list_page(model), {field: value}).status_code
+                    assert status in (200, 302), (label(model), field, value)
+
+    def test_refuses_what_no_database_can_hold(self, observer, company):
+        for model in MODELS:
+            assert observer.get(list_page(model), {"q": "\x00"}).status_code == 400
+            assert observer.get(f"{list_page(model)}%00/change/").status_code == 400
+
+    def test_costs_few_queries_whatever_it_holds(self, observer, company, played):
+        for model in MODELS:
+            observer.get(list_page(model))
+            with CaptureQueriesContext(connection) as seen:
+                observer.get(list_page(model))
+            assert len(seen) <= MOST_QUERIES, (label(model), [q["sql"] for q in seen])
+
+
+class TestLooking:
+    def test_changes_nothing_anywhere(self, board, hr, company, played):
+        """Every page by GET, for those who may act on it: no row and no event is born."""
+        before = snapshot()
+        for client in (board, hr):
+            for model in MODELS:
+                client.get(list_page(model))
+                row = model._default_manager.first()
+                if row is not None:
+                    for kind in ("change", "delete", "history"):
+                        client.get(page_of(row, kind))
+                    for act in getattr(admin.site._registry[model], "all_acts", list)():
+                        client.get(f"{change_page(row).removesuffix('change/')}{act.name}/")
+        client.get("/admin/explain/?ask=tool&agent=ceo&tool=send_mail&mode=chat_safe")
+        assert snapshot() == before
+
+    def test_shows_no_agents_words_as_markup(self, board, company, played):
+        """HTML in every field an agent writes is text (hostile.md, Humans)."""
+        assert vandalise(company) >= 7
+        escaped = 0
+        for model in MODELS:
+            for address in ["/admin/", list_page(model), *rows_of(model)]:
+                html = board.get(address).content.decode()
+                assert "<script>document.title" not in html, address
+                assert "<img src=x onerror" not in html, address
+                escaped += "&lt;script&gt;document.title" in html
+        assert escaped >= 15
+        shown = board.get(change_page_of_mail(played["hostile"])).content.decode()
+        assert "&lt;script&gt;document.title" in shown
+
+
+class TestSidePaths:
+    def test_autocomplete_answers_who_may_look_at_the_table_only(self, board, nobody, hr, company):
+        def ask(client, model, field):
+            return client.get(
+                "/admin/autocomplete/",
+                {"app_label": model[0], "model_name": model[1], "field_name": field, "term": "ceo"},
+            )
+
+        found = ask(board, ("mailroom", "mail"), "sender")
+        assert [row["text"] for row in found.json()["results"]] == ["ceo"]
+        assert ask(nobody, ("mailroom", "mail"), "sender").status_code == 403
+        assert ask(hr, ("orgchart", "apikey"), "agent").status_code == 200
+
+    def test_each_room_has_its_index_for_who_may_see_one_of_its_tables(
+        self, board, nobody, company
+    ):
+        for room in ("ledger", "orgchart", "toolbox", "mailroom", "contracts", "documents"):
+            assert board.get(f"/admin/{room}/").status_code == 200
+            assert nobody.get(f"/admin/{room}/").status_code == 404
+
+    def test_the_search_for_tables_names_only_those_one_may_see(self, hr, company):
+        html = hr.get("/admin/search/", {"s": "mail"}).content.decode()
+        assert "mailroom/mail/" not in html
+        assert "orgchart/mailtyperule/" in html
+
+    def test_no_method_of_a_browser_slips_past(self, observer, company):
+        row = company.agent("ceo")
+        for method in ("put", "patch", "delete"):
+            answer = getattr(observer, method)(change_page(row))
+            assert answer.status_code in (403, 405, 200)
+        row.refresh_from_db()
+        assert row.handle == "ceo"
+
+
+class TestRights:
+    def test_are_what_decisions_say(self, groups):
+        """The groups in the database, against the table in words (decisions.md, human roles)."""
+        held = {
+            desk: {
+                f"{p.content_type.app_label}.{p.codename}"
+                for p in group.permissions.select_related("content_type")
+            }
+            for desk, group in groups.items()
+        }
+        looking = {f"{m._meta.app_label}.view_{m._meta.model_name}" for m in ALL}
+        inside = {n for n in looking if n.startswith(("orgchart.", "toolbox."))}
+        editing = {f"orgchart.{v}_{m}" for m, verbs in HR_EDITS.items() for v in verbs}
+        people = {"auth.view_user", "auth.add_user", "auth.change_user", "auth.view_group"}
+        board_acts = {
+            "orgchart.issue_apikey",
+            "orgchart.revoke_apikey",
+            "orgchart.activate_agent",
+            "toolbox.switch_mode",
+            "workspace.approve_skill",
+            "contracts.issue_contract",
+            "contracts.cancel_contract",
+        }
+        assert held[Desk.OBSERVER] == looking
+        assert held[Desk.REVIEWER] == looking
+        assert held[Desk.HR] == inside | editing | {"orgchart.activate_agent"}
+        assert held[Desk.BOARD] >= looking | people | board_acts
+        assert not any(".delete_" in name for name in held[Desk.BOARD])
+
+    def test_no_group_edits_what_only_services_write(self, groups):
+        closed = {
+            "mail",
+            "mailrejection",
+            "event",
+            "seal",
+            "contract",
+            "report",
+            "verdict",
+            "apikey",
+        }
+        for desk in Desk:
+            for room in ROOMS:
+                for name in rights_of(desk, room):
+                    verb, _, model = name.partition("_")
+                    assert not (verb in ("add", "change", "delete") and model in closed), name
+
+    def test_hr_is_given_nothing_about_people(self, groups):
+        names = {p.content_type.app_label for p in groups[Desk.HR].permissions.all()}
+        assert "auth" not in names
+
+    def test_a_right_taken_out_of_the_table_is_taken_away(self, groups, monkeypatch):
+        from nexus_site.people import rights
+
+        assert groups[Desk.BOARD].permissions.filter(codename="revoke_apikey").exists()
+        fewer = {k: v for k, v in ACTS.items() if not k.endswith("revoke_apikey")}
+        monkeypatch.setattr(rights, "ACTS", fewer)
+        rights.grant(apps.get_app_config("orgchart"))
+        assert not groups[Desk.BOARD].permissions.filter(codename="revoke_apikey").exists()
+
+
+def snapshot():
+    """How many rows every table has, and the last event: what looking must not move."""
+    from orgchart.models import Organisation
+
+    return (
+        {label(m): m._default_manager.count() for m in MODELS},
+        Event.objects.order_by("-seq").values_list("seq", flat=True).first(),
+        list(Organisation.objects.values_list("id", "policy_version")),
+    )
+
+
+def rows_of(model):
+    return [change_page(row) for row in model._default_manager.all()[:5]]
+
+
+def change_page_of_mail(mail_id):
+    from mailroom.models import Mail
+
+    return change_page(Mail(id=mail_id))

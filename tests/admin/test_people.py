@@ -1,0 +1,126 @@
+"""Who the people are: kept by the Board, in the ledger, and by nobody for themselves."""
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
+
+from ledger.models import Event
+from orgchart.people import Desk, desks_of
+from tests.admin.forms import filled
+from tests.admin.places import change_page, list_page, page_of
+
+User = get_user_model()
+PASSWORD = "a long enough sentence 42"
+
+
+def newest():
+    return Event.objects.order_by("-seq").first()
+
+
+@pytest.fixture
+def other(groups):
+    return User.objects.create_user("mary", password=PASSWORD, is_staff=True)
+
+
+class TestTheBoard:
+    def test_adds_somebody_to_a_group_and_the_ledger_knows(self, board, groups):
+        page = f"{list_page(User)}add/"
+        data = filled(
+            board,
+            page,
+            "user_form",
+            username="grace",
+            password1=PASSWORD,
+            password2=PASSWORD,
+            is_staff="on",
+            groups=[str(groups[Desk.OBSERVER].id)],
+        )
+        assert board.post(page, data).status_code == 302
+        grace = User.objects.get(username="grace")
+        assert desks_of(grace) == {Desk.OBSERVER}
+        event = newest()
+        assert (event.action, event.actor, event.subject) == (
+            "person.added",
+            "human:board",
+            "human:grace",
+        )
+        assert event.details["groups"] == ["Observer"]
+        assert PASSWORD not in str(event.details)
+
+    def test_moves_somebody_to_another_group(self, board, other, groups):
+        page = change_page(other)
+        data = filled(board, page, "user_form", groups=[str(groups[Desk.HR].id)])
+        assert board.post(page, data).status_code == 302
+        assert desks_of(User.objects.get(id=other.id)) == {Desk.HR}
+        assert (newest().action, newest().details["groups"]) == ("person.changed", ["HR"])
+
+    def test_sets_a_password_with_an_event(self, board, other):
+        page = f"/admin/auth/user/{other.id}/password/"
+        board.post(
+            page,
+            {"password1": PASSWORD + "x", "password2": PASSWORD + "x", "usable_password": "true"},
+        )
+        other.refresh_from_db()
+        assert other.check_password(PASSWORD + "x")
+        assert newest().action == "person.changed"
+
+    def test_makes_no_superuser_and_touches_none(self, board, other):
+        root = User.objects.create_superuser("root", password=PASSWORD)
+        page = change_page(other)
+        data = filled(board, page, "user_form", is_superuser="on", user_permissions=["1"])
+        board.post(page, data)
+        other.refresh_from_db()
+        assert not other.is_superuser
+        assert not other.user_permissions.exists()
+        assert board.post(change_page(root), {"username": "root"}).status_code == 403
+        assert board.post(f"/admin/auth/user/{root.id}/password/", {}).status_code == 403
+
+    def test_deletes_nobody(self, board, other):
+        assert board.post(page_of(other, "delete"), {"post": "yes"}).status_code == 403
+        assert User.objects.filter(id=other.id).exists()
+
+    def test_reads_the_groups_and_changes_none(self, board, groups):
+        group = groups[Desk.HR]
+        assert "orgchart.change_role" in board.get(change_page(group)).content.decode()
+        assert board.post(change_page(group), {"name": "Board"}).status_code == 403
+        assert Group.objects.get(id=group.id).name == "HR"
+
+
+class TestEverybodyElse:
+    @pytest.mark.parametrize("desk", [None, Desk.HR, Desk.REVIEWER, Desk.OBSERVER])
+    def test_neither_sees_nor_promotes_anybody(self, sign_in, other, groups, desk):
+        client = sign_in(desk)
+        me = User.objects.get(username=str(desk or "nobody").lower())
+        board = str(groups[Desk.BOARD].id)
+        for row in (me, other):
+            for page in (change_page(row), f"/admin/auth/user/{row.id}/password/"):
+                assert client.get(page).status_code == 403
+                assert client.post(page, {"groups": [board], "username": "x"}).status_code == 403
+        assert client.post(f"{list_page(User)}add/", {"username": "x"}).status_code == 403
+        assert client.get(list_page(Group)).status_code == 403
+        assert desks_of(User.objects.get(id=me.id)) == ({desk} if desk else set())
+        assert newest().action == "human.denied"
+
+
+class TestDesks:
+    def test_are_none_for_who_was_made_inactive(self, groups, other):
+        other.groups.add(groups[Desk.BOARD])
+        other.is_active = False
+        other.save()
+        assert desks_of(other) == set()
+
+    def test_are_the_boards_for_a_superuser(self, db):
+        assert desks_of(User.objects.create_superuser("root")) == {Desk.BOARD}
+
+
+class TestSigningIn:
+    def test_leads_to_the_dashboard_even_from_the_bare_form(self, client, groups, other):
+        data = filled(client, "/admin/login/", "login-form", username="mary", password=PASSWORD)
+        answer = client.post("/admin/login/", data)
+        assert (answer.status_code, answer.headers["Location"]) == (302, "/admin/")
+
+    def test_leads_nowhere_outside(self, client, groups, other):
+        page = "/admin/login/?next=https://evil.example/"
+        data = filled(client, page, "login-form", username="mary", password=PASSWORD)
+        answer = client.post(page, data)
+        assert "evil.example" not in answer.headers.get("Location", "")

@@ -1,0 +1,87 @@
+"""A served site, a company after a day of work, and a browser of this machine."""
+
+import os
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from orgchart.compiling import POLICIES
+from tests.browser.day import play
+from tests.browser.eyes import CHROMIUM, has_browser, make_people, sign_in
+from tests.company import load_company
+
+os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")  # the driver runs a loop in this thread
+
+
+def pytest_collection_modifyitems(items):
+    """Mark everything here, and skip it where there is no browser."""
+    for item in items:
+        if "tests/browser/" in str(item.path):
+            item.add_marker(pytest.mark.browser)
+            if not has_browser():
+                item.add_marker(pytest.mark.skip(reason=f"no browser at {CHROMIUM}"))
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """The browser that is installed; root needs it without its own sandbox."""
+    with sync_playwright() as driver:
+        made = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield made
+        made.close()
+
+
+@pytest.fixture
+def context(browser):
+    """A person's own window: no cookies of others."""
+    made = browser.new_context(viewport={"width": 1440, "height": 900})
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def page(context):
+    made = context.new_page()
+    made.set_default_timeout(20_000)
+    return made
+
+
+@pytest.fixture
+def company(transactional_db):
+    POLICIES.clear()
+    made = load_company("nexus")
+    made.ids = play(made)
+    make_people()
+    yield made
+    POLICIES.clear()
+
+
+@pytest.fixture
+def outside(context, live_server):
+    """Every address the browser asks for that is not ours; must stay empty."""
+    asked = []
+    context.on(
+        "request",
+        lambda r: None if r.url.startswith((live_server.url, "data:")) else asked.append(r.url),
+    )
+    return asked
+
+
+@pytest.fixture
+def complaints(page):
+    """What the browser's console complains of: scripts refused, files missing, errors."""
+    heard = []
+    page.on("console", lambda m: heard.append(m.text) if m.type == "error" else None)
+    page.on("pageerror", lambda e: heard.append(str(e)))
+    return heard
+
+
+@pytest.fixture
+def enter(page, live_server, company):
+    """Sign in as somebody of a group; the page, at the dashboard."""
+
+    def entered(desk):
+        sign_in(page, live_server.url, desk)
+        return page
+
+    return entered

@@ -1,0 +1,44 @@
+"""A real browser, and people who sign in with it as people do."""
+
+import os
+from pathlib import Path
+
+from django.apps import apps
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
+from playwright.sync_api import Page
+
+from nexus_site.people.rights import grant
+from orgchart.people import Desk
+
+CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+PASSWORD = "correct horse battery staple"
+NAMES = {
+    Desk.BOARD: "ada.board",
+    Desk.HR: "hedy.hr",
+    Desk.REVIEWER: "rosa.reviewer",
+    Desk.OBSERVER: "olga.observer",
+}
+
+
+def has_browser() -> bool:
+    """Whether there is a chromium to drive."""
+    return Path(CHROMIUM).exists()
+
+
+def make_people() -> None:
+    """One person for each group, with the groups' rights as `migrate` leaves them."""
+    for config in apps.get_app_configs():
+        grant(config)
+    for desk, name in NAMES.items():
+        user = get_user_model().objects.create_user(name, password=PASSWORD, is_staff=True)
+        user.groups.set([Group.objects.get(name=desk)])
+
+
+def sign_in(page: Page, address: str, desk: Desk) -> None:
+    """Sign in by the form."""
+    page.goto(f"{address}/admin/login/")
+    page.fill("input[name=username]", NAMES[desk])
+    page.fill("input[name=password]", PASSWORD)
+    page.click("#login-form button[type=submit]")
+    page.wait_for_url(f"{address}/admin/")

@@ -1,0 +1,110 @@
+"""A whole company for tests: the NEXUS pack loaded, callers by real keys, calls over real HTTP."""
+
+import json
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.test import Client
+from django.utils import timezone
+
+from orgchart.actors import Person, System
+from orgchart.compiling import current_policy
+from orgchart.models import Agent, Organisation
+from orgchart.packs.loading import load_pack
+from orgchart.policy import Policy
+from orgchart.services import issue_key
+from toolbox.authentication import authenticate
+from toolbox.caller import Caller
+
+PACKS = Path(__file__).parent.parent / "packs"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a call was answered over HTTP."""
+
+    status: int
+    body: dict[str, Any]
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """What the tool returned; fails where it was refused."""
+        assert self.status == 200, self.body
+        return self.body["result"]
+
+    @property
+    def code(self) -> str:
+        """The error code, or `OK`."""
+        return "OK" if self.status == 200 else self.body["error_code"]
+
+
+@dataclass
+class Company:
+    """One organisation, its agents' keys made when first needed."""
+
+    organisation: Organisation
+    keys: dict[str, str] = field(default_factory=dict)
+    http: Client = field(default_factory=lambda: Client(HTTP_HOST="127.0.0.1"))
+
+    @property
+    def policy(self) -> Policy:
+        return current_policy(self.organisation.id)
+
+    def agent(self, handle: str) -> Agent:
+        return Agent.objects.get(organisation=self.organisation, handle=handle)
+
+    def key(self, handle: str) -> str:
+        if handle not in self.keys:
+            self.keys[handle] = issue_key(
+                agent=self.agent(handle), caller=self.system, now=timezone.now()
+            )
+        return self.keys[handle]
+
+    @property
+    def system(self) -> System:
+        return System(name="tests", organisation_id=self.organisation.id)
+
+    def person(self, *offices: str, username: str = "alice") -> Person:
+        return Person(
+            username=username,
+            organisation_id=self.organisation.id,
+            offices=frozenset(offices),
+        )
+
+    def caller(self, handle: str) -> Caller:
+        return authenticate(
+            authorization=f"Bearer {self.key(handle)}", session_id=None, request_id="test"
+        )
+
+    def call(
+        self, handle: str, tool: str, /, headers: dict[str, str] | None = None, **params: Any
+    ) -> Answer:
+        """Call a tool over HTTP; a parameter named `from_` is sent as `from`."""
+        body = {("from" if name == "from_" else name): value for name, value in params.items()}
+        return self.post(f"/api/v1/tools/{tool}", body, handle, headers)
+
+    def post(
+        self, path: str, body: Any, handle: str, headers: dict[str, str] | None = None
+    ) -> Answer:
+        answer = self.http.post(
+            path,
+            json.dumps(body, default=str),
+            content_type="application/json",
+            headers={"Authorization": f"Bearer {self.key(handle)}", **(headers or {})},
+        )
+        return Answer(answer.status_code, answer.json())
+
+    def get(self, path: str, handle: str, headers: dict[str, str] | None = None) -> Answer:
+        answer = self.http.get(
+            path, headers={"Authorization": f"Bearer {self.key(handle)}", **(headers or {})}
+        )
+        return Answer(answer.status_code, answer.json())
+
+
+def load_company(pack: str = "nexus", *, now: datetime | None = None) -> Company:
+    """The company of a shipped pack, loaded as an operator would."""
+    folder = PACKS / pack
+    load_pack(folder, caller=System(name="tests", organisation_id=0), now=now or timezone.now())
+    return Company(Organisation.objects.get(slug=pack))

@@ -1,0 +1,87 @@
+"""What every test stands on: a real PostgreSQL and folders of the test's own."""
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import connection
+from django.db.backends.postgresql.operations import DatabaseOperations
+from django.test.utils import setup_databases, teardown_databases
+
+from orgchart.compiling import POLICIES
+from toolbox import wake
+
+ONLY_GROW = ("ledger_event", "ledger_seal", "mailroom_mailrejection")
+
+# A test's data need not survive a power cut.
+os.environ.setdefault("PGOPTIONS", "-c synchronous_commit=off")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _places_of_the_tests_own(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Nothing a test writes lands in this checkout's var/; the database server is shared."""
+    settings.NEXUS_COMPANY_ROOT = tmp_path_factory.mktemp("company")
+    settings.NEXUS_KEYS = tmp_path_factory.mktemp("keys")
+    settings.NEXUS_BROKER_FOLDER = tmp_path_factory.mktemp("broker")
+    settings.LEDGER_DIR = tmp_path_factory.mktemp("ledger")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _tests_may_empty_what_only_grows() -> Iterator[None]:
+    """Tests of whole transactions empty every table afterwards; the ledger's triggers refuse."""
+    guards = [f"TABLE {table} {{}} TRIGGER {table}_only_grows" for table in ONLY_GROW]
+    off = [f"ALTER {guard.format('DISABLE')}" for guard in guards]
+    on = [f"ALTER {guard.format('ENABLE')}" for guard in guards]
+    flush = DatabaseOperations.execute_sql_flush
+
+    def flush_with_guards_off(self: DatabaseOperations, sql_list: list[str]) -> None:
+        flush(self, [*off, *sql_list, *on])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DatabaseOperations, "execute_sql_flush", flush_with_guards_off)
+        yield
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(
+    django_test_environment: None,
+    django_db_modify_db_settings: None,
+    django_db_blocker: Any,
+    django_db_keepdb: bool,
+    django_db_createdb: bool,
+) -> Iterator[None]:
+    """A database of the tests' own for everybody who asks, whatever marks the tests carry.
+
+    pytest-django's own makes one only where some test asks for `db`; without one, fixtures of
+    modules would write into this checkout's installation.
+    """
+    keepdb = django_db_keepdb and not django_db_createdb
+    with django_db_blocker.unblock():
+        made = setup_databases(verbosity=0, interactive=False, keepdb=keepdb)
+    assert connection.settings_dict["NAME"] == connection.settings_dict["TEST"]["NAME"]
+    yield
+    with django_db_blocker.unblock():
+        _let_go()
+        if not django_db_keepdb:
+            teardown_databases(made, verbosity=0)
+
+
+def _let_go() -> None:
+    """The threads that wake waiters keep connections; without them the database can be dropped."""
+    wake.RETRY_SECONDS = 60.0
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+
+@pytest.fixture
+def nexus(db: None) -> Any:
+    """The NEXUS company, loaded from its pack; its callers hold real keys."""
+    from tests.company import load_company
+
+    POLICIES.clear()
+    return load_company("nexus")

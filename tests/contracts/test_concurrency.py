@@ -1,0 +1,281 @@
+"""Two at once: each on a connection of its own, and only one truth afterwards."""
+
+import threading
+from functools import partial
+
+import pytest
+from django.db import transaction
+
+from contracts import approvals, handover, issuing
+from contracts.models import Contract, Report, Verdict
+from contracts.vocabulary import ReportKind, State
+from ledger.models import Event
+from mailroom.models import ContactGrant, Mail
+from mailroom.services import Draft, send_mail
+from orgchart.decision import Code
+from orgchart.models import Agent
+from orgchart.services import change_policy
+from tests.contracts.world import (
+    DIGEST,
+    accept,
+    approve,
+    at_once,
+    at_state,
+    close,
+    issue,
+    judge,
+    now,
+    refusal,
+    row,
+    submit,
+)
+from toolbox.models import ModeGrant
+
+pytestmark = pytest.mark.django_db(transaction=True)
+ROUNDS = 5
+
+
+@pytest.fixture
+def company(nexus):
+    """The company with every key made, so that threads only use them."""
+    for handle in nexus.policy.agents:
+        nexus.caller(handle)
+    return nexus
+
+
+def won(ends):
+    return [end for end in ends if not isinstance(end, Code)]
+
+
+def count(action, contract_id):
+    return Event.objects.filter(action=action, subject=f"contract:{contract_id}").count()
+
+
+class TestAccepting:
+    @pytest.mark.parametrize("version", [None, 1])
+    def test_lets_exactly_one_of_many_win(self, company, version):
+        contract_id = issue(company, coding=True)
+        ends = at_once([partial(accept, company, contract_id, version=version)] * 6)
+        assert won(ends) == [{"state": "in_progress", "version": 2}]
+        lost = Code.INVALID_TRANSITION if version is None else Code.VERSION_MISMATCH
+        assert ends.count(lost) == 5
+        assert count("contract.accepted", contract_id) == 1
+        assert ModeGrant.objects.filter(closed_at=None).count() == 1
+
+    def test_or_cancelling_wins_when_both_saw_the_same_version(self, company):
+        for _ in range(ROUNDS):
+            contract_id = issue(company, coding=True)
+            accepted, cancelled = at_once(
+                [
+                    partial(accept, company, contract_id, version=1),
+                    partial(close, company, contract_id, "cancelled", version=1),
+                ]
+            )
+            assert len(won([accepted, cancelled])) == 1
+            assert row(contract_id).version == 2
+            assert Code.VERSION_MISMATCH in (accepted, cancelled)
+
+    def test_and_cancelling_never_leave_a_mode_behind(self, company):
+        for _ in range(ROUNDS):
+            contract_id = issue(company, coding=True)
+            at_once(
+                [
+                    partial(accept, company, contract_id),
+                    partial(close, company, contract_id, "cancelled"),
+                ]
+            )
+            assert row(contract_id).state == "cancelled"
+            assert not ModeGrant.objects.filter(closed_at=None).exists()
+            assert company.caller("backend_worker").session.mode == "chat_safe"
+
+
+class TestSubmitting:
+    def test_hands_the_work_in_once(self, company):
+        contract_id = at_state(company, State.IN_PROGRESS)
+        ends = at_once([partial(submit, company, contract_id)] * 4)
+        assert len(won(ends)) == 1
+        assert ends.count(Code.INVALID_TRANSITION) == 3
+        assert Report.objects.count() == Mail.objects.filter(mail_type="report").count() == 1
+
+    def test_progress_and_completion_at_once_are_both_told(self, company):
+        contract_id = at_state(company, State.IN_PROGRESS)
+        ends = at_once(
+            [
+                partial(submit, company, contract_id, kind=ReportKind.PROGRESS),
+                partial(submit, company, contract_id),
+            ]
+        )
+        assert ends[1]["state"] == "review"
+        assert ends[0] is Code.INVALID_TRANSITION or ends[0]["state"] == "in_progress"
+
+
+class TestClosing:
+    def test_lets_exactly_one_of_many_win(self, company):
+        contract_id = at_state(company, State.REVIEW)
+        outcomes = ["passed", "failed", "cancelled"] * 2
+        ends = at_once([partial(close, company, contract_id, outcome) for outcome in outcomes])
+        (winner,) = won(ends)
+        assert winner["version"] == row(contract_id).version == 4
+        assert row(contract_id).state == winner["state"]
+        assert ends.count(Code.INVALID_TRANSITION) == 5
+        closings = [count(f"contract.{o}", contract_id) for o in ("passed", "failed", "cancelled")]
+        assert sum(closings) == 1
+
+    def test_by_agent_and_person_at_once_happens_once(self, company):
+        contract_id = at_state(company, State.REVIEW)
+        board = company.person("Board")
+        ends = at_once(
+            [
+                partial(close, company, contract_id, "passed", version=3),
+                partial(close, company, contract_id, "cancelled", by=board, version=3),
+            ]
+        )
+        assert len(won(ends)) == 1
+        assert Code.VERSION_MISMATCH in ends
+
+    def test_never_passes_work_that_qa_fails_at_that_moment(self, company):
+        for _ in range(ROUNDS):
+            contract_id = at_state(company, State.REVIEW, workspace_scope=["src/"])
+            judge(company, contract_id, "PASS")
+            verdict, closed = at_once(
+                [
+                    partial(judge, company, contract_id, "FAIL"),
+                    partial(close, company, contract_id),
+                ]
+            )
+            if isinstance(verdict, Code):
+                assert verdict is Code.INVALID_TRANSITION
+                assert row(contract_id).state == "passed"
+            else:
+                assert closed is Code.APPROVAL_REQUIRED
+                assert row(contract_id).state == "review"
+            assert Verdict.objects.filter(contract_id=contract_id).count() == 2 - isinstance(
+                verdict, Code
+            )
+
+    def test_lets_no_mail_through_a_channel_that_is_closed(self, company):
+        from contracts.terms import ChannelWish
+
+        for _ in range(ROUNDS):
+            wish = ChannelWish("frontend_worker", "product_manager")
+            contract_id = issue(company, "frontend_worker", grants=[wish])
+            mail = Draft(
+                to="product_manager",
+                mail_type="question",
+                subject="?",
+                body="",
+                contract_ref=contract_id,
+            )
+            sent, closed = at_once(
+                [
+                    lambda mail=mail: send_mail(
+                        caller=company.caller("frontend_worker"), draft=mail, now=now()
+                    ),
+                    partial(close, company, contract_id, "cancelled"),
+                ]
+            )
+            assert closed["state"] == "cancelled"
+            assert sent is Code.CONTRACT_REQUIRED or sent["status"] == "delivered"
+            assert not ContactGrant.objects.filter(closed_at=None).exists()
+
+
+class TestApprovals:
+    @pytest.mark.parametrize("given", [1, 2])
+    def test_are_each_good_for_one_deployment(self, company, given):
+        ids = {approve(company) for _ in range(given)}
+
+        def deploy():
+            return approvals.use_approval(
+                caller=company.caller("devops_worker"),
+                environment="production",
+                artifact=DIGEST,
+                now=now(),
+            )
+
+        ends = at_once([deploy] * 5)
+        assert set(won(ends)) == ids
+        assert len(won(ends)) == given
+        assert ends.count(Code.APPROVAL_REQUIRED) == 5 - given
+
+    def test_are_used_or_cancelled_never_both(self, company):
+        for _ in range(ROUNDS):
+            contract_id = approve(company)
+            used, closed = at_once(
+                [
+                    lambda: approvals.use_approval(
+                        caller=company.caller("devops_worker"),
+                        environment="production",
+                        artifact=DIGEST,
+                        now=now(),
+                    ),
+                    partial(close, company, contract_id, "cancelled", version=1),
+                ]
+            )
+            assert len(won([used, closed])) == 1
+
+
+class TestDeactivation:
+    def deactivate(self, company, handle, successor):
+        def apply(organisation):
+            Agent.objects.filter(organisation=organisation, handle=handle).update(active=False)
+
+        agents = company.policy.agents
+        with transaction.atomic():
+            change_policy(
+                organisation_id=company.organisation.id,
+                apply=apply,
+                caller=company.system,
+                action="agent.deactivated",
+                now=now(),
+            )
+            return handover.hand_over(
+                caller=company.system,
+                leaver=agents[handle],
+                successor=agents[successor],
+                now=now(),
+            )
+
+    def test_sees_every_contract_that_was_issued_before_it(self, company):
+        issued, held = at_once(
+            [
+                partial(issue, company, "devops_worker"),
+                partial(self.deactivate, company, "devops_worker", "it_manager"),
+            ]
+        )
+        if isinstance(issued, Code):
+            assert issued is Code.RECIPIENT_INACTIVE
+            assert held.assigned == ()
+            assert not Contract.objects.exists()
+        else:
+            assert held.assigned == (issued,)
+
+    def test_waits_for_a_contract_that_is_being_issued(self, company, monkeypatch):
+        written, gone, record = threading.Event(), threading.Event(), issuing.record
+
+        def late(event):
+            written.set()
+            gone.wait(1)  # the deactivation has this long to overtake
+            return record(event)
+
+        def deactivate():
+            written.wait(10)
+            held = self.deactivate(company, "devops_worker", "it_manager")
+            gone.set()
+            return held
+
+        monkeypatch.setattr(issuing, "record", late)
+        issued, held = at_once([partial(issue, company, "devops_worker"), deactivate])
+        assert held.assigned == (issued,)
+
+    def test_refuses_a_contract_that_comes_after_it(self, company):
+        caller = company.caller("it_manager")
+        self.deactivate(company, "devops_worker", "it_manager")
+        company.caller = lambda _handle: caller
+        assert refusal(issue, company, "devops_worker").code is Code.RECIPIENT_INACTIVE
+
+
+def test_ids_made_at_the_same_moment_do_not_clash(company, monkeypatch):
+    moment = now()
+    monkeypatch.setattr("tests.contracts.world.now", lambda: moment)
+    ends = at_once([partial(issue, company) for _ in range(8)])
+    assert len(set(ends)) == 8

@@ -1,0 +1,75 @@
+"""Deadlines: who is told, when, and that it is once."""
+
+from datetime import timedelta
+
+import pytest
+
+from contracts.deadlines import REMINDED_BEFORE, tell_due
+from contracts.models import Deadline
+from ledger.models import Event
+from mailroom.models import SYSTEM, Mail
+from tests.contracts.world import at_once, at_state, issue, now
+
+pytestmark = pytest.mark.django_db
+
+
+def told(handle):
+    found = Mail.objects.filter(from_agent=SYSTEM, to_agent=handle).order_by("id")
+    return [mail.subject for mail in found]
+
+
+class TestDeadlines:
+    def test_reminds_the_assignee_a_day_before_and_tells_the_issuer_after(self, nexus):
+        due = now() + timedelta(days=3)
+        contract = issue(nexus, deadline=due)
+        assert tell_due(now=due - REMINDED_BEFORE - timedelta(seconds=1)) == 0
+        assert tell_due(now=due - REMINDED_BEFORE) == 1
+        assert told("backend_worker") == [f"{contract} is due soon"]
+        assert tell_due(now=due - timedelta(seconds=1)) == 0
+        assert tell_due(now=due) == 1
+        assert told("it_manager") == [f"{contract} of backend_worker is overdue"]
+        assert tell_due(now=due + timedelta(days=9)) == 0
+
+    def test_reminds_half_way_where_there_is_less_than_a_day(self, nexus):
+        begun = now()
+        contract = issue(nexus, deadline=begun + timedelta(hours=2))
+        remind = Deadline.objects.get(contract_id=contract, stage="remind")
+        assert abs((remind.due_at - begun).total_seconds() - 3600) < 60
+
+    def test_sets_none_where_there_is_no_deadline(self, nexus):
+        issue(nexus)
+        assert not Deadline.objects.exists()
+
+    @pytest.mark.parametrize("state", ["review", "passed", "failed", "cancelled"])
+    def test_tells_nobody_of_work_that_is_handed_in_or_closed(self, nexus, state):
+        due = now() + timedelta(days=2)
+        at_state(nexus, state, deadline=due)
+        assert tell_due(now=due) == 2
+        subjects = told("backend_worker") + told("it_manager")
+        assert not [s for s in subjects if "due" in s]
+
+    def test_leaves_an_event_of_each(self, nexus):
+        due = now() + timedelta(days=2)
+        contract = issue(nexus, deadline=due)
+        tell_due(now=due)
+        actions = Event.objects.filter(subject=f"contract:{contract}").values_list(
+            "action", flat=True
+        )
+        assert {"contract.reminded", "contract.overdue"} <= set(actions)
+
+    def test_catches_up_after_an_hour_without_a_beat(self, nexus):
+        due = now() + timedelta(minutes=10)
+        issue(nexus, deadline=due)
+        assert tell_due(now=due + timedelta(hours=1)) == 2
+        assert len(told("backend_worker") + told("it_manager")) == 2
+
+
+@pytest.mark.django_db(transaction=True)
+class TestSeveralBeatsAtOnce:
+    def test_tell_each_row_once(self, nexus):
+        due = now() + timedelta(hours=1)
+        for _ in range(10):
+            issue(nexus, deadline=due)
+        counts = at_once([lambda: tell_due(now=due)] * 4)
+        assert sum(counts) == 20
+        assert len(told("backend_worker")) == len(told("it_manager")) == 10

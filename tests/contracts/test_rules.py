@@ -1,0 +1,462 @@
+"""Who may issue, see, accept, report on, judge and close: whole spaces, against tables by hand."""
+
+import itertools
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from contracts import rules, terms
+from contracts.rules import Facts
+from contracts.terms import ChannelTerm, ChannelWish
+from contracts.vocabulary import (
+    FINAL_STATES,
+    OPEN_STATES,
+    TRANSITIONS,
+    ContractKind,
+    Finding,
+    Move,
+    Outcome,
+    ReportKind,
+    State,
+    moves_from,
+)
+from orgchart.decision import Allow, Code, Deny
+from orgchart.policy import Agent
+from orgchart.vocabulary import ToolMode
+from tests.oracle import contracts as oracle
+from tests.oracle.org import (
+    AGENTS,
+    BACKEND,
+    BOARD,
+    CEO,
+    CHAIN,
+    DEVOPS,
+    FRONTEND,
+    HR,
+    IT,
+    MANAGERS,
+    PM,
+    QA,
+    RESEARCH,
+    WORKERS,
+)
+from tests.oracle.reading import compiled_nexus
+
+POLICY = compiled_nexus()
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def agent(handle: str) -> Agent:
+    return POLICY.agents[handle]
+
+
+def answer(decision) -> str:
+    return decision.code if isinstance(decision, Deny) else "OK"
+
+
+def issuing(issuer: str, recipient: str, kind=ContractKind.WORK, tool=terms.CREATE, policy=POLICY):
+    found = terms.find_assignee(recipient, policy)
+    if isinstance(found, Deny):
+        return found
+    return terms.can_issue(policy.agents[issuer], found, kind, tool, policy)
+
+
+def a_contract(
+    state=State.PENDING, *, issuer=IT, assignee=BACKEND, scope=("src/",), finding=None, **fields
+):
+    return Facts(
+        id="CON-1",
+        kind=fields.pop("kind", ContractKind.WORK),
+        state=state,
+        version=3,
+        issuer=None if issuer == BOARD else agent(issuer),
+        assignee=agent(assignee),
+        workspace_scope=scope,
+        finding=finding,
+        **fields,
+    )
+
+
+def without(policy, tool: str, role: str):
+    """The policy with one tool taken from one role."""
+    changed = replace(policy.roles[role], tools=policy.roles[role].tools - {tool})
+    return replace(policy, roles={**policy.roles, role: changed})
+
+
+class TestStates:
+    def test_are_those_of_the_seed_and_no_other_move_exists(self):
+        moves = {(str(source), str(target)) for s, target in TRANSITIONS.values() for source in s}
+        assert moves == set(oracle.MOVES)
+        assert {str(s) for s in FINAL_STATES} == set(oracle.FINAL)
+
+    def test_final_ones_have_no_way_out(self):
+        assert all(moves_from(state) == () for state in FINAL_STATES)
+        assert all(Move.CANCEL in moves_from(state) for state in OPEN_STATES)
+
+    @pytest.mark.parametrize(("state", "move"), list(itertools.product(State, Move)))
+    def test_a_wrong_move_names_those_that_are_left(self, state, move):
+        found = rules.can_move(a_contract(state), move)
+        if state in TRANSITIONS[move][0]:
+            assert isinstance(found, Allow)
+        else:
+            assert found.code is Code.INVALID_TRANSITION
+            assert found.details["state"] == state
+            assert found.details["allowed"] == [str(TRANSITIONS[m][1]) for m in moves_from(state)]
+            assert found.next_action
+
+
+class TestCanIssue:
+    def test_answers_every_line_of_the_oracle(self):
+        seen = 0
+        for tool, issuer, recipient, kind, outcome in oracle.table():
+            if outcome == "TOOL_NOT_BOUND":
+                continue
+            found = issuing(issuer, recipient, ContractKind(kind), tool)
+            assert (answer(found) == "OK") == (outcome == "OK"), (tool, issuer, recipient, kind)
+            if outcome != "OK":
+                assert found.code in oracle.REFUSALS
+                assert found.next_action
+                assert found.rule
+            seen += 1
+        assert seen == 5 * 10 * 4  # holders of the three tools, recipients, kinds
+
+    def test_without_the_tool_the_rule_still_refuses_every_worker(self):
+        for issuer, recipient, kind in itertools.product(WORKERS, AGENTS, ContractKind):
+            for tool in terms.KINDS_BY_TOOL:
+                assert answer(issuing(issuer, recipient, kind, tool)) != "OK"
+
+    @pytest.mark.parametrize("handle", AGENTS)
+    def test_never_to_oneself(self, handle):
+        for tool, kinds in terms.KINDS_BY_TOOL.items():
+            for kind in kinds:
+                assert answer(issuing(handle, handle, kind, tool)) == Code.LEVEL_DENIED
+
+    @pytest.mark.parametrize("handle", AGENTS)
+    def test_never_to_the_board(self, handle):
+        assert answer(issuing(handle, BOARD)) == Code.CONTACT_DENIED
+
+    def test_never_upward_or_sideways(self):
+        for manager in MANAGERS:
+            assert answer(issuing(manager, CEO)) == Code.LEVEL_DENIED
+            for other in set(MANAGERS) - {manager}:
+                assert answer(issuing(manager, other)) == Code.LEVEL_DENIED
+        for worker in WORKERS:
+            assert answer(issuing(worker, CHAIN[worker][2])) == Code.LEVEL_DENIED
+
+    def test_to_nobody_outside_the_contacts(self):
+        for worker in WORKERS:
+            assert answer(issuing(CEO, worker, tool=terms.GENERATE)) == Code.CONTACT_DENIED
+            assert answer(issuing(HR, worker)) == Code.CONTACT_DENIED
+        for worker in (BACKEND, DEVOPS, QA):
+            assert answer(issuing(PM, worker)) == Code.CONTACT_DENIED
+        assert answer(issuing(IT, RESEARCH)) == Code.CONTACT_DENIED
+
+    def test_names_who_can_take_one_and_says_so_when_nobody_can(self):
+        assert issuing(PM, BACKEND).next_action == (
+            "issue it to one of: frontend_worker, research_worker"
+        )
+        assert "nobody" in issuing(HR, BACKEND).next_action
+
+    def test_a_worker_shared_by_two_managers_takes_contracts_of_both(self):
+        assert answer(issuing(IT, FRONTEND)) == answer(issuing(PM, FRONTEND)) == "OK"
+
+    def test_a_worker_that_is_no_longer_ones_own_is_refused(self):
+        moved = replace(agent(FRONTEND), managers=(IT,))
+        policy = replace(POLICY, agents={**POLICY.agents, FRONTEND: moved})
+        assert answer(issuing(PM, FRONTEND, policy=policy)) == Code.CONTACT_DENIED
+        loose = replace(POLICY.contacts[PM, FRONTEND], relation="any")
+        policy = replace(policy, contacts={**POLICY.contacts, (PM, FRONTEND): loose})
+        assert answer(issuing(PM, FRONTEND, policy=policy)) == Code.LEVEL_DENIED
+
+    def test_the_top_agents_own_assistant_is_no_manager(self):
+        role = replace(POLICY.roles[RESEARCH], name="exec_assistant")
+        hired = replace(
+            agent(RESEARCH), id=99, handle="exec_assistant", role=role.name, managers=(CEO,)
+        )
+        rule = replace(POLICY.contacts[CEO, IT], recipient=role.name, relation="own")
+        policy = replace(
+            POLICY,
+            roles={**POLICY.roles, role.name: role},
+            agents={**POLICY.agents, hired.handle: hired},
+            names={**POLICY.names, hired.handle: hired.handle},
+            contacts={**POLICY.contacts, (CEO, role.name): rule},
+        )
+        assert policy.rule_between(policy.agents[CEO], hired) is not None
+        found = issuing(CEO, hired.handle, tool=terms.GENERATE, policy=policy)
+        assert answer(found) == Code.LEVEL_DENIED
+
+    def test_finds_the_recipient_by_its_old_name_too(self):
+        assert answer(issuing(IT, "backend_dev")) == "OK"
+
+    @pytest.mark.parametrize(
+        "name", ["nobody", "Backend_worker", "backend_worker ", "bаckend_worker", "", "BOARD"]
+    )
+    def test_guesses_no_name(self, name):
+        assert answer(issuing(IT, name)) == Code.RECIPIENT_UNKNOWN
+
+    def test_refuses_who_is_deactivated(self):
+        gone = replace(agent(BACKEND), active=False)
+        policy = replace(POLICY, agents={**POLICY.agents, BACKEND: gone})
+        assert answer(issuing(IT, BACKEND, policy=policy)) == Code.RECIPIENT_INACTIVE
+
+    def test_org_change_needs_a_recipient_with_hrs_tools(self):
+        change = (ContractKind.ORG_CHANGE, terms.GENERATE)
+        assert answer(issuing(CEO, HR, *change)) == "OK"
+        policy = POLICY
+        for tool in (
+            "update_org_chart", "create_agent_jd", "update_agent_jd", "deactivate_agent",
+        ):  # fmt: skip
+            policy = without(policy, tool, HR)
+        assert answer(issuing(CEO, HR, *change, policy=policy)) == Code.LEVEL_DENIED
+
+    def test_a_denied_tool_is_no_reason_for_an_authorisation(self):
+        barred = replace(POLICY.roles[DEVOPS], denied_tools=frozenset({"docker_deploy"}))
+        policy = replace(POLICY, roles={**POLICY.roles, DEVOPS: barred})
+        approval = (ContractKind.DEPLOYMENT_APPROVAL, terms.APPROVE)
+        assert answer(issuing(IT, DEVOPS, *approval)) == "OK"
+        assert answer(issuing(IT, DEVOPS, *approval, policy=policy)) == Code.LEVEL_DENIED
+
+    def test_names_the_tool_that_a_kind_comes_from(self):
+        found = issuing(IT, DEVOPS, ContractKind.DEPLOYMENT_APPROVAL)
+        assert found.code is Code.INVALID_PARAMS
+        assert "approve_deployment" in found.message
+        assert "approve_deployment" in found.next_action
+
+
+class TestCanSee:
+    def test_covers_every_agent_and_state(self):
+        for handle, state, judged in itertools.product(AGENTS, State, (False, True)):
+            found = rules.can_see(a_contract(state), agent(handle), POLICY, judged=judged)
+            sees = handle in (IT, BACKEND) or (handle == QA and (state is State.REVIEW or judged))
+            assert answer(found) == ("OK" if sees else Code.NOT_FOUND), (handle, state, judged)
+
+    def test_both_managers_of_a_worker_see_its_contracts(self):
+        shared = a_contract(issuer=PM, assignee=FRONTEND)
+        seeing = {h for h in AGENTS if answer(rules.can_see(shared, agent(h), POLICY)) == "OK"}
+        assert seeing == {PM, FRONTEND, IT}
+
+    def test_qa_never_sees_another_departments_work_even_if_told_it_judged(self):
+        foreign = a_contract(State.REVIEW, issuer=PM, assignee=RESEARCH)
+        assert answer(rules.can_see(foreign, agent(QA), POLICY, judged=True)) == Code.NOT_FOUND
+
+    def test_the_board_s_contract_is_the_top_agents_alone(self):
+        top = a_contract(State.REVIEW, issuer=BOARD, assignee=CEO)
+        seeing = {h for h in AGENTS if answer(rules.can_see(top, agent(h), POLICY)) == "OK"}
+        assert seeing == {CEO}
+
+
+class TestCanAccept:
+    def test_only_the_assignee_only_while_pending(self):
+        for handle, state in itertools.product(AGENTS, State):
+            found = rules.can_accept(a_contract(state), agent(handle))
+            if handle != BACKEND:
+                assert answer(found) == Code.NOT_YOURS
+            else:
+                assert (answer(found) == "OK") == (state is State.PENDING)
+
+
+class TestCanSubmit:
+    def test_only_the_assignee_only_while_in_progress(self):
+        for handle, state, kind in itertools.product(AGENTS, State, ReportKind):
+            found = rules.can_submit(a_contract(state), agent(handle), kind)
+            if handle != BACKEND:
+                assert answer(found) == Code.NOT_YOURS
+            elif state is State.IN_PROGRESS:
+                assert answer(found) == "OK"
+            else:
+                assert answer(found) == Code.INVALID_TRANSITION
+
+
+class TestCanJudge:
+    def test_only_qa_of_the_department_only_in_review(self):
+        for handle, state in itertools.product(AGENTS, State):
+            found = rules.can_judge(a_contract(state), agent(handle), POLICY)
+            if handle == BACKEND:
+                assert answer(found) == Code.NOT_YOURS
+            elif handle != QA:
+                assert answer(found) == Code.NOT_FOUND
+            else:
+                assert (answer(found) == "OK") == (state is State.REVIEW)
+
+    def test_nobody_judges_work_of_its_own(self):
+        own = a_contract(State.REVIEW, assignee=QA)
+        assert answer(rules.can_judge(own, agent(QA), POLICY)) == Code.NOT_YOURS
+
+    def test_there_is_nothing_to_judge_where_no_code_is_touched(self):
+        plain = a_contract(State.REVIEW, scope=())
+        assert answer(rules.can_judge(plain, agent(QA), POLICY)) == Code.NOT_FOUND
+
+    def test_a_co_managed_worker_is_judged_by_its_own_departments_qa(self):
+        shared = a_contract(State.REVIEW, issuer=PM, assignee=FRONTEND)
+        assert answer(rules.can_judge(shared, agent(QA), POLICY)) == "OK"
+
+    def test_another_departments_work_is_not_found(self):
+        foreign = a_contract(State.REVIEW, issuer=PM, assignee=RESEARCH)
+        assert answer(rules.can_judge(foreign, agent(QA), POLICY)) == Code.NOT_FOUND
+
+    def test_two_departments_without_superiors_share_no_qa(self):
+        top = replace(agent(QA), managers=(BOARD,))
+        contract = a_contract(State.REVIEW, issuer=BOARD, assignee=CEO)
+        assert answer(rules.can_judge(contract, top, POLICY)) == Code.NOT_FOUND
+
+
+class TestCanClose:
+    def close(self, contract, who, outcome, reason="done", policy=POLICY):
+        person = who == BOARD
+        return rules.can_close(contract, None if person else agent(who), outcome, reason, policy)
+
+    def test_answers_the_whole_space(self):
+        findings = (None, Finding.FAIL, Finding.PASS)
+        space = itertools.product((*AGENTS, BOARD), State, Outcome, findings, (("src/",), ()))
+        for who, state, outcome, finding, scope in space:
+            found = answer(
+                self.close(a_contract(state, finding=finding, scope=scope), who, outcome)
+            )
+            legal = (str(state), str(outcome)) in oracle.MOVES
+            if who not in (IT, BOARD) or (who == BOARD and outcome is not Outcome.CANCELLED):
+                assert found == Code.NOT_YOURS
+            elif not legal:
+                assert found == Code.INVALID_TRANSITION
+            elif outcome is Outcome.PASSED and scope and finding is not Finding.PASS:
+                assert found == Code.APPROVAL_REQUIRED
+            else:
+                assert found == "OK"
+
+    @pytest.mark.parametrize("reason", ["", " ", "\n\t"])
+    @pytest.mark.parametrize("outcome", Outcome)
+    def test_refuses_an_empty_reason(self, outcome, reason):
+        contract = a_contract(State.REVIEW, finding=Finding.PASS)
+        assert answer(self.close(contract, IT, outcome, reason)) == Code.INVALID_PARAMS
+
+    def test_names_who_can_mend_a_missing_verdict(self):
+        found = self.close(a_contract(State.REVIEW), IT, Outcome.PASSED)
+        assert "write_verdict" in found.next_action
+        assert "QA" in found.message
+
+    def test_the_board_decides_on_its_own_contracts(self):
+        own = a_contract(State.REVIEW, issuer=BOARD, assignee=CEO, scope=())
+        for outcome in Outcome:
+            assert answer(self.close(own, BOARD, outcome)) == "OK"
+            assert answer(self.close(own, CEO, outcome)) == Code.NOT_YOURS
+
+    def test_the_board_goes_around_no_qa_either(self):
+        heir = a_contract(State.REVIEW, issuer=BOARD, assignee=BACKEND)
+        assert answer(self.close(heir, BOARD, Outcome.PASSED)) == Code.APPROVAL_REQUIRED
+
+    def test_work_reported_by_mail_is_taken_into_review_by_its_issuer(self):
+        for manager, outcome in itertools.product(MANAGERS, Outcome):
+            for state in State:
+                work = a_contract(state, issuer=CEO, assignee=manager, scope=())
+                found = answer(self.close(work, CEO, outcome))
+                legal = (str(state), str(outcome)) in oracle.MOVES
+                assert (found == "OK") == (legal or state is State.IN_PROGRESS)
+
+    def test_who_has_submit_report_hands_its_work_in_itself(self):
+        for worker, outcome in itertools.product(WORKERS, (Outcome.PASSED, Outcome.FAILED)):
+            work = a_contract(State.IN_PROGRESS, issuer=IT, assignee=worker, scope=())
+            assert answer(self.close(work, IT, outcome)) == Code.INVALID_TRANSITION
+
+    def test_qa_itself_and_managers_touch_no_code(self):
+        for assignee, needed in (
+            (BACKEND, True), (FRONTEND, True), (DEVOPS, True), (RESEARCH, True),
+            (QA, False), (IT, False), (PM, False), (CEO, False),
+        ):  # fmt: skip
+            assert rules.needs_verdict(a_contract(assignee=assignee), POLICY) is needed
+
+
+class TestAtVersion:
+    def test_tells_a_stale_version_after_whose_it_is_and_before_the_state(self):
+        contract = a_contract(State.REVIEW)  # version 3
+        yes, state = Allow("x"), rules.can_move(contract, Move.ACCEPT)
+        mine = rules.can_accept(contract, agent(QA))
+        for expected, decision, code in (
+            (None, yes, "OK"), (3, yes, "OK"), (2, yes, Code.VERSION_MISMATCH),
+            (4, yes, Code.VERSION_MISMATCH), (2, state, Code.VERSION_MISMATCH),
+            (3, state, Code.INVALID_TRANSITION), (2, mine, Code.NOT_YOURS),
+        ):  # fmt: skip
+            assert answer(rules.at_version(contract, expected, decision)) == code
+        assert rules.at_version(contract, 2, yes).details == {"expected": 2, "current": 3}
+
+
+class TestReaderOf:
+    def test_is_the_issuer_where_the_chain_of_command_lets_the_sender_reach_it(self):
+        for sender, issuer, reader in (
+            (BACKEND, IT, IT), (FRONTEND, PM, PM), (RESEARCH, PM, PM), (IT, CEO, CEO),
+            (QA, PM, IT), (QA, CEO, IT), (BACKEND, CEO, IT),
+        ):  # fmt: skip
+            assert rules.reader_of(agent(issuer), agent(sender), POLICY) == agent(reader)
+        assert rules.reader_of(None, agent(CEO), POLICY) is None
+
+    def test_is_the_superior_where_the_issuer_is_gone(self):
+        gone = replace(agent(PM), active=False)
+        assert rules.reader_of(gone, agent(FRONTEND), POLICY) == agent(IT)
+
+
+class TestCanUseApproval:
+    def approval(self, **fields):
+        given = {
+            "kind": ContractKind.DEPLOYMENT_APPROVAL,
+            "environment": "production",
+            "artifact": "sha256:aa",
+            "expires_at": NOW + timedelta(hours=1),
+            "assignee": DEVOPS,
+            "scope": (),
+            **fields,
+        }
+        return a_contract(given.pop("state", State.PENDING), **given)
+
+    def use(self, contract, *, who=DEVOPS, environment="production", artifact="sha256:aa"):
+        return rules.can_use_approval(
+            contract, agent(who), environment=environment, artifact=artifact, now=NOW
+        )
+
+    @pytest.mark.parametrize("state", State)
+    def test_only_while_it_is_open_and_not_handed_in(self, state):
+        usable = state in (State.PENDING, State.IN_PROGRESS)
+        assert (answer(self.use(self.approval(state=state))) == "OK") == usable
+
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {"expires_at": NOW},
+            {"expires_at": NOW - timedelta(seconds=1)},
+            {"expires_at": None},
+            {"used_at": NOW - timedelta(minutes=1)},
+            {"environment": "staging"},
+            {"artifact": "sha256:ab"},
+            {"assignee": BACKEND},
+            {"kind": ContractKind.WORK},
+        ],
+    )
+    def test_refuses_any_other(self, fields):
+        assert answer(self.use(self.approval(**fields))) == Code.APPROVAL_REQUIRED
+
+    @pytest.mark.parametrize("name", ["Production", "production ", "production\n", "prod", ""])
+    def test_knows_one_spelling_only(self, name):
+        assert answer(self.use(self.approval(), environment=name)) == Code.APPROVAL_REQUIRED
+        assert answer(self.use(self.approval(), artifact="SHA256:aa")) == Code.APPROVAL_REQUIRED
+
+    def test_is_nobody_elses(self):
+        for handle in set(AGENTS) - {DEVOPS}:
+            assert answer(self.use(self.approval(), who=handle)) == Code.APPROVAL_REQUIRED
+
+
+class TestReportKinds:
+    def test_every_outcome_is_a_move_to_that_state(self):
+        for outcome in Outcome:
+            assert TRANSITIONS[outcome.move][1] == State(outcome.value)
+
+
+def test_a_channel_term_is_the_same_for_the_same_wish():
+    wish = ChannelWish(PM, FRONTEND)
+    found = terms.can_grant(wish, agent(PM), agent(FRONTEND), POLICY)
+    assert found == ChannelTerm(
+        agent(PM), agent(FRONTEND), frozenset({"requirement_clarification"})
+    )
+
+
+def test_modes_are_the_organisations():
+    chat_only = replace(POLICY, enabled_modes=frozenset({ToolMode.CHAT_SAFE}))
+    assert answer(terms.can_open_mode(ToolMode.CODING, POLICY)) == "OK"
+    assert answer(terms.can_open_mode(ToolMode.CODING, chat_only)) == Code.MODE_DENIED

@@ -1,0 +1,609 @@
+"""The life of a contract on PostgreSQL: every move, every guard, every trace."""
+
+from dataclasses import replace
+
+import pytest
+
+from contracts import handover, reading, store
+from contracts.models import Report, Verdict
+from contracts.vocabulary import Outcome, ReportKind, State
+from documents.models import Document
+from ledger.models import Event
+from mailroom.models import ContactGrant, Mail, MailRejection
+from orgchart.decision import Code, Denied
+from tests.contracts.world import (
+    accept,
+    at_state,
+    close,
+    issue,
+    judge,
+    now,
+    refusal,
+    row,
+    submit,
+)
+from toolbox import scopes
+from toolbox.models import ModeGrant
+
+pytestmark = pytest.mark.django_db
+
+
+def events(contract_id):
+    found = Event.objects.filter(subject=f"contract:{contract_id}").order_by("seq")
+    return [event.action for event in found]
+
+
+def mails(**fields):
+    return list(Mail.objects.filter(**fields).order_by("id"))
+
+
+class TestIssueContract:
+    def test_leaves_a_pending_contract_and_its_notice(self, nexus):
+        contract = row(issue(nexus, deadline=now(), assigned_branch="feature/login"))
+        assert (contract.state, contract.version, contract.kind) == ("pending", 1, "work")
+        assert contract.id.startswith("CON-")
+        assert len(contract.id) <= 32
+        notice = contract.notice
+        assert (notice.from_agent, notice.to_agent, notice.mail_type) == (
+            "it_manager", "backend_worker", "contract",
+        )  # fmt: skip
+        assert notice.contract_ref == contract.id
+        assert notice.body.startswith("Build it.")
+        assert "assigned_branch: feature/login" in notice.body
+        assert events(contract.id) == ["contract.issued"]
+
+    def test_shows_in_the_assignees_event_stream(self, nexus):
+        contract = row(issue(nexus))
+        event = Event.objects.get(action="contract.issued")
+        assert (event.kind, event.for_agent_id) == ("contract", contract.assignee_id)
+
+    def test_keeps_a_long_text_whole_and_its_notice_within_a_mails_size(self, nexus):
+        contract = row(issue(nexus, body="x" * 10_000))
+        assert contract.notice.body == contract.body == "x" * 10_000
+
+    def test_travels_by_contract_rules_where_the_mail_channel_is_closed(self, nexus):
+        contract = row(issue(nexus, "frontend_worker", by="product_manager"))
+        assert contract.notice.to_agent == "frontend_worker"
+
+    def test_resolves_an_old_name(self, nexus):
+        assert row(issue(nexus, "backend_dev")).assignee.handle == "backend_worker"
+
+    def test_lists_each_folder_once(self, nexus):
+        assert row(issue(nexus, workspace_scope=["src/", "src/"])).workspace_scope == ["src/"]
+
+    @pytest.mark.parametrize(
+        ("by", "to", "code"),
+        [
+            ("it_manager", "ceo", Code.LEVEL_DENIED),
+            ("it_manager", "it_manager", Code.LEVEL_DENIED),
+            ("it_manager", "hr_manager", Code.LEVEL_DENIED),
+            ("it_manager", "research_worker", Code.CONTACT_DENIED),
+            ("it_manager", "board", Code.CONTACT_DENIED),
+            ("it_manager", "nobody", Code.RECIPIENT_UNKNOWN),
+            ("hr_manager", "backend_worker", Code.CONTACT_DENIED),
+        ],
+    )
+    def test_a_refusal_leaves_no_contract_no_mail_and_a_rejection_to_write(
+        self, nexus, by, to, code
+    ):
+        with pytest.raises(Denied) as denied:
+            issue(nexus, to, by=by)
+        assert denied.value.deny.code == code
+        assert denied.value.aftermath is not None
+        assert not Mail.objects.filter(mail_type="contract").exists()
+
+    def test_refuses_who_was_deactivated_since_the_policy_was_read(self, nexus, monkeypatch):
+        caller = nexus.caller("it_manager")
+        monkeypatch.setattr(nexus, "caller", lambda handle: caller)
+        agent = nexus.agent("backend_worker")
+        agent.active = False
+        agent.save()
+        assert refusal(issue, nexus).code is Code.RECIPIENT_INACTIVE
+
+    def test_coding_only_where_the_organisation_enables_it(self, nexus):
+        nexus.organisation.settings = {"enabled_modes": ["chat_safe"]}
+        nexus.organisation.policy_version += 1
+        nexus.organisation.save()
+        assert refusal(issue, nexus, coding=True).code is Code.MODE_DENIED
+
+    def test_an_amount_belongs_to_a_budget_only(self, nexus):
+        assert refusal(issue, nexus, amount=5, currency="USD").code is Code.INVALID_PARAMS
+
+    def test_takes_another_id_when_one_is_taken(self, nexus, monkeypatch):
+        first = issue(nexus)
+        ids = iter([first, first, "CON-20260101000000000000-abcd"])
+        monkeypatch.setattr("contracts.issuing.timed_id", lambda *_: next(ids))
+        assert issue(nexus) == "CON-20260101000000000000-abcd"
+        assert len(mails(mail_type="contract")) == 2
+
+
+class TestSupersedes:
+    def test_follows_a_closed_contract_of_the_same_issuer(self, nexus):
+        old = at_state(nexus, State.FAILED)
+        assert row(issue(nexus, supersedes=old)).supersedes_id == old
+
+    @pytest.mark.parametrize("state", [State.PENDING, State.IN_PROGRESS, State.REVIEW])
+    def test_refuses_one_that_is_still_open(self, nexus, state):
+        old = at_state(nexus, state)
+        assert refusal(issue, nexus, supersedes=old).code is Code.INVALID_PARAMS
+
+    def test_answers_the_same_for_anothers_and_for_none(self, nexus):
+        other = issue(nexus, "research_worker", by="product_manager")
+        close(nexus, other, "cancelled", by="product_manager")
+        theirs = refusal(issue, nexus, supersedes=other)
+        none = refusal(issue, nexus, supersedes="CON-nothing")
+        assert theirs == none
+        assert theirs.code is Code.NOT_FOUND
+
+
+class TestAcceptContract:
+    def test_opens_the_work_for_its_assignee(self, nexus):
+        contract_id = issue(nexus)
+        assert accept(nexus, contract_id) == {"state": "in_progress", "version": 2}
+        assert row(contract_id).accepted_at is not None
+        assert events(contract_id)[-1] == "contract.accepted"
+
+    def test_tells_the_issuers_stream(self, nexus):
+        contract_id = at_state(nexus, State.IN_PROGRESS)
+        event = Event.objects.get(action="contract.accepted")
+        assert event.for_agent_id == row(contract_id).issuer_id
+        assert event.details["from_state"] == "pending"
+
+    @pytest.mark.parametrize(
+        ("by", "code"),
+        [
+            ("it_manager", Code.NOT_YOURS),
+            ("frontend_worker", Code.NOT_FOUND),
+            ("ceo", Code.NOT_FOUND),
+            ("qa_worker", Code.NOT_FOUND),
+        ],
+    )
+    def test_refuses_anyone_else(self, nexus, by, code):
+        contract_id = issue(nexus, workspace_scope=["src/"])
+        assert refusal(accept, nexus, contract_id, by=by).code == code
+        assert row(contract_id).state == "pending"
+
+    @pytest.mark.parametrize("state", [s for s in State if s is not State.PENDING])
+    def test_refuses_any_other_state(self, nexus, state):
+        contract_id = at_state(nexus, state)
+        found = refusal(accept, nexus, contract_id)
+        assert found.code is Code.INVALID_TRANSITION
+        assert found.details["state"] == state
+
+    def test_changes_nothing_when_the_version_is_stale(self, nexus):
+        contract_id = issue(nexus)
+        found = refusal(accept, nexus, contract_id, version=2)
+        assert found.code is Code.VERSION_MISMATCH
+        assert found.details == {"expected": 2, "current": 1}
+        assert (row(contract_id).state, events(contract_id)) == ("pending", ["contract.issued"])
+
+    def test_opens_coding_for_the_accepting_session_when_its_issuer_said_so(self, nexus):
+        contract_id = at_state(nexus, State.IN_PROGRESS, coding=True)
+        session = nexus.caller("backend_worker").session
+        assert (session.mode, session.contract) == ("coding", contract_id)
+
+    def test_opens_nothing_otherwise(self, nexus):
+        at_state(nexus, State.IN_PROGRESS)
+        assert nexus.caller("backend_worker").session.mode == "chat_safe"
+        assert not ModeGrant.objects.exists()
+
+    def test_is_refused_whole_where_coding_is_no_longer_enabled(self, nexus):
+        contract_id = issue(nexus, coding=True)
+        nexus.organisation.settings = {"enabled_modes": ["chat_safe"]}
+        nexus.organisation.policy_version += 1
+        nexus.organisation.save()
+        assert refusal(accept, nexus, contract_id).code is Code.MODE_DENIED
+        assert row(contract_id).state == "pending"
+
+
+class TestSubmitReport:
+    def test_completion_hands_the_work_in(self, nexus):
+        contract_id = at_state(nexus, State.IN_PROGRESS)
+        done = submit(nexus, contract_id)
+        assert (done["state"], done["version"]) == ("review", 3)
+        mail = Mail.objects.get(id=done["mail_id"])
+        assert (mail.mail_type, mail.to_agent) == ("report", "it_manager")
+        assert mail.contract_ref == contract_id
+        report = Report.objects.get(id=done["report_id"])
+        assert (report.kind, report.report_type) == ("completion", "completion")
+        assert events(contract_id)[-1] == "contract.submitted"
+
+    def test_progress_moves_nothing(self, nexus):
+        contract_id = at_state(nexus, State.IN_PROGRESS)
+        for _ in range(2):
+            done = submit(nexus, contract_id, kind=ReportKind.PROGRESS)
+            assert (done["state"], done["version"]) == ("in_progress", 2)
+        assert events(contract_id)[-2:] == ["contract.reported"] * 2
+
+    def test_is_filed_where_its_manager_reads_it(self, nexus):
+        contract_id = at_state(nexus, State.REVIEW)
+        filed = Document.objects.get(contract_ref=contract_id)
+        assert (filed.department, filed.report_type) == ("tech", "completion")
+
+    @pytest.mark.parametrize("kind", ReportKind)
+    @pytest.mark.parametrize("state", [s for s in State if s is not State.IN_PROGRESS])
+    def test_refuses_any_other_state(self, nexus, state, kind):
+        contract_id = at_state(nexus, state)
+        reports = Report.objects.count()
+        assert refusal(submit, nexus, contract_id, kind=kind).code is Code.INVALID_TRANSITION
+        assert Report.objects.count() == reports
+
+    @pytest.mark.parametrize("kind", ReportKind)
+    def test_refuses_a_stale_version_whatever_it_reports(self, nexus, kind):
+        contract_id = at_state(nexus, State.IN_PROGRESS)
+        found = refusal(submit, nexus, contract_id, kind=kind, version=1)
+        assert found.code is Code.VERSION_MISMATCH
+        assert not Mail.objects.filter(mail_type="report").exists()
+
+    def test_refuses_anyone_else(self, nexus):
+        contract_id = at_state(nexus, State.IN_PROGRESS)
+        assert refusal(submit, nexus, contract_id, by="it_manager").code is Code.NOT_YOURS
+        assert refusal(submit, nexus, contract_id, by="devops_worker").code is Code.NOT_FOUND
+
+    def test_ends_the_mode_that_the_contract_opened(self, nexus):
+        at_state(nexus, State.REVIEW, coding=True)
+        assert nexus.caller("backend_worker").session.mode == "chat_safe"
+        assert not ModeGrant.objects.filter(closed_at=None).exists()
+
+    def test_leaves_the_mode_that_another_contract_opened(self, nexus):
+        first = at_state(nexus, State.IN_PROGRESS, coding=True)
+        second = at_state(nexus, State.IN_PROGRESS, coding=True)
+        submit(nexus, first)
+        session = nexus.caller("backend_worker").session
+        assert (session.mode, session.contract) == ("coding", second)
+
+
+class TestWriteVerdict:
+    def test_reaches_the_issuer_and_leaves_the_state_alone(self, nexus):
+        contract_id = at_state(nexus, State.REVIEW, workspace_scope=["src/"])
+        done = judge(nexus, contract_id, "FAIL", evidence=[{"test": "a", "exit": 1}])
+        mail = Mail.objects.get(id=done["mail_id"])
+        assert (mail.mail_type, mail.to_agent, mail.from_agent) == (
+            "verdict", "it_manager", "qa_worker",
+        )  # fmt: skip
+        assert "FAIL" in mail.subject
+        verdict = Verdict.objects.get(id=done["verdict_id"])
+        assert (verdict.finding, verdict.evidence) == ("FAIL", [{"test": "a", "exit": 1}])
+        assert (row(contract_id).state, row(contract_id).version) == ("review", 3)
+        assert events(contract_id)[-1] == "verdict.given"
+
+    def test_goes_to_qas_own_manager_where_qa_may_not_write_to_the_issuer(self, nexus):
+        contract_id = issue(
+            nexus, "frontend_worker", by="product_manager", workspace_scope=["web/"]
+        )
+        accept(nexus, contract_id, by="frontend_worker")
+        submit(nexus, contract_id, by="frontend_worker")
+        done = judge(nexus, contract_id)
+        assert Mail.objects.get(id=done["mail_id"]).to_agent == "it_manager"
+        told = Mail.objects.get(to_agent="product_manager", from_agent="system")
+        assert told.subject.startswith("PASS")
+        assert close(nexus, contract_id, by="product_manager")["state"] == "passed"
+
+    @pytest.mark.parametrize("state", [s for s in State if s is not State.REVIEW])
+    def test_is_given_in_review_only(self, nexus, state):
+        contract_id = at_state(nexus, state, workspace_scope=["src/"])
+        verdicts = Verdict.objects.count()
+        assert refusal(judge, nexus, contract_id).code is Code.INVALID_TRANSITION
+        assert Verdict.objects.count() == verdicts
+
+    def test_needs_something_to_stand_on(self, nexus):
+        contract_id = at_state(nexus, State.REVIEW, workspace_scope=["src/"])
+        for nothing in ("", []):
+            found = refusal(judge, nexus, contract_id, evidence=nothing, body=" ")
+            assert found.code is Code.INVALID_PARAMS
+        judge(nexus, contract_id, evidence="", body="read every line")
+
+    def test_nobody_judges_work_of_its_own(self, nexus):
+        contract_id = issue(nexus, "qa_worker", workspace_scope=["tests/"])
+        accept(nexus, contract_id, by="qa_worker")
+        submit(nexus, contract_id, by="qa_worker")
+        assert refusal(judge, nexus, contract_id).code is Code.NOT_YOURS
+        assert close(nexus, contract_id)["state"] == "passed"
+
+    def test_another_departments_work_is_not_there(self, nexus):
+        contract_id = issue(
+            nexus, "research_worker", by="product_manager", workspace_scope=["studies/"]
+        )
+        accept(nexus, contract_id, by="research_worker")
+        submit(nexus, contract_id, by="research_worker")
+        assert refusal(judge, nexus, contract_id) == refusal(judge, nexus, "CON-nothing")
+
+
+class TestCloseContract:
+    def test_passes_work_once_qa_has_passed_it(self, nexus):
+        contract_id = at_state(nexus, State.REVIEW, workspace_scope=["src/"])
+        assert refusal(close, nexus, contract_id).code is Code.APPROVAL_REQUIRED
+        judge(nexus, contract_id, "PASS")
+        assert close(nexus, contract_id, version=3) == {"state": "passed", "version": 4}
+        closed = row(contract_id)
+        assert (closed.closed_by, closed.closed_reason) == ("agent:it_manager", "done")
+
+    def test_counts_the_latest_verdict_only(self, nexus):
+        contract_id = at_state(nexus, State.REVIEW, workspace_scope=["src/"])
+        judge(nexus, contract_id, "PASS")
+        judge(nexus, contract_id, "FAIL")
+        assert refusal(close, nexus, contract_id).code is Code.APPROVAL_REQUIRED
+        judge(nexus, contract_id, "PASS")
+        assert close(nexus, contract_id)["state"] == "passed"
+
+    def test_takes_no_verdict_of_another_contract(self, nexus):
+        judged = at_state(nexus, State.REVIEW, workspace_scope=["src/"])
+        other = at_state(nexus, State.REVIEW, workspace_scope=["src/"])
+        judge(nexus, judged, "PASS")
+        assert refusal(close, nexus, other).code is Code.APPROVAL_REQUIRED
+
+    def test_fails_work_without_a_verdict(self, nexus):
+        contract_id = at_state(nexus, State.REVIEW, workspace_scope=["src/"])
+        assert close(nexus, contract_id, "failed")["state"] == "failed"
+
+    @pytest.mark.parametrize("outcome", Outcome)
+    @pytest.mark.parametrize("state", State)
+    def test_knows_the_moves_of_the_seed_only(self, nexus, state, outcome):
+        contract_id = at_state(nexus, state)
+        legal = {
+            Outcome.PASSED: {State.REVIEW},
+            Outcome.FAILED: {State.REVIEW},
+            Outcome.CANCELLED: {State.PENDING, State.IN_PROGRESS, State.REVIEW},
+        }
+        before = row(contract_id).version
+        if state in legal[outcome]:
+            assert close(nexus, contract_id, outcome)["state"] == outcome
+            assert events(contract_id)[-1] == f"contract.{outcome}"
+        else:
+            assert refusal(close, nexus, contract_id, outcome).code is Code.INVALID_TRANSITION
+            assert row(contract_id).version == before
+
+    @pytest.mark.parametrize("outcome", Outcome)
+    @pytest.mark.parametrize(
+        ("by", "code"),
+        [
+            ("backend_worker", Code.NOT_YOURS),
+            ("ceo", Code.NOT_FOUND),
+            ("product_manager", Code.NOT_FOUND),
+            ("qa_worker", Code.NOT_YOURS),
+            ("devops_worker", Code.NOT_FOUND),
+        ],
+    )
+    def test_nobody_closes_what_it_did_not_issue(self, nexus, by, code, outcome):
+        contract_id = at_state(nexus, State.REVIEW, workspace_scope=["src/"])
+        assert refusal(close, nexus, contract_id, outcome, by=by).code == code
+        assert row(contract_id).state == "review"
+
+    def test_needs_a_reason(self, nexus):
+        contract_id = issue(nexus)
+        found = refusal(close, nexus, contract_id, "cancelled", reason=" \n")
+        assert found.code is Code.INVALID_PARAMS
+
+    def test_changes_nothing_when_the_version_is_stale(self, nexus):
+        contract_id = at_state(nexus, State.REVIEW)
+        for version in (1, 2, 4):
+            found = refusal(close, nexus, contract_id, version=version)
+            assert found.code is Code.VERSION_MISMATCH
+        assert row(contract_id).state == "review"
+
+    @pytest.mark.parametrize("state", [State.PENDING, State.IN_PROGRESS, State.REVIEW])
+    def test_ends_mode_and_channels_and_tells_the_assignee(self, nexus, state):
+        contract_id = at_state(nexus, state, coding=True)
+        close(nexus, contract_id, "cancelled", reason="no longer wanted")
+        assert not ModeGrant.objects.filter(closed_at=None).exists()
+        assert nexus.caller("backend_worker").session.mode == "chat_safe"
+        told = Mail.objects.get(to_agent="backend_worker", from_agent="system")
+        assert "no longer wanted" in told.body
+
+    def test_a_managers_work_is_taken_into_review_by_its_issuer(self, nexus):
+        contract_id = issue(nexus, "it_manager", by="ceo", tool="generate_contract", coding=True)
+        accept(nexus, contract_id, by="it_manager")
+        assert close(nexus, contract_id, by="ceo") == {"state": "passed", "version": 4}
+        assert events(contract_id) == [
+            "contract.issued", "contract.accepted", "contract.submitted", "contract.passed",
+        ]  # fmt: skip
+        assert nexus.caller("it_manager").session.mode == "chat_safe"
+
+
+class TestAdvance:
+    """The statement that moves a contract looks for itself, whoever forgot to lock."""
+
+    @pytest.mark.parametrize("stale", [{"version": 7}, {"state": State.REVIEW}])
+    def test_moves_nothing_but_what_was_decided_on(self, nexus, stale):
+        contract = row(issue(nexus))
+        was = replace(store.facts_of(contract, nexus.policy), **stale)
+        contract.accept(at=now())
+        found = refusal(
+            store.advance, contract, was, "contract.accepted",
+            caller=nexus.caller("backend_worker"), now=now(), tell=None,
+        )  # fmt: skip
+        assert found.code is Code.VERSION_MISMATCH
+        assert row(contract.id).state == "pending"
+        assert events(contract.id) == ["contract.issued"]
+
+
+class TestGrants:
+    def channel(self, nexus, **fields):
+        from contracts.terms import ChannelWish
+
+        wishes = [ChannelWish("product_manager", "frontend_worker")] * 2
+        wishes.append(ChannelWish("frontend_worker", "pm"))
+        return issue(nexus, "frontend_worker", grants=wishes, **fields)
+
+    def test_open_with_the_contract_each_pair_once(self, nexus):
+        contract_id = self.channel(nexus)
+        open_ = ContactGrant.objects.filter(contract_ref=contract_id, closed_at=None)
+        assert {(g.sender.handle, g.recipient.handle, tuple(g.types)) for g in open_} == {
+            ("product_manager", "frontend_worker", ("requirement_clarification",)),
+            ("frontend_worker", "product_manager", ("question",)),
+        }
+        assert row(contract_id).grants[0]["types"] == ["requirement_clarification"]
+
+    @pytest.mark.parametrize("outcome", ["cancelled", "failed", "passed"])
+    def test_close_with_the_contract(self, nexus, outcome):
+        contract_id = self.channel(nexus)
+        if outcome != "cancelled":
+            accept(nexus, contract_id, by="frontend_worker")
+            submit(nexus, contract_id, by="frontend_worker")
+            assert ContactGrant.objects.filter(closed_at=None).count() == 2
+        close(nexus, contract_id, outcome)
+        assert not ContactGrant.objects.filter(closed_at=None).exists()
+
+    def test_are_refused_whole(self, nexus):
+        from contracts.terms import ChannelWish
+
+        wishes = [
+            ChannelWish("frontend_worker", "product_manager"),
+            ChannelWish("frontend_worker", "backend_worker"),
+        ]
+        found = refusal(issue, nexus, "frontend_worker", grants=wishes)
+        assert found.code is Code.CONTACT_DENIED
+        assert not ContactGrant.objects.exists()
+
+
+class TestActiveScopes:
+    def scopes(self, nexus, handle):
+        return scopes.active_scopes(nexus.agent(handle).id)
+
+    def test_are_those_of_work_in_progress(self, nexus):
+        contract_id = issue(nexus, workspace_scope=["src/api", "web/"])
+        assert self.scopes(nexus, "backend_worker") == ()
+        accept(nexus, contract_id)
+        assert self.scopes(nexus, "backend_worker") == ("src/api/", "web/")
+        submit(nexus, contract_id)
+        assert self.scopes(nexus, "backend_worker") == ()
+
+    def test_let_qa_read_what_awaits_its_verdict(self, nexus):
+        contract_id = at_state(nexus, State.IN_PROGRESS, workspace_scope=["src/"])
+        assert self.scopes(nexus, "qa_worker") == ()
+        submit(nexus, contract_id)
+        assert self.scopes(nexus, "qa_worker") == ("src/",)
+        assert self.scopes(nexus, "frontend_worker") == ()
+        close(nexus, contract_id, "failed")
+        assert self.scopes(nexus, "qa_worker") == ()
+
+    def test_show_qa_nothing_of_another_department_nor_work_of_its_own(self, nexus):
+        studies = issue(
+            nexus, "research_worker", by="product_manager", workspace_scope=["studies/"]
+        )
+        accept(nexus, studies, by="research_worker")
+        submit(nexus, studies, by="research_worker")
+        own = issue(nexus, "qa_worker", workspace_scope=["tests/e2e/"])
+        accept(nexus, own, by="qa_worker")
+        assert self.scopes(nexus, "qa_worker") == ("tests/e2e/",)
+        submit(nexus, own, by="qa_worker")
+        assert self.scopes(nexus, "qa_worker") == ()
+
+    def test_of_nobody_are_none(self, nexus):
+        assert scopes.active_scopes(0) == ()
+
+
+class TestReadContract:
+    def read(self, nexus, contract_id, by):
+        return reading.read_contract(caller=nexus.caller(by), contract_id=contract_id)
+
+    def test_shows_the_whole_to_its_parties(self, nexus):
+        contract_id = at_state(nexus, State.REVIEW, workspace_scope=["src/"])
+        judge(nexus, contract_id)
+        for party in ("it_manager", "backend_worker"):
+            found = self.read(nexus, contract_id, party)
+            assert found["body"] == "Build it."
+            assert (found["issuer"], found["assignee"]) == ("it_manager", "backend_worker")
+            assert [r["kind"] for r in found["reports"]] == ["completion"]
+            assert [v["verdict"] for v in found["verdicts"]] == ["PASS"]
+
+    def test_answers_anybody_else_as_if_there_were_none(self, nexus):
+        contract_id = issue(nexus)
+        nothing = refusal(self.read, nexus, "CON-nothing", "ceo")
+        for handle in ("ceo", "product_manager", "frontend_worker", "qa_worker"):
+            assert refusal(self.read, nexus, contract_id, handle) == nothing
+
+    def test_shows_qa_what_it_judges_and_has_judged(self, nexus):
+        contract_id = at_state(nexus, State.IN_PROGRESS, workspace_scope=["src/"])
+        assert refusal(self.read, nexus, contract_id, "qa_worker").code is Code.NOT_FOUND
+        submit(nexus, contract_id)
+        self.read(nexus, contract_id, "qa_worker")
+        judge(nexus, contract_id)
+        close(nexus, contract_id)
+        assert self.read(nexus, contract_id, "qa_worker")["state"] == "passed"
+
+
+class TestListContracts:
+    def pages(self, nexus, by, **fields):
+        seen, cursor = [], None
+        while True:
+            page = reading.list_contracts(caller=nexus.caller(by), cursor=cursor, limit=2, **fields)
+            seen.append([c["contract_id"] for c in page["contracts"]])
+            cursor = page["next_cursor"]
+            if cursor is None:
+                return seen
+
+    def test_pages_newest_first_over_both_sides_without_a_gap(self, nexus):
+        top = issue(nexus, "it_manager", by="ceo", tool="generate_contract")
+        made = [issue(nexus) for _ in range(4)]
+        last = issue(nexus, "it_manager", by="ceo", tool="generate_contract")
+        pages = self.pages(nexus, "it_manager")
+        assert [c for page in pages for c in page] == [last, *reversed(made), top]
+        assert [len(page) for page in pages] == [2, 2, 2]
+
+    def test_shows_one_side_and_one_state(self, nexus):
+        from contracts.vocabulary import Part
+
+        top = issue(nexus, "it_manager", by="ceo", tool="generate_contract")
+        pending, running = issue(nexus), at_state(nexus, State.IN_PROGRESS)
+        assert self.pages(nexus, "it_manager", part=Part.ASSIGNED) == [[top]]
+        assert self.pages(nexus, "it_manager", part=Part.ISSUED) == [[running, pending]]
+        assert self.pages(nexus, "it_manager", state=State.PENDING) == [[pending, top]]
+        assert self.pages(nexus, "devops_worker") == [[]]
+
+    def test_refuses_a_cursor_that_no_list_gave(self, nexus):
+        found = refusal(reading.list_contracts, caller=nexus.caller("it_manager"), cursor="%%%")
+        assert found.code is Code.INVALID_PARAMS
+
+
+class TestHandOver:
+    def leave(self, nexus, leaver, successor):
+        agents = nexus.policy.agents
+        return handover.hand_over(
+            caller=nexus.system,
+            leaver=agents[leaver],
+            successor=agents[successor] if successor else None,
+            now=now(),
+        )
+
+    def test_makes_the_superior_answer_for_what_the_leaver_issued(self, nexus):
+        mine, done = at_state(nexus, State.REVIEW), at_state(nexus, State.FAILED)
+        held = self.leave(nexus, "it_manager", "ceo")
+        assert (held.issued, held.assigned) == ((mine,), ())
+        assert (row(mine).issuer.handle, row(mine).version) == ("ceo", 4)
+        assert row(done).issuer.handle == "it_manager"
+        assert events(mine)[-1] == "contract.handed_over"
+        told = Mail.objects.get(to_agent="ceo", from_agent="system")
+        assert told.contract_ref == mine  # so the heir may name it in its own mails
+        assert close(nexus, mine, by="ceo")["state"] == "passed"
+
+    def test_tells_the_issuer_what_the_leaver_worked_on(self, nexus):
+        first, second = issue(nexus), at_state(nexus, State.IN_PROGRESS)
+        held = self.leave(nexus, "backend_worker", "it_manager")
+        assert held.assigned == (first, second)
+        told = Mail.objects.get(to_agent="it_manager", from_agent="system")
+        assert first in told.body
+        assert second in told.body
+        assert row(second).state == "in_progress"
+
+    def test_leaves_the_top_agents_contracts_to_the_board(self, nexus):
+        top = issue(nexus, "it_manager", by="ceo", tool="generate_contract")
+        self.leave(nexus, "ceo", None)
+        assert (row(top).issuer_id, row(top).issuer_name) == (None, "board")
+        assert close(nexus, top, "cancelled", by=nexus.person("Board"))["state"] == "cancelled"
+
+    def test_reports_on_inherited_work_go_up_to_whoever_may_read_them(self, nexus):
+        contract_id = at_state(nexus, State.IN_PROGRESS)
+        self.leave(nexus, "it_manager", "ceo")
+        done = submit(nexus, contract_id)
+        assert Mail.objects.get(id=done["mail_id"]).to_agent == "it_manager"
+
+    def test_of_who_holds_nothing_changes_nothing(self, nexus):
+        held = self.leave(nexus, "research_worker", "product_manager")
+        assert (held.assigned, held.issued) == ((), ())
+        assert not Mail.objects.exists()
+
+
+def test_rejections_are_written_by_the_door_not_by_the_service(nexus):
+    refusal(issue, nexus, "ceo")
+    assert not MailRejection.objects.exists()

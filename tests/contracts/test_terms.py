@@ -1,0 +1,197 @@
+"""What a contract may say: folders, branches, channels, modes, what is approved."""
+
+import itertools
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from contracts import terms
+from contracts.terms import ChannelTerm, ChannelWish
+from orgchart.decision import Code, Deny
+from orgchart.vocabulary import ToolMode
+from tests.oracle.org import AGENTS, BACKEND, CEO, DEVOPS, FRONTEND, IT, PM, QA, RESEARCH
+from tests.oracle.reading import compiled_nexus
+
+POLICY = compiled_nexus()
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+CLARIFY, QUESTION = "requirement_clarification", "question"
+
+
+def agent(handle):
+    return POLICY.agents[handle]
+
+
+def answer(decision):
+    return decision.code if isinstance(decision, Deny) else "OK"
+
+
+class TestCanGiveScope:
+    def scope(self, *paths, assignee=BACKEND):
+        return answer(terms.can_give_scope(paths, agent(assignee), POLICY))
+
+    @pytest.mark.parametrize(
+        "path", ["src/", "src/api/", "app", "tests/", "agents/backend_worker/workspace/", "源码/"]
+    )
+    def test_takes_folders_of_work(self, path):
+        assert self.scope(path) == "OK"
+
+    @pytest.mark.parametrize(
+        "path",
+        ["", ".", "/", "/etc/", "..", "../x", "src/../..", "src//api", "src\\api", "~/x", "a\x00b",
+         "src/./api", "a\u202eb", "e\u0301/", "x" * 1025, "a/" + "y" * 256, "src\n"],
+    )  # fmt: skip
+    def test_refuses_what_is_no_plain_relative_path(self, path):
+        assert self.scope("src/", path) == Code.SCOPE_DENIED
+
+    @pytest.mark.parametrize(
+        "path",
+        ["company/", "company/org.yaml", "company/agents/x.md", "agents/", "agents/ceo/",
+         "agents/frontend_worker/workspace/", "equipment/", "backlog/", "docs/", "docs/prd/",
+         "Docs/PRD/", "AGENTS/CEO/", ".env", "src/.env", ".git/", "docker/", "src/id_rsa"],
+    )  # fmt: skip
+    def test_gives_nothing_that_is_denied_or_kept_by_others(self, path):
+        assert self.scope(path) == Code.SCOPE_DENIED
+
+    def test_takes_none_at_all(self):
+        assert self.scope() == "OK"
+
+    def test_looks_at_whole_parts(self):
+        assert self.scope("equipment-list/", "companyx/", "docs-src/") == "OK"
+
+    def test_nobody_is_given_another_agents_home(self):
+        for assignee, other in itertools.permutations(AGENTS, 2):
+            assert self.scope(f"agents/{other}/", assignee=assignee) == Code.SCOPE_DENIED
+
+    def test_keeps_devops_its_own_folders(self):
+        assert self.scope("docker/", assignee=DEVOPS) == "OK"
+        assert self.scope("docker/", assignee=BACKEND) == Code.SCOPE_DENIED
+
+
+class TestCanAssignBranch:
+    @pytest.mark.parametrize(
+        "name",
+        ["feature/login", "fix-1", "a", "release/1.2", "mainline", "feature/main-menu", "X_1"],
+    )
+    def test_takes_a_branch_of_its_own(self, name):
+        assert answer(terms.can_assign_branch(name)) == "OK"
+
+    @pytest.mark.parametrize(
+        "name",
+        ["main", "master", "production", "Main", "MASTER", "PRODUCTION", "HEAD", "head",
+         "refs/heads/main", "refs/heads/x", "heads/main", "origin/main", "Origin/x", "tags/v1",
+         "remotes/origin/main", "feature/HEAD"],
+    )  # fmt: skip
+    def test_refuses_a_protected_one_by_any_spelling(self, name):
+        found = terms.can_assign_branch(name)
+        assert found.code is Code.BRANCH_DENIED
+        assert "protected" in found.message
+
+    @pytest.mark.parametrize(
+        "name",
+        ["", " ", "main ", " main", "a b", "a..b", "a/", "/a", "a//b", "-x", "--force", ".a",
+         "a/.b", "a.lock", "a/b.lock/c", "a.", "a~1", "a^", "a:b", ":main", "+main", "a?", "a*",
+         "a[b", "a\\b", "@", "a@{1}", "a\nb", "main\n", "a\x00", "mаin", "ｍain", "x" * 201],
+    )  # fmt: skip
+    def test_refuses_what_is_no_plain_branch_name(self, name):
+        assert answer(terms.can_assign_branch(name)) == Code.BRANCH_DENIED
+
+
+class TestCanGrant:
+    def grant(self, sender, recipient, types=None, *, issuer=PM, assignee=FRONTEND):
+        wish = ChannelWish(sender, recipient, None if types is None else frozenset(types))
+        return terms.can_grant(wish, agent(issuer), agent(assignee), POLICY)
+
+    def test_opens_only_what_a_rule_holds_ready_for_the_assignee_by_its_own_manager(self):
+        opened = set()
+        for issuer, assignee in itertools.product(AGENTS, repeat=2):
+            for sender, recipient in itertools.product(AGENTS, repeat=2):
+                found = self.grant(sender, recipient, issuer=issuer, assignee=assignee)
+                if isinstance(found, ChannelTerm):
+                    opened.add((issuer, assignee, sender, recipient))
+        assert opened == {
+            (issuer, FRONTEND, *pair)
+            for issuer in (IT, PM)
+            for pair in ((PM, FRONTEND), (FRONTEND, PM))
+        }
+
+    def test_without_types_gives_all_that_the_rule_holds(self):
+        assert self.grant(PM, FRONTEND).types == {CLARIFY}
+        assert self.grant(FRONTEND, PM, issuer=IT).types == {QUESTION}
+
+    @pytest.mark.parametrize(
+        "types", [["report"], [CLARIFY, "info"], ["escalation"], ["contract"], ["nonsense"], []]
+    )
+    def test_gives_no_type_beyond_the_rule_and_an_empty_list_gives_none(self, types):
+        assert answer(self.grant(PM, FRONTEND, types)) == Code.MAIL_TYPE_DENIED
+
+    def test_gives_the_types_asked_for(self):
+        assert self.grant(PM, FRONTEND, [CLARIFY]).types == {CLARIFY}
+
+    @pytest.mark.parametrize(
+        ("sender", "recipient", "code"),
+        [
+            ("nobody", FRONTEND, Code.RECIPIENT_UNKNOWN),
+            (PM, "nobody", Code.RECIPIENT_UNKNOWN),
+            (FRONTEND, "board", Code.CONTACT_DENIED),
+            ("board", FRONTEND, Code.CONTACT_DENIED),
+            (FRONTEND, FRONTEND, Code.CONTACT_DENIED),
+            (FRONTEND, BACKEND, Code.CONTACT_DENIED),
+            (FRONTEND, CEO, Code.CONTACT_DENIED),
+            (IT, FRONTEND, Code.CONTACT_DENIED),
+            (PM, RESEARCH, Code.CONTACT_DENIED),
+        ],
+    )
+    def test_refuses_any_other_pair(self, sender, recipient, code):
+        assert answer(self.grant(sender, recipient)) == code
+
+    def test_the_top_agent_opens_no_channel_over_a_managers_head(self):
+        found = self.grant(PM, FRONTEND, issuer=CEO, assignee=PM)
+        assert found.code is Code.LEVEL_DENIED
+
+    def test_an_old_name_opens_the_same_channel(self):
+        assert self.grant("pm", "frontend_dev") == self.grant(PM, FRONTEND)
+
+    def test_who_is_gone_gets_no_channel(self):
+        gone = replace(agent(PM), active=False)
+        policy = replace(POLICY, agents={**POLICY.agents, PM: gone})
+        wish = ChannelWish(FRONTEND, PM)
+        found = terms.can_grant(wish, agent(IT), agent(FRONTEND), policy)
+        assert found.code is Code.RECIPIENT_INACTIVE
+
+
+class TestCanOpenMode:
+    @pytest.mark.parametrize("mode", ToolMode)
+    def test_takes_only_what_the_organisation_enables(self, mode):
+        for enabled in (set(ToolMode), {ToolMode.CHAT_SAFE}, set()):
+            policy = replace(POLICY, enabled_modes=frozenset(enabled))
+            found = answer(terms.can_open_mode(mode, policy))
+            assert found == ("OK" if mode in enabled else Code.MODE_DENIED)
+
+
+class TestCanApprove:
+    def approve(self, environment="production", artifact="sha256:" + "a" * 64, wait=60):
+        return terms.can_approve(environment, artifact, NOW + timedelta(seconds=wait), NOW)
+
+    def test_takes_one_environment_and_one_digest_ahead(self):
+        assert answer(self.approve()) == "OK"
+        assert answer(self.approve("staging-2", "registry/app@sha256:" + "b" * 64)) == "OK"
+
+    @pytest.mark.parametrize(
+        "environment", ["Production", "production ", " production", "production\n", "pro duction",
+                        "prоduction", "", "1", "-x", "x" * 64],
+    )  # fmt: skip
+    def test_knows_one_spelling_of_an_environment(self, environment):
+        assert "environment" in self.approve(environment).details
+
+    @pytest.mark.parametrize("artifact", ["", " ", "sha256: a", "a\nb", "-rm", "x" * 256, "a\x00"])
+    def test_takes_no_odd_artefact(self, artifact):
+        assert "artifact" in self.approve(artifact=artifact).details
+
+    @pytest.mark.parametrize("wait", [0, -1])
+    def test_takes_no_time_that_has_gone_by(self, wait):
+        assert "expires_at" in self.approve(wait=wait).details
+
+
+def test_qa_is_given_folders_to_read():
+    assert answer(terms.can_give_scope(["src/"], agent(QA), POLICY)) == "OK"

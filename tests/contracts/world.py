@@ -1,0 +1,175 @@
+"""Contracts at every state, made by the services themselves; calls that run at the same time."""
+
+import threading
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any
+
+from django.db import connection
+from django.utils import timezone
+
+from contracts import approvals, closing, issuing, judging, services
+from contracts.models import Contract
+from contracts.vocabulary import Finding, Outcome, ReportKind, State
+from orgchart.decision import Denied
+from orgchart.vocabulary import ToolMode
+from tests.company import Company
+
+DIGEST = "sha256:" + "a" * 64
+
+
+def now():
+    return timezone.now()
+
+
+def issue(
+    company: Company,
+    to: str = "backend_worker",
+    *,
+    by: str = "it_manager",
+    tool: str = "create_contract",
+    coding: bool = False,
+    **fields: Any,
+) -> str:
+    """A pending contract's id."""
+    draft = issuing.Draft(
+        to=to,
+        **{"title": "Login", "body": "Build it.", **fields},
+        **({"mode": ToolMode.CODING} if coding else {}),
+    )
+    done = issuing.issue_contract(caller=company.caller(by), draft=draft, tool=tool, now=now())
+    return done["contract_id"]
+
+
+def accept(company: Company, contract_id: str, *, by: str = "backend_worker", version=None):
+    return services.accept_contract(
+        contract_id=contract_id, expected_version=version, caller=company.caller(by), now=now()
+    )
+
+
+def submit(
+    company: Company,
+    contract_id: str,
+    *,
+    by: str = "backend_worker",
+    kind=ReportKind.COMPLETION,
+    version=None,
+):
+    return services.submit_report(
+        contract_id=contract_id,
+        kind=kind,
+        title="Done",
+        body="It works.",
+        report_type=None,
+        expected_version=version,
+        caller=company.caller(by),
+        now=now(),
+    )
+
+
+def judge(company: Company, contract_id: str, finding="PASS", *, by: str = "qa_worker", **fields):
+    return judging.write_verdict(
+        contract_id=contract_id,
+        finding=Finding(finding),
+        **{"evidence": "42 tests passed", "body": "", **fields},
+        caller=company.caller(by),
+        now=now(),
+    )
+
+
+def close(
+    company: Company,
+    contract_id: str,
+    outcome="passed",
+    *,
+    by: Any = "it_manager",
+    reason: str = "done",
+    version=None,
+):
+    """Close it as an agent (its handle) or as a person."""
+    return closing.close_contract(
+        contract_id=contract_id,
+        outcome=Outcome(outcome),
+        reason=reason,
+        expected_version=version,
+        caller=company.caller(by) if isinstance(by, str) else by,
+        now=now(),
+    )
+
+
+def at_state(company: Company, state: str | State, **fields: Any) -> str:
+    """A backend worker's contract in that state."""
+    contract_id = issue(company, **fields)
+    if state == State.PENDING:
+        return contract_id
+    if state == State.CANCELLED:
+        close(company, contract_id, "cancelled")
+        return contract_id
+    accept(company, contract_id)
+    if state == State.IN_PROGRESS:
+        return contract_id
+    submit(company, contract_id)
+    if state in (State.PASSED, State.FAILED):
+        if fields.get("workspace_scope") and state == State.PASSED:
+            judge(company, contract_id)
+        close(company, contract_id, str(state))
+    return contract_id
+
+
+def approve(company: Company, *, to="devops_worker", by="it_manager", hours=1.0, **fields) -> str:
+    done = approvals.approve_deployment(
+        caller=company.caller(by),
+        to=to,
+        now=now(),
+        **{
+            "environment": "production",
+            "artifact": DIGEST,
+            "expires_at": now() + timedelta(hours=hours),
+            "reason": "release 1.2",
+            **fields,
+        },
+    )
+    return done["contract_id"]
+
+
+def row(contract_id: str) -> Contract:
+    return Contract.objects.get(id=contract_id)
+
+
+def refusal(act: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The Deny that an action ends in; fails where it is carried out."""
+    try:
+        done = act(*args, **kwargs)
+    except Denied as denied:
+        return denied.deny
+    raise AssertionError(f"not refused: {done}")
+
+
+def at_once(acts: Sequence[Callable[[], Any]]) -> list[Any]:
+    """Run actions in threads with connections of their own, started together.
+
+    Each one's result, or its refusal's code, in their order; any other error is raised.
+    """
+    gate = threading.Barrier(len(acts))
+    ends: list[Any] = [None] * len(acts)
+
+    def run(number: int) -> None:
+        try:
+            gate.wait(10)
+            ends[number] = acts[number]()
+        except Denied as denied:
+            ends[number] = denied.deny.code
+        except Exception as error:  # noqa: BLE001  raised below, in the test's own thread
+            ends[number] = error
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=run, args=(n,)) for n in range(len(acts))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    for end in ends:
+        if isinstance(end, Exception):
+            raise end
+    return ends

@@ -1,0 +1,18 @@
+"""The NEXUS company, and its tree in a folder of the test's own."""
+
+import pytest
+
+from orgchart.compiling import POLICIES
+from tests.documents.world import found
+
+
+@pytest.fixture(autouse=True)
+def company(settings, tmp_path):
+    settings.NEXUS_COMPANY_ROOT = tmp_path / "company"
+    POLICIES.clear()
+    return settings.NEXUS_COMPANY_ROOT
+
+
+@pytest.fixture
+def nexus(db):
+    return found()

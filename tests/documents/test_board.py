@@ -1,0 +1,49 @@
+"""The top agent's escalation: a note for the Board leaves the building (seed 000 §4.4)."""
+
+import pytest
+from django.db import transaction
+
+from documents import services
+from documents.models import Document
+from ledger.models import Event
+from mailroom.models import OutgoingNotice
+from tests.documents.world import NOW, caller_of
+
+
+@pytest.fixture
+def reachable(nexus):
+    nexus.settings = {**nexus.settings, "board_webhook": "https://board.example/hook"}
+    nexus.save()
+    return nexus
+
+
+def note(nexus, *, for_board):
+    return services.write_note(
+        caller=caller_of(nexus, "ceo"), title="Help", content="x" * 5000,
+        for_board=for_board, now=NOW,
+    )  # fmt: skip
+
+
+class TestANoteForTheBoard:
+    def test_leaves_as_a_notice_with_its_path(self, reachable):
+        written = note(reachable, for_board=True)
+        payload = OutgoingNotice.objects.get().payload
+        assert payload["type"] == "note.for_board"
+        assert payload["data"]["path"] == written["path"]
+        assert len(payload["data"]["body"]) == 2000
+
+    def test_is_recorded_where_no_address_is_set(self, nexus):
+        note(nexus, for_board=True)
+        assert not OutgoingNotice.objects.exists()
+        assert Event.objects.get(action="notice.written").details["channels"] == []
+
+    def test_is_told_together_with_the_note_or_not_at_all(self, reachable):
+        with transaction.atomic():
+            note(reachable, for_board=True)
+            transaction.set_rollback(True)
+        assert not OutgoingNotice.objects.exists()
+        assert not Document.objects.exists()
+
+    def test_is_the_only_kind_that_leaves(self, reachable):
+        note(reachable, for_board=False)
+        assert not OutgoingNotice.objects.exists()

@@ -1,0 +1,297 @@
+"""Memories: whose they are, what a search finds, what stays, what lies in the files."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.db import DatabaseError, transaction
+
+from documents.models import Artifact, Memory
+from ledger.models import Event
+from orgchart.compiling import POLICIES
+from tests.company import Company, load_company
+
+LEADER, OTHER = "coding_leader", "investment_leader"
+DEVELOPER, ARCHITECT, ANALYST = "coding_developer", "coding_architect", "investment_analyst"
+ALL = (LEADER, OTHER, DEVELOPER, ARCHITECT, ANALYST)
+
+
+@pytest.fixture
+def company(db):
+    POLICIES.clear()
+    return load_company("soloqueue")
+
+
+@pytest.fixture
+def committed(transactional_db):
+    POLICIES.clear()
+    return load_company("soloqueue")
+
+
+def remember(company: Company, handle: str, text: str, scope: str = "agent"):
+    return company.call(handle, "memory_append", text=text, scope=scope)
+
+
+def read(company: Company, handle: str, scope: str = "agent", **more):
+    return company.call(handle, "read_memory", scope=scope, **more)
+
+
+def found(company: Company, handle: str, query: str, **more) -> list[str]:
+    answer = company.call(handle, "memory_search", query=query, **more)
+    return [memory["text"] for memory in answer.result["memories"]]
+
+
+class TestAppend:
+    @pytest.mark.parametrize("handle", ALL)
+    def test_own_memory_is_everybodys_and_nobody_elses(self, company, handle):
+        remember(company, handle, "only mine")
+        for reader in ALL:
+            assert ("only mine" in read(company, reader).result["text"]) == (reader == handle)
+
+    def test_group_memory_is_its_members(self, company):
+        remember(company, DEVELOPER, "we use tabs", "group")
+        for reader in (LEADER, DEVELOPER, ARCHITECT):
+            assert "we use tabs" in read(company, reader, "group").result["text"]
+        for reader in (OTHER, ANALYST):
+            assert read(company, reader, "group").result["text"] == ""
+
+    @pytest.mark.parametrize("handle", [LEADER, OTHER])
+    def test_leaders_write_for_the_organisation(self, company, handle):
+        remember(company, handle, "we close at six", "organisation")
+        for reader in ALL:
+            assert "we close at six" in read(company, reader, "organisation").result["text"]
+
+    @pytest.mark.parametrize("handle", [DEVELOPER, ARCHITECT, ANALYST])
+    def test_members_do_not(self, company, handle):
+        answer = remember(company, handle, "I rule", "organisation")
+        assert (answer.status, answer.code) == (403, "LEVEL_DENIED")
+        assert not Memory.objects.exists()
+        assert Event.objects.filter(action="tool.denied").count() == 1
+
+    def test_has_no_group_for_who_is_in_none(self, db):
+        POLICIES.clear()
+        team = load_company("dev-team")
+        for tool, more in [("memory_append", {"text": "x"}), ("read_memory", {})]:
+            answer = team.call("architect", tool, scope="group", **more)
+            assert answer.code == "SCOPE_DENIED"
+
+    def test_leaves_one_event_without_the_text(self, company):
+        remember(company, DEVELOPER, "the secret is 42")
+        event = Event.objects.get(action="memory.appended")
+        assert event.actor == "agent:coding_developer"
+        assert "42" not in str(event.details)
+
+    @pytest.mark.parametrize(
+        "params",
+        [
+            {"text": ""},
+            {"text": " \n"},
+            {"text": "x" * 10_001},
+            {"text": "x", "scope": "board"},
+            {"text": "x", "scope": ["agent"]},
+            {"text": "x", "agent": "coding_leader"},
+            {"text": 5},
+        ],
+    )
+    def test_refuses_what_is_no_entry(self, company, params):
+        assert company.call(DEVELOPER, "memory_append", **params).code == "INVALID_PARAMS"
+        assert not Memory.objects.exists()
+
+    def test_is_only_added_to(self, company):
+        remember(company, DEVELOPER, "first")
+        with pytest.raises(DatabaseError, match="only added to"), transaction.atomic():
+            Memory.objects.update(text="other")
+
+    def test_explains_without_doing(self, company):
+        body = {"tool": "memory_append", "params": {"text": "x", "scope": "organisation"}}
+        assert company.post("/api/v1/explain", body, LEADER).body["allowed"]
+        assert not company.post("/api/v1/explain", body, DEVELOPER).body["allowed"]
+        assert not Memory.objects.exists()
+
+
+class TestRead:
+    def test_is_a_memory_md_oldest_first(self, company):
+        for text in ("one", "two", "three"):
+            remember(company, DEVELOPER, text)
+        text = read(company, DEVELOPER).result["text"]
+        assert text.index("one") < text.index("two") < text.index("three")
+        assert text.startswith("## ")
+        assert "coding.developer" in text
+
+    def test_pages_back_without_loss_or_doubles(self, company):
+        for number in range(7):
+            remember(company, DEVELOPER, f"entry-{number}.")
+        seen, cursor = "", None
+        while True:
+            more = {} if cursor is None else {"cursor": cursor}
+            page = read(company, DEVELOPER, limit=3, **more).result
+            seen = page["text"] + seen
+            cursor = page["next_cursor"]
+            if cursor is None:
+                break
+        assert [seen.count(f"entry-{n}.") for n in range(7)] == [1] * 7
+
+    def test_pages_by_size_too(self, company):
+        for _ in range(15):
+            remember(company, DEVELOPER, "x" * 10_000)
+        page = read(company, DEVELOPER).result
+        assert page["entries"] == 10
+        assert page["next_cursor"]
+
+    @pytest.mark.parametrize("cursor", ["x", "LTE", "OTk5OTk5OTk5OTk5OTk5OTk5OTk5", "w6k"])
+    def test_refuses_a_cursor_it_never_gave(self, company, cursor):
+        assert read(company, DEVELOPER, cursor=cursor).code == "INVALID_PARAMS"
+        answer = company.call(DEVELOPER, "memory_search", query="x", cursor=cursor)
+        assert answer.code == "INVALID_PARAMS"
+
+
+class TestSearch:
+    @pytest.mark.parametrize(
+        ("query", "hit"),
+        [
+            ("timeout", True),
+            ("TIMEOUTS", True),
+            ("connection pool", True),
+            ("pool connecting", True),
+            ("数据库", True),
+            ("据库", True),
+            ("库", True),
+            ("连接池 timeout", True),
+            ("数据池", False),
+            ("数据库 holiday", False),
+            ("holiday", False),
+            ("timeout -connection", False),
+            ('"connection pool"', True),
+            ('"pool connection"', False),
+            ("holiday or timeout", True),
+        ],
+    )
+    def test_finds_english_and_chinese(self, company, query, hit):
+        text = "The connection pool had timeouts. 数据库的连接池超时了, 数据库很慢"
+        remember(company, DEVELOPER, text)
+        assert (found(company, DEVELOPER, query) == [text]) == hit
+
+    @pytest.mark.parametrize(
+        "query", ["'", "' | 'x", "a:*", "!", "&", "((", "\\", "%", "<->", "的' & '", "?", "the"]
+    )
+    def test_survives_any_syntax(self, company, query):
+        remember(company, DEVELOPER, "something")
+        assert company.call(DEVELOPER, "memory_search", query=query).status == 200
+
+    def test_looks_into_own_group_and_organisation_and_nowhere_else(self, company):
+        remember(company, DEVELOPER, "mine parser")
+        remember(company, ARCHITECT, "group parser", "group")
+        remember(company, LEADER, "everybody parser", "organisation")
+        remember(company, ARCHITECT, "architect parser")
+        remember(company, ANALYST, "investment parser", "group")
+        assert set(found(company, DEVELOPER, "parser")) == {
+            "mine parser",
+            "group parser",
+            "everybody parser",
+        }
+        assert set(found(company, OTHER, "parser")) == {"everybody parser", "investment parser"}
+
+    def test_crosses_no_organisation(self, company):
+        remember(company, LEADER, "parser", "organisation")
+        there = load_company("dev-team")
+        assert found(there, "team-lead", "parser") == []
+        assert read(there, "team-lead", "organisation").result["text"] == ""
+
+    def test_ranks_the_better_match_first(self, company):
+        remember(company, DEVELOPER, "parser " + "noise " * 40)
+        remember(company, DEVELOPER, "parser parser parser 解析器")
+        assert found(company, DEVELOPER, "parser")[0].startswith("parser parser")
+
+    def test_pages_through_equal_ranks_without_loss_or_doubles(self, company):
+        for number in range(9):
+            remember(company, DEVELOPER, f"parser {number}")
+        seen, cursor = [], None
+        while True:
+            more = {} if cursor is None else {"cursor": cursor}
+            page = company.call(DEVELOPER, "memory_search", query="parser", limit=4, **more).result
+            seen += [m["text"] for m in page["memories"]]
+            cursor = page["next_cursor"]
+            if cursor is None:
+                break
+        assert sorted(seen) == [f"parser {n}" for n in range(9)]
+
+
+class TestSaveArtifact:
+    def save(self, company, handle=DEVELOPER, name="plan.md", content="# Plan", **more):
+        return company.call(handle, "save_artifact", name=name, content=content, **more)
+
+    def test_says_where_and_what(self, company):
+        result = self.save(company, description="the plan").result
+        assert result["path"] == "agents/coding_developer/artifacts/plan.md"
+        assert result["sha256"] == hashlib.sha256(b"# Plan").hexdigest()
+        event = Event.objects.get(action="artifact.saved")
+        assert event.subject == f"artifact:{result['artifact_id']}"
+
+    def test_is_read_by_its_author_and_its_group_alone(self, company):
+        number = self.save(company).result["artifact_id"]
+        for reader in (DEVELOPER, LEADER, ARCHITECT):
+            answer = company.call(reader, "read_memory", artifact_id=number)
+            assert answer.result["text"] == "# Plan"
+        for reader in (OTHER, ANALYST):
+            theirs = company.call(reader, "read_memory", artifact_id=number)
+            nothing = company.call(reader, "read_memory", artifact_id="999999")
+            assert theirs == nothing
+            assert theirs.code == "NOT_FOUND"
+
+    def test_keeps_every_version(self, company):
+        first = self.save(company).result
+        second = self.save(company, content="# Better").result
+        assert (first["version"], second["version"]) == (1, 2)
+        old = company.call(DEVELOPER, "read_memory", artifact_id=first["artifact_id"]).result
+        assert old["text"] == "# Plan"
+
+    def test_is_found_by_a_search(self, company):
+        self.save(company, description="季度报告 quarterly")
+        assert "plan.md" in found(company, DEVELOPER, "季度报告")[0]
+        assert "plan.md" in found(company, DEVELOPER, "quarterly")[0]
+
+    @pytest.mark.parametrize("name", ["报告.md", "a", "Plan 2.md", "x_y-z.tar.gz", "x" * 120])
+    def test_takes_plain_names(self, company, name):
+        assert self.save(company, name=name).status == 200
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "../x", "a/b", "/etc/passwd", ".env", ".hidden", "a\\b", "a\nb", "-rf", "~x", " a",
+            "a ", "a.", "..", ".", "prod.env", "id_rsa", "server.PEM", "credentials.json",
+            "e\u0301.md", "a\u202eb.md", "x" * 121, "", "a\tb",
+        ],
+    )  # fmt: skip
+    def test_refuses_names_that_are_paths_or_secrets(self, company, name):
+        answer = self.save(company, name=name)
+        assert answer.code in ("SCOPE_DENIED", "INVALID_PARAMS")
+        assert not Artifact.objects.exists()
+
+    def test_is_only_added_to(self, company):
+        self.save(company)
+        with pytest.raises(DatabaseError, match="only added to"), transaction.atomic():
+            Artifact.objects.update(content="other")
+
+
+class TestFiles:
+    def root(self) -> Path:
+        return Path(settings.NEXUS_COMPANY_ROOT) / "soloqueue"
+
+    def test_show_the_memories(self, committed):
+        remember(committed, DEVELOPER, "own words")
+        remember(committed, DEVELOPER, "group words", "group")
+        remember(committed, LEADER, "all words", "organisation")
+        for path, words in [
+            ("agents/coding_developer/MEMORY.md", "own words"),
+            ("groups/coding/MEMORY.md", "group words"),
+            ("MEMORY.md", "all words"),
+        ]:
+            assert words in (self.root() / path).read_text()
+
+    def test_show_the_newest_artifact(self, committed):
+        for content in ("one", "two"):
+            result = committed.call(
+                DEVELOPER, "save_artifact", name="a.txt", content=content
+            ).result
+        assert (self.root() / result["path"]).read_text() == "two"

@@ -1,0 +1,165 @@
+"""Names, departments, marks and days: pure."""
+
+import unicodedata
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from documents import rules
+from documents.rules import Span
+from orgchart.decision import Allow, Code, Deny
+from orgchart.paths import normal_path
+from tests.oracle.reading import compiled_nexus
+
+NOW = datetime(2026, 2, 19, 9, 30, 0, 123456, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def nexus():
+    return compiled_nexus()
+
+
+class TestSlug:
+    @pytest.mark.parametrize(
+        ("title", "slug"),
+        [
+            ("Q1 Decision: hire two", "q1-decision-hire-two"),
+            ("季度 决策:雇用两人", "季度-决策-雇用两人"),
+            ("Été à Zürich", "été-à-zürich"),
+            ("e\u0301te\u0301", "été"),
+            ("../../etc/passwd", "etc-passwd"),
+            (".env", "env"),
+            ("a/b\\c\x00d\ne", "a-b-c-d-e"),
+            ("-----", "untitled"),
+            ("🎉🎉", "untitled"),
+            ("\u202egnp.exe", "gnp-exe"),
+            ("हिन्दी रिपोर्ट", "हिन्दी-रिपोर्ट"),
+            ("ＦＵＬＬ　width", "full-width"),
+        ],
+    )
+    def test_keeps_letters_of_any_script_and_nothing_else(self, title, slug):
+        assert rules.slug_of(title) == slug
+
+    def test_is_cut_between_characters(self):
+        slug = rules.slug_of("决" * 200)
+        assert slug == "决" * 26
+        assert len(slug.encode()) <= 80
+
+    @given(st.text(max_size=300))
+    def test_is_a_plain_name_whatever_the_title(self, title):
+        slug = rules.slug_of(title)
+        assert slug
+        assert len(slug.encode()) <= 80
+        assert not set("./\\ ") & set(slug)
+        assert unicodedata.normalize("NFC", slug) == slug
+        path = "agents/ceo/notes/" + rules.file_name(title, NOW)
+        assert normal_path(path) == path
+
+
+class TestFileName:
+    def test_carries_the_time_in_utc(self):
+        assert rules.file_name("A b", NOW) == "20260219093000123456-a-b.md"
+        elsewhere = NOW.astimezone(timezone(timedelta(hours=8)))
+        assert rules.file_name("A b", elsewhere) == "20260219093000123456-a-b.md"
+
+
+DEPARTMENTS = {
+    "ceo": "general",
+    "it_manager": "tech",
+    "hr_manager": "hr",
+    "product_manager": "product",
+    "backend_worker": "tech",
+    "frontend_worker": "tech",
+    "devops_worker": "tech",
+    "qa_worker": "qa",
+    "research_worker": "research",
+}
+
+
+class TestDepartment:
+    @pytest.mark.parametrize(("handle", "department"), DEPARTMENTS.items())
+    def test_is_the_folder_that_the_scopes_name(self, nexus, handle, department):
+        assert rules.department_of(nexus.agents[handle], nexus) == department
+
+    def test_of_a_new_worker_is_its_managers(self, nexus):
+        clerk = replace(nexus.agents["backend_worker"], handle="clerk", managers=("hr_manager",))
+        assert rules.department_of(clerk, nexus) == "hr"
+
+    def test_of_nobodys_worker_is_its_group(self, nexus):
+        lone = replace(nexus.agents["backend_worker"], managers=("board",), group="investment")
+        assert rules.department_of(lone, nexus) == "investment"
+
+    @pytest.mark.parametrize(
+        "scope",
+        ["reports/", "reports/a.md", "reports/tech/deep/", "reports-evil/tech/", "x/reports/y/"],
+    )
+    def test_is_never_read_from_another_kind_of_scope(self, nexus, scope):
+        role = nexus.roles["hr_manager"]
+        files = replace(role.files, read=(scope,), write=())
+        policy = replace(nexus, roles={**nexus.roles, "hr_manager": replace(role, files=files)})
+        assert rules.department_of(policy.agents["hr_manager"], policy) == "general"
+
+    def test_ends_in_a_circle_of_managers(self, nexus):
+        one = replace(nexus.agents["ceo"], handle="one", managers=("two",))
+        two = replace(nexus.agents["ceo"], handle="two", managers=("one",))
+        policy = replace(nexus, agents={"one": one, "two": two})
+        assert rules.department_of(one, policy) == "general"
+
+
+class TestMarkForBoard:
+    def test_is_the_top_agents_alone(self, nexus):
+        for agent in nexus.agents.values():
+            decision = rules.can_mark_for_board(agent)
+            if agent.handle == "ceo":
+                assert isinstance(decision, Allow)
+            else:
+                assert isinstance(decision, Deny)
+                assert decision.code is Code.LEVEL_DENIED
+                assert agent.superior in decision.next_action
+
+
+class TestSpan:
+    @pytest.mark.parametrize(
+        ("text", "first", "after"),
+        [
+            ("2026-01-01..2026-01-31", (2026, 1, 1), (2026, 2, 1)),
+            ("2026-01-31", (2026, 1, 31), (2026, 2, 1)),
+            ("2024-02-28..2024-02-29", (2024, 2, 28), (2024, 3, 1)),
+        ],
+    )
+    def test_holds_both_its_days(self, text, first, after):
+        assert rules.span_of(text) == Span(
+            datetime(*first, tzinfo=UTC), datetime(*after, tzinfo=UTC)
+        )
+
+    def test_is_none_when_not_asked(self):
+        assert rules.span_of(None) is None
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            "..",
+            "2026-01-31..2026-01-01",
+            "2026-02-30",
+            "2026-1-1",
+            "20260101",
+            "yesterday",
+            "2026-01-01..",
+            "..2026-01-01",
+            "2026-01-01...2026-01-02",
+            "9999-12-31",
+            "2026-W01-1",
+            "2026-01-01..2026-01-02..2026-01-03",
+            "２０２６-01-01",
+            "2026-01-01T00:00",
+        ],
+    )
+    def test_is_refused_when_it_is_none(self, text):
+        decision = rules.span_of(text)
+        assert isinstance(decision, Deny)
+        assert decision.code is Code.INVALID_PARAMS
+        assert "date_range" in decision.details

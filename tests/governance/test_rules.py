@@ -1,0 +1,133 @@
+"""Who may change whom: every pair of the NEXUS company, by hand."""
+
+from dataclasses import replace
+
+import pytest
+
+from governance.staff import rules
+from orgchart.catalogue import Entry, Source
+from orgchart.decision import Allow, Code, Deny
+from orgchart.vocabulary import ToolMode
+from tests.oracle.org import AGENTS
+from tests.oracle.reading import compiled_nexus
+
+BOTH = frozenset(ToolMode)
+CODING = frozenset({ToolMode.CODING})
+
+
+@pytest.fixture(scope="module")
+def nexus():
+    return compiled_nexus()
+
+
+def allowed(decision):
+    return isinstance(decision, Allow)
+
+
+class TestManage:
+    @pytest.mark.parametrize("target", AGENTS)
+    def test_lets_hr_change_everybody_but_itself_and_the_top(self, nexus, target):
+        decision = rules.can_manage(nexus.agents["hr_manager"], nexus.agents[target], nexus)
+        assert allowed(decision) is (target not in ("hr_manager", "ceo"))
+        if not allowed(decision):
+            assert decision.code is Code.LEVEL_DENIED
+
+    def test_refuses_a_second_holder_of_the_organisations_tools(self, nexus):
+        twin = replace(nexus.agents["hr_manager"], handle="hr_two", id=99)
+        assert not allowed(rules.can_manage(nexus.agents["hr_manager"], twin, nexus))
+
+    def test_refuses_any_agent_that_reports_to_the_board(self, nexus):
+        odd = replace(nexus.agents["qa_worker"], managers=("board",))
+        assert not allowed(rules.can_manage(nexus.agents["hr_manager"], odd, nexus))
+
+
+class TestGiveRole:
+    @pytest.mark.parametrize("role", AGENTS)
+    def test_refuses_roles_above_and_those_that_change_the_organisation(self, nexus, role):
+        decision = rules.can_give_role(nexus.agents["hr_manager"], nexus.roles[role], nexus)
+        assert allowed(decision) is (role not in ("ceo", "hr_manager"))
+
+
+class TestName:
+    def test_takes_a_free_one_and_that_of_its_own_role(self, nexus):
+        role = nexus.roles["qa_worker"]
+        assert allowed(rules.can_name("tester", role, nexus))
+        gone = {k: v for k, v in nexus.names.items() if k != "qa_worker"}
+        assert allowed(rules.can_name("qa_worker", role, replace(nexus, names=gone)))
+
+    @pytest.mark.parametrize("name", ["board", "system", "ceo", "pm", "hr.manager", "qa_worker"])
+    def test_refuses_what_names_somebody(self, nexus, name):
+        assert not allowed(rules.can_name(name, nexus.roles["backend_worker"], nexus))
+
+    def test_refuses_another_roles(self, nexus):
+        policy = replace(nexus, names={})
+        assert not allowed(rules.can_name("qa_worker", nexus.roles["backend_worker"], policy))
+
+
+class TestSkills:
+    KNOWN = {
+        "write_file": Entry(Source.ROLE, CODING),
+        "read_inbox": Entry(Source.BUILTIN, BOTH),
+        "case_decide": Entry(Source.OFFICE, BOTH),
+        "summarise": Entry(Source.SKILL, BOTH),
+    }
+
+    @pytest.mark.parametrize(
+        ("skills", "fine"),
+        [
+            ([], True), (["summarise"], True), (["unknown-skill"], True), (["write_file"], False),
+            (["read_inbox"], False), (["case_decide"], False), (["summarise", "write_file"], False),
+        ],
+    )  # fmt: skip
+    def test_are_never_a_way_around_the_matrix(self, skills, fine):
+        assert allowed(rules.can_give_skills(skills, self.KNOWN)) is fine
+
+
+class TestTighten:
+    @pytest.mark.parametrize("target", AGENTS)
+    @pytest.mark.parametrize("who", ["it_manager", "product_manager"])
+    def test_is_for_ones_own_workers(self, nexus, who, target):
+        own = {
+            "it_manager": {"backend_worker", "frontend_worker", "devops_worker", "qa_worker"},
+            "product_manager": {"research_worker", "frontend_worker"},
+        }[who]
+        decision = rules.can_tighten(nexus.agents[who], nexus.agents[target])
+        assert allowed(decision) is (target in own)
+
+    @pytest.mark.parametrize(
+        ("modes", "tool_modes", "held", "fine"),
+        [
+            (frozenset(), BOTH, None, True),
+            (CODING, BOTH, None, True),
+            (BOTH, BOTH, None, True),
+            (BOTH, CODING, None, False),
+            (CODING, BOTH, frozenset(), False),
+            (frozenset(), BOTH, frozenset(), True),
+            (CODING, BOTH, CODING, True),
+            (BOTH, BOTH, CODING, False),
+            (CODING, frozenset(), None, False),
+        ],
+    )
+    def test_leaves_fewer_modes_never_more(self, modes, tool_modes, held, fine):
+        decision = rules.can_leave("probe", modes, Entry(Source.ROLE, tool_modes), held)
+        assert allowed(decision) is fine
+        if isinstance(decision, Deny):
+            assert decision.code is Code.INVALID_PARAMS
+
+    def test_never_touches_what_is_built_in_or_unknown(self):
+        assert not allowed(rules.can_leave("x", frozenset(), Entry(Source.BUILTIN, BOTH), None))
+        assert not allowed(rules.can_leave("x", frozenset(), None, None))
+
+
+class TestRestore:
+    @pytest.mark.parametrize(
+        ("set_by", "fine"),
+        [
+            ("agent:it_manager", True), ("agent:backend_worker", True), ("agent:ceo", False),
+            ("agent:product_manager", False), ("human:it_manager", False), ("human:alice", False),
+            ("agent:research_worker", False), ("", False),
+        ],
+    )  # fmt: skip
+    def test_is_for_who_tightened_and_its_managers(self, nexus, set_by, fine):
+        decision = rules.can_restore(nexus.agents["it_manager"], set_by, nexus)
+        assert allowed(decision) is fine

@@ -1,0 +1,522 @@
+"""HR's tools through the door: only under the CEO's contract, only downward, never half."""
+
+import threading
+
+import pytest
+import yaml
+from django.db import connections
+
+from contracts.issuing import Draft, issue_contract
+from contracts.models import Contract
+from contracts.services import accept_contract
+from contracts.vocabulary import ContractKind
+from governance.staff.leaving import deactivate_by_person
+from governance.staff.projections import charts, refresh_charts
+from ledger.models import Event
+from mailroom.models import Mail
+from mailroom.services import Draft as MailDraft
+from mailroom.services import send_mail
+from orgchart.actors import Person
+from orgchart.compiling import compile_policy
+from orgchart.decision import Code, Denied
+from orgchart.models import Agent, Group, Organisation, Role
+from tests.documents.world import NOW, caller_of, found
+from tests.governance.conftest import authorise
+from toolbox import door
+
+JD = {"title": "Clerk", "job_description": "Keeps the files."}
+NEW = {"handle": "backend_two", "role": "backend_worker", **JD}
+
+CHANGES = [
+    ("create_agent_jd", NEW),
+    ("update_agent_jd", {"agent": "backend_worker", "title": "Senior"}),
+    ("deactivate_agent", {"agent": "backend_worker", "reason": "over"}),
+    ("update_org_chart", {
+        "changes": [{"agent": "research_worker", "reports_to": "it_manager"}], "reason": "closer",
+    }),
+]  # fmt: skip
+
+
+def call(nexus, tool, by="hr_manager", **params):
+    return door.call(caller_of(nexus, by), tool, params, now=NOW).body
+
+
+def done(nexus, tool, **params):
+    body = call(nexus, tool, **params)
+    assert body["ok"], body
+    return body["result"]
+
+
+def refused(nexus, tool, **params):
+    before = compile_policy(nexus.id)
+    body = call(nexus, tool, **params)
+    assert not body["ok"], body
+    assert compile_policy(nexus.id) == before
+    assert Event.objects.filter(action="tool.denied", code=body["error_code"]).exists()
+    return body["error_code"]
+
+
+class TestAuthorisation:
+    @pytest.mark.parametrize(("tool", "params"), CHANGES)
+    def test_is_needed_for_every_change(self, nexus, tool, params):
+        assert refused(nexus, tool, **params) == "AUTHORISATION_REQUIRED"
+        body = call(nexus, tool, **params)
+        assert "ceo" in body["next_action"]
+
+    @pytest.mark.parametrize(("tool", "params"), CHANGES)
+    def test_is_named_by_the_event_of_the_change(self, nexus, contract, tool, params):
+        answer = done(nexus, tool, **params)
+        event = Event.objects.exclude(details__contract=None).latest("seq")
+        assert event.details["contract"] == contract
+        assert event.details["policy_version"] == answer["policy_version"]
+        assert event.actor == "agent:hr_manager"
+
+    @pytest.mark.parametrize(("tool", "params"), CHANGES)
+    def test_of_another_kind_is_none(self, nexus, tool, params):
+        issued = issue_contract(
+            caller=caller_of(nexus, "ceo"),
+            draft=Draft(to="hr_manager", title="t", body="b"), tool="generate_contract", now=NOW,
+        )  # fmt: skip
+        accept_contract(
+            contract_id=issued["contract_id"], expected_version=None,
+            caller=caller_of(nexus, "hr_manager"), now=NOW,
+        )  # fmt: skip
+        assert refused(nexus, tool, **params) == "AUTHORISATION_REQUIRED"
+
+    def test_that_is_not_accepted_is_none(self, nexus):
+        issue_contract(
+            caller=caller_of(nexus, "ceo"), tool="generate_contract", now=NOW,
+            draft=Draft(to="hr_manager", title="t", body="b", kind=ContractKind.ORG_CHANGE),
+        )  # fmt: skip
+        assert refused(nexus, "create_agent_jd", **NEW) == "AUTHORISATION_REQUIRED"
+
+    def test_of_another_organisation_is_none(self, nexus):
+        other = found("nexus", slug="other")
+        authorise(other)
+        assert refused(nexus, "create_agent_jd", **NEW) == "AUTHORISATION_REQUIRED"
+
+    @pytest.mark.parametrize(("tool", "params"), CHANGES)
+    def test_does_not_lend_the_tools_to_others(self, nexus, contract, tool, params):
+        for handle in ("ceo", "it_manager", "backend_worker"):
+            assert call(nexus, tool, by=handle, **params)["error_code"] == "TOOL_NOT_BOUND"
+
+    @pytest.mark.parametrize(("tool", "params"), CHANGES)
+    def test_is_explained_without_changing_anything(self, nexus, contract, tool, params):
+        before = compile_policy(nexus.id)
+        found_rule = door.explain(caller_of(nexus, "hr_manager"), tool, params, now=NOW)
+        assert found_rule["allowed"], found_rule
+        assert compile_policy(nexus.id) == before
+
+
+class TestCreateAgent:
+    def test_hires_below_whom_the_role_reports_to(self, nexus, contract):
+        answer = done(nexus, "create_agent_jd", **NEW)
+        policy = compile_policy(nexus.id)
+        assert answer == {
+            "agent": "backend_two", "address": "backend_two", "policy_version": policy.version,
+        }  # fmt: skip
+        assert policy.agents["backend_two"].superior == "it_manager"
+        assert policy.agents["backend_two"].active
+        assert Agent.objects.get(handle="backend_two").job_description == "Keeps the files."
+
+    def test_hires_into_a_group_under_an_address(self, nexus, contract):
+        group = Group.objects.create(organisation=nexus, slug="api", name="API")
+        Agent.objects.filter(handle="backend_worker").update(
+            group=group, name="leader", is_leader=True
+        )
+        answer = done(nexus, "create_agent_jd", **NEW, group="api", name="second")
+        assert answer["address"] == "api.second"
+
+    def test_issues_no_key(self, nexus, contract):
+        done(nexus, "create_agent_jd", **NEW)
+        assert not Agent.objects.get(handle="backend_two").keys.exists()
+
+    @pytest.mark.parametrize(
+        ("change", "code"),
+        [
+            ({"role": "ceo"}, "LEVEL_DENIED"),
+            ({"role": "hr_manager"}, "LEVEL_DENIED"),
+            ({"role": "emperor"}, "INVALID_PARAMS"),
+            ({"handle": "it_manager"}, "INVALID_PARAMS"),
+            ({"handle": "board"}, "INVALID_PARAMS"),
+            ({"handle": "system"}, "INVALID_PARAMS"),
+            ({"handle": "devops_worker"}, "INVALID_PARAMS"),
+            ({"handle": "Backend"}, "INVALID_PARAMS"),
+            ({"handle": "a b"}, "INVALID_PARAMS"),
+            ({"reports_to": "board"}, "INVALID_PARAMS"),
+            ({"reports_to": "nobody"}, "NOT_FOUND"),
+            ({"reports_to": "qa_worker"}, "INVALID_PARAMS"),
+            ({"co_managers": ["nobody"]}, "NOT_FOUND"),
+            ({"group": "nowhere", "name": "x"}, "INVALID_PARAMS"),
+            ({"group": "nowhere"}, "INVALID_PARAMS"),
+            ({"name": "x"}, "INVALID_PARAMS"),
+            ({"skills": ["approve_deployment"]}, "LEVEL_DENIED"),
+            ({"skills": ["write_file"]}, "LEVEL_DENIED"),
+            ({"skills": ["close_contract"]}, "LEVEL_DENIED"),
+            ({"expected_policy_version": 999}, "VERSION_MISMATCH"),
+            ({"expected_policy_version": True}, "INVALID_PARAMS"),
+            ({"expected_policy_version": "1"}, "INVALID_PARAMS"),
+            ({"level": 1}, "INVALID_PARAMS"),
+        ],
+    )
+    def test_refuses_what_would_break_a_rule(self, nexus, contract, change, code):
+        assert refused(nexus, "create_agent_jd", **{**NEW, **change}) == code
+
+    def test_refuses_a_name_that_an_alias_has(self, nexus, contract):
+        nexus.aliases.create(alias="pm", agent=Agent.objects.get(handle="product_manager"))
+        assert refused(nexus, "create_agent_jd", **{**NEW, "handle": "pm"}) == "INVALID_PARAMS"
+
+    def test_refuses_the_name_of_a_role_that_it_does_not_have(self, nexus, contract):
+        Role.objects.create(
+            organisation=nexus, name="auditor", title="Auditor", level=3, kind="worker"
+        )
+        assert refused(nexus, "create_agent_jd", **{**NEW, "handle": "auditor"}) == "INVALID_PARAMS"
+
+    def test_refuses_a_deactivated_superior(self, nexus, contract):
+        done(nexus, "deactivate_agent", agent="product_manager", reason="over")
+        assert refused(nexus, "create_agent_jd", **NEW, reports_to="product_manager") == (
+            "INVALID_PARAMS"
+        )
+
+
+class TestUpdateAgent:
+    def test_changes_what_is_given(self, nexus, contract):
+        done(nexus, "update_agent_jd", agent="qa_worker", title="Tester", job_description="Tests.")
+        row = Agent.objects.get(handle="qa_worker")
+        assert (row.title, row.job_description) == ("Tester", "Tests.")
+
+    @pytest.mark.parametrize(
+        ("params", "code"),
+        [
+            ({"agent": "hr_manager", "title": "Chief"}, "LEVEL_DENIED"),
+            ({"agent": "ceo", "title": "Clerk"}, "LEVEL_DENIED"),
+            ({"agent": "nobody", "title": "x"}, "NOT_FOUND"),
+            ({"agent": "qa_worker"}, "INVALID_PARAMS"),
+            ({"agent": "qa_worker", "title": " "}, "INVALID_PARAMS"),
+            ({"agent": "qa_worker", "skills": ["git_push"]}, "LEVEL_DENIED"),
+            (
+                {"agent": "qa_worker", "title": "x", "expected_policy_version": 7},
+                "VERSION_MISMATCH",
+            ),
+        ],
+    )
+    def test_refuses_what_would_break_a_rule(self, nexus, contract, params, code):
+        assert refused(nexus, "update_agent_jd", **params) == code
+
+    def test_leaves_skills_of_the_pack_in_place(self, nexus, contract):
+        Agent.objects.filter(handle="research_worker").update(skills=["web_search"])
+        done(nexus, "update_agent_jd", agent="research_worker", skills=["web_search", "summarise"])
+        assert Agent.objects.get(handle="research_worker").skills == ["summarise", "web_search"]
+
+
+class TestDeactivate:
+    def test_lists_what_is_held_and_hands_it_to_the_superior(self, nexus, contract):
+        it = caller_of(nexus, "it_manager")
+        theirs = issue_contract(
+            caller=it, draft=Draft(to="backend_worker", title="API", body="b"),
+            tool="create_contract", now=NOW,
+        )  # fmt: skip
+        send_mail(
+            caller=it, now=NOW,
+            draft=MailDraft(to="backend_worker", mail_type="info", subject="s", body="b"),
+        )  # fmt: skip
+        answer = done(nexus, "deactivate_agent", agent="backend_worker", reason="done here")
+        assert answer["handed_to"] == "it_manager"
+        assert answer["holds"] == {
+            "contracts_assigned": [theirs["contract_id"]], "contracts_issued": [], "tasks": [],
+            "unread_mails": 2,
+        }  # fmt: skip
+        told = Mail.objects.filter(to_agent="it_manager", from_agent="system")
+        notice = told.get(subject="backend_worker was deactivated")
+        assert theirs["contract_id"] in notice.body
+        assert "done here" in notice.body
+        assert not compile_policy(nexus.id).agents["backend_worker"].active
+
+    def test_hands_issued_contracts_over(self, nexus, contract):
+        issued = issue_contract(
+            caller=caller_of(nexus, "it_manager"),
+            draft=Draft(to="backend_worker", title="API", body="b"),
+            tool="create_contract", now=NOW,
+        )  # fmt: skip
+        answer = done(nexus, "deactivate_agent", agent="it_manager", reason="reorganised")
+        assert answer["holds"]["contracts_issued"] == [issued["contract_id"]]
+        assert Contract.objects.get(id=issued["contract_id"]).issuer.handle == "ceo"
+
+    def test_ends_what_the_agent_can_do(self, nexus, contract):
+        done(nexus, "deactivate_agent", agent="backend_worker", reason="over")
+        with pytest.raises(Denied) as refusal:
+            send_mail(
+                caller=caller_of(nexus, "it_manager"), now=NOW,
+                draft=MailDraft(to="backend_worker", mail_type="info", subject="s", body="b"),
+            )  # fmt: skip
+        assert refusal.value.deny.code is Code.RECIPIENT_INACTIVE
+
+    @pytest.mark.parametrize(
+        ("params", "code"),
+        [
+            ({"agent": "hr_manager"}, "LEVEL_DENIED"),
+            ({"agent": "ceo"}, "LEVEL_DENIED"),
+            ({"agent": "board"}, "NOT_FOUND"),
+            ({"agent": "nobody"}, "NOT_FOUND"),
+            ({"agent": "qa_worker", "reason": ""}, "INVALID_PARAMS"),
+            ({"agent": "qa_worker", "reason": " "}, "INVALID_PARAMS"),
+            ({"agent": "qa_worker", "expected_policy_version": 99}, "VERSION_MISMATCH"),
+        ],
+    )
+    def test_refuses_what_would_break_a_rule(self, nexus, contract, params, code):
+        params = {"reason": "over", **params}
+        assert refused(nexus, "deactivate_agent", **params) == code
+
+    def test_refuses_a_second_time(self, nexus, contract):
+        done(nexus, "deactivate_agent", agent="qa_worker", reason="over")
+        assert refused(nexus, "deactivate_agent", agent="qa_worker", reason="again") == (
+            "INVALID_TRANSITION"
+        )
+
+    def test_refuses_to_leave_a_group_without_its_leader(self, nexus, contract):
+        group = Group.objects.create(organisation=nexus, slug="api", name="API")
+        for handle, leads in (("backend_worker", True), ("frontend_worker", False)):
+            Agent.objects.filter(handle=handle).update(group=group, name=handle, is_leader=leads)
+        assert refused(nexus, "deactivate_agent", agent="backend_worker", reason="over") == (
+            "INVALID_PARAMS"
+        )
+        assert not Mail.objects.filter(subject="backend_worker was deactivated").exists()
+
+
+class TestDeactivateByPerson:
+    def person(self, nexus, *offices):
+        return Person(username="alice", organisation_id=nexus.id, offices=frozenset(offices))
+
+    def test_needs_office_and_reason_but_no_contract(self, nexus):
+        version = compile_policy(nexus.id).version
+        for offices, reason, expected, code in [
+            ((), "over", version, Code.LEVEL_DENIED),
+            (("Observer",), "over", version, Code.LEVEL_DENIED),
+            (("Board",), " ", version, Code.INVALID_PARAMS),
+            (("Board",), "over", version + 1, Code.VERSION_MISMATCH),
+        ]:
+            with pytest.raises(Denied) as refusal:
+                deactivate_by_person(
+                    person=self.person(nexus, *offices), agent="qa_worker", reason=reason,
+                    expected_version=expected, now=NOW,
+                )  # fmt: skip
+            assert refusal.value.deny.code is code
+        answer = deactivate_by_person(
+            person=self.person(nexus, "HR"), agent="qa_worker", reason="over",
+            expected_version=version, now=NOW,
+        )  # fmt: skip
+        assert answer["handed_to"] == "it_manager"
+        assert Event.objects.get(action="agent.deactivated").actor == "human:alice"
+
+    def test_hands_the_top_agents_to_the_board(self, nexus, contract):
+        Agent.objects.filter(reports_to__handle="ceo").update(reports_to=None)
+        answer = deactivate_by_person(
+            person=self.person(nexus, "Board"), agent="ceo", reason="over",
+            expected_version=compile_policy(nexus.id).version, now=NOW,
+        )  # fmt: skip
+        assert answer["handed_to"] == "board"
+        assert Contract.objects.get(id=contract).issuer is None
+
+
+class TestUpdateOrgChart:
+    def move(self, **change):
+        return {"changes": [change], "reason": "reorganised"}
+
+    def test_moves_several_together(self, nexus, contract):
+        answer = done(nexus, "update_org_chart", reason="closer", changes=[
+            {"agent": "research_worker", "reports_to": "it_manager"},
+            {"agent": "qa_worker", "co_managers": ["product_manager"]},
+        ])  # fmt: skip
+        policy = compile_policy(nexus.id)
+        assert policy.agents["research_worker"].managers == ("it_manager",)
+        assert policy.agents["qa_worker"].managers == ("it_manager", "product_manager")
+        assert "it_manager manages research_worker" in answer["newly_allowed"]
+
+    def test_moves_nobody_when_one_is_refused(self, nexus, contract):
+        assert refused(nexus, "update_org_chart", reason="r", changes=[
+            {"agent": "research_worker", "reports_to": "it_manager"},
+            {"agent": "hr_manager", "role": "ceo"},
+        ]) == "LEVEL_DENIED"  # fmt: skip
+
+    def test_hands_the_lead_of_a_group_on(self, nexus, contract):
+        group = Group.objects.create(organisation=nexus, slug="api", name="API")
+        for handle, leads in (("backend_worker", True), ("frontend_worker", False)):
+            Agent.objects.filter(handle=handle).update(group=group, name=handle, is_leader=leads)
+        done(nexus, "update_org_chart", reason="r", changes=[
+            {"agent": "frontend_worker", "is_leader": True},
+            {"agent": "backend_worker", "is_leader": False},
+        ])  # fmt: skip
+        assert compile_policy(nexus.id).agents["frontend_worker"].is_leader
+
+    def test_lets_an_agent_leave_its_group(self, nexus, contract):
+        group = Group.objects.create(organisation=nexus, slug="api", name="API")
+        Agent.objects.filter(handle="backend_worker").update(
+            group=group, name="one", is_leader=True
+        )
+        done(nexus, "update_org_chart", **self.move(agent="backend_worker", group=""))
+        assert compile_policy(nexus.id).agents["backend_worker"].address == "backend_worker"
+
+    @pytest.mark.parametrize(
+        ("change", "code"),
+        [
+            ({"agent": "hr_manager", "role": "it_manager"}, "LEVEL_DENIED"),
+            ({"agent": "hr_manager", "reports_to": "it_manager"}, "LEVEL_DENIED"),
+            ({"agent": "hr_lead", "is_leader": True}, "NOT_FOUND"),
+            ({"agent": "ceo", "reports_to": "hr_manager"}, "LEVEL_DENIED"),
+            ({"agent": "qa_worker", "role": "ceo"}, "LEVEL_DENIED"),
+            ({"agent": "qa_worker", "role": "hr_manager"}, "LEVEL_DENIED"),
+            ({"agent": "qa_worker", "role": "emperor"}, "INVALID_PARAMS"),
+            ({"agent": "qa_worker", "reports_to": "board"}, "INVALID_PARAMS"),
+            ({"agent": "qa_worker", "reports_to": "qa_worker"}, "INVALID_PARAMS"),
+            ({"agent": "qa_worker", "reports_to": "backend_worker"}, "INVALID_PARAMS"),
+            ({"agent": "it_manager", "reports_to": "backend_worker"}, "INVALID_PARAMS"),
+            ({"agent": "qa_worker", "co_managers": ["backend_worker"]}, "INVALID_PARAMS"),
+            ({"agent": "qa_worker", "group": "nowhere", "name": "x"}, "INVALID_PARAMS"),
+            ({"agent": "qa_worker", "name": "x"}, "INVALID_PARAMS"),
+            ({"agent": "qa_worker", "is_leader": True}, "INVALID_PARAMS"),
+            ({"agent": "qa_worker"}, "INVALID_PARAMS"),
+            ({"agent": "nobody", "reports_to": "ceo"}, "NOT_FOUND"),
+            ({"agent": "qa_worker", "level": 1}, "INVALID_PARAMS"),
+        ],
+    )
+    def test_refuses_what_would_break_a_rule(self, nexus, contract, change, code):
+        assert refused(nexus, "update_org_chart", **self.move(**change)) == code
+
+    def test_refuses_itself_by_its_old_name_too(self, nexus, contract):
+        nexus.aliases.create(alias="hr_lead", agent=Agent.objects.get(handle="hr_manager"))
+        change = self.move(agent="hr_lead", role="it_manager")
+        assert refused(nexus, "update_org_chart", **change) == "LEVEL_DENIED"
+
+    def test_refuses_one_agent_twice(self, nexus, contract):
+        twice = [{"agent": "qa_worker", "reports_to": "product_manager"}] * 2
+        assert refused(nexus, "update_org_chart", changes=twice, reason="r") == "INVALID_PARAMS"
+
+    def test_refuses_an_address_that_is_taken(self, nexus, contract):
+        group = Group.objects.create(organisation=nexus, slug="api", name="API")
+        Agent.objects.filter(handle="backend_worker").update(
+            group=group, name="one", is_leader=True
+        )
+        change = self.move(agent="qa_worker", group="api", name="one")
+        assert refused(nexus, "update_org_chart", **change) == "INVALID_PARAMS"
+
+    def test_refuses_an_exchange_of_names_without_breaking(self, nexus, contract):
+        group = Group.objects.create(organisation=nexus, slug="api", name="API")
+        for handle, leads in (("backend_worker", True), ("frontend_worker", False)):
+            Agent.objects.filter(handle=handle).update(group=group, name=handle, is_leader=leads)
+        assert refused(nexus, "update_org_chart", reason="r", changes=[
+            {"agent": "backend_worker", "name": "frontend_worker"},
+            {"agent": "frontend_worker", "name": "backend_worker"},
+        ]) == "INVALID_PARAMS"  # fmt: skip
+
+
+class TestListAgents:
+    def test_shows_everybody_newest_first(self, nexus):
+        answer = done(nexus, "list_agents")
+        assert len(answer["agents"]) == 9
+        assert answer["policy_version"] == compile_policy(nexus.id).version
+        row = next(a for a in answer["agents"] if a["agent"] == "frontend_worker")
+        assert row["reports_to"] == "it_manager"
+        assert row["co_managers"] == ["product_manager"]
+
+    def test_filters_and_pages(self, nexus, contract):
+        done(nexus, "deactivate_agent", agent="qa_worker", reason="over")
+        assert [a["agent"] for a in done(nexus, "list_agents", active=False)["agents"]] == [
+            "qa_worker"
+        ]
+        assert len(done(nexus, "list_agents", role="backend_worker")["agents"]) == 1
+        seen, cursor = [], None
+        while True:
+            page = done(nexus, "list_agents", limit=4, **({"cursor": cursor} if cursor else {}))
+            seen += [a["agent"] for a in page["agents"]]
+            cursor = page["next_cursor"]
+            if cursor is None:
+                break
+        assert len(seen) == len(set(seen)) == 9
+
+    def test_shows_nobody_of_another_organisation(self, nexus):
+        found("dev-team", slug="dev-team")
+        assert len(done(nexus, "list_agents")["agents"]) == 9
+
+    def test_refuses_a_cursor_that_no_list_gave(self, nexus):
+        assert refused(nexus, "list_agents", cursor="eA") == "INVALID_PARAMS"
+
+
+class TestTheFiles:
+    def test_follow_every_change(
+        self, nexus, contract, company_root, django_capture_on_commit_callbacks
+    ):
+        with django_capture_on_commit_callbacks(execute=True):
+            done(nexus, "create_agent_jd", **NEW)
+        org = yaml.safe_load((company_root / "nexus/company/org.yaml").read_text())
+        chain = yaml.safe_load((company_root / "nexus/company/chain-of-command.yaml").read_text())
+        job = (company_root / "nexus/company/agents/backend_two.md").read_text()
+        assert org["agents"]["backend_two"]["role"] == "backend_worker"
+        assert chain["reports_to"]["backend_two"] == "it_manager"
+        assert chain["levels"][0] == ["board"]
+        assert "Keeps the files." in job
+
+    def test_are_not_written_for_a_refused_change(
+        self, nexus, company_root, django_capture_on_commit_callbacks
+    ):
+        with django_capture_on_commit_callbacks(execute=True):
+            refused(nexus, "create_agent_jd", **NEW)
+        assert not company_root.exists()
+
+    def test_are_made_again_when_they_are_missing_or_wrong(self, nexus, company_root):
+        assert refresh_charts() == 2
+        assert refresh_charts() == 0
+        (company_root / "nexus/company/org.yaml").write_text("organisation: mine")
+        assert refresh_charts() == 1
+        held = (company_root / "nexus/company/org.yaml").read_text()
+        assert held == charts(compile_policy(nexus.id))["company/org.yaml"]
+
+
+@pytest.mark.django_db(transaction=True)
+class TestAtOnce:
+    def race(self, *works):
+        gate, answers = threading.Barrier(len(works)), []
+
+        def run(work):
+            gate.wait()
+            try:
+                answers.append(work())
+            finally:
+                connections.close_all()
+
+        threads = [threading.Thread(target=run, args=(work,)) for work in works]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return answers
+
+    def test_one_of_many_hires_wins_on_one_version(self):
+        nexus = found()
+        authorise(nexus)
+        caller = caller_of(nexus, "hr_manager")
+        answers = self.race(*[
+            lambda n=n: door.call(
+                caller, "create_agent_jd", {**NEW, "handle": f"backend_{'abcd'[n]}"}, now=NOW
+            ).body
+            for n in range(4)
+        ])  # fmt: skip
+        codes = sorted(a.get("error_code", "OK") for a in answers)
+        assert codes == ["OK", "VERSION_MISMATCH", "VERSION_MISMATCH", "VERSION_MISMATCH"]
+        assert Agent.objects.filter(handle__startswith="backend_").count() == 2
+        assert Organisation.objects.get().policy_version == caller.policy.version + 1
+
+    def test_a_contract_closed_meanwhile_authorises_all_or_nothing(self):
+        nexus = found()
+        contract = authorise(nexus)
+        hr, ceo = caller_of(nexus, "hr_manager"), caller_of(nexus, "ceo")
+        self.race(
+            lambda: door.call(hr, "create_agent_jd", NEW, now=NOW),
+            lambda: door.call(
+                ceo, "close_contract",
+                {"contract_id": contract, "outcome": "cancelled", "reason": "no"}, now=NOW,
+            ),
+        )  # fmt: skip
+        hired = Event.objects.filter(action="agent.hired").first()
+        closed = Event.objects.get(action="contract.cancelled")
+        assert Agent.objects.filter(handle="backend_two").exists() is (hired is not None)
+        assert hired is None or hired.seq < closed.seq

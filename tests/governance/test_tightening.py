@@ -1,0 +1,144 @@
+"""manage_tools through the door: only downward, only tighter, only one's own back."""
+
+import pytest
+
+from ledger.models import Event
+from mailroom.models import Mail
+from orgchart.compiling import compile_policy
+from orgchart.models import Agent, ToolOverride
+from tests.documents.world import NOW, caller_of, found
+from toolbox import door
+
+
+def call(nexus, by="it_manager", **params):
+    return door.call(caller_of(nexus, by), "manage_tools", params, now=NOW).body
+
+
+def tighten(nexus, agent="backend_worker", tool="send_mail", modes=(), **more):
+    return call(
+        nexus, action="tighten", agent=agent, tool=tool, modes=list(modes), reason="because", **more
+    )
+
+
+def restore(nexus, agent="backend_worker", tool="send_mail", **more):
+    return call(nexus, action="restore", agent=agent, tool=tool, reason="fine again", **more)
+
+
+def outcome(nexus, agent, tool, **params):
+    return door.call(caller_of(nexus, agent), tool, params, now=NOW).body.get("error_code", "OK")
+
+
+def mail(nexus, agent="backend_worker"):
+    return outcome(nexus, agent, "send_mail", to="it_manager", type="info", subject="s", body="b")
+
+
+class TestTighten:
+    def test_takes_a_tool_away_and_tells_the_worker(self, nexus):
+        assert mail(nexus) == "OK"
+        answer = tighten(nexus)
+        assert answer["ok"], answer
+        assert answer["result"]["modes"] == []
+        assert mail(nexus) == "TOOL_DENIED"
+        assert mail(nexus, "qa_worker") == "OK"
+        assert Mail.objects.filter(to_agent="backend_worker", from_agent="system").count() == 1
+        event = Event.objects.get(action="tool.tightened")
+        assert "backend_worker may call send_mail in chat_safe" in event.details["forbidden"]
+
+    def test_leaves_the_modes_that_are_named(self, nexus):
+        assert tighten(nexus, modes=["coding"])["ok"]
+        assert mail(nexus) == "MODE_DENIED"
+
+    def test_goes_on_tightening(self, nexus):
+        assert tighten(nexus, modes=["coding"])["ok"]
+        assert tighten(nexus, modes=[])["ok"]
+        assert ToolOverride.objects.get().modes == []
+
+    @pytest.mark.parametrize(
+        ("params", "code"),
+        [
+            ({"tool": "read_file", "modes": ["chat_safe"]}, "INVALID_PARAMS"),
+            ({"tool": "read_file", "modes": ["chat_safe", "coding"]}, "INVALID_PARAMS"),
+            ({"tool": "read_inbox"}, "INVALID_PARAMS"),
+            ({"tool": "accept_contract"}, "INVALID_PARAMS"),
+            ({"tool": "no_such_tool"}, "INVALID_PARAMS"),
+            ({"modes": ["root"]}, "INVALID_PARAMS"),
+            ({"agent": "research_worker"}, "NOT_YOURS"),
+            ({"agent": "hr_manager"}, "NOT_YOURS"),
+            ({"agent": "ceo"}, "NOT_YOURS"),
+            ({"agent": "it_manager"}, "NOT_YOURS"),
+            ({"agent": "nobody"}, "NOT_FOUND"),
+            ({"expected_policy_version": 99}, "VERSION_MISMATCH"),
+        ],
+    )
+    def test_refuses_what_is_not_the_managers_to_tighten(self, nexus, params, code):
+        before = compile_policy(nexus.id)
+        assert tighten(nexus, **params)["error_code"] == code
+        assert compile_policy(nexus.id) == before
+
+    @pytest.mark.parametrize("missing", ["agent", "tool", "modes", "reason"])
+    def test_needs_all_it_names(self, nexus, missing):
+        params = {"agent": "qa_worker", "tool": "send_mail", "modes": [], "reason": "r"}
+        del params[missing]
+        answer = call(nexus, action="tighten", **params)
+        assert answer["error_code"] == "INVALID_PARAMS"
+        assert missing in answer["details"]
+
+    def test_never_widens_its_own_tightening(self, nexus):
+        assert tighten(nexus, modes=[])["ok"]
+        assert tighten(nexus, modes=["chat_safe"])["error_code"] == "INVALID_PARAMS"
+        assert mail(nexus) == "TOOL_DENIED"
+
+    def test_is_for_who_holds_the_tool(self, nexus):
+        for handle in ("ceo", "hr_manager", "product_manager", "backend_worker"):
+            answer = call(nexus, by=handle, action="list")
+            assert answer["error_code"] == "TOOL_NOT_BOUND"
+
+
+class TestRestore:
+    def test_gives_back_what_role_and_tool_give(self, nexus):
+        tighten(nexus)
+        assert restore(nexus)["ok"]
+        assert mail(nexus) == "OK"
+        assert not ToolOverride.objects.exists()
+
+    def test_refuses_where_nothing_is_tightened(self, nexus):
+        assert restore(nexus)["error_code"] == "NOT_FOUND"
+
+    @pytest.mark.parametrize("set_by", ["human:alice", "agent:ceo", "system:pack"])
+    def test_refuses_what_somebody_else_tightened(self, nexus, set_by):
+        worker = Agent.objects.get(handle="backend_worker")
+        ToolOverride.objects.create(
+            organisation=nexus, tool="send_mail", agent=worker, modes=["coding"], set_by=set_by
+        )
+        assert restore(nexus)["error_code"] == "NOT_YOURS"
+        assert tighten(nexus)["error_code"] == "NOT_YOURS"
+        assert ToolOverride.objects.get().set_by == set_by
+
+    def test_leaves_the_organisations_tightening_in_place(self, nexus):
+        ToolOverride.objects.create(
+            organisation=nexus, tool="send_mail", modes=["coding"], set_by="human:alice"
+        )
+        assert restore(nexus)["error_code"] == "NOT_FOUND"
+        tighten(nexus, modes=["chat_safe"])
+        assert restore(nexus)["ok"]
+        assert mail(nexus) == "MODE_DENIED"
+
+
+class TestList:
+    def test_shows_what_is_tightened_for_ones_own(self, nexus):
+        tighten(nexus)
+        other = Agent.objects.get(handle="research_worker")
+        ToolOverride.objects.create(
+            organisation=nexus, tool="web_search", agent=other, modes=[], set_by="human:alice"
+        )
+        rows = call(nexus, action="list")["result"]["tightened"]
+        assert [(r["agent"], r["tool"], r["modes"]) for r in rows] == [
+            ("backend_worker", "send_mail", [])
+        ]
+        assert call(nexus, action="list", agent="qa_worker")["result"]["tightened"] == []
+        assert call(nexus, action="list", agent="research_worker")["error_code"] == "NOT_YOURS"
+
+    def test_never_crosses_organisations(self, nexus):
+        tighten(nexus)
+        other = found("nexus", slug="other")
+        assert call(other, action="list")["result"]["tightened"] == []

@@ -1,0 +1,35 @@
+"""Journeys: whole stories of the company over real HTTP, each agent with a key of its own."""
+
+import httpx
+import pytest
+from django.core.management import call_command
+
+from orgchart.compiling import POLICIES
+from tests.company import load_company
+from tests.journeys.stage import Stage
+from tests.server import serving
+
+
+@pytest.fixture(scope="session")
+def address(django_db_setup):
+    """One server for all journeys of a process; each module brings its own company."""
+    with serving() as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def company(django_db_setup, django_db_blocker):
+    """The NEXUS company, committed, so that a server sees it; one for the stories of a module."""
+    with django_db_blocker.unblock():
+        POLICIES.clear()
+        yield load_company("nexus")
+        call_command("flush", verbosity=0, interactive=False, reset_sequences=False)
+
+
+@pytest.fixture
+def stage(company, address):
+    """The company with a client for every agent; what a story leaves open ends with it."""
+    with httpx.Client(base_url=address, timeout=40, trust_env=False) as http:
+        stage = Stage(company, http)
+        yield stage
+        stage.close_everything()

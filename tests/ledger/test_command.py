@@ -1,0 +1,103 @@
+"""`manage.py ledger` as a person runs it."""
+
+import base64
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connections
+
+from ledger import keys
+from ledger.models import Seal
+from ledger.seals import write_public
+from tests.ledger.world import record, record_many, tamper, wait_until_ended
+
+
+def ledger(*words: str) -> str:
+    out = StringIO()
+    call_command("ledger", *words, stdout=out)
+    return out.getvalue().strip()
+
+
+class TestSeal:
+    def test_says_how_many_seals_it_made(self, ledger_db):
+        record_many(2)
+        wait_until_ended()
+        assert ledger("seal") == "1 seals made"
+        assert ledger("seal") == "0 seals made"
+
+    def test_says_what_to_do_without_a_key(self, sealed, ledger_dir):
+        (ledger_dir / keys.PRIVATE).unlink()
+        record()
+        wait_until_ended()
+        with pytest.raises(CommandError, match="new-key"):
+            ledger("seal")
+
+
+class TestVerify:
+    def test_says_that_all_is_well(self, sealed):
+        record()
+        assert ledger("verify") == "OK 3 seals, 12 events sealed, 1 not yet"
+
+    def test_exits_with_1_and_the_position(self, sealed):
+        tamper(f"UPDATE ledger_event SET actor = 'x' WHERE seq = {sealed[5]}")
+        with pytest.raises(CommandError, match=rf"WRONG seal 2, event {sealed[5]}: ") as caught:
+            ledger("verify")
+        assert caught.value.returncode == 1
+
+    def test_takes_another_public_key(self, sealed):
+        with pytest.raises(CommandError, match="not trusted"):
+            ledger("verify", "--public-key", base64.b64encode(bytes(32)).decode())
+
+    @pytest.mark.parametrize("wrong", ["x", "AAAA"])
+    def test_refuses_what_is_no_key(self, sealed, wrong):
+        with pytest.raises(CommandError, match="public-key"):
+            ledger("verify", "--public-key", wrong)
+
+    def test_says_that_a_file_is_not_there(self, db, tmp_path):
+        with pytest.raises(CommandError, match="No such file"):
+            ledger("verify", "--file", str(tmp_path / "missing"))
+
+
+class TestExport:
+    def test_writes_what_verify_reads_without_the_database(self, sealed, tmp_path, monkeypatch):
+        record(organisation_id=2)
+        wait_until_ended()
+        path = tmp_path / "export.jsonl"
+        assert ledger("export", str(path)) == str(path)
+        key = write_public(keys.signer(may_create=False).public)
+        with monkeypatch.context() as patch:
+            patch.setattr(type(connections["default"]), "cursor", None)
+            answer = ledger("verify", "--file", str(path), "--public-key", key)
+        assert answer == "OK 4 seals, 13 events, 0 not shown; complete"
+
+    def test_takes_a_selection(self, sealed, tmp_path):
+        record(organisation_id=2)
+        wait_until_ended()
+        path = tmp_path / "export.jsonl"
+        ledger("export", str(path), "--organisation", "2", "--since", "2026-01-01")
+        assert "1 events, 12 not shown; a part" in ledger("verify", "--file", str(path))
+
+    def test_tells_a_tampered_file(self, sealed, tmp_path):
+        path = tmp_path / "export.jsonl"
+        ledger("export", str(path))
+        lines = path.read_text().splitlines(keepends=True)
+        entry = json.loads(lines[3])
+        entry["event"]["actor"] = "agent:somebody_else"
+        lines[3] = json.dumps(entry) + "\n"
+        path.write_text("".join(lines))
+        with pytest.raises(CommandError, match=rf"WRONG seal 1, event {sealed[1]}: "):
+            ledger("verify", "--file", str(path))
+
+
+class TestKeys:
+    def test_are_made_once_and_printed(self, db):
+        made = ledger("new-key")
+        assert ledger("new-key") == made
+        assert ledger("public-key") == made
+
+    def test_do_not_touch_the_chain(self, sealed):
+        ledger("new-key")
+        assert Seal.objects.count() == 3
+        assert ledger("verify").startswith("OK")

@@ -1,0 +1,114 @@
+"""Keys: made once, kept close, read in the forms people have them."""
+
+import base64
+import stat
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from ledger import keys
+from ledger.seals import key_id, read_public, verifies, write_public
+
+DIGEST = bytes(range(32))
+
+
+def pem(key) -> str:
+    return key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    ).decode()
+
+
+class TestMakeKey:
+    def test_keeps_the_key_from_others(self, ledger_dir):
+        keys.make_key()
+        assert stat.S_IMODE((ledger_dir / keys.PRIVATE).stat().st_mode) == 0o600
+        assert stat.S_IMODE(ledger_dir.stat().st_mode) == 0o700
+        assert not list(ledger_dir.glob(".*")), "no half-written file stays"
+
+    def test_pins_its_public_key(self):
+        made = keys.make_key()
+        assert keys.trusted() == {made.key_id: made.public}
+
+    def test_never_replaces_a_key(self):
+        assert keys.make_key().public == keys.make_key().public
+
+    def test_pins_a_new_key_beside_the_old(self, ledger_dir):
+        old = keys.make_key()
+        (ledger_dir / keys.PRIVATE).unlink()
+        new = keys.make_key()
+        assert list(keys.trusted()) == [old.key_id, new.key_id]
+
+    def test_by_many_at_once_makes_one(self):
+        with ThreadPoolExecutor(8) as pool:
+            made = set(pool.map(lambda _: keys.make_key().public, range(16)))
+        assert len(made) == 1
+        assert set(keys.trusted()) == {key_id(made.pop())}
+
+
+class TestSigner:
+    def test_signs_what_its_public_key_verifies(self):
+        signer = keys.make_key()
+        signature = signer.sign(DIGEST)
+        assert verifies(signer.public, signature, DIGEST)
+        assert not verifies(signer.public, signature, bytes(32))
+        assert not verifies(signer.public, signature[:-1], DIGEST)
+        assert not verifies(signer.public, b"", DIGEST)
+        assert not verifies(bytes(31), signature, DIGEST)
+
+    def test_comes_from_the_setting_before_the_file(self, settings):
+        file = keys.make_key()
+        key = Ed25519PrivateKey.generate()
+        settings.LEDGER_SIGNING_KEY = base64.b64encode(key.private_bytes_raw()).decode()
+        signer = keys.signer(may_create=False)
+        assert signer.public == key.public_key().public_bytes_raw() != file.public
+        assert keys.trusted() == {signer.key_id: signer.public}
+
+    def test_reads_pem_as_openssl_writes_it(self, settings):
+        key = Ed25519PrivateKey.generate()
+        settings.LEDGER_SIGNING_KEY = pem(key)
+        assert keys.signer(may_create=False).public == key.public_key().public_bytes_raw()
+
+    def test_is_missing_where_none_may_be_made(self, ledger_dir):
+        with pytest.raises(keys.KeyMissing, match="new-key"):
+            keys.signer(may_create=False)
+        assert not (ledger_dir / keys.PRIVATE).exists()
+
+    @pytest.mark.parametrize(
+        "wrong",
+        ["x", "AAAA", "-----BEGIN NONSENSE-----", pem(generate_private_key(SECP256R1()))],
+        ids=["letters", "short", "pem", "curve"],
+    )
+    def test_is_not_made_of_garbage(self, settings, wrong):
+        settings.LEDGER_SIGNING_KEY = wrong
+        with pytest.raises(keys.KeyMissing):
+            keys.signer(may_create=True)
+
+
+class TestTrusted:
+    def test_are_those_of_the_setting_alone_where_it_names_any(self, settings):
+        keys.make_key()
+        other = Ed25519PrivateKey.generate().public_key().public_bytes_raw()
+        settings.LEDGER_TRUSTED_KEYS = [write_public(other)]
+        assert keys.trusted() == {key_id(other): other}
+
+    def test_are_none_where_nothing_is_pinned(self):
+        assert keys.trusted() == {}
+
+    @pytest.mark.parametrize("wrong", ["", "AAAA", "!" * 44, "A" * 80])
+    def test_are_public_keys_or_an_error(self, wrong):
+        with pytest.raises(ValueError):  # noqa: PT011 -- base64 and length say it in their own words
+            read_public(wrong)
+
+
+class TestHead:
+    def test_is_what_was_remembered_of_that_database(self):
+        assert keys.known_head("1-2") is None
+        keys.remember_head("1-2", 7, "ab")
+        keys.remember_head("1-2", 8, "cd")
+        assert keys.known_head("1-2") == (8, "cd")
+        assert keys.known_head("1-3") is None

@@ -1,0 +1,232 @@
+"""Sealing: every committed event once, none too early, by one sealer at a time."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import wait as wait_all
+
+import pytest
+from django.db import IntegrityError, connections
+
+from ledger import keys, sealing
+from ledger.models import Seal
+from ledger.sealing import LOCK, TransactionsWentBack, seal_events, seal_next
+from tests.ledger.world import (
+    NOW,
+    insert_on,
+    own_connection,
+    record,
+    record_many,
+    seal_until_covered,
+    sealed_seqs,
+    tamper,
+    verify,
+    wait_until_ended,
+)
+
+
+class TestSealEvents:
+    def test_covers_every_event_exactly_once(self, sealed):
+        assert sorted(sealed_seqs()) == sorted(sealed)
+        assert [s.count for s in Seal.objects.order_by("number")] == [4, 4, 4]
+        assert verify().finding is None
+
+    def test_chains_and_signs(self, sealed):
+        first, second, third = Seal.objects.order_by("number")
+        assert bytes(first.previous) == bytes(32)
+        assert bytes(second.previous) == bytes(first.digest)
+        assert bytes(third.previous) == bytes(second.digest)
+        assert {first.key_id, second.key_id, third.key_id} == set(keys.trusted())
+        assert (first.lo, first.hi, second.hi) == (0, second.lo, third.lo)
+
+    def test_makes_no_seal_of_nothing(self, sealed):
+        assert seal_events(now=NOW) == 0
+        assert Seal.objects.count() == 3
+
+    def test_does_not_skip_an_event_that_commits_late(self, ledger_db):
+        """A began first and committed last: between them, B and a seal."""
+        with own_connection() as a:
+            late = insert_on(a, subject="late")
+            early = record(subject="early")
+            seal_events(now=NOW)
+            assert late not in sealed_seqs()
+            assert early not in sealed_seqs(), "a seal must not pass a transaction still open"
+            a.commit()
+        seal_until_covered([late, early])
+        assert set(sealed_seqs()) == {late, early}
+        assert verify().finding is None
+
+    def test_seals_what_ended_before_the_oldest_open_transaction(self, ledger_db):
+        before = record(subject="before")
+        with own_connection() as a:
+            late = insert_on(a, subject="open")
+            after = record(subject="after")
+            seal_until_covered([before])
+            assert sealed_seqs() == [before]
+            a.commit()
+        seal_until_covered()
+        assert sealed_seqs() == [before, late, after]
+        assert verify().finding is None
+
+    def test_is_not_confused_by_what_rolled_back(self, ledger_db):
+        with own_connection() as a:
+            insert_on(a)
+            a.rollback()
+        kept = record()
+        seal_until_covered()
+        assert sealed_seqs() == [kept]
+        assert verify().finding is None
+
+    def test_cuts_large_batches_between_transactions(self, ledger_db):
+        small = [record() for _ in range(5)]
+        large = record_many(10)
+        rest = [record() for _ in range(3)]
+        wait_until_ended()
+        assert seal_events(now=NOW, batch=4) == 4
+        assert [s.count for s in Seal.objects.order_by("number")] == [4, 1, 10, 3]
+        assert sealed_seqs() == [*small, *large, *rest]
+        assert verify().finding is None
+
+    def test_asks_little_however_much_there_is(self, ledger_db, django_assert_max_num_queries):
+        record_many(500)
+        wait_until_ended()
+        with django_assert_max_num_queries(20):
+            assert seal_events(now=NOW) == 1
+
+
+class TestSealers:
+    def test_leave_at_once_where_another_is_at_work(self, ledger_db):
+        record()
+        wait_until_ended()
+        with own_connection() as other:
+            other.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+            assert seal_next(now=NOW) is None
+        assert not Seal.objects.exists()
+        assert seal_next(now=NOW) is not None
+
+    def test_at_once_seal_everything_once(self, ledger_db):
+        record_many(3)
+        wait_until_ended()
+        made = at_once(8, lambda _: seal_events(now=NOW))
+        assert sum(made) == 1
+        assert verify().finding is None
+
+    def test_that_slip_past_the_lock_cannot_both_write(self, sealed):
+        """The constraint behind the lock."""
+        seal = Seal.objects.first()
+        seal.number += 1
+        with pytest.raises(IntegrityError, match="ledger_seal_range_once"):
+            seal.save(force_insert=True)
+
+    def test_keep_up_with_eight_writers(self, ledger_db):
+        stop = threading.Event()
+
+        def write(worker: int) -> list[int]:
+            return [record(actor=f"agent:{worker}", subject=f"{i}") for i in range(40)]
+
+        def keep_sealing(_: int) -> list[int]:
+            while not stop.is_set():
+                seal_events(now=NOW, batch=16)
+            return []
+
+        with ThreadPoolExecutor(10) as pool:
+            sealers = [pool.submit(in_thread(keep_sealing), i) for i in range(2)]
+            writers = [pool.submit(in_thread(write), i) for i in range(8)]
+            wait_all(writers)
+            stop.set()
+            written = {seq for future in writers for seq in future.result()}
+            for future in sealers:
+                future.result()
+        wait_until_ended()
+        seal_events(now=NOW, batch=16)  # what other transactions on this server held back
+        assert len(written) == 320
+        assert len(sealed_seqs()) == 320
+        assert set(sealed_seqs()) == written
+        report = verify()
+        assert report.finding is None
+        assert (report.events, report.unsealed) == (320, 0)
+        assert report.seals > 1
+
+
+def in_thread(work):
+    """Run in a thread and give its connection back."""
+
+    def run(number: int):
+        try:
+            return work(number)
+        finally:
+            connections.close_all()
+
+    return run
+
+
+def at_once(count: int, work) -> list:
+    barrier = threading.Barrier(count)
+
+    def run(number: int):
+        barrier.wait()
+        return work(number)
+
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(in_thread(run), range(count)))
+
+
+class TestKeyOfTheSealer:
+    def test_that_is_lost_is_not_replaced_in_silence(self, sealed, ledger_dir):
+        (ledger_dir / keys.PRIVATE).unlink()
+        record()
+        wait_until_ended()
+        with pytest.raises(keys.KeyMissing):
+            seal_events(now=NOW)
+        assert Seal.objects.count() == 3
+
+    def test_is_not_made_up_in_production(self, ledger_db, settings):
+        settings.PRODUCTION = True
+        record()
+        wait_until_ended()
+        with pytest.raises(keys.KeyMissing):
+            seal_events(now=NOW)
+        keys.make_key()
+        assert seal_events(now=NOW) == 1
+
+
+class TestEras:
+    @pytest.mark.parametrize("foreign", [77, 2**63 - 1])
+    def test_go_on_in_a_new_cluster_after_a_restore(self, ledger_db, foreign):
+        """A dump brings sealed and unsealed events, whose transactions here are still to come."""
+        first = in_foreign_cluster(foreign, xid=5_000_000_000_000)
+        second = in_foreign_cluster(foreign, xid=5_000_000_000_001)
+        assert seal_events(now=NOW) == 1
+        third = in_foreign_cluster(foreign, xid=5_000_000_000_002)
+        here = record(subject="written after the restore")
+        seal_until_covered()
+        assert set(sealed_seqs()) == {first, second, third, here}
+        assert [(s.era == foreign, s.count) for s in Seal.objects.order_by("number")] == [
+            (True, 2),
+            (True, 1),
+            (False, 1),
+        ]
+        report = verify()
+        assert report.finding is None
+        assert report.unsealed == 0
+
+    def test_may_come_back_to_a_cluster_they_left(self, sealed):
+        elsewhere = in_foreign_cluster(99, xid=3)
+        seal_until_covered([elsewhere])
+        again = record()
+        seal_until_covered([again])
+        assert verify().finding is None
+        assert Seal.objects.count() == 5
+
+    def test_that_lost_their_place_are_not_sealed_over(self, sealed):
+        """A cluster set back behind its own seals: old numbers look like new ones."""
+        tamper("UPDATE ledger_seal SET hi = 9000000000000000 WHERE number = 3")
+        record()
+        with pytest.raises(TransactionsWentBack):
+            seal_events(now=NOW)
+        assert sealing.last_seal().number == 3
+
+
+def in_foreign_cluster(era: int, xid: int) -> int:
+    seq = record(subject=f"of {era}")
+    tamper(f"UPDATE ledger_event SET era = {era}, xid = {xid} WHERE seq = {seq}")
+    return seq

@@ -1,0 +1,201 @@
+"""Many at once: sends, a channel that closes meanwhile, an agent that leaves, sweeps, readers."""
+
+import threading
+from datetime import timedelta
+
+import pytest
+from django.db import connection, transaction
+from django.utils import timezone
+
+from contracts import closing
+from contracts.terms import ChannelWish
+from contracts.vocabulary import Outcome
+from ledger.models import Event
+from mailroom import escalations, inbox, services, unanswered
+from mailroom.models import Escalation, Mail
+from orgchart.compiling import POLICIES
+from orgchart.models import Agent
+from tests.company import load_company
+from tests.contracts import world as contracts
+from tests.contracts.world import at_once, refusal
+from tests.mailroom.world import draft
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def company(transactional_db):
+    POLICIES.clear()
+    return load_company("nexus")
+
+
+def sender(company, who="backend_worker", to="it_manager", **fields):
+    caller = company.caller(who)
+    return lambda: services.send_mail(caller=caller, draft=draft(to, **fields), now=timezone.now())[
+        "mail_id"
+    ]
+
+
+class Held:
+    """A transaction of another connection, open until it is told to end."""
+
+    def __init__(self, act):
+        self.act, self.ready, self.end = act, threading.Event(), threading.Event()
+        self.thread = threading.Thread(target=self.run)
+
+    def run(self):
+        try:
+            with transaction.atomic():
+                self.act()
+                self.ready.set()
+                self.end.wait(10)
+        finally:
+            connection.close()
+
+    def __enter__(self):
+        self.thread.start()
+        assert self.ready.wait(10)
+        return self
+
+    def __exit__(self, *_):
+        self.end.set()
+        self.thread.join(10)
+
+
+class TestSendsAtOnce:
+    def test_all_arrive_each_with_an_id_and_an_event_of_its_own(self, company):
+        made = at_once([sender(company) for _ in range(16)])
+        assert len(set(made)) == 16
+        assert Mail.objects.count() == Event.objects.filter(action="mail.delivered").count() == 16
+
+
+class TestAChannelThatCloses:
+    @pytest.fixture
+    def contract(self, company):
+        wish = ChannelWish("frontend_worker", "product_manager", frozenset({"question"}))
+        return contracts.issue(company, "frontend_worker", grants=[wish])
+
+    def closer(self, company, contract):
+        caller = company.caller("it_manager")
+        return lambda: closing.close_contract(
+            contract_id=contract,
+            outcome=Outcome.CANCELLED,
+            reason="over",
+            expected_version=None,
+            caller=caller,
+            now=timezone.now(),
+        )["state"]
+
+    def test_while_a_mail_passes_lets_it_in_and_no_other(self, company, contract):
+        question = {"mail_type": "question", "contract_ref": contract}
+        send = sender(company, "frontend_worker", "product_manager", **question)
+        close = self.closer(company, contract)
+        with Held(send):
+            closing_now = threading.Thread(target=lambda: (close(), connection.close()))
+            closing_now.start()
+            closing_now.join(0.3)
+            assert closing_now.is_alive(), "the closing waits for the mail that is passing"
+        closing_now.join(10)
+        assert Mail.objects.filter(mail_type="question").count() == 1
+        assert refusal(send).code == "CONTRACT_REQUIRED"
+
+    def test_before_a_mail_passes_refuses_it(self, company, contract):
+        question = {"mail_type": "question", "contract_ref": contract}
+        send = sender(company, "frontend_worker", "product_manager", **question)
+        ends = []
+
+        def sends():
+            try:
+                ends.append(refusal(send).code)
+            finally:
+                connection.close()
+
+        with Held(self.closer(company, contract)):
+            waiting = threading.Thread(target=sends)
+            waiting.start()
+            waiting.join(0.3)
+            assert waiting.is_alive(), "the mail waits to see how the closing ends"
+        waiting.join(10)
+        assert ends == ["CONTRACT_REQUIRED"]
+        assert not Mail.objects.filter(mail_type="question").exists()
+
+    def test_at_the_same_moment_has_one_of_two_ends(self, company, contract):
+        question = {"mail_type": "question", "contract_ref": contract}
+        send = sender(company, "frontend_worker", "product_manager", **question)
+        mail, state = at_once([send, self.closer(company, contract)])
+        assert state == "cancelled"
+        assert Mail.objects.filter(mail_type="question").count() == (mail != "CONTRACT_REQUIRED")
+
+
+class TestAnAgentThatLeaves:
+    def test_before_the_mail_is_in_gets_none(self, company):
+        send = sender(company)
+        Agent.objects.filter(handle="it_manager").update(active=False)
+        assert refusal(send).code == "RECIPIENT_INACTIVE"
+        assert not Mail.objects.exists()
+
+    def test_itself_sends_nothing_more_with_a_caller_of_before(self, company):
+        send = sender(company)
+        Agent.objects.filter(handle="backend_worker").update(active=False)
+        assert refusal(send).code == "RECIPIENT_INACTIVE"
+
+
+class TestReadersAtOnce:
+    def reader(self, company, mail, at):
+        caller = company.caller("it_manager")
+        return lambda: inbox.read_mail(caller=caller, mail_id=mail, now=at)["read_at"]
+
+    def test_leave_one_time_and_one_event(self, company):
+        mail = sender(company)()
+        times = at_once([self.reader(company, mail, timezone.now()) for _ in range(6)])
+        assert len(set(times)) == 1
+        assert Event.objects.filter(action="mail.read").count() == 1
+
+    def test_keep_the_first_ones_time(self, company):
+        mail, first = sender(company)(), timezone.now()
+        later = self.reader(company, mail, first + timedelta(seconds=9))
+        seen = []
+
+        def reads():
+            try:
+                seen.append(later())
+            finally:
+                connection.close()
+
+        with Held(self.reader(company, mail, first)):
+            waiting = threading.Thread(target=reads)
+            waiting.start()
+            waiting.join(0.3)
+            assert waiting.is_alive(), "the second reader waits for the first"
+        waiting.join(10)
+        assert seen == [first]
+        assert Event.objects.filter(action="mail.read").count() == 1
+
+
+class TestSweepsAtOnce:
+    def test_settle_each_escalation_once(self, company):
+        caller = company.caller("backend_worker")
+        for _ in range(12):
+            escalations.escalate(caller=caller, subject="Help", body="Now.", now=timezone.now())
+        late = timezone.now() + timedelta(days=1)
+        swept = at_once([lambda: unanswered.sweep_due(now=late)] * 3)
+        assert sum(swept) == 12
+        assert Escalation.objects.filter(state="unanswered").count() == 12
+        assert Event.objects.filter(action="escalation.unanswered").count() == 12
+        assert Mail.objects.filter(from_agent="system", to_agent="backend_worker").count() == 12
+
+    def test_and_an_answer_end_in_one_state(self, company):
+        caller, boss = company.caller("backend_worker"), company.caller("it_manager")
+        made = escalations.escalate(caller=caller, subject="Help", body="Now.", now=timezone.now())
+        late = timezone.now() + timedelta(days=1)
+        answer = draft("backend_worker", reply_to=made["mail_id"])
+        at_once(
+            [
+                lambda: unanswered.sweep_due(now=late),
+                lambda: services.send_mail(caller=boss, draft=answer, now=timezone.now()),
+            ]
+        )
+        ended = Event.objects.filter(action__in=["escalation.unanswered", "escalation.answered"])
+        row = Escalation.objects.get()
+        assert ended.count() == 1
+        assert ended.get().action == f"escalation.{row.state}"

@@ -1,0 +1,58 @@
+"""What people are told of a mail before it is sent is what the door then decides."""
+
+import itertools
+
+import pytest
+
+from contracts.terms import ChannelWish
+from mailroom.explain import may_mail
+from mailroom.models import Mail, MailRejection
+from orgchart.decision import Deny
+from tests.contracts import world as contracts
+from tests.mailroom.world import send
+from tests.oracle import mail as oracle
+from tests.oracle.org import AGENTS, BOARD, FRONTEND, PM
+
+
+def told(company, sender, to, mail_type, contract=""):
+    policy = company.policy
+    facts = {
+        "policy": policy,
+        "agent": policy.agents[sender],
+        "to": to,
+        "type": mail_type,
+        "contract": contract,
+    }
+    decision = may_mail(facts)
+    assert decision.rule
+    return decision.code.value if isinstance(decision, Deny) else "OK"
+
+
+class TestWhatPeopleAreTold:
+    def test_is_the_seeds_answer_for_every_pair_and_type(self, nexus):
+        space = itertools.product(AGENTS, (*AGENTS, BOARD), oracle.MAIL_TYPES)
+        wrong = [
+            line
+            for line in space
+            if line[0] != line[1] and told(nexus, *line) != oracle.expected(*line)
+        ]
+        assert wrong == []
+
+    def test_changes_nothing(self, nexus):
+        told(nexus, "backend_worker", "ceo", "info")
+        told(nexus, "backend_worker", "it_manager", "info")
+        assert not Mail.objects.exists()
+        assert not MailRejection.objects.exists()
+
+    @pytest.mark.parametrize("granted", [True, False])
+    def test_knows_of_the_named_contract(self, nexus, granted):
+        wish = [ChannelWish(FRONTEND, PM, frozenset({"question"}))] if granted else []
+        contract = contracts.issue(nexus, FRONTEND, grants=wish)
+        expected = "OK" if granted else "CONTRACT_REQUIRED"
+        assert told(nexus, FRONTEND, PM, "question", contract) == expected
+        answer = send(nexus, FRONTEND, PM, type="question", contract_ref=contract)
+        assert answer.code == expected
+        assert told(nexus, FRONTEND, PM, "question") == "CONTRACT_REQUIRED"
+
+    def test_of_a_name_that_is_nobodys_is_that(self, nexus):
+        assert told(nexus, "ceo", "nobody", "info") == "RECIPIENT_UNKNOWN"

@@ -1,0 +1,257 @@
+"""Notices leave the building: signed, retried until they arrive, and never to an inside address."""
+
+import random
+import socket
+
+import httpx
+import pytest
+from django.core import mail as postbox
+from django.db import transaction
+from standardwebhooks import Webhook
+
+from ledger.models import Event
+from mailroom import outbox, webhook
+from mailroom.models import OutgoingNotice
+from mailroom.webhook import Refused
+from orgchart.actors import System
+from tests.mailroom.receiver import receiving
+from tests.mailroom.world import NOW, after, configure
+
+
+@pytest.fixture(scope="module")
+def server():
+    with receiving() as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def receiver(server):
+    server.arrived.clear()
+    server.script = iter(())
+    return server
+
+
+@pytest.fixture
+def company(nexus, receiver):
+    configure(nexus, board_webhook=receiver.url, allow_internal_addresses=True)
+    return nexus
+
+
+def notify(company, subject="An escalation has no answer"):
+    return outbox.notify_board(
+        policy=company.policy,
+        event="escalation.unanswered",
+        subject=subject,
+        body="Nobody answers.",
+        data={"escalation": "7"},
+        caller=company.system,
+        now=NOW,
+    )
+
+
+def notice():
+    return OutgoingNotice.objects.get()
+
+
+class TestWriting:
+    def test_makes_a_row_for_each_channel_that_there_is(self, nexus):
+        assert notify(nexus) == 0
+        configure(nexus, board_webhook="https://b.example/x", board_email="b@b.example")
+        assert notify(nexus) == 2
+
+    def test_is_gone_with_the_transaction_of_its_cause(self, company):
+        with transaction.atomic():
+            notify(company)
+            transaction.set_rollback(True)
+        assert not OutgoingNotice.objects.exists()
+
+
+class TestSending:
+    def test_posts_it_signed_with_the_organisations_secret(self, company, receiver):
+        notify(company)
+        assert outbox.send_due(now=NOW) == 1
+        ((headers, body),) = receiver.arrived
+        signer = Webhook(webhook.secret_of("nexus"))
+        assert signer.verify(body, headers)["type"] == "escalation.unanswered"
+        assert headers["webhook-id"] == str(notice().event_id)
+        assert notice().state == "sent"
+        assert Event.objects.filter(action="notice.sent").count() == 1
+
+    def test_with_another_secret_is_not_believed(self, company, receiver):
+        notify(company)
+        outbox.send_due(now=NOW)
+        ((headers, body),) = receiver.arrived
+        with pytest.raises(Exception, match="signature"):
+            Webhook(webhook.secret_of("dev-team")).verify(body, headers)
+
+    def test_mails_it_to_people(self, nexus):
+        configure(nexus, board_email="board@b.example")
+        notify(nexus, subject="Two\nlines")
+        outbox.send_due(now=NOW)
+        (letter,) = postbox.outbox
+        assert (letter.subject, letter.to) == ("Two lines", ["board@b.example"])
+        assert str(notice().event_id) in letter.extra_headers["Message-ID"]
+
+    def test_looks_only_at_what_is_due(self, company, receiver):
+        notify(company)
+        assert outbox.send_due(now=after(seconds=-1)) == 0
+        assert receiver.arrived == []
+
+    @pytest.mark.parametrize("answer", [500, 503, 404, 400, 302, "hang up"])
+    def test_tries_again_what_was_not_taken_under_the_same_id(self, company, receiver, answer):
+        receiver.script = iter([answer])
+        notify(company)
+        outbox.send_due(now=NOW)
+        row = notice()
+        assert (row.state, row.attempts) == ("pending", 1)
+        assert row.last_problem
+        assert after(seconds=2.4) <= row.due_at <= after(seconds=5)
+        assert outbox.send_due(now=after(seconds=1)) == 0
+        assert outbox.send_due(now=after(seconds=6)) == 1
+        assert notice().state == "sent"
+        assert len(set(receiver.ids)) == 1 < len(receiver.ids)
+
+    def test_delivers_everything_to_a_receiver_that_fails_three_in_ten(self, company, receiver):
+        dice = random.Random(7)
+        receiver.script = iter(lambda: 500 if dice.random() < 0.3 else 200, None)
+        for n in range(40):
+            notify(company, subject=f"Notice {n}")
+        at = 0
+        while OutgoingNotice.objects.filter(state="pending").exists():
+            outbox.send_due(now=after(seconds=at))
+            at += 60
+            assert at < 86_400
+        assert OutgoingNotice.objects.filter(state="sent").count() == 40
+        assert {b["data"]["subject"] for b in receiver.bodies()} == {
+            f"Notice {n}" for n in range(40)
+        }
+        assert Event.objects.filter(action="notice.sent").count() == 40
+
+    def test_that_is_answered_too_late_comes_again_with_the_id_that_tells(
+        self, company, receiver, monkeypatch
+    ):
+        monkeypatch.setattr(webhook, "TIMEOUT", httpx.Timeout(0.3))
+        receiver.script = iter(["late"])
+        notify(company)
+        outbox.send_due(now=NOW)
+        assert notice().last_problem.startswith("ReadTimeout")
+        outbox.send_due(now=after(seconds=6))
+        assert notice().state == "sent"
+        assert len(receiver.ids) == 2
+        assert len(set(receiver.ids)) == 1
+
+    def test_gives_up_after_twelve_attempts_and_a_person_may_start_again(self, company, receiver):
+        receiver.script = iter([500] * outbox.ATTEMPTS)
+        notify(company)
+        for attempt in range(outbox.ATTEMPTS):
+            assert notice().state == "pending"
+            outbox.send_due(now=after(hours=7 * attempt))
+        assert (notice().state, notice().attempts) == ("dead", outbox.ATTEMPTS)
+        assert outbox.send_due(now=after(days=99)) == 0
+        assert Event.objects.filter(action="notice.dead").count() == 1
+        later = after(days=100)
+        assert outbox.resend(notice_id=notice().id, caller=company.person("Board"), now=later)
+        assert outbox.send_due(now=later) == 1
+        assert notice().state == "sent"
+        assert len(set(receiver.ids)) == 1
+
+    def test_by_who_died_is_taken_over_after_a_minute(self, company, receiver):
+        notify(company)
+        outbox._claim(NOW)
+        assert outbox.send_due(now=after(seconds=30)) == 0
+        assert outbox.send_due(now=after(seconds=61)) == 1
+        assert receiver.ids == [str(notice().event_id)]
+
+    def test_that_settles_after_another_took_over_changes_nothing(self, company, receiver):
+        notify(company)
+        (first,) = outbox._claim(NOW)
+        outbox.send_due(now=after(seconds=61))
+        outbox._deliver(first, after(seconds=62))
+        assert (notice().state, notice().attempts) == ("sent", 2)
+        assert Event.objects.filter(action="notice.sent").count() == 1
+
+    def test_resends_nothing_of_another_organisation(self, company, receiver):
+        notify(company)
+        OutgoingNotice.objects.update(state="dead")
+        stranger = System(name="x", organisation_id=company.organisation.id + 1)
+        assert not outbox.resend(notice_id=notice().id, caller=stranger, now=NOW)
+
+
+class TestWaiting:
+    def test_doubles_with_a_jitter_up_to_six_hours(self):
+        for attempt in range(1, 40):
+            full = min(6 * 3600, 5 * 2 ** (attempt - 1))
+            assert full / 2 <= outbox.wait_after(attempt) <= full
+
+
+INSIDE = [
+    "http://127.0.0.1/",
+    "http://127.0.0.1:8000/admin/",
+    "http://localhost/",
+    "http://0.0.0.0/",
+    "http://2130706433/",
+    "http://0x7f000001/",
+    "http://0177.0.0.1/",
+    "http://127.1/",
+    "http://10.0.0.1/",
+    "http://172.16.0.1/",
+    "http://192.168.1.1/",
+    "http://169.254.169.254/latest/meta-data/",
+    "http://100.64.0.1/",
+    "http://224.0.0.1/",
+    "http://255.255.255.255/",
+    "http://[::1]/",
+    "http://[::]/",
+    "http://[::ffff:127.0.0.1]/",
+    "http://[fe80::1]/",
+    "http://[fc00::1]/",
+    "http://[2002:7f00:1::]/",
+    "http://[64:ff9b::7f00:1]/",
+    "http://[::127.0.0.1]/",
+    "http://user@127.0.0.1/",
+]
+
+
+class TestWhereItGoes:
+    @pytest.mark.parametrize("target", INSIDE)
+    def test_never_inside(self, target):
+        with pytest.raises((Refused, OSError)):
+            webhook.pinned(target, internal=False)
+
+    @pytest.mark.parametrize(
+        "target", ["ftp://b.example/", "file:///etc/passwd", "gopher://b.example/", "b.example", ""]
+    )
+    def test_never_by_another_scheme(self, target):
+        with pytest.raises(Refused):
+            webhook.pinned(target, internal=True)
+
+    def test_never_where_one_of_the_names_addresses_is_inside(self, monkeypatch):
+        found = [("93.184.216.34", 80), ("10.0.0.1", 80)]
+        monkeypatch.setattr(
+            socket, "getaddrinfo", lambda *a, **k: [(2, 1, 6, "", place) for place in found]
+        )
+        with pytest.raises(Refused, match="not a public address"):
+            webhook.pinned("http://board.example/", internal=False)
+
+    def test_to_the_number_that_was_checked_whatever_the_name_says_next(self, monkeypatch):
+        answers = iter(["93.184.216.34", "127.0.0.1"])
+        monkeypatch.setattr(
+            socket, "getaddrinfo", lambda *a, **k: [(2, 1, 6, "", (next(answers), 443))]
+        )
+        url, extensions, host = webhook.pinned("https://board.example/x?a=1", internal=False)
+        assert url == "https://93.184.216.34:443/x?a=1"
+        assert (extensions, host) == ({"sni_hostname": "board.example"}, "board.example")
+
+    def test_inside_only_where_the_organisation_allows_it(self, nexus, receiver):
+        configure(nexus, board_webhook=receiver.url)
+        notify(nexus)
+        outbox.send_due(now=NOW)
+        assert receiver.arrived == []
+        assert "not a public address" in notice().last_problem
+
+    def test_not_where_a_receiver_redirects_to(self, company, receiver):
+        receiver.script = iter([302])
+        notify(company)
+        outbox.send_due(now=NOW)
+        assert len(receiver.arrived) == 1
+        assert "302" in notice().last_problem

@@ -1,0 +1,317 @@
+"""Who may send what to whom: the whole space of seed 000 §2.2, §3.2 and §4.2 against the oracle."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from mailroom import rules
+from mailroom.rules import Channel
+from orgchart.decision import Allow, Code, Deny
+from orgchart.packs.checking import sound_pack
+from orgchart.packs.pack import policy_of
+from tests.oracle import mail as oracle
+from tests.oracle.org import (
+    AGENTS,
+    ALIASES,
+    BACKEND,
+    BOARD,
+    CEO,
+    CHAIN,
+    DEVOPS,
+    FRONTEND,
+    HR,
+    IT,
+    MANAGERS,
+    PM,
+    QA,
+    RESEARCH,
+    WORKERS,
+)
+from tests.oracle.reading import PACKS
+
+POLICY = policy_of(sound_pack(PACKS / "nexus"))
+TYPES = oracle.MAIL_TYPES
+
+
+def agent(handle):
+    return POLICY.agents[handle]
+
+
+def answer(decision):
+    return decision.code.value if isinstance(decision, Deny) else "OK"
+
+
+def channels_at(sender, recipient, mail_type, state):
+    """What a contract in that state leaves open; the services close grants as it ends."""
+    one, other = agent(sender).id, agent(recipient).id
+    if state in oracle.OPEN:
+        return [Channel("CON-1", one, other, frozenset({mail_type}))]
+    if state == "other_pair":
+        return [Channel("CON-1", agent(IT).id, agent(QA).id, frozenset({mail_type}))]
+    if state == "other_way":
+        return [Channel("CON-1", other, one, frozenset({mail_type}))]
+    if state == "other_type":
+        return [Channel("CON-1", one, other, frozenset(TYPES) - {mail_type})]
+    return []
+
+
+def ruling(sender, recipient, mail_type, state="none", policy=POLICY):
+    """What send_mail decides, without a database."""
+    who = policy.agents[sender]
+    if recipient == BOARD:
+        return rules.can_mail_board(who, mail_type, policy)
+    found = rules.find_recipient(recipient, policy)
+    if isinstance(found, Deny):
+        return found
+    channels = channels_at(sender, recipient, mail_type, state)
+    return rules.can_mail(who, found, mail_type, policy, channels)
+
+
+def sent(sender, recipient, mail_type, state="none", policy=POLICY):
+    if sender == recipient:
+        return "CONTACT_DENIED"
+    return answer(ruling(sender, recipient, mail_type, state, policy))
+
+
+def with_rule(sender, recipient, **changes):
+    """The policy with one pair's rule changed."""
+    key = (agent(sender).role, agent(recipient).role)
+    changed = replace(POLICY.contacts[key], **changes)
+    return replace(POLICY, contacts={**POLICY.contacts, key: changed}, _contacts={})
+
+
+class TestTheWholeSpace:
+    def test_is_decided_as_the_seed_says_for_every_pair_type_and_contract_state(self):
+        table = [line for line in oracle.table() if line[0] != line[1]]
+        wrong = [(line, found) for line in table if (found := answer(ruling(*line[:4]))) != line[4]]
+        assert wrong == []
+        assert len(table) == 9 * 9 * 13 * 11
+
+    def test_holds_every_answer_that_a_pair_can_have(self):
+        found = Counter(line[4] for line in oracle.table())
+        assert set(found) == {"OK", "CONTACT_DENIED", "MAIL_TYPE_DENIED", "CONTRACT_REQUIRED"}
+        assert found["CONTACT_DENIED"] > found["OK"] > 0
+
+    @pytest.mark.parametrize("sender", AGENTS)
+    def test_lets_nobody_write_to_itself(self, sender):
+        for mail_type in TYPES:
+            decision = rules.can_mail(agent(sender), agent(sender), mail_type, POLICY)
+            assert answer(decision) == "CONTACT_DENIED"
+
+    @pytest.mark.parametrize("gone", AGENTS)
+    def test_refuses_a_deactivated_recipient_to_everybody(self, gone):
+        agents = {**POLICY.agents, gone: replace(agent(gone), active=False)}
+        policy = replace(POLICY, agents=agents, _contacts={})
+        for sender in AGENTS:
+            for mail_type in TYPES:
+                expected = oracle.expected(sender, gone, mail_type, inactive=frozenset({gone}))
+                assert answer(ruling(sender, gone, mail_type, policy=policy)) == expected
+
+    @pytest.mark.parametrize("name", ["nobody", "", "CEO", "ceo ", "c\u0435o", "ceo\x00", "%"])
+    def test_knows_nobody_by_a_name_that_only_looks_like_one(self, name):
+        assert answer(rules.find_recipient(name, POLICY)) == "RECIPIENT_UNKNOWN"
+
+    def test_finds_everybody_by_handle_and_by_old_name(self):
+        for name, handle in [*zip(AGENTS, AGENTS, strict=True), *ALIASES.items()]:
+            assert rules.find_recipient(name, POLICY).handle == handle
+
+
+class TestC01TheCeoWritesToManagersOnly:
+    def test_managers_yes(self):
+        assert [sent(CEO, to, "info") for to in MANAGERS] == ["OK"] * 3
+
+    def test_workers_never(self):
+        found = {sent(CEO, to, kind) for to in WORKERS for kind in TYPES}
+        assert found == {"CONTACT_DENIED"}
+
+
+class TestC02AManagerWritesToItsWorkersItsCeoAndOtherManagersUnderConditions:
+    OWN = {IT: {BACKEND, FRONTEND, DEVOPS, QA}, HR: set(), PM: {RESEARCH, FRONTEND}}
+
+    @pytest.mark.parametrize("manager", MANAGERS)
+    def test_own_workers_and_no_others(self, manager):
+        reached = {w for w in WORKERS if sent(manager, w, "info") != "CONTACT_DENIED"}
+        assert reached == self.OWN[manager]
+
+    @pytest.mark.parametrize("manager", MANAGERS)
+    def test_the_ceo(self, manager):
+        assert sent(manager, CEO, "report") == "OK"
+
+    @pytest.mark.parametrize(
+        ("one", "other", "carried"),
+        [
+            (IT, HR, {"tool_request", "staffing_request"}),
+            (HR, IT, {"tool_request", "staffing_request"}),
+            (IT, PM, {"tech_review", "feasibility_request"}),
+            (PM, IT, {"feasibility_request"}),
+            (HR, PM, {"staffing_request"}),
+            (PM, HR, {"staffing_request"}),
+        ],
+    )
+    def test_other_managers_with_the_named_types_only(self, one, other, carried):
+        assert {kind for kind in TYPES if sent(one, other, kind) == "OK"} == carried
+
+    def test_two_managers_of_one_role_do_not_share_workers(self):
+        second = replace(agent(IT), id=90, handle="it_manager_2")
+        agents = {**POLICY.agents, "it_manager_2": second}
+        policy = replace(POLICY, agents=agents, _contacts={})
+        for one, other in ((second, agent(BACKEND)), (agent(BACKEND), second)):
+            assert answer(rules.can_mail(one, other, "info", policy)) == "CONTACT_DENIED"
+
+
+class TestC03AWorkerWritesToItsOwnManagerOnly:
+    @pytest.mark.parametrize("worker", WORKERS)
+    def test_no_one_else(self, worker):
+        _, _, superior, beside = CHAIN[worker]
+        reached = {
+            to for to in (*AGENTS, BOARD) if to != worker and sent(worker, to, "question") == "OK"
+        }
+        assert reached == {superior}
+        with_grant = {
+            to
+            for to in AGENTS
+            if to != worker and sent(worker, to, "question", "in_progress") == "OK"
+        }
+        assert with_grant == {superior, *beside}
+
+
+class TestC04WorkersDoNotWriteToEachOther:
+    def test_in_no_type_and_under_no_contract(self):
+        found = {
+            sent(one, other, kind, state)
+            for one in WORKERS
+            for other in WORKERS
+            if one != other
+            for kind in TYPES
+            for state in oracle.CONTRACT_STATES
+        }
+        assert found == {"CONTACT_DENIED"}
+
+
+class TestC05DepartmentsMeetThroughTheirManagers:
+    def test_no_worker_reaches_another_department(self):
+        for worker in WORKERS:
+            _, _, superior, beside = CHAIN[worker]
+            for other in set(MANAGERS) - {superior, *beside}:
+                for kind in TYPES:
+                    assert sent(worker, other, kind, "in_progress") == "CONTACT_DENIED"
+
+
+class TestC06AViolationIsOneOfThoseThatAreTold:
+    def test_whom_what_and_without_contract(self):
+        assert {
+            Code.CONTACT_DENIED,
+            Code.MAIL_TYPE_DENIED,
+            Code.CONTRACT_REQUIRED,
+        } == rules.VIOLATIONS
+
+
+class TestC07AContractIsNoMailThatAnybodySends:
+    @pytest.mark.parametrize("mail_type", sorted(oracle.ISSUED_BY))
+    def test_comes_only_from_its_tool(self, mail_type):
+        for sender in AGENTS:
+            for recipient in AGENTS:
+                assert sent(sender, recipient, mail_type, "in_progress") != "OK"
+
+    def test_is_refused_with_the_name_of_the_tool_that_the_sender_has(self):
+        decision = ruling(CEO, IT, "contract")
+        assert decision.next_action == "use generate_contract"
+        decision = ruling(BACKEND, IT, "verdict")
+        assert "it_manager" in decision.next_action
+
+
+class TestSection43TheCeoReportsToTheBoard:
+    def test_with_a_report_and_nothing_else(self):
+        assert {kind for kind in TYPES if sent(CEO, BOARD, kind) == "OK"} == {"report"}
+
+    @pytest.mark.parametrize("sender", [a for a in AGENTS if a != CEO])
+    def test_and_nobody_else_does(self, sender):
+        assert {sent(sender, BOARD, kind) for kind in TYPES} == {"CONTACT_DENIED"}
+
+
+class TestSection44AnEscalationGoesOneStepUp:
+    @pytest.mark.parametrize("sender", [a for a in AGENTS if a != CEO])
+    def test_to_the_direct_superior_whoever_else_is_a_contact(self, sender):
+        reached = {to for to in AGENTS if to != sender and sent(sender, to, "escalation") == "OK"}
+        assert reached == {oracle.ESCALATES_TO[sender]}
+        assert isinstance(rules.can_escalate_to(agent(sender)), Allow)
+
+    def test_and_the_ceo_has_nobody_above(self):
+        decision = rules.can_escalate_to(agent(CEO))
+        assert (decision.code, "write_note" in decision.next_action) == (Code.LEVEL_DENIED, True)
+
+
+class TestARule:
+    def test_with_an_empty_list_of_types_means_none(self):
+        policy = with_rule(IT, BACKEND, types=frozenset())
+        assert {sent(IT, BACKEND, kind, policy=policy) for kind in TYPES} == {"MAIL_TYPE_DENIED"}
+
+    def test_without_a_list_means_all_that_the_senders_ceiling_gives(self):
+        policy = with_rule(IT, HR, types=None)
+        found = {kind for kind in TYPES if sent(IT, HR, kind, policy=policy) == "OK"}
+        assert found == oracle.ALLOWED[IT, BACKEND]
+
+    def test_never_gives_more_than_the_ceiling(self):
+        policy = with_rule(CEO, IT, types=frozenset(TYPES))
+        found = {kind for kind in TYPES if sent(CEO, IT, kind, policy=policy) == "OK"}
+        assert found == {"report", "info"}
+
+    def test_of_contact_is_asked_before_that_of_type(self):
+        assert sent(BACKEND, CEO, "no_such_type") == "CONTACT_DENIED"
+        assert sent(BACKEND, IT, "no_such_type") == "MAIL_TYPE_DENIED"
+
+    def test_of_type_is_asked_before_that_of_contract(self):
+        assert sent(FRONTEND, PM, "report") == "MAIL_TYPE_DENIED"
+        assert sent(FRONTEND, PM, "question") == "CONTRACT_REQUIRED"
+
+
+class TestARefusal:
+    def test_names_the_contacts_and_a_step_that_can_really_be_taken(self):
+        decision = ruling(IT, RESEARCH, "info")
+        named = decision.details["allowed_contacts"]
+        assert named == sorted(
+            to for to in AGENTS if to != IT and sent(IT, to, "x") != "CONTACT_DENIED"
+        )
+        assert decision.next_action == f"write to one of: {', '.join(named)}"
+        assert "not authorized to contact research_worker" in decision.message
+
+    def test_of_a_type_names_those_that_would_pass(self):
+        decision = ruling(IT, PM, "info")
+        for kind in decision.details["allowed_types"]:
+            assert sent(IT, PM, kind) == "OK"
+
+    def test_of_a_crowd_names_thirty_and_counts_the_rest(self):
+        boss, worker = agent(IT), agent(BACKEND)
+        crowd = {
+            f"backend_{n}": replace(worker, id=100 + n, handle=f"backend_{n}") for n in range(99)
+        }
+        policy = replace(POLICY, agents={**POLICY.agents, **crowd}, _contacts={})
+        decision = rules.can_mail(boss, policy.agents[RESEARCH], "info", policy)
+        assert len(decision.details["allowed_contacts"]) == rules.NAMED
+        assert "and 76 more" in decision.message
+
+
+class TestAnAttachment:
+    @pytest.mark.parametrize(
+        ("sender", "path", "code"),
+        [
+            (CEO, "reports/tech/2026.md", "OK"),
+            (CEO, "src/app.py", "SCOPE_DENIED"),
+            (BACKEND, "agents/backend_worker/notes.md", "OK"),
+            (BACKEND, "agents/frontend_worker/notes.md", "SCOPE_DENIED"),
+            (BACKEND, "tests/test_app.py", "OK"),
+            (BACKEND, "tests/../.env", "SCOPE_DENIED"),
+            (BACKEND, "agents/backend_worker/.env", "SCOPE_DENIED"),
+            (BACKEND, "/etc/passwd", "SCOPE_DENIED"),
+            (RESEARCH, "docs/prd/search.md", "OK"),
+        ],
+    )
+    def test_is_inside_what_its_sender_may_read(self, sender, path, code):
+        assert answer(rules.can_attach([path], agent(sender), POLICY)) == code
+
+    def test_one_outside_refuses_the_mail(self):
+        paths = ["tests/a.py", "src/a.py"]
+        assert answer(rules.can_attach(paths, agent(BACKEND), POLICY)) == "SCOPE_DENIED"
+        under = rules.can_attach(paths, agent(BACKEND), POLICY, ["src/"])
+        assert answer(under) == "OK"

@@ -1,0 +1,277 @@
+"""Sending through the real door: every pair and type, what is stored, what is refused and kept."""
+
+import itertools
+import re
+from datetime import UTC
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from contracts.terms import ChannelWish
+from contracts.vocabulary import State
+from ledger.models import Event
+from mailroom import delivery, services
+from mailroom.ids import timed_id
+from mailroom.models import ContactGrant, Mail, MailRejection
+from orgchart.decision import Denied
+from tests.company import load_company
+from tests.contracts import world as contracts
+from tests.mailroom.world import NOW, draft, mails, send, sent
+from tests.oracle import mail as oracle
+from tests.oracle.org import AGENTS, BOARD, FRONTEND, IT, PM
+
+GRANTING = [
+    {"from": FRONTEND, "to": PM, "types": ["question"]},
+    {"from": PM, "to": FRONTEND, "types": ["requirement_clarification"]},
+]
+
+
+def granting_contract(company, state):
+    """IT's contract for the frontend worker that grants both ways, at that state."""
+    wishes = [ChannelWish(g["from"], g["to"], frozenset(g["types"])) for g in GRANTING]
+    contract = contracts.issue(company, FRONTEND, grants=wishes)
+    if state == State.CANCELLED:
+        contracts.close(company, contract, "cancelled")
+    if state in (State.IN_PROGRESS, State.REVIEW, State.PASSED, State.FAILED):
+        contracts.accept(company, contract, by=FRONTEND)
+    if state in (State.REVIEW, State.PASSED, State.FAILED):
+        contracts.submit(company, contract, by=FRONTEND)
+    if state in (State.PASSED, State.FAILED):
+        contracts.close(company, contract, str(state))
+    return contract
+
+
+class TestTheDoor:
+    def test_decides_every_pair_and_type_as_the_seed_says(self, nexus):
+        wrong = []
+        for sender, to, kind in itertools.product(AGENTS, (*AGENTS, BOARD), oracle.MAIL_TYPES):
+            expected = oracle.expected(sender, to, kind) if sender != to else "CONTACT_DENIED"
+            found = send(nexus, sender, to, type=kind).code
+            if found != expected:
+                wrong.append((sender, to, kind, found, expected))
+        assert wrong == []
+
+    @pytest.mark.parametrize("state", [str(s) for s in State])
+    def test_opens_a_conditional_channel_while_its_contract_is_open(self, nexus, state):
+        contract = granting_contract(nexus, state)
+        for one, other in ((FRONTEND, PM), (PM, FRONTEND)):
+            for kind in oracle.MAIL_TYPES:
+                found = send(nexus, one, other, type=kind, contract_ref=contract).code
+                assert found == oracle.expected(one, other, kind, state), (one, kind)
+
+    def test_gives_the_same_answer_to_an_address_and_an_old_name(self, nexus):
+        for name in ("it_manager", "it_admin", "it.manager", "eng_manager"):
+            assert send(nexus, "backend_worker", name).code == "OK"
+        assert len(mails(nexus, "it_manager")) == 4
+
+
+class TestAMail:
+    def test_is_stored_with_every_column_of_the_seed(self, nexus):
+        mail_id = sent(
+            nexus,
+            "backend_worker",
+            "it_manager",
+            type="report",
+            subject="S" * 200,
+            body="文" * 10_000,
+            priority="critical",
+            attachments=[{"path": "tests/a.py", "description": "a test"}],
+        )
+        mail = Mail.objects.get(id=mail_id)
+        assert re.fullmatch(r"MAIL-[0-9]{20}-[a-z0-9]{4}", mail_id)
+        assert mail_id[5:25] == NOW.astimezone(UTC).strftime("%Y%m%d%H%M%S%f")
+        assert (mail.from_agent, mail.to_agent, mail.status) == (
+            "backend_worker",
+            "it_manager",
+            "delivered",
+        )
+        assert mail.created_at == mail.delivered_at == NOW
+        assert mail.attachments == [{"path": "tests/a.py", "description": "a test"}]
+        assert mail.read_at is mail.rejected_reason is None
+        assert mail.route_log[0] == "from agent:backend_worker"
+        assert mail.route_log[2] == f"policy {nexus.policy.version}"
+
+    def test_leaves_one_event_with_its_text_as_a_digest_only(self, nexus):
+        mail_id = sent(nexus, "backend_worker", "it_manager", subject="Secret", body="Salary")
+        event = Event.objects.get(action="mail.delivered")
+        assert event.subject == f"mail:{mail_id}"
+        assert event.for_agent_id == nexus.agent("it_manager").id
+        assert len(event.args_digest) == 64
+        assert "Salary" not in str(event.details)
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            {"subject": "S" * 201},
+            {"subject": ""},
+            {"body": "b" * 10_001},
+            {"priority": "urgent"},
+            {"type": 7},
+            {"attachments": [{"path": ""}]},
+            {"attachments": [{"path": "a", "size": 1}]},
+            {"attachments": [{"path": "tests/a.py"}] * 21},
+            {"reply_to": "x" * 33},
+            {"bcc": "ceo"},
+            {"status": "read"},
+            {"mail_id": "MAIL-1"},
+        ],
+        ids=str,
+    )
+    def test_with_a_field_out_of_bounds_is_no_mail(self, nexus, wrong):
+        answer = send(nexus, "backend_worker", "it_manager", **wrong)
+        assert (answer.status, answer.code) == (400, "INVALID_PARAMS")
+        assert not Mail.objects.exists()
+
+    def test_costs_two_queries_the_caller_and_the_mail(self, nexus):
+        nexus.caller("backend_worker"), nexus.policy
+        with CaptureQueriesContext(
+            connection,
+        ) as queries:
+            assert (
+                nexus.call(
+                    "backend_worker",
+                    "send_mail",
+                    to="it_manager",
+                    type="info",
+                    subject="x",
+                    body="x",
+                ).code
+                == "OK"
+            )
+        assert len(queries) == 2, [q["sql"][:80] for q in queries]
+
+    def test_refused_leaves_its_rows_in_one_statement_of_its_own_transaction(self, nexus):
+        nexus.caller("backend_worker"), nexus.policy
+        with CaptureQueriesContext(connection) as queries:
+            nexus.call("backend_worker", "send_mail", to="ceo", type="info", subject="x", body="x")
+        shown = [q["sql"] for q in queries if "SAVEPOINT" not in q["sql"]]
+        assert len(shown) == 2, [sql[:80] for sql in shown]
+
+
+class TestAReference:
+    def test_to_a_mail_is_to_one_of_ones_own(self, nexus):
+        mine = sent(nexus, "it_manager", "backend_worker")
+        others = sent(nexus, "it_manager", "qa_worker")
+        assert send(nexus, "backend_worker", "it_manager", reply_to=mine).code == "OK"
+        for reference in (others, "MAIL-20260101000000000000-aaaa"):
+            answer = send(nexus, "backend_worker", "it_manager", reply_to=reference)
+            assert answer.code == "NOT_FOUND"
+            assert answer.body["message"] == "reply_to: you have no such mail"
+
+    def test_to_a_contract_is_to_one_of_ones_own(self, nexus):
+        mine = contracts.issue(nexus, "backend_worker")
+        others = contracts.issue(nexus, "qa_worker")
+        assert send(nexus, "backend_worker", "it_manager", contract_ref=mine).code == "OK"
+        answers = [
+            send(nexus, "backend_worker", "it_manager", contract_ref=ref).body
+            for ref in (others, "CON-20260101000000000000-aaaa")
+        ]
+        assert [a["error_code"] for a in answers] == ["NOT_FOUND"] * 2
+        assert answers[0] == answers[1]
+
+    def test_to_another_organisations_mail_or_contract_is_not_found(self, nexus):
+        dev = load_company("dev-team")
+        theirs = sent(nexus, "it_manager", "backend_worker")
+        lead, *_ = [a.handle for a in dev.policy.agents.values() if dev.policy.contacts_of(a)]
+        to = dev.policy.contacts_of(dev.policy.agents[lead])[0]
+        answer = send(dev, lead, to, reply_to=theirs)
+        assert answer.code in {"NOT_FOUND", "MAIL_TYPE_DENIED"}
+        assert (
+            not Mail.objects.filter(organisation=dev.organisation)
+            .exclude(from_agent="system")
+            .exists()
+        )
+
+
+class TestAttachments:
+    def test_reach_as_far_as_a_contract_in_progress(self, nexus):
+        files = [{"path": "src/search/index.py"}]
+        refused = send(nexus, "backend_worker", "it_manager", attachments=files)
+        assert refused.code == "SCOPE_DENIED"
+        assert MailRejection.objects.get().code == "SCOPE_DENIED"
+        contracts.at_state(nexus, State.IN_PROGRESS, workspace_scope=["src/search/"])
+        assert send(nexus, "backend_worker", "it_manager", attachments=files).code == "OK"
+
+
+class TestARejection:
+    @pytest.mark.parametrize(
+        ("to", "kind", "code", "told"),
+        [
+            ("ceo", "info", "CONTACT_DENIED", ["backend_worker"]),
+            ("it_manager", "contract", "MAIL_TYPE_DENIED", ["backend_worker"]),
+            ("nobody", "info", "RECIPIENT_UNKNOWN", []),
+            ("ceo\u0000x", "info", "RECIPIENT_UNKNOWN", []),
+        ],
+    )
+    def test_is_kept_and_told_as_its_code_asks(self, nexus, to, kind, code, told):
+        with pytest.raises(Denied) as refused:
+            services.send_mail(
+                caller=nexus.caller("backend_worker"), draft=draft(to, mail_type=kind), now=NOW
+            )
+        event = nexus.caller("backend_worker").event(
+            "tool.denied", at=NOW, decision="deny", code=code, reason="refused"
+        )
+        refused.value.aftermath(event)
+        assert MailRejection.objects.get().code == code
+        assert list(Mail.objects.values_list("to_agent", flat=True)) == told
+        assert Event.objects.filter(action="tool.denied").count() == 1
+
+    def test_for_want_of_a_contract_is_told_too(self, nexus):
+        send(nexus, "frontend_worker", "product_manager", type="question")
+        (told,) = mails(nexus, "frontend_worker", sender="system")
+        assert told.subject == "Your mail to product_manager was refused"
+        assert "contract_ref" in told.body
+
+
+class TestGrants:
+    def test_are_rows_that_end_with_their_contract(self, nexus):
+        contract = granting_contract(nexus, State.IN_PROGRESS)
+        assert ContactGrant.objects.filter(contract_ref=contract, closed_at=None).count() == 2
+        contracts.close(nexus, contract, "cancelled")
+        assert not ContactGrant.objects.filter(contract_ref=contract, closed_at=None).exists()
+
+    def test_of_one_contract_do_not_serve_a_mail_that_names_another(self, nexus):
+        granting_contract(nexus, State.IN_PROGRESS)
+        plain = contracts.issue(nexus, FRONTEND)
+        answer = send(nexus, FRONTEND, PM, type="question", contract_ref=plain)
+        assert answer.code == "CONTRACT_REQUIRED"
+        assert send(nexus, FRONTEND, PM, type="question").code == "CONTRACT_REQUIRED"
+
+
+class TestIds:
+    def test_that_clash_are_made_again(self, nexus, monkeypatch):
+        taken = sent(nexus, "backend_worker", "it_manager")
+        offered = iter([taken, taken, taken, "MAIL-20261121090000000000-free"])
+        monkeypatch.setattr(delivery, "timed_id", lambda *_: next(offered))
+        assert sent(nexus, "qa_worker", "it_manager") == "MAIL-20261121090000000000-free"
+        assert Event.objects.filter(action="mail.delivered").count() == 2
+
+    def test_of_ten_thousand_mails_in_one_microsecond_leave_room_for_the_next(
+        self, nexus, monkeypatch
+    ):
+        moment = f"MAIL-{NOW:%Y%m%d%H%M%S%f}"
+        taken = {
+            "organisation": nexus.organisation,
+            "sender": nexus.agent("it_manager"),
+            "recipient": nexus.agent("qa_worker"),
+            "from_agent": "it_manager",
+            "to_agent": "qa_worker",
+            "mail_type": "info",
+            "subject": "x",
+            "body": "x",
+        }
+        Mail.objects.bulk_create(
+            [Mail(id=f"{moment}-{n:04d}", **taken) for n in range(10_000)], batch_size=1000
+        )
+        unlucky = itertools.count(10_000 - delivery.ATTEMPTS + 1)
+        monkeypatch.setattr(delivery, "timed_id", lambda *_: f"{moment}-{next(unlucky):04d}")
+        assert sent(nexus, "backend_worker", IT) == f"{moment}-10000"
+        assert Mail.objects.count() == 10_001
+        for _ in range(1000):
+            assert len(timed_id("MAIL", NOW)) <= 32
+
+    def test_of_one_moment_are_told_apart_by_letters_that_nobody_guesses(self):
+        made = {timed_id("MAIL", NOW) for _ in range(10_000)}
+        assert len(made) > 9_900
+        assert {i[:25] for i in made} == {f"MAIL-{NOW:%Y%m%d%H%M%S%f}"}

@@ -1,0 +1,60 @@
+"""Mails sent and read by the services themselves, and the rows that they leave."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from contracts.models import Contract
+from mailroom import services
+from mailroom.models import Mail
+from orgchart.models import Organisation
+from tests.company import Answer, Company
+from toolbox import door
+
+NOW = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
+
+
+def after(**time: float) -> datetime:
+    """A moment of the fake clock."""
+    return NOW + timedelta(**time)
+
+
+def call(company: Company, who: str, tool: str, /, at: datetime = NOW, **params: Any) -> Answer:
+    """A call through the door at a moment of the fake clock; `from_` is sent as `from`."""
+    body = {("from" if name == "from_" else name): value for name, value in params.items()}
+    answer = door.call(company.caller(who), tool, body, now=at)
+    return Answer(answer.status, dict(answer.body))
+
+
+def send(company: Company, who: str, to: str, at: datetime = NOW, **fields: Any) -> Answer:
+    """A mail through the door."""
+    mail = {"type": "info", "subject": "Hello", "body": "A word.", **fields}
+    return call(company, who, "send_mail", at, to=to, **mail)
+
+
+def sent(company: Company, who: str, to: str, at: datetime = NOW, **fields: Any) -> str:
+    """A delivered mail's id."""
+    return send(company, who, to, at, **fields).result["mail_id"]
+
+
+def draft(to: str, **fields: Any) -> services.Draft:
+    return services.Draft(
+        **{"to": to, "mail_type": "info", "subject": "Hello", "body": "A word.", **fields}
+    )
+
+
+def mails(company: Company, to: str, *, sender: str = "") -> list[Mail]:
+    """What an agent received, newest first."""
+    found = Mail.objects.filter(organisation=company.organisation, to_agent=to)
+    return list(found.filter(from_agent=sender) if sender else found)
+
+
+def configure(company: Company, **settings: Any) -> None:
+    """Change the organisation's settings; the policy counts on."""
+    row = Organisation.objects.get(id=company.organisation.id)
+    row.settings |= settings
+    row.policy_version += 1
+    row.save()
+
+
+def state_of(contract_id: str) -> str:
+    return str(Contract.objects.get(id=contract_id).state)

@@ -1,0 +1,40 @@
+"""Answers when no view could give one."""
+
+import pytest
+from django.test import RequestFactory
+
+from nexus_site import errors
+
+ENVELOPE = {"ok", "error_code", "tool_name", "mode", "message", "next_action", "details"}
+HANDLERS = [
+    (lambda request: errors.bad_request(request, ValueError()), 400, "INVALID_PARAMS"),
+    (lambda request: errors.forbidden(request, ValueError()), 401, "UNAUTHENTICATED"),
+    (lambda request: errors.not_found(request, ValueError()), 404, "NOT_FOUND"),
+    (errors.server_error, 500, "INTERNAL_ERROR"),
+]
+
+
+@pytest.mark.parametrize(("handler", "status", "code"), HANDLERS)
+class TestHandlers:
+    @pytest.mark.parametrize("path", ["/api/v1/x", "/mcp"])
+    def test_give_a_program_the_envelope(self, handler, status, code, path):
+        import json
+
+        response = handler(RequestFactory().get(path))
+        body = json.loads(response.content)
+        assert response.status_code == status
+        assert set(body) == ENVELOPE
+        assert (body["ok"], body["error_code"]) == (False, code)
+        assert body["message"]
+        assert body["next_action"]
+
+    def test_give_a_person_a_page(self, handler, status, code):
+        response = handler(RequestFactory().get("/admin/x"))
+        assert response["Content-Type"].startswith("text/html")
+
+
+class TestUnknownAddress:
+    def test_is_a_page_for_people(self, client):
+        response = client.get("/nowhere")
+        assert response.status_code == 404
+        assert response["Content-Type"].startswith("text/html")

@@ -1,0 +1,116 @@
+"""What the first run makes, and that no later run makes it again."""
+
+import json
+import stat
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import Group, User
+from django.utils import timezone
+
+from nexus_site.run import first_run
+from orgchart.models import Agent, ApiKey, Organisation
+from orgchart.services import digest_of
+
+PACKS = settings.BASE_DIR / "packs"
+NOW = timezone.now()
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def founded():
+    return first_run.load_missing_packs(packs=PACKS, now=NOW)
+
+
+def issue(tmp_path):
+    return first_run.issue_missing_keys(folder=tmp_path / "keys", now=NOW)
+
+
+def keys_of(tmp_path, organisation="nexus"):
+    return json.loads((tmp_path / "keys" / f"{organisation}.json").read_text())
+
+
+class TestLoadMissingPacks:
+    def test_founds_the_four_organisations(self, founded):
+        assert founded == ["constitution", "dev-team", "nexus", "soloqueue"]
+        assert Organisation.objects.count() == 4
+
+    def test_loads_nothing_twice_and_keeps_live_edits(self, founded):
+        Organisation.objects.filter(slug="nexus").update(name="Edited")
+        assert first_run.load_missing_packs(packs=PACKS, now=NOW) == []
+        assert Organisation.objects.get(slug="nexus").name == "Edited"
+
+
+class TestIssueMissingKeys:
+    def test_gives_every_agent_one_that_only_the_owner_reads(self, founded, tmp_path):
+        assert len(issue(tmp_path)) == 4
+        keys = keys_of(tmp_path)
+        assert set(keys) == set(
+            Agent.objects.filter(organisation__slug="nexus").values_list("handle", flat=True)
+        )
+        stored = {bytes(digest) for digest in ApiKey.objects.values_list("digest", flat=True)}
+        assert all(digest_of(key) in stored for key in keys.values())
+        assert stat.S_IMODE((tmp_path / "keys" / "nexus.json").stat().st_mode) == 0o600
+        assert stat.S_IMODE((tmp_path / "keys").stat().st_mode) == 0o700
+
+    def test_issues_nothing_twice(self, founded, tmp_path):
+        issue(tmp_path)
+        before = keys_of(tmp_path)
+        assert issue(tmp_path) == []
+        assert keys_of(tmp_path) == before
+        assert ApiKey.objects.count() == Agent.objects.count()
+
+    def test_leaves_a_revoked_key_revoked(self, founded, tmp_path):
+        issue(tmp_path)
+        ApiKey.objects.update(revoked_at=NOW, revoked_by="human:board")
+        assert issue(tmp_path) == []
+
+    def test_gives_none_to_a_deactivated_agent(self, founded, tmp_path):
+        Agent.objects.filter(handle="hr_manager").update(active=False)
+        issue(tmp_path)
+        assert "hr_manager" not in keys_of(tmp_path)
+
+    def test_adds_a_newcomer_and_keeps_the_others(self, founded, tmp_path):
+        issue(tmp_path)
+        before = keys_of(tmp_path)
+        ApiKey.objects.filter(agent__handle="ceo").delete()
+        issue(tmp_path)
+        after = keys_of(tmp_path)
+        assert {handle: key for handle, key in after.items() if before[handle] != key} == {
+            "ceo": after["ceo"]
+        }
+
+    def test_makes_no_key_valid_that_it_could_not_write_down(self, founded, tmp_path, monkeypatch):
+        def full(path, keys):
+            raise OSError("no space left on device")
+
+        monkeypatch.setattr(first_run, "write_keys", full)
+        with pytest.raises(OSError, match="no space"):
+            issue(tmp_path)
+        assert not ApiKey.objects.exists()
+
+
+class TestCreateFirstPeople:
+    @pytest.fixture(autouse=True)
+    def _groups(self):
+        for desk in first_run.PEOPLE.values():
+            Group.objects.get_or_create(name=desk)
+
+    def test_seats_one_at_each_desk(self):
+        passwords = first_run.create_first_people()
+        assert set(passwords) == {"board", "hr", "reviewer", "observer"}
+        board = User.objects.get(username="board")
+        assert board.check_password(passwords["board"])
+        assert [group.name for group in board.groups.all()] == ["Board"]
+        assert (board.is_staff, board.is_superuser) == (True, False)
+
+    def test_seats_nobody_where_somebody_sits(self):
+        User.objects.create_user("alice")
+        assert first_run.create_first_people() == {}
+        assert User.objects.count() == 1
+
+    def test_makes_passwords_nobody_guesses(self):
+        passwords = first_run.create_first_people().values()
+        assert len(set(passwords)) == 4
+        assert all(len(password) >= 16 for password in passwords)

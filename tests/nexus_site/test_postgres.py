@@ -1,0 +1,279 @@
+"""The embedded PostgreSQL, each test with a cluster of its own."""
+
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from nexus_site.run import identity, lease, postgres
+from nexus_site.run.postgres import Cluster, PostgresUnavailable
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A cluster that was made and stopped, to copy from."""
+    cluster = Cluster.under(tmp_path_factory.mktemp("made"))
+    cluster.start()
+    cluster.stop()
+    return cluster.data
+
+
+@pytest.fixture
+def cluster(made, tmp_path):
+    cluster = Cluster.under(tmp_path / "var")
+    cluster.data.parent.mkdir()
+    shutil.copytree(made, cluster.data)
+    yield cluster
+    cluster.stop()
+
+
+def remembered(cluster):
+    with cluster.connect(postgres.DATABASE) as connection:
+        return [row[0] for row in connection.execute("SELECT word FROM memory")]
+
+
+def remember(cluster, word):
+    with cluster.connect(postgres.DATABASE) as connection:
+        connection.execute("SET synchronous_commit = on")  # off in tests, see conftest.py
+        connection.execute("CREATE TABLE IF NOT EXISTS memory (word text)")
+        connection.execute("INSERT INTO memory VALUES (%s)", [word])
+
+
+def crash(cluster):
+    """Kill the server as a power cut would, and wait until it is gone."""
+    pid = cluster.pid()
+    children = subprocess.run(
+        ["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False
+    ).stdout.split()
+    for number in [str(pid), *children]:
+        os.kill(int(number), signal.SIGKILL)
+    while cluster.pid() is not None or cluster.answers():
+        time.sleep(0.01)
+
+
+class TestStart:
+    def test_makes_a_database_that_only_its_owner_reaches(self, tmp_path):
+        cluster = Cluster.under(tmp_path / "var")
+        try:
+            assert cluster.start()
+            with cluster.connect(postgres.DATABASE) as connection:
+                encoding, address = connection.execute(
+                    "SELECT pg_encoding_to_char(encoding), inet_server_addr() FROM pg_database "
+                    "WHERE datname = current_database()"
+                ).fetchone()
+                listening = connection.execute("SHOW listen_addresses").fetchone()[0]
+            assert (encoding, address, listening) == ("UTF8", None, "")
+            assert stat.S_IMODE(cluster.socket.stat().st_mode) == 0o700
+            assert stat.S_IMODE(cluster.data.stat().st_mode) == 0o700
+        finally:
+            cluster.stop()
+
+    def test_starts_nothing_when_it_serves_already(self, cluster):
+        assert cluster.start()
+        pid = cluster.pid()
+        assert not cluster.start()
+        assert cluster.pid() == pid
+
+    def test_keeps_what_was_written_over_a_restart(self, cluster):
+        cluster.start()
+        remember(cluster, "kept")
+        assert cluster.stop()
+        assert cluster.pid() is None
+        assert not cluster.answers()
+        cluster.start()
+        assert remembered(cluster) == ["kept"]
+
+    def test_lets_one_of_many_starters_win(self, cluster):
+        with ThreadPoolExecutor(8) as many:
+            won = list(many.map(lambda _: Cluster(data=cluster.data).start(), range(8)))
+        assert sorted(won) == [False] * 7 + [True]
+        assert cluster.answers()
+
+    def test_recovers_from_a_kill(self, cluster):
+        cluster.start()
+        remember(cluster, "committed")
+        crash(cluster)
+        assert (cluster.data / "postmaster.pid").exists()
+        assert cluster.start()
+        assert remembered(cluster) == ["committed"]
+
+    def test_is_not_fooled_by_a_number_used_again(self, cluster):
+        (cluster.data / "postmaster.pid").write_text(f"{os.getpid()}\n{cluster.data}\n")
+        assert cluster.pid() is None
+        assert cluster.start()
+
+    def test_leaves_nothing_half_made_when_the_making_is_broken_off(self, tmp_path):
+        cluster = Cluster.under(tmp_path / "var")
+        half = cluster.data.with_name("postgres.new")
+        half.mkdir(parents=True)
+        (half / "PG_VERSION").write_text("18\n")
+        try:
+            assert cluster.start()
+            assert not half.exists()
+        finally:
+            cluster.stop()
+
+    def test_says_what_the_server_said_when_it_cannot_start(self, cluster):
+        with (cluster.data / "postgresql.conf").open("a") as settings:
+            settings.write("no_such_setting = 1\n")
+        with pytest.raises(PostgresUnavailable, match="no_such_setting"):
+            cluster.start()
+
+    @pytest.mark.parametrize("name", ["d" * 90, "with space", 'quote\'s "and" $(more)', "数据"])
+    def test_works_in_any_folder(self, made, tmp_path, name):
+        cluster = Cluster.under(tmp_path / name)
+        cluster.data.parent.mkdir()
+        shutil.copytree(made, cluster.data)
+        try:
+            assert cluster.start()
+            assert len(f"{cluster.socket}{postgres.SOCKET_NAME}") < 104
+            assert stat.S_IMODE(cluster.socket.stat().st_mode) == 0o700
+        finally:
+            assert cluster.stop()
+        assert not cluster.socket.exists()
+
+
+class TestPrivateFolder:
+    def test_refuses_a_link_somebody_left_there(self, tmp_path):
+        (tmp_path / "elsewhere").mkdir()
+        (tmp_path / "socket").symlink_to(tmp_path / "elsewhere")
+        with pytest.raises(PostgresUnavailable, match="belongs to somebody else"):
+            postgres.private_folder(tmp_path / "socket")
+
+
+class TestIdentity:
+    def test_needs_no_disguise_as_a_plain_user(self, monkeypatch, tmp_path):
+        monkeypatch.setattr(os, "geteuid", lambda: 1000)
+        monkeypatch.setattr(identity, "has_name", lambda uid: True)
+        assert identity.choose(program=Path("/bin/true"), home=tmp_path) == identity.Identity()
+
+    @pytest.fixture
+    def _no_namespaces(self, monkeypatch):
+        works = identity._works
+
+        def without_mapping(found, *commands):
+            return "--map" not in found.arguments and works(found, *commands)
+
+        monkeypatch.setattr(identity, "_works", without_mapping)
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up root")
+    @pytest.mark.usefixtures("_no_namespaces")
+    def test_gives_up_root_where_namespaces_are_closed(self):
+        chosen = identity.choose(program=Path("/bin/true"), home=Path("/tmp"))
+        assert chosen.owner == identity.plain_user()
+        seen = subprocess.run(
+            chosen.command(["id", "-u"]), capture_output=True, text=True, check=True
+        )
+        assert int(seen.stdout) == chosen.owner[0] != 0
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up root")
+    @pytest.mark.usefixtures("_no_namespaces")
+    def test_serves_in_a_closed_home_without_opening_it(self, made, tmp_path):
+        closed = tmp_path / "closed"
+        cluster = Cluster.under(closed / "var")
+        cluster.data.parent.mkdir(parents=True)
+        shutil.copytree(made, cluster.data)
+        for path in [cluster.data, *cluster.data.rglob("*")]:
+            os.chown(path, *identity.plain_user())
+        closed.chmod(0o700)
+        try:
+            assert cluster.start()
+            assert cluster.identity.arguments[0] == "--drop-but-reach"
+            assert f"Uid:\t{identity.NOBODY}" in Path(f"/proc/{cluster.pid()}/status").read_text()
+            assert stat.S_IMODE(closed.stat().st_mode) == 0o700
+        finally:
+            cluster.stop()
+
+    def test_says_what_to_do_when_nothing_works(self, monkeypatch, tmp_path):
+        monkeypatch.setattr(os, "geteuid", lambda: 0)
+        monkeypatch.setattr(identity, "_works", lambda found, *do: False)
+        with pytest.raises(identity.NoIdentity, match="DATABASE_URL"):
+            identity.choose(program=Path("/bin/true"), home=tmp_path)
+
+
+class TestLease:
+    USER = (
+        "import sys; from pathlib import Path; from nexus_site.run import lease; "
+        "from nexus_site.run.postgres import Cluster; "
+        "lease.take(Cluster(data=Path(sys.argv[1]))); print('in', flush=True); sys.stdin.read()"
+    )
+
+    def user(self, cluster):
+        """Another process that uses the cluster until its input is closed."""
+        process = subprocess.Popen(
+            [sys.executable, "-c", self.USER, str(cluster.data)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=REPOSITORY,
+        )
+        assert process.stdout.readline() == "in\n"
+        return process
+
+    def leave(self, process):
+        with process:
+            process.stdin.close()
+
+    def test_the_last_one_out_stops_the_server(self, cluster):
+        first, second = self.user(cluster), self.user(cluster)
+        self.leave(first)
+        assert cluster.answers()
+        self.leave(second)
+        assert cluster.pid() is None
+
+    def test_one_who_is_killed_counts_no_more(self, cluster):
+        killed, last = self.user(cluster), self.user(cluster)
+        killed.kill()
+        self.leave(killed)
+        assert cluster.answers()
+        self.leave(last)
+        assert cluster.pid() is None
+
+    def test_waits_for_those_who_are_about_to_end(self, cluster):
+        leaving, lease_of_ours = self.user(cluster), lease.claim(cluster)
+        threading.Timer(0.2, leaving.kill).start()
+        assert lease_of_ours.release(patience=10.0)
+        self.leave(leaving)
+
+    def test_leaves_the_server_to_those_who_stay(self, cluster):
+        staying = self.user(cluster)
+        assert not lease.claim(cluster).release(patience=0.1)
+        assert cluster.answers()
+        self.leave(staying)
+
+    def test_leaves_a_server_running_that_was_asked_to_stay(self, cluster):
+        cluster.start()
+        cluster.kept.touch()
+        assert not lease.claim(cluster).release()
+        assert cluster.answers()
+
+    def test_starts_a_server_that_stopped_meanwhile(self, cluster):
+        lease.claim(cluster).release()
+        assert cluster.pid() is None
+        held = lease.claim(cluster)
+        assert cluster.answers()
+        assert held.release()
+
+    def test_is_held_no_more_when_the_server_cannot_start(self, cluster):
+        (cluster.data / "postgresql.conf").write_text("no_such_setting = 1\n")
+        with pytest.raises(PostgresUnavailable):
+            lease.claim(cluster)
+        (cluster.data / "postgresql.conf").write_text("")
+        assert lease.claim(cluster).release()
+
+
+class TestConnection:
+    def test_refuses_quickly_when_nothing_serves(self, cluster):
+        with pytest.raises(psycopg.OperationalError):
+            cluster.connect()

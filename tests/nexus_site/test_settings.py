@@ -1,0 +1,169 @@
+"""Settings as another process sees them, under one environment or another."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from nexus_site.environment import Environment, database_from_url, kept_secret
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PRODUCTION = {
+    "NEXUS_ENV": "production",
+    "SECRET_KEY": "k" * 60,
+    "ALLOWED_HOSTS": "nexus.example",
+    "DATABASE_URL": "postgresql://nexus@database/nexus",
+    "REDIS_URL": "redis://broker/0",
+}
+
+
+def settings_of(tmp_path, *names, **environment):
+    """The values of these settings in a process with nothing else in its environment."""
+    read = (
+        "import json, sys, nexus_site.settings as settings; "
+        "print(json.dumps([getattr(settings, name, None) for name in sys.argv[1:]], default=str))"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", read, *names],
+        env={"PATH": os.environ["PATH"], "NEXUS_VAR": str(tmp_path / "var")} | environment,
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def read(done):
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+class TestTheDefaultMode:
+    @pytest.mark.parametrize("mode", ["coding", "root", ""])
+    def test_can_be_no_other_than_chat_safe(self, tmp_path, mode):
+        done = settings_of(tmp_path, "SESSION_DEFAULT_MODE", SESSION_DEFAULT_MODE=mode)
+        if mode:
+            assert done.returncode != 0
+            assert "SESSION_DEFAULT_MODE must be 'chat_safe'" in done.stderr
+        else:
+            assert read(done) == ["chat_safe"]
+
+
+class TestDevelopment:
+    def test_keeps_a_secret_of_its_own_that_only_the_owner_reads(self, tmp_path):
+        (first,) = read(settings_of(tmp_path, "SECRET_KEY"))
+        (again,) = read(settings_of(tmp_path, "SECRET_KEY"))
+        assert first == again
+        assert len(first) > 60
+        mode = (tmp_path / "var" / "secret_key").stat().st_mode
+        assert stat.S_IMODE(mode) == 0o600
+
+    def test_shows_no_debug_pages_and_serves_this_machine_only(self, tmp_path):
+        debug, host, hosts = read(settings_of(tmp_path, "DEBUG", "HOST", "ALLOWED_HOSTS"))
+        assert (debug, host) == (False, "127.0.0.1")
+        assert "*" not in hosts
+
+    def test_starts_no_database_by_being_read(self, tmp_path):
+        read(settings_of(tmp_path, "DATABASES"))
+        assert not (tmp_path / "var" / "postgres").exists()
+
+    def test_gives_every_thread_a_connection(self, tmp_path):
+        databases, threads = read(
+            settings_of(tmp_path, "DATABASES", "WEB_THREADS", WEB_THREADS="40")
+        )
+        assert databases["default"]["OPTIONS"]["pool"]["max_size"] >= threads == 40
+        assert databases["default"]["CONN_MAX_AGE"] == 0
+
+
+class TestProduction:
+    @pytest.mark.parametrize("missing", ["SECRET_KEY", "ALLOWED_HOSTS"])
+    def test_refuses_to_start_without(self, tmp_path, missing):
+        environment = {name: value for name, value in PRODUCTION.items() if name != missing}
+        done = settings_of(tmp_path, "DEBUG", **environment)
+        assert done.returncode != 0
+        assert f"{missing} is not set" in done.stderr
+
+    def test_writes_no_secret_to_disk(self, tmp_path):
+        (secret,) = read(settings_of(tmp_path, "SECRET_KEY", **PRODUCTION))
+        assert secret == PRODUCTION["SECRET_KEY"]
+        assert not (tmp_path / "var" / "secret_key").exists()
+
+    def test_sends_cookies_over_https_only(self, tmp_path):
+        names = ["SESSION_COOKIE_SECURE", "CSRF_COOKIE_SECURE", "SECURE_SSL_REDIRECT", "DEBUG"]
+        assert read(settings_of(tmp_path, *names, **PRODUCTION)) == [True, True, True, False]
+
+    def test_believes_a_proxy_only_when_told_to(self, tmp_path):
+        name = "SECURE_PROXY_SSL_HEADER"
+        assert read(settings_of(tmp_path, name, **PRODUCTION)) == [None]
+        trusting = PRODUCTION | {"TRUST_PROXY": "yes"}
+        assert read(settings_of(tmp_path, name, **trusting)) != [None]
+
+    def test_names_the_servers_it_was_given(self, tmp_path):
+        databases, broker = read(
+            settings_of(tmp_path, "DATABASES", "CELERY_BROKER_URL", **PRODUCTION)
+        )
+        assert databases["default"]["HOST"] == "database"
+        assert databases["default"]["ENGINE"] == "django.db.backends.postgresql"
+        assert broker == "redis://broker/0"
+
+
+class TestEnvironment:
+    @pytest.mark.parametrize(
+        ("word", "meaning"),
+        [("1", True), ("true", True), ("YES", True), ("off", False), ("0", False), ("no", False)],
+    )
+    def test_reads_a_flag(self, word, meaning):
+        assert Environment({"FLAG": word}).flag("FLAG", default=not meaning) is meaning
+
+    def test_refuses_a_flag_it_does_not_understand(self):
+        with pytest.raises(ImproperlyConfigured, match="neither yes nor no"):
+            Environment({"FLAG": "maybe"}).flag("FLAG", default=True)
+
+    @pytest.mark.parametrize("word", ["many", "1.5", "0", "-3"])
+    def test_refuses_a_number_that_is_none_or_too_small(self, word):
+        with pytest.raises(ImproperlyConfigured, match="NUMBER"):
+            Environment({"NUMBER": word}).number("NUMBER", 4, least=1)
+
+    def test_takes_an_empty_variable_for_absent(self):
+        environment = Environment({"HERE": ""})
+        assert environment.text("HERE", "default") == "default"
+        assert environment.number("HERE", 7) == 7
+        assert environment.items("HERE", "a, b,,c") == ["a", "b", "c"]
+
+
+class TestDatabaseFromUrl:
+    def test_reads_every_part(self):
+        database = database_from_url("postgresql://me:p%40ss@host:6432/na%2Fme?sslmode=require")
+        assert database == {
+            "ENGINE": "django.db.backends.postgresql",
+            "NAME": "na/me",
+            "USER": "me",
+            "PASSWORD": "p@ss",
+            "HOST": "host",
+            "PORT": "6432",
+            "OPTIONS": {"sslmode": "require"},
+        }
+
+    def test_takes_a_socket_folder_as_host(self):
+        database = database_from_url("postgresql:///nexus?host=/run/postgresql&user=me")
+        assert (database["HOST"], database["NAME"]) == ("/run/postgresql", "nexus")
+        assert database["OPTIONS"] == {"user": "me"}
+
+    @pytest.mark.parametrize("url", ["sqlite:///db", "mysql://h/d", "nexus"])
+    def test_refuses_any_other_database(self, url):
+        with pytest.raises(ImproperlyConfigured, match="postgresql://"):
+            database_from_url(url)
+
+
+class TestKeptSecret:
+    def test_is_one_for_all_who_ask_at_once(self, tmp_path):
+        with ThreadPoolExecutor(16) as many:
+            secrets = set(many.map(lambda _: kept_secret(tmp_path / "secret"), range(64)))
+        assert len(secrets) == 1
+        assert [path.name for path in tmp_path.iterdir()] == ["secret"]

@@ -1,0 +1,214 @@
+"""Children that end, stay, hang and multiply, and the one who watches them."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from nexus_site.run import supervisor
+from nexus_site.run.fork import fork, status_of
+from nexus_site.run.processes import lives
+from nexus_site.run.supervisor import Child, Supervisor
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+WATCHER = """
+import pathlib, sys, time
+from nexus_site.run.supervisor import Child
+child = Child(name="child", run=lambda: time.sleep(60))
+child.start(now=0.0)
+pathlib.Path(sys.argv[1]).write_text(str(child.pid))
+time.sleep(60)
+"""
+STAY = "import time; time.sleep(60)"
+END = "raise SystemExit(7)"
+STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
+
+
+def python(code):
+    """A child's whole life: becoming a Python that runs this code."""
+    return partial(os.execv, sys.executable, [sys.executable, "-S", "-c", code])
+
+
+def parent(marker):
+    """A child that starts a grandchild, which outlives it unless somebody ends the group."""
+    return python(
+        "import subprocess, sys, time; "
+        f"p = subprocess.Popen([sys.executable, '-S', '-c', {STAY!r}]); "
+        f"open({str(marker)!r}, 'w').write(str(p.pid)); time.sleep(60)"
+    )
+
+
+def wait_for(what, patience=10):
+    deadline = time.monotonic() + patience
+    while not what():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.01)
+
+
+@pytest.fixture(autouse=True)
+def _signals_as_they_were():
+    before = {number: signal.getsignal(number) for number in supervisor.STOP_SIGNALS}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.fixture
+def said():
+    return []
+
+
+def stop_after(watcher, condition):
+    """Stop the watcher, as a signal would, once something is true."""
+
+    def wait():
+        try:
+            wait_for(condition)
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    return thread
+
+
+class TestRun:
+    def test_ends_every_child_when_asked(self, said):
+        children = [Child(name=name, run=python(STAY)) for name in ("one", "two")]
+        with Supervisor(children=children, say=said.append) as watcher:
+            waiting = stop_after(watcher, lambda: all(child.pid for child in children))
+            assert watcher.run() == 0
+            pids = [child.pid for child in children]
+        waiting.join()
+        assert not any(lives(pid) for pid in pids)
+        assert said == []
+
+    def test_starts_a_fallen_child_again_after_a_pause(self, said, tmp_path):
+        tally = tmp_path / "tally"
+        child = Child(name="child", run=python(f"open({str(tally)!r}, 'a').write('x'); {END}"))
+        with Supervisor(children=[child], say=said.append) as watcher:
+            waiting = stop_after(watcher, lambda: tally.exists() and len(tally.read_text()) >= 2)
+            assert watcher.run() == 0
+        waiting.join()
+        assert said[0] == "child ended with status 7; starting it again in 1 s."
+
+    def test_gives_up_on_a_child_that_always_falls(self, said, monkeypatch):
+        monkeypatch.setattr(supervisor, "LONGEST_PAUSE", 0.0)
+        steady = Child(name="steady", run=python(STAY))
+        falling = Child(name="falling", run=python(END))
+        with Supervisor(children=[steady, falling], say=said.append) as watcher:
+            assert watcher.run() == 1
+            pid = steady.pid
+        assert not lives(pid)
+        assert said[-1] == "falling ended 6 times in a row (last: 7); giving up."
+
+    def test_stops_when_it_is_wanted_no_more(self, said, tmp_path):
+        marker = tmp_path / "wanted"
+        marker.touch()
+        child = Child(name="child", run=python(STAY))
+        with Supervisor(children=[child], say=said.append, still_wanted=marker.exists) as watcher:
+            threading.Timer(0.3, marker.unlink).start()
+            assert watcher.run() == 0
+
+    def test_ends_what_a_child_started(self, said, tmp_path):
+        marker = tmp_path / "grandchild"
+        child = Child(name="child", run=parent(marker))
+        with Supervisor(children=[child], say=said.append) as watcher:
+            waiting = stop_after(watcher, lambda: marker.exists() and marker.read_text())
+            watcher.run()
+        waiting.join()
+        wait_for(lambda: not lives(int(marker.read_text())))
+
+    def test_ends_a_child_that_will_not_go(self, said):
+        child = Child(name="child", run=python(STUBBORN), grace=0.3)
+        with Supervisor(children=[child], say=said.append) as watcher:
+            waiting = stop_after(watcher, lambda: child.pid is not None)
+            watcher.run()
+            time.sleep(0.3)  # let it refuse
+            pid = child.pid
+        waiting.join()
+        assert not lives(pid)
+
+    def test_is_not_patient_when_asked_twice(self, said):
+        child = Child(name="child", run=python(STUBBORN), grace=60.0)
+        begun = time.monotonic()
+        with Supervisor(children=[child], say=said.append) as watcher:
+            waiting = stop_after(watcher, lambda: child.pid is not None)
+            watcher.run()
+            time.sleep(0.3)
+            threading.Timer(0.3, os.kill, [os.getpid(), signal.SIGTERM]).start()
+        waiting.join()
+        assert time.monotonic() - begun < 30
+
+
+class TestChild:
+    def test_forgets_old_failures_once_it_was_steady(self):
+        child = Child(name="child", run=int, failures=5, started=0.0)
+        assert child.failed(now=supervisor.STEADY + 1) == 1.0
+        assert child.failures == 1
+
+    def test_waits_longer_after_each_fall_in_a_row(self):
+        child = Child(name="child", run=int)
+        pauses = [child.failed(now=0.0) for _ in range(8)]
+        assert pauses == [1, 2, 4, 8, 16, 30, 30, 30]
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="the kernel's help is Linux's")
+    def test_ends_with_a_watcher_that_was_killed(self, tmp_path):
+        marker = tmp_path / "pid"
+        watcher = subprocess.Popen([sys.executable, "-c", WATCHER, str(marker)], cwd=REPOSITORY)
+        wait_for(lambda: marker.exists() and marker.read_text())
+        watcher.kill()
+        watcher.wait()
+        wait_for(lambda: not lives(int(marker.read_text())))
+
+
+class TestFinish:
+    def test_does_both_and_tells_how_the_task_ended(self, said):
+        done = []
+        with Supervisor(children=[], say=said.append) as watcher:
+            task = Child(name="task", run=lambda: 5)
+            assert watcher.finish(task, lambda: done.append(True)) == 5
+        assert done == [True]
+
+    def test_breaks_the_task_off_when_asked_to_stop(self, said):
+        task = Child(name="task", run=lambda: time.sleep(60))
+        with Supervisor(children=[], say=said.append) as watcher:
+            waiting = stop_after(watcher, lambda: task.pid is not None)
+            assert watcher.finish(task, lambda: None) == 1
+        waiting.join()
+        assert not lives(task.pid)
+
+
+class TestFork:
+    @pytest.mark.parametrize(
+        ("run", "status"),
+        [
+            (lambda: None, 0),
+            (lambda: 3, 3),
+            (lambda: sys.exit(4), 4),
+            (lambda: sys.exit("in words"), 1),
+            (sys.exit, 0),
+            (lambda: 1 / 0, 1),
+            (lambda: os.kill(os.getpid(), signal.SIGKILL), -signal.SIGKILL),
+        ],
+    )
+    def test_ends_with_what_the_function_says(self, run, status):
+        assert status_of(fork(run), wait=True) == status
+
+    def test_takes_none_of_our_signal_handlers_along(self, tmp_path):
+        marker = tmp_path / "handled"
+        signal.signal(signal.SIGTERM, lambda *_: marker.touch())
+        pid = fork(lambda: time.sleep(60))
+        time.sleep(0.1)
+        os.kill(pid, signal.SIGTERM)
+        assert status_of(pid, wait=True) == -signal.SIGTERM
+        assert not marker.exists()
+
+    def test_runs_in_a_session_of_its_own(self):
+        assert status_of(fork(lambda: int(os.getsid(0) != os.getpid())), wait=True) == 0

@@ -1,0 +1,184 @@
+"""`manage.py up` as a person runs it, on a port and in folders of its own."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from nexus_site.run import up
+from nexus_site.run.processes import PROCESSES
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def start(var, port):
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in {"PGOPTIONS", "DATABASE_URL", "REDIS_URL"}
+    }
+    return subprocess.Popen(
+        [sys.executable, "manage.py", "up"],
+        cwd=REPOSITORY,
+        env=environment | {"NEXUS_VAR": str(var), "PORT": str(port), "WEB_WORKERS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def said_until_serving(process):
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if "Ctrl-C" in line:
+            return "".join(lines)
+    pytest.fail(f"it ended: {''.join(lines)}")
+
+
+def processes_of(var):
+    """Every process that was told of this folder, by its environment or its command line."""
+    found = []
+    for process in PROCESSES.glob("[0-9]*"):
+        try:
+            told = (
+                process.joinpath("environ").read_bytes() + process.joinpath("cmdline").read_bytes()
+            )
+        except OSError:
+            continue
+        if os.fsencode(var) in told:
+            found.append(process.name)
+    return found
+
+
+@pytest.mark.slow
+class TestUp:
+    def test_founds_a_company_once_and_leaves_nothing_running(self, tmp_path):
+        var, port = tmp_path / "var", free_port()
+        first = start(var, port)
+        said = said_until_serving(first)
+        password = re.search(r"board +password: (\S+)", said).group(1)
+        assert said.count("shown once") == 4
+        keys = json.loads((var / "keys" / "nexus.json").read_text())
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
+            assert client.get("/readyz").json()["status"] == "ready"
+            self.sign_in(client, password)
+            self.call(client, keys["ceo"])
+        first.send_signal(signal.SIGINT)
+        assert first.wait(30) == 0
+        assert processes_of(var) == []
+
+        second = start(var, port)
+        again = said_until_serving(second)
+        assert "password" not in again
+        assert "New agent keys" not in again
+        assert json.loads((var / "keys" / "nexus.json").read_text()) == keys
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
+            self.call(client, keys["ceo"])
+        second.send_signal(signal.SIGTERM)
+        assert second.wait(30) == 0
+        assert processes_of(var) == []
+
+    def sign_in(self, client, password):
+        client.get("/admin/login/")
+        form = {
+            "username": "board",
+            "password": password,
+            "csrfmiddlewaretoken": client.cookies["nexus_csrf"],
+            "next": "/admin/",
+        }
+        assert client.post("/admin/login/", data=form).status_code == 302
+        assert client.get("/admin/").status_code == 200
+
+    def call(self, client, key):
+        me = client.get("/api/v1/me", headers={"Authorization": f"Bearer {key}"})
+        assert me.status_code == 200
+        assert me.json()["agent"] == "ceo"
+
+
+class TestListen:
+    def test_says_which_port_is_taken_and_what_to_do(self):
+        with socket.socket() as other:
+            other.bind(("127.0.0.1", 0))
+            other.listen()
+            port = other.getsockname()[1]
+            plan = up.Plan(host="127.0.0.1", port=port, workers=1, var=Path("/v"), broker=None)
+            with pytest.raises(up.CannotStart, match=f"PORT={port + 1} make up"):
+                up.listen(plan)
+
+
+class TestOnlyOne:
+    def test_refuses_a_second_and_names_the_first(self, tmp_path):
+        with (
+            up.only_one(tmp_path),
+            pytest.raises(up.CannotStart, match=f"process {os.getpid()}"),
+            up.only_one(tmp_path),
+        ):
+            pass
+
+    def test_admits_another_after_the_first_has_ended(self, tmp_path):
+        with up.only_one(tmp_path):
+            pass
+        with up.only_one(tmp_path):
+            pass
+
+
+class TestWantedBy:
+    def test_ends_with_the_file(self, tmp_path):
+        file = tmp_path / "up.pid"
+        file.touch()
+        wanted = up.wanted_by(file)
+        assert wanted()
+        file.unlink()
+        assert not wanted()
+
+    def test_ends_with_the_parent(self, tmp_path, monkeypatch):
+        file = tmp_path / "up.pid"
+        file.touch()
+        wanted = up.wanted_by(file)
+        monkeypatch.setattr(os, "getppid", lambda: 1)
+        assert not wanted()
+
+
+class TestPrepare:
+    def test_clears_what_an_earlier_run_left(self, tmp_path):
+        plan = up.Plan(host="::1", port=8000, workers=1, var=tmp_path, broker=tmp_path / "broker")
+        (tmp_path / "broker").mkdir()
+        (tmp_path / "broker" / "old.msg").touch()
+        up.prepare(plan)
+        assert list((tmp_path / "broker").iterdir()) == []
+        assert (tmp_path / "metrics").is_dir()
+
+
+class TestPlan:
+    @pytest.mark.parametrize(
+        ("host", "url"),
+        [
+            ("127.0.0.1", "http://127.0.0.1:80"),
+            ("0.0.0.0", "http://127.0.0.1:80"),
+            ("::1", "http://[::1]:80"),
+        ],
+    )
+    def test_names_an_address_that_works_here(self, host, url):
+        plan = up.Plan(host=host, port=80, workers=1, var=Path("/v"), broker=None)
+        assert plan.url == url
+
+    def test_runs_the_web_processes_and_one_worker(self):
+        plan = up.Plan(host="127.0.0.1", port=0, workers=3, var=Path("/v"), broker=None)
+        with up.listen(plan) as listening:
+            children = up.children(plan, listening=listening, on_ready=lambda: None)
+        assert [child.name for child in children] == ["web 1", "web 2", "web 3", "worker"]

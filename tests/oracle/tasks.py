@@ -1,0 +1,117 @@
+"""Tasks of the dev team: seed 001 §4.2, §5.2, appendices A, B and C, copied by hand."""
+
+ROLES = (
+    "team-lead",
+    "product-manager",
+    "architect",
+    "backend-leader",
+    "frontend-leader",
+    "client-leader",
+    "test-leader",
+    "devops-leader",
+)
+
+TASK_TYPES = (
+    "requirement_analysis",
+    "tech_research",
+    "architecture_design",
+    "api_design",
+    "ui_design",
+    "backend_implementation",
+    "frontend_implementation",
+    "client_implementation",
+    "testing",
+    "deployment",
+    "documentation",
+    "code_review",
+    "bug_fix",
+    "optimization",
+    "other",
+)
+
+# §10.1, as far as the seed goes ("…"): exactly these roles take these types.
+TYPE_ROLES = {
+    "backend_implementation": {"backend-leader"},
+    "frontend_implementation": {"frontend-leader"},
+    "architecture_design": {"architect"},
+}
+MUST_CLAIM = {"backend-leader": {"backend_implementation", "bug_fix"}}
+
+STATUSES = ("pending", "in_progress", "completed", "deleted")
+
+# Appendix C: rows from, columns to. Y any actor, L the team lead only, - never, = no transition
+# (no seed says what naming the present status does).
+TRANSITIONS = """
+from         pending in_progress completed deleted
+pending      =       Y           -         Y
+in_progress  -       =           Y         Y
+completed    -       -           =         L
+deleted      -       -           -         =
+"""
+
+_CELLS = {
+    (line.split()[0], STATUSES[column]): cell
+    for line in TRANSITIONS.strip().splitlines()[1:]
+    for column, cell in enumerate(line.split()[1:])
+}
+
+
+def transition(before: str, after: str, role: str) -> bool | None:
+    """Whether the role may make the transition; None where no seed says."""
+    match _CELLS[before, after]:
+        case "Y":
+            return True
+        case "L":
+            return role == "team-lead"
+        case "=":
+            return None
+        case _:
+            return False
+
+
+def claim(*, required: str | None, owner: str, caller: str, force: bool) -> str:
+    """`OK` or the code, when `caller` sets `owner` (roles; owner "" releases): §5.2.2, TC-11…TC-15.
+
+    Says nothing of a caller that names somebody else as owner without force: no seed does.
+    """
+    if force and caller != "team-lead":
+        return "FORCE_ASSIGN_DENIED"
+    if force or not owner or required is None or owner == required:
+        return "OK"
+    return "ROLE_MISMATCH"
+
+
+def claims() -> list[tuple[str | None, str, str, bool, str]]:
+    """Every role claiming for itself, releasing, and the lead (or another) forcing."""
+    lines: list[tuple[str | None, str, str, bool, str]] = []
+    for required in (None, *ROLES):
+        for caller in ROLES:
+            for owner in (caller, ""):
+                for force in (False, True):
+                    outcome = claim(required=required, owner=owner, caller=caller, force=force)
+                    lines.append((required, owner, caller, force, outcome))
+        lines += [
+            (required, owner, "team-lead", True, "OK") for owner in ROLES if owner != "team-lead"
+        ]
+    return lines
+
+
+def listed(*, role_filter: str | None, required: str | None, owner: str) -> bool:
+    """Whether task_list shows a task (§4.2, TC-05…TC-07)."""
+    return role_filter is None or required is None or role_filter in (required, owner)
+
+
+# The sentences, word for word, one tuple for each error; {} in the order of the seed's examples.
+# The seed prints each on a line of its own; what stands between them is not fixed.
+VERSION_MISMATCH = (
+    "Task version mismatch. Expected: {}, Current: {}.",
+    "Another agent has modified this task. Please refresh and retry.",
+)
+ROLE_MISMATCH = (
+    'Role mismatch. Task requires "{}", but you are "{}".',
+    'Use TaskList({{ roleFilter: "{}" }}) to find tasks for your role.',
+)
+INVALID_TRANSITION = ('Invalid status transition: "{}" -> "{}".',)
+ALLOWED_FROM_COMPLETED = ('Allowed transitions from "completed": ["deleted"] (team-lead only).',)
+FORCE_ASSIGN = ("Only team-lead can use forceAssign",)
+INVALID_ROLE = ("Invalid requiredRole",)

@@ -1,0 +1,189 @@
+"""Which role holds which tool: seed 000 §2.1; groups and modes: decisions.md § Tools, seed 002 §2.
+
+The matrix is the seed's, line by line: Y is bound, - is not. QA has write_file.
+"""
+
+from tests.oracle.org import (
+    AGENTS,
+    BACKEND,
+    CEO,
+    DEVOPS,
+    FRONTEND,
+    HR,
+    IT,
+    PM,
+    QA,
+    RESEARCH,
+)
+
+MATRIX = """
+tool                CEO IT  HR  PM  BE  FE  DO  QA  RE
+generate_contract   Y   -   -   -   -   -   -   -   -
+create_contract     -   Y   Y   Y   -   -   -   -   -
+send_mail           Y   Y   Y   Y   Y   Y   Y   Y   Y
+write_note          Y   Y   Y   Y   -   -   -   -   -
+read_reports        Y   Y   Y   Y   -   -   -   -   -
+read_tech_reports   -   Y   -   -   -   -   -   -   -
+read_code           -   Y   -   -   -   -   -   -   -
+review_pr           -   Y   -   -   -   -   -   -   -
+manage_tools        -   Y   -   -   -   -   -   -   -
+assign_task         -   Y   -   -   -   -   -   -   -
+approve_deployment  -   Y   -   -   -   -   -   -   -
+request_budget      -   Y   -   -   -   -   -   -   -
+create_agent_jd     -   -   Y   -   -   -   -   -   -
+update_agent_jd     -   -   Y   -   -   -   -   -   -
+deactivate_agent    -   -   Y   -   -   -   -   -   -
+update_org_chart    -   -   Y   -   -   -   -   -   -
+list_agents         -   -   Y   -   -   -   -   -   -
+write_prd           -   -   -   Y   -   -   -   -   -
+manage_backlog      -   -   -   Y   -   -   -   -   -
+read_user_feedback  -   -   -   Y   -   -   -   -   -
+prioritize_tasks    -   -   -   Y   -   -   -   -   -
+read_file           -   -   -   -   Y   Y   Y   Y   -
+write_file          -   -   -   -   Y   Y   Y   Y   -
+run_test            -   -   -   -   Y   Y   -   Y   -
+git_commit          -   -   -   -   Y   Y   -   -   -
+git_push            -   -   -   -   Y   Y   -   -   -
+git_branch          -   -   -   -   Y   Y   -   -   -
+docker_build        -   -   -   -   -   -   Y   -   -
+docker_deploy       -   -   -   -   -   -   Y   -   -
+manage_ci_config    -   -   -   -   -   -   Y   -   -
+run_health_check    -   -   -   -   -   -   Y   -   -
+read_logs           -   -   -   -   -   -   Y   -   -
+run_linter          -   -   -   -   -   -   -   Y   -
+write_verdict       -   -   -   -   -   -   -   Y   -
+web_search          -   -   -   -   -   -   -   -   Y
+read_url            -   -   -   -   -   -   -   -   Y
+write_report        -   -   -   -   -   -   -   -   Y
+read_contract       -   -   -   -   Y   Y   Y   Y   Y
+submit_report       -   -   -   -   Y   Y   Y   Y   Y
+escalate            -   Y   Y   Y   Y   -   Y   Y   -
+"""
+
+_ROWS = {line.split()[0]: line.split()[1:] for line in MATRIX.strip().splitlines()[1:]}
+
+ROLE_TOOLS = tuple(_ROWS)
+BOUND = {
+    role: frozenset(tool for tool, cells in _ROWS.items() if cells[column] == "Y")
+    for column, role in enumerate(AGENTS)
+}
+
+# decisions.md: bound to every agent, in every organisation, in both modes.
+BUILTIN = frozenset(
+    {
+        "read_inbox",
+        "read_mail",
+        "accept_contract",
+        "close_contract",
+        "list_contracts",
+        "task_create",
+        "task_get",
+        "task_list",
+        "task_update",
+        "task_comment",
+        "task_approve",
+        "task_recommend",
+        "delegate_to",
+        "return_result",
+        "next_frame",
+        "use_skill",
+        "save_artifact",
+        "read_memory",
+        "memory_search",
+        "memory_append",
+        "current_time",
+    }
+)
+
+# decisions.md: bound to the roles that hold a constitutional office, and to no other.
+OFFICE = frozenset({"case_open", "case_submit", "case_inputs", "case_list", "case_decide"})
+
+# decisions.md: group `code`, modes {coding}. Every other tool is {chat_safe, coding}.
+CODE = frozenset(
+    {
+        "read_file",
+        "write_file",
+        "read_code",
+        "run_test",
+        "run_linter",
+        "git_commit",
+        "git_push",
+        "git_branch",
+        "docker_build",
+        "docker_deploy",
+        "manage_ci_config",
+        "review_pr",
+        "run_health_check",
+        "read_logs",
+    }
+)
+
+# seed 002 §2.3; the groups of the other tools are for display and stated by no seed.
+GROUPS = dict.fromkeys(CODE, "code") | {
+    "current_time": "world",
+    "memory_search": "memory",
+    "memory_append": "memory",
+}
+
+# What is left of each role's own tools in chat_safe, written out: what a worker does without hands.
+CHAT_SAFE = {
+    CEO: {"generate_contract", "send_mail", "write_note", "read_reports"},
+    IT: {
+        "send_mail",
+        "create_contract",
+        "read_reports",
+        "manage_tools",
+        "assign_task",
+        "write_note",
+        "read_tech_reports",
+        "approve_deployment",
+        "request_budget",
+        "escalate",
+    },
+    HR: {
+        "send_mail",
+        "create_contract",
+        "create_agent_jd",
+        "update_agent_jd",
+        "deactivate_agent",
+        "update_org_chart",
+        "read_reports",
+        "write_note",
+        "list_agents",
+        "escalate",
+    },
+    PM: {
+        "send_mail",
+        "create_contract",
+        "write_prd",
+        "manage_backlog",
+        "read_reports",
+        "write_note",
+        "read_user_feedback",
+        "prioritize_tasks",
+        "escalate",
+    },
+    BACKEND: {"send_mail", "read_contract", "submit_report", "escalate"},
+    FRONTEND: {"send_mail", "read_contract", "submit_report"},
+    DEVOPS: {"send_mail", "read_contract", "submit_report", "escalate"},
+    QA: {"send_mail", "write_verdict", "read_contract", "submit_report", "escalate"},
+    RESEARCH: {
+        "send_mail",
+        "web_search",
+        "read_url",
+        "write_report",
+        "read_contract",
+        "submit_report",
+    },
+}
+
+
+def modes(tool: str) -> frozenset[str]:
+    """The modes a tool declares (decisions.md § Tools)."""
+    return frozenset({"coding"}) if tool in CODE else frozenset({"chat_safe", "coding"})
+
+
+def visible(role: str, mode: str) -> frozenset[str]:
+    """Exactly what a NEXUS agent's tool list holds, outside any frame."""
+    mine = BOUND[role] if mode == "coding" else CHAT_SAFE[role]
+    return frozenset(mine) | BUILTIN

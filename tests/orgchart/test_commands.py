@@ -1,0 +1,250 @@
+"""`manage.py org …` and `manage.py issue_key …`: one clear answer, or one clear refusal."""
+
+import os
+import subprocess
+import sys
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from ledger.models import Event
+from orgchart.models import ApiKey, Organisation
+from orgchart.services import digest_of
+from tests.orgchart.world import PACKS, edited, load, write_pack
+
+pytestmark = pytest.mark.django_db
+ROOT = Path(__file__).parents[2]
+
+
+def run(*words, errors=None):
+    out = StringIO()
+    call_command(*map(str, words), stdout=out, stderr=errors or StringIO())
+    return out.getvalue().splitlines()
+
+
+def refusal(*words):
+    errors = StringIO()
+    with pytest.raises(CommandError) as refused:
+        run(*words, errors=errors)
+    return errors.getvalue() + str(refused.value)
+
+
+@pytest.fixture
+def pack(tmp_path):
+    return write_pack(tmp_path / "pack")
+
+
+@pytest.fixture
+def acme(pack):
+    load(pack)
+    return Organisation.objects.get(slug="acme")
+
+
+class TestLoad:
+    def test_says_what_it_permits_and_the_version(self, pack):
+        lines = run("org", "load", pack)
+        assert "+ hand_one may send report to lead" in lines
+        assert lines[-1] == "acme: policy version 1"
+        assert Event.objects.get().actor.startswith("human:")
+
+    def test_again_says_that_nothing_changed(self, pack, acme):
+        assert run("org", "load", pack) == ["acme: policy version 1, unchanged"]
+
+    def test_names_every_problem_and_loads_nothing(self, pack):
+        write_pack(pack, edited("roles.yaml", ("level: 2", "level: x"), ("read_code", "read_cod")))
+        assert refusal("org", "load", pack).splitlines() == [
+            f"{pack}/roles.yaml:9: level must be a whole number from 1 to 9; correct it",
+            f"{pack}/roles.yaml:12: there is no tool read_cod; did you mean read_code?",
+            "2 problems, nothing is loaded",
+        ]
+        assert not Organisation.objects.exists()
+
+    def test_of_no_folder_is_refused(self, tmp_path):
+        assert "there is no such folder" in refusal("org", "load", tmp_path / "none")
+
+
+class TestCheck:
+    @pytest.mark.parametrize("name", ["nexus", "dev-team", "soloqueue", "constitution"])
+    def test_finds_nothing_in_what_is_shipped(self, name):
+        assert run("org", "check", PACKS / name) == [f"{PACKS / name}: nothing is wrong"]
+
+    def test_loads_nothing(self, pack):
+        run("org", "check", pack)
+        assert not Organisation.objects.exists()
+
+    def test_names_a_single_problem(self, pack):
+        (pack / "roles.yaml").unlink()
+        assert refusal("org", "check", pack).splitlines()[-1] == "1 problem, nothing is loaded"
+
+
+class TestExportAndDiff:
+    def test_what_is_exported_is_no_difference(self, acme, tmp_path):
+        files = run("org", "export", "acme", tmp_path / "out")
+        assert f"{tmp_path}/out/agents/hand_one.yaml" in files
+        assert run("org", "diff", "acme", tmp_path / "out") == ["no difference"]
+
+    def test_diff_names_rows_and_effects(self, acme, pack):
+        write_pack(pack, {"agents/hand_two.yaml": None})
+        lines = run("org", "diff", "acme", pack)
+        assert lines[0] == "~ agent hand_two deactivated: active"
+        assert "- hand_two may send report to other_lead" in lines
+        assert acme.agents.get(handle="hand_two").active
+
+    @pytest.mark.parametrize("verb", ["export", "diff"])
+    def test_of_nobody_is_refused(self, verb, tmp_path):
+        assert refusal("org", verb, "none", tmp_path) == "there is no organisation none"
+
+    def test_diff_with_the_pack_of_another_is_refused(self, acme):
+        assert "is the pack of nexus, not of acme" in refusal(
+            "org", "diff", "acme", PACKS / "nexus"
+        )
+
+    def test_export_into_a_folder_of_something_else_is_refused(self, acme, tmp_path):
+        (tmp_path / "x").write_text("x")
+        assert "holds no pack" in refusal("org", "export", "acme", tmp_path)
+
+    def test_export_to_where_nobody_may_write_is_refused(self, acme, tmp_path):
+        (tmp_path / "file").write_text("x")
+        assert "Not a directory" in refusal("org", "export", "acme", tmp_path / "file" / "out")
+
+
+class TestSettings:
+    def test_are_set_and_listed(self, acme):
+        assert run("org", "set", "acme", "max_rounds=9", "enabled_modes=chat_safe,coding") == [
+            "max_rounds = 9",
+            "enabled_modes = chat_safe,coding",
+        ]
+        lines = run("org", "settings", "acme")
+        assert "max_rounds = 9" in lines
+        assert "allow_internal_addresses = false" in lines
+        assert lines[lines.index("max_rounds = 9") + 1].strip()
+
+    def test_what_is_listed_can_be_set(self, acme):
+        listed = [line for line in run("org", "settings", "acme") if not line.startswith(" ")]
+        run("org", "set", "acme", *[line.replace(" = ", "=", 1) for line in listed])
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            (["max_rounds"], "max_rounds: write KEY=VALUE"),
+            (["max_rounds=x"], "max_rounds: must be a whole number from 1 to 100"),
+            (["no=1"], "no: no such setting"),
+            (["max_rounds=4", "enforcement=x"], "enforcement: must be one of"),
+        ],
+    )
+    def test_are_refused_whole(self, acme, words, said):
+        assert said in refusal("org", "set", "acme", *words)
+        acme.refresh_from_db()
+        assert acme.settings["max_rounds"] == 5
+
+
+class TestExplain:
+    @pytest.mark.parametrize("name", ["hand_one", "crew.one"])
+    def test_names_the_rule_that_allows_a_mail(self, acme, name):
+        [line] = run("org", "explain", "acme", "--agent", name, "--mail", "report", "--to", "lead")
+        assert line.startswith("allowed by contact hand -> lead")
+
+    def test_names_the_rule_that_refuses_a_mail(self, acme):
+        lines = run(
+            "org", "explain", "acme", "--agent", "boss", "--mail", "info", "--to", "hand_one"
+        )
+        assert lines[0].startswith("refused: CONTACT_DENIED: ")
+        assert lines[1].startswith("next: ")
+
+    def test_names_what_decides_a_tool(self, acme):
+        tool = ("org", "explain", "acme", "--agent", "hand_one", "--tool", "write_file")
+        assert run(*tool)[0].startswith("refused: MODE_DENIED: ")
+        assert run(*tool, "--mode", "coding")[0].startswith("allowed by ")
+        denied = run("org", "explain", "acme", "--agent", "chief", "--tool", "git_push")
+        assert denied[0].startswith("refused: TOOL_NOT_BOUND: ")
+
+    def test_says_that_who_is_deactivated_can_do_nothing(self, acme):
+        acme.agents.update(active=False)
+        for asked in (("--tool", "send_mail"), ("--mail", "info", "--to", "lead")):
+            [line, _] = run("org", "explain", "acme", "--agent", "boss", *asked)
+            assert line.startswith("refused: UNAUTHENTICATED: boss is deactivated")
+
+    def test_says_that_a_mode_is_not_enabled(self, acme):
+        run("org", "set", "acme", "enabled_modes=chat_safe")
+        asked = ("--agent", "hand_one", "--tool", "write_file", "--mode", "coding")
+        assert "no session of acme can be in coding" in run("org", "explain", "acme", *asked)[0]
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ("--agent", "nobody", "--tool", "send_mail"),
+            ("--agent", "boss", "--mail", "info"),
+            ("--agent", "boss"),
+            ("--agent", "boss", "--tool", "send_mail", "--mail", "info"),
+            ("--agent", "boss", "--tool", "send_mail", "--mode", "root"),
+        ],
+    )
+    def test_asks_for_what_it_needs(self, acme, words):
+        assert refusal("org", "explain", "acme", *words)
+
+
+class TestIssueKey:
+    @pytest.mark.parametrize("name", ["boss", "chief"])
+    def test_prints_the_key_and_nothing_else(self, acme, name):
+        [key] = run("issue_key", "acme", name)
+        row = ApiKey.objects.get()
+        assert bytes(row.digest) == digest_of(key)
+        assert row.agent.handle == "boss"
+
+    def test_ends_one_by_its_prefix(self, acme):
+        [key] = run("issue_key", "acme", "crew.one")
+        assert run("issue_key", "acme", "crew.one", "--revoke", key[:12]) == []
+        assert ApiKey.objects.get().revoked_at is not None
+
+    def test_never_ends_the_key_of_another_agent(self, acme):
+        [key] = run("issue_key", "acme", "boss")
+        assert "no key begins with" in refusal(
+            "issue_key", "acme", "hand_one", "--revoke", key[:12]
+        )
+        assert ApiKey.objects.get().revoked_at is None
+
+    @pytest.mark.parametrize("whose", [(), ("acme",), ("acme", "boss")])
+    def test_ends_one_by_its_prefix_alone(self, acme, whose):
+        [key] = run("issue_key", "acme", "boss")
+        run("issue_key", *whose, "--revoke", key[:12])
+        assert ApiKey.objects.get().revoked_at is not None
+        assert Event.objects.order_by("seq").last().organisation_id == acme.id
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            ((), "name the organisation and the agent"),
+            (("acme",), "name the organisation and the agent"),
+            (("--revoke", "nxs_none"), "no key begins with nxs_none"),
+            (("none", "boss"), "there is no organisation none"),
+            (("acme", "nobody"), "acme has no agent nobody"),
+            (("acme", "boss", "--revoke", "nxs_none"), "no key begins with nxs_none"),
+        ],
+    )
+    def test_is_refused(self, acme, words, said):
+        assert said in refusal("issue_key", *words)
+
+    def test_is_refused_for_who_is_deactivated(self, acme):
+        acme.agents.update(active=False)
+        assert "boss is deactivated" in refusal("issue_key", "acme", "boss")
+
+
+def test_a_mistake_is_lines_on_standard_error_and_exit_1(tmp_path):
+    """As a shell sees it: no traceback, nothing on standard output."""
+    write_pack(tmp_path, edited("roles.yaml", ("read_code", "read_cod")))
+    done = subprocess.run(
+        [sys.executable, ROOT / "manage.py", "org", "check", tmp_path],
+        capture_output=True,
+        text=True,
+        env=os.environ,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.splitlines() == [
+        f"{tmp_path}/roles.yaml:12: there is no tool read_cod; did you mean read_code?",
+        "CommandError: 1 problem, nothing is loaded",
+    ]

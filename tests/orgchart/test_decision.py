@@ -1,0 +1,63 @@
+"""Codes and their statuses are API."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from orgchart.decision import Allow, Code, Denied, deny, last_rule, refuse, require, status_of
+
+# Written from the table of the wire's errors.
+STATUSES = {
+    400: "INVALID_PARAMS",
+    401: "UNAUTHENTICATED",
+    403: """TOOL_NOT_BOUND TOOL_DENIED MODE_DENIED CONTACT_DENIED MAIL_TYPE_DENIED CONTRACT_REQUIRED
+        RECIPIENT_UNKNOWN RECIPIENT_INACTIVE LEVEL_DENIED SCOPE_DENIED BRANCH_DENIED
+        APPROVAL_REQUIRED AUTHORISATION_REQUIRED FORCE_ASSIGN_DENIED ROLE_MISMATCH STAGE_DENIED
+        INPUT_DENIED NOT_YOURS""",
+    404: "UNKNOWN_TOOL NOT_FOUND",
+    405: "METHOD_NOT_ALLOWED",
+    409: "VERSION_MISMATCH INVALID_TRANSITION TASK_BLOCKED IDEMPOTENCY_MISMATCH",
+    413: "TOO_LARGE",
+    429: "RATE_LIMITED",
+    500: "INTERNAL",
+    503: "ISOLATION_UNAVAILABLE DRIVER_UNAVAILABLE",
+}
+
+
+def test_every_code_has_the_status_of_the_wire():
+    expected = {code: status for status, codes in STATUSES.items() for code in codes.split()}
+    assert {code.value: status_of(code) for code in Code} == expected
+
+
+def test_every_code_is_spelt_as_its_name():
+    assert all(code.name == code.value and re.fullmatch("[A-Z_]+", code) for code in Code)
+
+
+def test_this_room_reads_no_prose_to_decide():
+    """Codes are compared, never sentences (house style, 3)."""
+    room = Path(__file__).parents[2] / "orgchart"
+    assert not [
+        path
+        for path in room.rglob("*.py")
+        if re.search(r"\bin \w+(?:\.deny)?\.message", path.read_text())
+    ]
+
+
+class TestRequire:
+    def test_passes_a_yes_on_and_remembers_its_rule(self):
+        yes = Allow("the rule")
+        assert require(yes) is yes
+        assert last_rule() == "the rule"
+
+    def test_raises_a_no_with_all_it_says(self):
+        no = deny(Code.NOT_YOURS, "no", "ask", rule="the rule", who="me")
+        with pytest.raises(Denied, match="no") as refused:
+            require(no)
+        assert refused.value.deny == no
+        assert refused.value.deny.details == {"who": "me"}
+
+    def test_refuse_is_the_same_no(self):
+        assert refuse(Code.NOT_YOURS, "no", "ask", rule="r", who="me").deny == deny(
+            Code.NOT_YOURS, "no", "ask", rule="r", who="me"
+        )

@@ -1,0 +1,127 @@
+"""What a change permits and forbids, in sentences a person can check."""
+
+from dataclasses import replace
+
+from orgchart.difference import between
+from orgchart.packs.checking import sound_pack
+from orgchart.packs.pack import Tightening, policy_of
+from orgchart.policy import Override
+from orgchart.vocabulary import Relation, ToolMode
+from tests.orgchart.test_invariants import NEXUS, with_agent, with_contact, with_role
+from tests.orgchart.world import PACKS
+
+BEFORE = policy_of(NEXUS)
+
+
+def change(pack):
+    found = between(BEFORE, policy_of(pack))
+    return list(found.allowed), list(found.forbidden)
+
+
+def settings(**values):
+    return replace(NEXUS, settings={**NEXUS.settings, **values})
+
+
+def test_is_empty_between_equals():
+    assert between(BEFORE, BEFORE).is_empty
+
+
+def test_of_something_new_is_all_it_allows():
+    found = between(None, BEFORE)
+    assert "ceo may send report to board" in found.allowed
+    assert "backend_worker may call write_file in coding" in found.allowed
+    assert "backend_worker is denied .env" in found.forbidden
+
+
+def test_mirrors_itself_backwards():
+    after = policy_of(with_role("qa_worker", more_tools={"read_code"}))
+    there, back = between(BEFORE, after), between(after, BEFORE)
+    assert (there.allowed, there.forbidden) == (back.forbidden, back.allowed)
+
+
+def test_names_a_tool_with_the_modes_it_runs_in():
+    assert change(with_role("qa_worker", more_tools={"read_code", "write_note"})) == (
+        [
+            "qa_worker may call read_code in coding",
+            "qa_worker may call write_note in chat_safe",
+            "qa_worker may call write_note in coding",
+        ],
+        [],
+    )
+
+
+def test_names_what_a_mode_brings_and_takes():
+    allowed, forbidden = change(settings(enabled_modes=["chat_safe"]))
+    assert allowed == []
+    assert "sessions may be in coding" in forbidden
+    assert "backend_worker may call write_file in coding" in forbidden
+    assert not [fact for fact in forbidden if fact.endswith("in chat_safe")]
+
+
+def test_names_a_denial_and_its_lifting():
+    assert change(with_role("qa_worker", denied_tools=frozenset({"read_code"}))) == (
+        [],
+        ["qa_worker is denied read_code"],
+    )
+    files = BEFORE.roles["qa_worker"].files
+    lifted = replace(files, deny=tuple(p for p in files.deny if p != ".env"))
+    assert change(with_role("qa_worker", files=lifted)) == (
+        ["qa_worker is denied .env (lifted)"],
+        [],
+    )
+
+
+def test_names_each_pair_that_a_rule_opens():
+    pack = with_contact(
+        "hr_manager", "research_worker", types=frozenset({"info"}), relation=Relation.ANY
+    )
+    assert change(pack) == (["hr_manager may send info to any research_worker"], [])
+
+
+def test_tells_a_channel_under_a_contract_from_an_open_one():
+    pack = with_contact(
+        "product_manager",
+        "frontend_worker",
+        types=frozenset({"requirement_clarification"}),
+        relation=Relation.OWN,
+    )
+    sentence = "product_manager may send requirement_clarification to frontend_worker"
+    assert change(pack) == ([sentence], [f"{sentence} under a contract"])
+
+
+def test_names_a_new_superior_and_the_mails_that_move_with_it():
+    allowed, forbidden = change(with_agent("qa_worker", reports_to="product_manager"))
+    assert "product_manager manages qa_worker" in allowed
+    assert "it_manager manages qa_worker" in forbidden
+    assert "qa_worker may send verdict to it_manager" in forbidden
+
+
+def test_names_all_that_goes_with_who_is_deactivated():
+    allowed, forbidden = change(with_agent("qa_worker", active=False))
+    assert allowed == []
+    assert "qa_worker acts as qa_worker (level 3)" in forbidden
+    assert "it_manager may send info to qa_worker" in forbidden
+
+
+def test_names_a_tightening():
+    tightening = Tightening(
+        override=Override("agent:qa_worker", "run_test", frozenset()), reason="x"
+    )
+    assert change(replace(NEXUS, tightenings=(tightening,))) == (
+        [],
+        ["qa_worker may call run_test in coding"],
+    )
+    builtin = Tightening(
+        override=Override("role:qa_worker", "task_create", frozenset({ToolMode.CODING}))
+    )
+    assert change(replace(NEXUS, tightenings=(builtin,)))[1]
+
+
+def test_names_files_leads_permissions_and_offices():
+    pack = sound_pack(PACKS / "constitution")
+    found = between(None, policy_of(pack)).allowed
+    assert "analyst holds the office ANALYST" in found
+    assert "analyst may write agents/analyst/" in found
+    assert "it_manager leads tasks" in between(None, BEFORE).allowed
+    team = between(None, policy_of(sound_pack(PACKS / "dev-team"))).allowed
+    assert "team-lead has update_own_tasks = True" in team

@@ -1,0 +1,149 @@
+"""Editing single rows: one change of policy each, or none at all."""
+
+import pytest
+from django.utils import timezone
+
+from ledger.models import Event
+from orgchart.decision import Code, Denied
+from orgchart.editing import NOUNS, changed_values, delete_row, save_row, subject_of
+from orgchart.models import Alias, ContactRule, MailTypeRule, Organisation, Role
+from tests.company import load_company
+
+
+@pytest.fixture
+def company(db):
+    return load_company("nexus")
+
+
+@pytest.fixture
+def edit(company):
+    """Save or delete a row as a person of HR, at the current version."""
+
+    def edited(verb, row, **changes):
+        facts = {
+            "row": row,
+            "organisation_id": company.organisation.id,
+            "caller": company.person("HR"),
+            "now": timezone.now(),
+            "reason": "because",
+            "expected_version": version(company),
+        }
+        return verb(**(facts | changes))
+
+    return edited
+
+
+def version(company):
+    return Organisation.objects.get(id=company.organisation.id).policy_version
+
+
+def newest():
+    return Event.objects.order_by("-seq").first()
+
+
+class TestSaveRow:
+    def test_writes_the_row_the_version_and_the_event_together(self, company, edit):
+        before = version(company)
+        row = MailTypeRule.objects.get(name="info")
+        row.senders = ["ceo"]
+        change = edit(save_row, row)
+        assert change.after.version == version(company) == before + 1
+        assert newest().action == "mail_type.changed"
+        assert newest().subject == "mail_type:info"
+        assert newest().details["forbidden"] == list(change.difference.forbidden)
+
+    def test_previews_without_a_trace(self, company, edit):
+        seen = (version(company), newest().seq)
+        row = MailTypeRule.objects.get(name="info")
+        row.senders = ["ceo"]
+        change = edit(save_row, row, preview=True)
+        assert change.difference.forbidden
+        assert MailTypeRule.objects.get(name="info").senders != ["ceo"]
+        assert (version(company), newest().seq) == seen
+
+    def test_adds_what_is_new(self, company, edit):
+        alias = Alias(organisation=company.organisation, alias="boss", agent=company.agent("ceo"))
+        edit(save_row, alias)
+        assert newest().action == "alias.added"
+        assert company.policy.resolve("boss").handle == "ceo"
+
+    @pytest.mark.parametrize("reason", ["", "  ", "\n"])
+    def test_asks_for_a_reason(self, company, edit, reason):
+        row = Role.objects.get(name="ceo")
+        for verb in (save_row, delete_row):
+            with pytest.raises(Denied) as refusal:
+                edit(verb, row, reason=reason)
+            assert refusal.value.deny.code is Code.INVALID_PARAMS
+
+    def test_refuses_a_stale_version(self, company, edit):
+        row = Role.objects.get(name="ceo")
+        row.title = "Chief"
+        with pytest.raises(Denied) as refusal:
+            edit(save_row, row, expected_version=version(company) + 1)
+        assert refusal.value.deny.code is Code.VERSION_MISMATCH
+        assert Role.objects.get(name="ceo").title != "Chief"
+
+    def test_refuses_what_breaks_an_invariant_with_all_of_them(self, company, edit):
+        row = Role.objects.get(name="qa_worker")
+        row.files_write, row.tools = ["src/"], [*row.tools, "create_contract"]
+        with pytest.raises(Denied) as refusal:
+            edit(save_row, row)
+        broken = {v["invariant"] for v in refusal.value.deny.details["violations"]}
+        assert {"QA cannot write source", "C-07"} <= broken
+
+    def test_explains_what_only_the_database_knows(self, company, edit):
+        twin = Role(
+            organisation=company.organisation, name="ceo", title="T", level=1, kind="executive"
+        )
+        with pytest.raises(Denied) as refusal:
+            edit(save_row, twin)
+        assert "role_name_once" in refusal.value.deny.message
+        assert refusal.value.deny.code is Code.INVALID_PARAMS
+
+    def test_never_turns_the_policy_version_back(self, company, edit):
+        held = Organisation.objects.get(id=company.organisation.id)
+        row = Role.objects.get(name="ceo")
+        row.title = "Chief"
+        edit(save_row, row)
+        held.name = "Renamed"
+        edit(save_row, held)
+        assert version(company) == held.policy_version + 2
+
+
+class TestDeleteRow:
+    def test_takes_the_row_away_with_its_event(self, company, edit):
+        rule = ContactRule.objects.get(sender__name="it_manager", recipient__name="hr_manager")
+        edit(delete_row, rule)
+        assert not ContactRule.objects.filter(id=rule.id).exists()
+        assert newest().action == "contact.removed"
+        assert newest().subject == "contact:it_manager -> hr_manager"
+
+    def test_previews_without_taking_it(self, company, edit):
+        rule = ContactRule.objects.get(sender__name="it_manager", recipient__name="hr_manager")
+        assert edit(delete_row, rule, preview=True).difference.forbidden
+        assert ContactRule.objects.filter(id=rule.id).exists()
+        assert rule.pk is not None
+
+    def test_names_what_still_stands_on_it(self, company, edit):
+        with pytest.raises(Denied) as refusal:
+            edit(delete_row, Role.objects.get(name="qa_worker"))
+        assert "qa_worker" in refusal.value.deny.message
+
+    def test_never_deletes_agents_or_organisations(self, company, edit):
+        for row in (company.agent("qa_worker"), company.organisation):
+            with pytest.raises(Denied):
+                edit(delete_row, row)
+
+
+class TestNames:
+    def test_every_table_of_the_policy_has_one(self, company):
+        for model in NOUNS:
+            row = model._default_manager.first()
+            if row is not None:
+                assert subject_of(row).startswith(f"{NOUNS[model]}:")
+
+    def test_changed_values_are_those_that_differ_from_the_table(self, company):
+        row = Role.objects.get(name="ceo")
+        row.title = "Chief"
+        assert changed_values(row, ["title", "level"]) == [("title", "CEO", "Chief")]
+        assert changed_values(Role(title="X"), ["title"]) == [("title", None, "X")]

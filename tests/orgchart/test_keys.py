@@ -1,0 +1,136 @@
+"""API keys: random, stored as a digest, ended at once, of one organisation."""
+
+import base64
+import hashlib
+import re
+
+import pytest
+from django.db import connection
+
+from ledger.models import Event
+from orgchart.decision import Code, Denied
+from orgchart.models import ApiKey, Organisation
+from orgchart.packs import export_pack
+from orgchart.services import digest_of, issue_key, revoke_key
+from tests.orgchart.world import NOW, PACKS, load, person, write_pack
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def acme(tmp_path):
+    load(write_pack(tmp_path / "pack"))
+    return Organisation.objects.get(slug="acme")
+
+
+@pytest.fixture
+def hand(acme):
+    return acme.agents.get(handle="hand_one")
+
+
+@pytest.fixture
+def key(acme, hand):
+    return issue_key(agent=hand, caller=person(acme), now=NOW)
+
+
+def every_text_in_the_database():
+    """Every row of every table as text."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+        tables = [name for (name,) in cursor.fetchall()]
+        for table in tables:
+            cursor.execute(f'SELECT t::text FROM "{table}" t')
+            yield from (row for (row,) in cursor.fetchall())
+
+
+class TestIssuing:
+    def test_gives_at_least_160_random_bits(self, key):
+        assert re.fullmatch(r"nxs_[A-Za-z0-9_-]{43}", key)
+        secret = key.removeprefix("nxs_")
+        assert len(base64.urlsafe_b64decode(secret + "=" * (-len(secret) % 4))) * 8 >= 160
+
+    def test_gives_another_each_time(self, acme, hand):
+        keys = {issue_key(agent=hand, caller=person(acme), now=NOW) for _ in range(50)}
+        assert len(keys) == 50
+        assert hand.keys.count() == 50
+
+    def test_stores_a_digest_only(self, key):
+        row = ApiKey.objects.get()
+        assert bytes(row.digest) == hashlib.sha256(key.encode()).digest()
+        assert row.prefix == key[:12]
+        assert row.created_by == "human:alice"
+
+    def test_leaves_the_key_nowhere_in_the_database(self, key):
+        assert not [row for row in every_text_in_the_database() if key[12:30] in row]
+
+    def test_leaves_it_in_no_exported_pack(self, acme, key, tmp_path):
+        files = export_pack(acme, tmp_path / "out")
+        assert not [f for f in files if key[:12] in f.read_text()]
+
+    def test_is_recorded_with_its_prefix_alone(self, acme, key):
+        event = Event.objects.order_by("seq").last()
+        assert (event.action, event.subject) == ("key.issued", "agent:hand_one")
+        assert event.details == {"prefix": key[:12]}
+
+    def test_is_refused_for_who_is_deactivated(self, acme, hand):
+        hand.active = False
+        hand.save()
+        with pytest.raises(Denied) as refused:
+            issue_key(agent=hand, caller=person(acme), now=NOW)
+        assert refused.value.deny.code is Code.RECIPIENT_INACTIVE
+        assert not ApiKey.objects.exists()
+
+    def test_does_not_happen_when_its_event_cannot_be_written(self, acme, hand, monkeypatch):
+        def fail(event):
+            raise RuntimeError
+
+        monkeypatch.setattr("orgchart.services.record", fail)
+        with pytest.raises(RuntimeError):
+            issue_key(agent=hand, caller=person(acme), now=NOW)
+        assert not ApiKey.objects.exists()
+
+
+class TestRevoking:
+    def test_ends_the_key_and_says_who_did(self, acme, key):
+        revoke_key(prefix=key[:12], caller=person(acme), now=NOW, reason="lost")
+        row = ApiKey.objects.get()
+        assert (row.revoked_at, row.revoked_by) == (NOW, "human:alice")
+        event = Event.objects.order_by("seq").last()
+        assert (event.action, event.reason) == ("key.revoked", "lost")
+
+    def test_ends_that_key_only(self, acme, hand, key):
+        other = issue_key(agent=hand, caller=person(acme), now=NOW)
+        revoke_key(prefix=key[:12], caller=person(acme), now=NOW)
+        assert ApiKey.objects.get(prefix=other[:12]).revoked_at is None
+
+    def test_twice_is_once(self, acme, key):
+        for _ in range(2):
+            revoke_key(prefix=key[:12], caller=person(acme), now=NOW)
+        assert Event.objects.filter(action="key.revoked").count() == 1
+
+    def test_takes_the_whole_key_as_well_as_its_prefix(self, acme, key):
+        revoke_key(prefix=key, caller=person(acme), now=NOW)
+        assert ApiKey.objects.get().revoked_at == NOW
+
+    @pytest.mark.parametrize("prefix", ["", "nxs_", "nxs_nothing_", "%", "nxs_________"])
+    def test_of_an_unknown_prefix_is_refused(self, acme, key, prefix):
+        with pytest.raises(Denied) as refused:
+            revoke_key(prefix=prefix, caller=person(acme), now=NOW)
+        assert refused.value.deny.code is Code.NOT_FOUND
+        assert ApiKey.objects.get().revoked_at is None
+
+    def test_of_another_organisations_key_is_the_same_refusal(self, acme, key):
+        load(PACKS / "soloqueue")
+        stranger = person(Organisation.objects.get(slug="soloqueue"))
+        with pytest.raises(Denied) as theirs:
+            revoke_key(prefix=key[:12], caller=stranger, now=NOW)
+        ApiKey.objects.all().delete()
+        with pytest.raises(Denied) as nobodys:
+            revoke_key(prefix=key[:12], caller=stranger, now=NOW)
+        assert theirs.value.deny == nobodys.value.deny
+        assert not Event.objects.filter(action="key.revoked").exists()
+
+
+@pytest.mark.parametrize("text", ["", "nxs_x", "ünï", "\ud800", "\0", "x" * 100_000], ids=ascii)
+def test_any_text_has_a_digest(text):
+    assert len(digest_of(text)) == 32

@@ -1,0 +1,257 @@
+"""Which paths are paths, what a scope holds, and what no scope gives."""
+
+import posixpath
+import unicodedata
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from orgchart.decision import Allow, Code, Deny
+from orgchart.packs.checking import sound_pack
+from orgchart.packs.pack import policy_of
+from orgchart.paths import (
+    can_touch,
+    is_denied,
+    is_within,
+    normal_path,
+    problem_of_deny,
+    problem_of_scope,
+)
+from orgchart.policy import Agent, FileScopes
+from orgchart.vocabulary import Access, ContractScope
+from tests.oracle import files
+from tests.orgchart.world import PACKS
+
+NEXUS = policy_of(sound_pack(PACKS / "nexus"))
+HAND = Agent(1, "hand", "hand", "Hand")
+
+
+@pytest.mark.parametrize(
+    ("role", "path", "scope", "cell"),
+    files.table(),
+    ids=lambda value: value if isinstance(value, str) else "+".join(value),
+)
+def test_the_shipped_company_reads_and_writes_what_the_seed_says(role, path, scope, cell):
+    agent = NEXUS.agents[role]
+    found = "".join(
+        letter
+        if isinstance(
+            can_touch(
+                path,
+                access,
+                agent=agent,
+                files=NEXUS.role_of(agent).files,
+                contract_scope=scope,
+            ),
+            Allow,
+        )
+        else "-"
+        for letter, access in (("r", Access.READ), ("w", Access.WRITE))
+    )
+    assert found == cell
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "",
+        "/",
+        "/etc/passwd",
+        "~root/x",
+        "~",
+        ".",
+        "..",
+        "./a",
+        "../a",
+        "a/..",
+        "a/../b",
+        "a/./b",
+        "a//b",
+        "a//",
+        "//a",
+        "a\\b",
+        "..\\a",
+        "a\0b",
+        "a\nb",
+        "a\rb",
+        "a\tb",
+        "a\x7fb",
+        "a\x1bb",
+        "a\u200bb",  # zero width
+        "a\u202eb",  # right to left
+        "a\ufeffb",
+        "\ud800",
+        "e\u0301.md",  # not in form C
+        "a/" * 513,
+        "a" * 256,
+        "é" * 128,
+        "b/" + "é" * 600,
+    ],
+    ids=ascii,
+)
+def test_no_path_is(path):
+    found = normal_path(path)
+    assert isinstance(found, Deny)
+    assert found.code is Code.SCOPE_DENIED
+    assert isinstance(
+        can_touch(path, Access.READ, agent=HAND, files=FileScopes(read=("a/", "b/", "x"))), Deny
+    )
+
+
+@pytest.mark.parametrize(
+    "path", ["a", "a/b", "a/b/", "...", "a/...b", "a b/c", "-rf", "ünï/cödé.md", "a" * 255, "a:b"]
+)
+def test_a_path_is(path):
+    assert normal_path(path) == path
+
+
+parts = st.sampled_from(
+    ["..", ".", "", "a", "src", "src-evil", "etc", "\\", "~", "\0", "%2e%2e", "..%2f", "．．", "‥"]
+) | st.text(max_size=6)
+
+
+@given(st.lists(parts, max_size=6).map("/".join))
+@example("src/../../etc/passwd")
+@example("src/..")
+@example("src/a/")
+def test_no_accepted_path_leaves_its_scope(path):
+    """Resolved as a file system would, it is still below the folder, and still the same path."""
+    scopes = FileScopes(write=("src/",))
+    if isinstance(can_touch(path, Access.WRITE, agent=HAND, files=scopes), Allow):
+        resolved = posixpath.normpath(posixpath.join("/company", path))
+        assert resolved == "/company/" + path.rstrip("/")
+        assert resolved == "/company/src" or resolved.startswith("/company/src/")
+        assert unicodedata.normalize("NFC", path) == path
+        assert len(path.encode()) <= 1024
+
+
+@given(st.text(max_size=30), st.sampled_from(Access))
+def test_nothing_is_given_where_no_scope_is(path, access):
+    nothing = FileScopes()
+    assert isinstance(can_touch(path, access, agent=HAND, files=nothing), Deny)
+
+
+class TestAScope:
+    @pytest.mark.parametrize(
+        ("path", "scope", "inside"),
+        [
+            ("src/a", "src/", True),
+            ("src/a/b", "src/", True),
+            ("src", "src/", True),
+            ("src-evil/a", "src/", False),
+            ("srcs", "src/", False),
+            ("SRC/a", "src/", False),
+            ("a/src/b", "src/", False),
+            ("docker-compose.yml", "docker-compose.yml", True),
+            ("docker-compose.yml.bak", "docker-compose.yml", False),
+            ("docker-compose.yml/x", "docker-compose.yml", False),
+            ("a/docker-compose.yml", "docker-compose.yml", False),
+        ],
+    )
+    def test_holds_whole_parts(self, path, scope, inside):
+        assert is_within(path, scope) is inside
+
+    @pytest.mark.parametrize(
+        "scope", ["", "/", "/src/", "../", "a/../b", "*.md", "a?", "[a]/", "{x}/", "a//", "~"]
+    )
+    def test_is_none(self, scope):
+        assert problem_of_scope(scope)
+
+    @pytest.mark.parametrize("scope", ["src/", "agents/{agent}/", "a/b.md", "README.md"])
+    def test_is_one(self, scope):
+        assert not problem_of_scope(scope)
+
+    def test_names_its_agent(self):
+        own = FileScopes(write=("agents/{agent}/",))
+        assert isinstance(can_touch("agents/hand/x", Access.WRITE, agent=HAND, files=own), Allow)
+        for other in ("agents/handy/x", "agents/{agent}/x", "agents/boss/x"):
+            assert isinstance(can_touch(other, Access.WRITE, agent=HAND, files=own), Deny)
+
+    def test_for_writing_is_one_for_reading(self):
+        own = FileScopes(write=("src/",), read=("docs/",))
+        for path, access, answer in (
+            ("src/a", Access.READ, Allow),
+            ("src/a", Access.WRITE, Allow),
+            ("docs/a", Access.READ, Allow),
+            ("docs/a", Access.WRITE, Deny),
+        ):
+            assert isinstance(can_touch(path, access, agent=HAND, files=own), answer)
+
+
+class TestADenial:
+    @pytest.mark.parametrize(
+        ("path", "patterns", "caught"),
+        [
+            ("a/.env", [".env"], ".env"),
+            ("a/.ENV", [".env"], ".env"),
+            (".env/x", [".env"], ".env"),
+            ("a/.envrc", [".env"], ""),
+            ("a/b.pem", ["*.pem"], "*.pem"),
+            ("a/b.PEM", ["*.pem"], "*.pem"),
+            ("b.pem/c", ["*.pem"], "*.pem"),
+            ("a/id_rsa.pub", ["id_rsa*"], "id_rsa*"),
+            ("secret/place/x", ["secret/place/"], "secret/place/"),
+            ("secret/place", ["secret/place/"], "secret/place/"),
+            ("secret/placebo", ["secret/place/"], ""),
+            ("a/secret/place", ["secret/place/"], ""),
+            ("Secret/Place/x", ["secret/place/"], "secret/place/"),
+            ("company/org.yaml", ["company/org.yaml"], "company/org.yaml"),
+            ("company/org.yaml/x", ["company/org.yaml"], "company/org.yaml"),
+            ("deep/docker/x", ["docker/"], "docker/"),
+            ("straße/x", ["STRASSE"], "STRASSE"),
+            ("a/.git/config", [".git"], ".git"),
+            (".gitignore", [".git"], ""),
+        ],
+    )
+    def test_catches(self, path, patterns, caught):
+        assert is_denied(path, patterns) == caught
+
+    def test_wins_over_every_allowance(self):
+        scopes = FileScopes(
+            read=("src/",), write=("src/",), deny=(".env",), contract=ContractScope.WRITE
+        )
+        for access in Access:
+            found = can_touch(
+                "src/.env", access, agent=HAND, files=scopes, contract_scope=("src/.env", "src/")
+            )
+            assert isinstance(found, Deny)
+            assert found.rule == "deny .env"
+
+    @pytest.mark.parametrize("pattern", ["", "/", "/etc", "a/../b", "a/*.md", "{x}", "a\nb", "~"])
+    def test_is_none(self, pattern):
+        assert problem_of_deny(pattern)
+
+    @pytest.mark.parametrize("pattern", [".env", "*.pem", "a/", "a/b/", "agents/{agent}/x", "id_*"])
+    def test_is_one(self, pattern):
+        assert not problem_of_deny(pattern)
+
+
+class TestTheScopeOfAContract:
+    @pytest.mark.parametrize(
+        ("contract", "read", "write"),
+        [
+            (ContractScope.NONE, Deny, Deny),
+            (ContractScope.READ, Allow, Deny),
+            (ContractScope.WRITE, Allow, Allow),
+        ],
+    )
+    def test_adds_what_the_role_lets_it(self, contract, read, write):
+        scopes = FileScopes(contract=contract)
+        for access, answer in ((Access.READ, read), (Access.WRITE, write)):
+            found = can_touch(
+                "src/a", access, agent=HAND, files=scopes, contract_scope=("src/", "lib/")
+            )
+            assert isinstance(found, answer)
+
+
+class TestARefusal:
+    def test_names_what_is_open_and_the_rule(self):
+        found = can_touch(
+            "etc/passwd", Access.READ, agent=HAND, files=FileScopes(read=("b/",), write=("a/",))
+        )
+        assert isinstance(found, Deny)
+        assert found.code is Code.SCOPE_DENIED
+        assert found.rule == "read scope of hand"
+        assert found.next_action == "keep to: a/, b/"
+        assert found.details == {"scope": ["a/", "b/"]}

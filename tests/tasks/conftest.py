@@ -1,0 +1,28 @@
+"""Organisations and their agents for the tasks room."""
+
+import pytest
+
+from orgchart.compiling import POLICIES
+from tests.tasks.world import Http, company, dev_team
+
+
+@pytest.fixture(autouse=True)
+def _fresh(settings):
+    """Ids of organisations come again after a rollback; policies must not."""
+    settings.NEXUS_RATE_BURST = 100_000
+    POLICIES.clear()
+
+
+@pytest.fixture
+def team(db):
+    return dev_team()
+
+
+@pytest.fixture
+def http(team) -> Http:
+    return Http(team)
+
+
+@pytest.fixture
+def nexus(db):
+    return company()

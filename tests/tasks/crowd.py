@@ -1,0 +1,78 @@
+"""Many agents with connections of their own, all acting at one moment."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+from django.db import connection, connections
+
+from orgchart.decision import Code, Denied
+from tasks import services
+from tasks.planning import Update
+from tasks.rows import read_row
+from tests.tasks.world import NOW, add_agent, add_role, caller_of, make_organisation
+
+CLIENTS = 64
+
+
+def make_crowd():
+    """An organisation with one role and an agent for every client."""
+    organisation = make_organisation("crowd")
+    role = add_role(organisation, "worker")
+    for number in range(CLIENTS):
+        add_agent(organisation, f"w{number}", role)
+    return organisation
+
+
+def callers_of(organisation) -> list:
+    return [caller_of(organisation, f"w{number}") for number in range(CLIENTS)]
+
+
+def connect_apart() -> None:
+    """Give this thread a connection of its own, outside the pool: there are more than it holds."""
+    own = dict(connection.settings_dict)
+    own["OPTIONS"] = {name: value for name, value in own["OPTIONS"].items() if name != "pool"}
+    connection.settings_dict = own
+    connection.ensure_connection()
+
+
+def at_once(work, args) -> list:
+    """Do the work for every argument at one moment, each in a connection of its own."""
+    begin = Barrier(len(args))
+
+    def run(arg):
+        try:
+            connect_apart()
+            begin.wait(30)
+            return work(arg)
+        except Denied as refusal:
+            return refusal.deny.code
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(len(args)) as threads:
+        return list(threads.map(run, args))
+
+
+def made(caller, **fields) -> str:
+    return services.create_task(caller=caller, subject="x", now=NOW, **fields)["id"]
+
+
+def claim(task_id: str, **fields):
+    def work(caller):
+        update = Update(owner=caller.handle, **fields)
+        return services.update_task(caller=caller, task_id=task_id, update=update, now=NOW)
+
+    return work
+
+
+def round_of_claims(callers, *, versioned: bool) -> list:
+    """All claim one task at once; exactly one wins, the others change nothing."""
+    task_id = made(callers[0])
+    answers = at_once(claim(task_id, expected_version=1 if versioned else None), callers)
+    won = [answer for answer in answers if isinstance(answer, dict)]
+    row = read_row(callers[0].organisation_id, task_id)
+    assert len(won) == 1
+    assert (row.owner, row.version) == (won[0]["owner"], 2)
+    lost = {answer for answer in answers if not isinstance(answer, dict)}
+    assert lost == {Code.VERSION_MISMATCH if versioned else Code.NOT_YOURS}
+    return answers

@@ -1,0 +1,209 @@
+"""Many real connections at once: one winner, nothing lost, versions without a gap."""
+
+import pytest
+from django.db import transaction
+
+from ledger.models import Event
+from orgchart.compiling import POLICIES
+from orgchart.decision import Code, Denied
+from tasks import services, writing
+from tasks.leases import release_overdue
+from tasks.models import Dependency, Task
+from tasks.planning import Update
+from tasks.rows import read_row
+from tasks.vocabulary import Status
+from tests.tasks.crowd import at_once, callers_of, claim, made, make_crowd, round_of_claims
+from tests.tasks.world import NOW
+
+FEW = 24
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def crowd(db):
+    POLICIES.clear()
+    return make_crowd()
+
+
+@pytest.fixture
+def callers(crowd):
+    return callers_of(crowd)
+
+
+@pytest.fixture
+def few(callers):
+    return callers[:FEW]
+
+
+class TestClaims:
+    @pytest.mark.parametrize("versioned", [True, False])
+    def test_have_one_winner(self, callers, versioned):
+        for _ in range(5):
+            round_of_claims(callers, versioned=versioned)
+        claims = Event.objects.filter(action="task.claimed")
+        assert claims.count() == Task.objects.count() == 5
+
+    def test_would_have_many_with_read_then_write(self, few, monkeypatch):
+        """The twin without the guard: what the compare-and-swap is there for."""
+        statement = writing.statement
+
+        def unguarded(*args, **kwargs):
+            return statement(*args, **kwargs).replace("AND version = %(seen)s", "")
+
+        monkeypatch.setattr(writing, "statement", unguarded)
+
+        def contend():
+            for _ in range(20):
+                round_of_claims(few, versioned=True)
+
+        with pytest.raises(AssertionError):
+            contend()
+
+    def test_of_released_tasks_go_round(self, few):
+        task_id = made(few[0])
+
+        def work(caller):
+            for _ in range(5):
+                try:
+                    claim(task_id)(caller)
+                except Denied:
+                    continue
+                services.update_task(
+                    caller=caller, task_id=task_id, update=Update(owner=""), now=NOW
+                )
+
+        at_once(work, few)
+        row = read_row(few[0].organisation_id, task_id)
+        events = Event.objects.filter(action__in=["task.claimed", "task.released"]).order_by("seq")
+        assert row.version == 1 + len(events)
+        assert row.owner is None
+
+
+class TestUpdates:
+    def test_without_a_version_all_count(self, few):
+        task_id = made(few[0])
+
+        def work(caller):
+            for turn in range(4):
+                update = Update(metadata={f"{caller.handle}.{turn}": True})
+                services.update_task(caller=caller, task_id=task_id, update=update, now=NOW)
+
+        at_once(work, few)
+        row = read_row(few[0].organisation_id, task_id)
+        assert row.version == 1 + 4 * len(few)
+        assert len(row.metadata) == 4 * len(few)
+        versions = [e.details["version"] for e in Event.objects.filter(action="task.updated")]
+        assert sorted(versions) == list(range(2, row.version + 1))
+
+
+class TestNumbers:
+    def test_are_given_once_and_without_a_gap(self, few):
+        answers = at_once(lambda caller: [made(caller) for _ in range(5)], few)
+        numbers = sorted(int(one) for answer in answers for one in answer)
+        assert numbers == list(range(1, 5 * len(few) + 1))
+
+    def test_of_a_creation_that_fails_are_not_lost(self, callers):
+        with pytest.raises(Denied):
+            made(callers[0], blocked_by=["77"])
+        assert made(callers[0]) == "1"
+
+
+class TestDependencies:
+    def test_closing_a_circle_from_all_sides_at_once_leaves_it_open(self, few):
+        ring = [made(few[0]) for _ in few]
+
+        def work(pair):
+            caller, blocker, blocked = pair
+            update = Update(add_blocks=(blocked,))
+            return services.update_task(caller=caller, task_id=blocker, update=update, now=NOW)
+
+        pairs = [
+            (caller, ring[place], ring[(place + 1) % len(ring)]) for place, caller in enumerate(few)
+        ]
+        answers = at_once(work, pairs)
+        assert answers.count(Code.INVALID_PARAMS) == 1
+        assert Dependency.objects.count() == len(ring) - 1
+
+    def test_that_come_while_the_blocker_ends_never_strand_a_task(self, few):
+        lead = few[0]
+        for _ in range(10):
+            blocker, blocked = made(lead), made(lead)
+            services.update_task(
+                caller=lead, task_id=blocker, update=Update(status=Status.IN_PROGRESS), now=NOW
+            )
+
+            def work(update, blocker=blocker):
+                services.update_task(caller=lead, task_id=blocker, update=update, now=NOW)
+
+            at_once(work, [Update(status=Status.COMPLETED), Update(add_blocks=(blocked,))])
+            ended = read_row(lead.organisation_id, blocker)
+            waits = read_row(lead.organisation_id, blocked)
+            assert ended.status == "completed"
+            assert (waits.open_blockers, waits.waits_for) == (0, [])
+
+    def test_of_many_tasks_at_once_wait_for_no_deadlock(self, few):
+        tasks = [made(few[0]) for _ in range(6)]
+
+        def work(place):
+            caller = few[place]
+            one, other = tasks[place % 6], tasks[(place * 5 + 1) % 6]
+            for update in (Update(add_blocks=(other,)), Update(status=Status.DELETED)):
+                try:
+                    services.update_task(caller=caller, task_id=one, update=update, now=NOW)
+                except Denied:
+                    continue
+
+        at_once(work, range(len(few)))
+        for task in Task.objects.all():
+            row = read_row(few[0].organisation_id, str(task.number))
+            assert row.open_blockers == len(row.waits_for)
+
+
+class TestLeases:
+    def test_are_ended_once_by_many_sweeps(self, few):
+        ids = [made(few[0]) for _ in range(30)]
+        for task_id in ids:
+            claim(task_id)(few[0])
+        later = NOW.replace(hour=12)
+        handled = at_once(lambda _: release_overdue(now=later), range(4))
+        assert sum(handled) == 30
+        assert Event.objects.filter(action="task.lease_expired").count() == 30
+        assert set(Task.objects.values_list("version", flat=True)) == {3}
+
+    def test_a_renewal_and_the_sweep_do_not_both_win(self, few):
+        caller, later = few[0], NOW.replace(hour=12)
+        for _ in range(10):
+            task_id = made(caller)
+            claim(task_id)(caller)
+
+            def renew(task_id=task_id):
+                update = Update(metadata={"alive": True}, expected_version=2)
+                return services.update_task(
+                    caller=caller, task_id=task_id, update=update, now=later
+                )
+
+            answers = at_once(lambda act: act(), [renew, lambda: release_overdue(now=later)])
+            row = read_row(caller.organisation_id, task_id)
+            if isinstance(answers[0], dict):
+                assert (row.owner, row.version) == (caller.handle, 3)
+            else:
+                assert answers[0] is Code.VERSION_MISMATCH
+                assert (row.owner, row.version) == (None, 3)
+
+
+class TestTransactions:
+    def test_that_roll_back_leave_nothing(self, callers):
+        task_id = made(callers[0])
+        before = (read_row(callers[0].organisation_id, task_id), Event.objects.count())
+
+        @transaction.atomic
+        def fail():
+            claim(task_id)(callers[0])
+            raise RuntimeError("the caller's transaction fails")
+
+        with pytest.raises(RuntimeError):
+            fail()
+        after = (read_row(callers[0].organisation_id, task_id), Event.objects.count())
+        assert after[0] == before[0]
+        assert after[1] == before[1]

@@ -1,0 +1,138 @@
+"""Comments and approvals."""
+
+import pytest
+
+from ledger.models import Event
+from orgchart.actors import Person
+from orgchart.decision import Code, Denied
+from tasks import discussion, services
+from tasks.models import Comment, Task
+from tasks.planning import Update
+from tasks.vocabulary import Status
+from tests.tasks.world import NOW, caller_of, configure, dev_team, permit
+
+
+@pytest.fixture
+def who(team):
+    return lambda handle: caller_of(team, handle)
+
+
+@pytest.fixture
+def task_id(who) -> str:
+    made = services.create_task(
+        caller=who("team-lead"), subject="x", task_type="deployment", now=NOW
+    )
+    return made["id"]
+
+
+@pytest.fixture
+def update(who, task_id):
+    def updated(by: str, **fields) -> dict:
+        return services.update_task(
+            caller=who(by), task_id=task_id, update=Update(**fields), now=NOW
+        )
+
+    return updated
+
+
+def code_of(act, **fields) -> Code:
+    with pytest.raises(Denied) as denied:
+        act(**fields, now=NOW)
+    return denied.value.deny.code
+
+
+class TestComments:
+    def test_are_shown_with_the_task_in_their_order(self, who, task_id):
+        for handle in ("architect", "test-leader"):
+            discussion.comment_task(caller=who(handle), task_id=task_id, body="hm", now=NOW)
+        task = services.get_task(caller=who("architect"), task_id=task_id)
+        authors = [comment["author"] for comment in task["comments"]]
+        assert authors == ["agent:architect", "agent:test-leader"]
+
+    def test_change_neither_version_nor_lease(self, who, task_id, update):
+        before = update("architect", owner="architect")
+        discussion.comment_task(caller=who("architect"), task_id=task_id, body="hm", now=NOW)
+        after = services.get_task(caller=who("architect"), task_id=task_id)
+        assert (after["version"], after["leaseDueAt"]) == (2, before["leaseDueAt"])
+
+    def test_reach_the_owners_stream(self, who, task_id, update):
+        update("architect", owner="architect")
+        discussion.comment_task(caller=who("test-leader"), task_id=task_id, body="hm", now=NOW)
+        event = Event.objects.order_by("-seq")[0]
+        assert (event.action, event.for_agent_id) == ("task.commented", who("architect").agent.id)
+
+    def test_are_held_back_by_permissions(self, team, who, task_id, update):
+        permit(team, "architect", update_own_tasks=True, claim_task_type=["deployment"])
+        said = {"caller": who("architect"), "task_id": task_id, "body": "hm"}
+        assert code_of(discussion.comment_task, **said) is Code.NOT_YOURS
+        update("architect", owner="architect")
+        discussion.comment_task(**said, now=NOW)
+
+    def test_of_observers_are_marked_as_notes(self, team, task_id):
+        observer = Person(username="olga", organisation_id=team.id, offices=frozenset({"Observer"}))
+        discussion.comment_task(caller=observer, task_id=task_id, body="hm", now=NOW)
+        comment = Comment.objects.get()
+        assert (comment.author, comment.body) == ("human:olga", "[HUMAN_NOTE] hm")
+
+    def test_of_people_without_a_desk_are_refused(self, team, task_id):
+        nobody = Person(username="nemo", organisation_id=team.id)
+        said = {"caller": nobody, "task_id": task_id, "body": "hm"}
+        assert code_of(discussion.comment_task, **said) is Code.NOT_YOURS
+
+    def test_on_another_organisations_task_find_nothing(self, task_id):
+        stranger = caller_of(dev_team("other"), "architect")
+        said = {"caller": stranger, "task_id": task_id, "body": "hm"}
+        assert code_of(discussion.comment_task, **said) is Code.NOT_FOUND
+
+
+class TestApproval:
+    @pytest.fixture(autouse=True)
+    def _needed(self, team, task_id):
+        configure(team, approval_task_types=["deployment"])
+
+    @pytest.fixture
+    def begun(self, update):
+        return update("devops-leader", owner="devops-leader", status=Status.IN_PROGRESS)
+
+    def approve(self, caller, task_id, **fields) -> dict:
+        return discussion.approve_task(caller=caller, task_id=task_id, now=NOW, **fields)
+
+    def test_comes_before_completion(self, who, task_id, update, begun):
+        with pytest.raises(Denied) as denied:
+            update("devops-leader", status=Status.COMPLETED)
+        assert denied.value.deny.code is Code.APPROVAL_REQUIRED
+        task = self.approve(who("team-lead"), task_id)
+        assert (task["approvedBy"], task["version"]) == ("agent:team-lead", 3)
+        assert update("devops-leader", status=Status.COMPLETED)["status"] == "completed"
+
+    def test_may_be_taken_back(self, who, task_id, update, begun):
+        self.approve(who("team-lead"), task_id)
+        self.approve(who("team-lead"), task_id, approve=False, comment="not yet")
+        assert Comment.objects.get().body == "not yet"
+        with pytest.raises(Denied):
+            update("devops-leader", status=Status.COMPLETED)
+
+    def test_is_for_the_work_as_it_was_seen(self, who, task_id, update, begun):
+        for change in ({"description": "other"}, {"metadata": {"a": 1}}, {"owner": ""}):
+            self.approve(who("team-lead"), task_id)
+            assert "approvedBy" not in update("devops-leader", **change)
+
+    def test_outlives_a_heartbeat_and_the_leads_own_edits(self, who, task_id, update, begun):
+        self.approve(who("team-lead"), task_id)
+        assert update("devops-leader")["approvedBy"]
+        assert update("team-lead", description="clearer")["approvedBy"]
+
+    def test_minds_the_version(self, who, task_id, begun):
+        given = {"caller": who("team-lead"), "task_id": task_id, "expected_version": 1}
+        assert code_of(discussion.approve_task, **given) is Code.VERSION_MISMATCH
+
+    def test_is_not_for_members(self, who, task_id, begun):
+        given = {"caller": who("architect"), "task_id": task_id}
+        assert code_of(discussion.approve_task, **given) is Code.LEVEL_DENIED
+
+    def test_is_not_for_a_lead_who_once_worked_on_it(self, who, task_id, update):
+        update("team-lead", owner="team-lead")
+        update("team-lead", owner="devops-leader")
+        given = {"caller": who("team-lead"), "task_id": task_id}
+        assert code_of(discussion.approve_task, **given) is Code.NOT_YOURS
+        assert Task.objects.get().approved_at is None

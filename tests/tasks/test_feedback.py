@@ -1,0 +1,157 @@
+"""Feedback from files and through the signed hook."""
+
+import json
+from base64 import b64decode
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+from standardwebhooks import Webhook
+
+from ledger.models import Event
+from orgchart.actors import System
+from orgchart.decision import Code, Denied
+from tasks.feedback import open_hook, read_file
+from tasks.models import Feedback
+from tests.tasks.world import NOW, dev_team
+
+CSV = """id,body,author,category,rating,received_at,colour
+7,"It is slow, very",ann,bug,2,2026-01-05T10:00:00,red
+8,Lovely,bob,,5,,
+"""
+
+
+def run(*words) -> str:
+    from io import StringIO
+
+    out = StringIO()
+    call_command("tasks", *map(str, words), stdout=out)
+    return out.getvalue()
+
+
+class TestFiles:
+    def test_csv_is_read_with_its_header(self):
+        slow, lovely = read_file("a.csv", CSV.encode("utf-8-sig"))
+        assert (slow.body, slow.rating, slow.external_id) == ("It is slow, very", 2, "7")
+        assert slow.received_at == datetime(2026, 1, 5, 10, tzinfo=UTC)
+        assert (lovely.category, lovely.received_at) == ("", None)
+
+    def test_json_is_one_object_or_a_list(self):
+        assert len(read_file("a.json", b'{"body": "x"}')) == 1
+        assert len(read_file("a.json", b'[{"body": "x"}, {"body": "y"}]')) == 2
+
+    @pytest.mark.parametrize(
+        ("name", "content"),
+        [
+            ("a.json", b"{"),
+            ("a.json", b'{"body": ""}'),
+            ("a.json", b'[{"body": "x"}, 7]'),
+            ("a.json", b'{"body": "x", "rating": 6}'),
+            ("a.json", b'{"body": "a\\u0000b"}'),
+            ("a.json", b'{"body": "\\ud800"}'),
+            ("a.json", b'{"body": NaN}'),
+            ("a.csv", b"author\nann\n"),
+            ("a.csv", b"body\n\xff\xfe\n"),
+        ],
+    )
+    def test_that_cannot_be_read_are_refused(self, name, content):
+        with pytest.raises(Denied) as denied:
+            read_file(name, content)
+        assert denied.value.deny.code is Code.INVALID_PARAMS
+
+    def test_are_imported_once(self, team, tmp_path):
+        path = tmp_path / "reports.csv"
+        path.write_text(CSV)
+        assert run("feedback", "dev-team", path).strip() == "2 kept, 0 known already"
+        assert run("feedback", "dev-team", path).strip() == "0 kept, 2 known already"
+        assert Feedback.objects.count() == 2
+        assert Event.objects.filter(action="feedback.received").count() == 1
+
+    def test_that_are_bad_change_nothing(self, team, tmp_path):
+        path = tmp_path / "reports.json"
+        path.write_text('[{"body": "fine"}, {"body": ""}]')
+        with pytest.raises(CommandError, match="item 2: body"):
+            run("feedback", "dev-team", path)
+        assert not Feedback.objects.exists()
+
+
+class TestHook:
+    @pytest.fixture
+    def secret(self, team) -> str:
+        return open_hook(caller=System(name="t", organisation_id=team.id), now=NOW)
+
+    @pytest.fixture
+    def send(self, client, secret):
+        def sent(body, *, key=None, message="msg_1", slug="dev-team", at=None, **changed):
+            text = json.dumps(body)
+            at = at or timezone.now()
+            headers = {
+                "webhook-id": message,
+                "webhook-timestamp": str(int(at.timestamp())),
+                "webhook-signature": Webhook(key or secret).sign(message, at, text),
+            } | changed
+            return client.post(
+                f"/api/v1/hooks/feedback/{slug}",
+                text,
+                content_type="application/json",
+                headers=headers,
+            )
+
+        return sent
+
+    def test_keeps_what_is_signed(self, send):
+        answer = send({"type": "feedback.created", "data": {"body": "x", "rating": 4}})
+        assert (answer.status_code, answer.json()) == (200, {"ok": True, "kept": 1, "known": 0})
+        kept = Feedback.objects.get()
+        assert (kept.body, kept.source, kept.rating) == ("x", "hook", 4)
+
+    def test_keeps_a_repeated_message_once(self, send):
+        for _ in range(2):
+            answer = send({"data": [{"body": "x"}, {"body": "y"}]})
+        assert answer.json() == {"ok": True, "kept": 0, "known": 2}
+        assert Feedback.objects.count() == 2
+
+    @pytest.mark.parametrize(
+        "how",
+        [
+            {"key": "whsec_" + "A" * 32},
+            {"slug": "nowhere"},
+            {"webhook-signature": "v1,AAAA"},
+            {"webhook-signature": ""},
+            {"webhook-timestamp": "x"},
+            {"webhook-id": "msg_2"},
+            {"at": datetime(2020, 1, 1, tzinfo=UTC)},
+        ],
+    )
+    def test_refuses_what_is_not_signed_alike(self, send, how):
+        answer = send({"body": "x"}, **how)
+        assert answer.status_code == 401
+        assert answer.json()["error_code"] == "UNAUTHENTICATED"
+        assert answer.json() == send({"body": "x"}, slug="elsewhere").json()
+        assert not Feedback.objects.exists()
+
+    def test_of_another_organisation_is_refused(self, send):
+        other = dev_team("other")
+        key = open_hook(caller=System(name="t", organisation_id=other.id), now=NOW)
+        assert send({"body": "x"}, key=key).status_code == 401
+
+    def test_refuses_an_old_signature(self, send):
+        assert send({"body": "x"}, at=timezone.now() - timedelta(hours=1)).status_code == 401
+
+    @pytest.mark.parametrize("body", [[], 7, {"data": []}, {"data": {"body": ""}}, {"data": 7}])
+    def test_answers_what_it_cannot_read_without_breaking(self, send, body):
+        answer = send(body)
+        assert answer.status_code == (200 if body == {"data": []} else 400)
+        assert not Feedback.objects.exists()
+
+    def test_takes_posts_of_a_certain_size(self, client, send, settings):
+        assert client.get("/api/v1/hooks/feedback/dev-team").status_code == 405
+        settings.NEXUS_MAX_BODY = 1024
+        assert send({"body": "x" * 2000}).status_code == 413
+
+    def test_has_one_secret_until_it_is_renewed(self, team, secret):
+        first = run("hook", "dev-team").split()
+        assert first == ["http://127.0.0.1:8000/api/v1/hooks/feedback/dev-team", secret]
+        assert len(b64decode(secret.removeprefix("whsec_"))) == 32
+        assert run("hook", "dev-team", "--renew").split()[1] != secret

@@ -1,0 +1,125 @@
+"""The measures of seed 001 §9.1: each counted from what really happened."""
+
+from datetime import timedelta
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+from django.utils import timezone
+from prometheus_client import CollectorRegistry
+
+from tasks import metrics
+from tasks.measures import By, Measure, durations, measure_tasks
+from tasks.models import Task
+from tests.tasks.world import NOW, configure, dev_team
+
+
+@pytest.fixture
+def figures(team):
+    def measured(organisation=team):
+        until = timezone.now() + timedelta(minutes=1)
+        found = measure_tasks(organisation.id, since=until - timedelta(days=1), until=until)
+        return {figure.measure: figure for figure in found}
+
+    return measured
+
+
+@pytest.fixture
+def make(http):
+    def made(**fields) -> str:
+        return http.call("team-lead", "task_create", subject="x", **fields).result["id"]
+
+    return made
+
+
+class TestMeasures:
+    def test_of_nothing_say_so(self, figures):
+        found = figures()
+        assert found[Measure.ROLE_MATCH].value is None
+        assert found[Measure.ROLE_MATCH].reached is None
+        assert found[Measure.INVALID_TRANSITIONS].value == 0
+        assert found[Measure.INVALID_TRANSITIONS].reached
+
+    def test_count_claims_within_and_across_roles(self, http, make, figures):
+        for _ in range(3):
+            http.call(
+                "architect", "task_update", taskId=make(requiredRole="architect"), owner="architect"
+            )
+        one = make(requiredRole="backend-leader")
+        http.call("team-lead", "task_update", taskId=one, owner="architect", forceAssign=True)
+        found = figures()
+        match, across = found[Measure.ROLE_MATCH], found[Measure.ACROSS_ROLES]
+        assert (match.part, match.whole, match.value, match.reached) == (3, 4, 75.0, False)
+        assert (across.part, across.whole, across.value, across.reached) == (1, 4, 25.0, False)
+
+    def test_count_conflicts_of_all_updates_tried(self, http, make, figures):
+        one = make()
+        for _ in range(3):
+            http.call("architect", "task_update", taskId=one, description="x")
+        http.call("architect", "task_update", taskId=one, description="x", expectedVersion=9)
+        found = figures()[Measure.CONFLICTS]
+        assert (found.part, found.whole, found.value) == (1, 4, 25.0)
+
+    def test_count_conflicts_that_warn_let_pass(self, team, http, make, figures):
+        configure(team, enforcement="warn")
+        http.call("architect", "task_update", taskId=make(), description="x", expectedVersion=9)
+        found = figures()[Measure.CONFLICTS]
+        assert (found.part, found.whole) == (1, 1)
+
+    def test_count_invalid_transitions(self, http, make, figures):
+        http.call("architect", "task_update", taskId=make(), status="completed")
+        found = figures()[Measure.INVALID_TRANSITIONS]
+        assert (found.part, found.whole, found.value, found.reached) == (1, None, 1.0, False)
+
+    def test_are_each_organisations_own(self, http, make, figures):
+        http.call("architect", "task_update", taskId=make(), status="completed")
+        assert figures(dev_team("other"))[Measure.INVALID_TRANSITIONS].value == 0
+
+    def test_are_of_their_period(self, team, http, make):
+        http.call("architect", "task_update", taskId=make(), status="completed")
+        found = measure_tasks(team.id, since=NOW - timedelta(days=1), until=NOW)
+        assert [figure.part for figure in found] == [0, 0, 0, 0]
+
+
+class TestDurations:
+    def test_have_mean_and_median_by_type_role_and_agent(self, team, http, make):
+        for place, minutes in enumerate((1, 2, 9)):
+            one = make(taskType="testing" if place else None)
+            http.call("test-leader", "task_update", taskId=one, owner="test-leader")
+            http.call("test-leader", "task_update", taskId=one, status="in_progress")
+            http.call("test-leader", "task_update", taskId=one, status="completed")
+            Task.objects.filter(number=one).update(
+                started_at=NOW, completed_at=NOW + timedelta(minutes=minutes)
+            )
+        period = {"since": NOW, "until": NOW + timedelta(hours=1)}
+        (by_agent,) = durations(team.id, By.AGENT, **period)
+        assert (by_agent.name, by_agent.count, by_agent.mean, by_agent.median) == (
+            "test-leader", 3, 240.0, 120.0,
+        )  # fmt: skip
+        assert [one.name for one in durations(team.id, By.ROLE, **period)] == ["test-leader"]
+        by_type = {one.name: one.mean for one in durations(team.id, By.TYPE, **period)}
+        assert by_type == {"none": 60.0, "testing": 330.0}
+
+
+class TestShowing:
+    def test_report_names_figures_and_targets(self, http, make):
+        http.call("architect", "task_update", taskId=make(), status="completed")
+        out = StringIO()
+        call_command("tasks", "report", "dev-team", stdout=out)
+        assert "Invalid transitions: 1, target 0: missed" in out.getvalue()
+        assert "Role match: nothing yet (0 of 0), target > 95 %: -" in out.getvalue()
+
+    def test_metrics_have_them_per_organisation(self, client, http, make, monkeypatch):
+        fresh = CollectorRegistry()
+        fresh.register(metrics.TaskCollector())
+        monkeypatch.setattr("nexus_site.health.LIVE", fresh)
+        http.call("architect", "task_update", taskId=make(), status="completed")
+        text = client.get("/metrics").content.decode()
+        labels = 'measure="invalid_transitions",organisation="dev-team"'
+        assert any(
+            set(line.split("{")[1].split("}")[0].split(",")) == set(labels.split(","))
+            and line.endswith(" 1.0")
+            for line in text.splitlines()
+            if line.startswith("nexus_tasks_measure{")
+        )
+        assert 'nexus_tasks_unfinished{organisation="dev-team",status="pending"} 1.0' in text

@@ -1,0 +1,350 @@
+"""What updates do and leave behind: claims, leases, metadata, events, refusals, enforcement."""
+
+from datetime import timedelta
+
+import pytest
+
+from ledger.models import Event
+from mailroom.models import Mail
+from orgchart.actors import Person
+from orgchart.decision import Code, Denied
+from orgchart.models import Agent
+from tasks import services
+from tasks.leases import release_overdue
+from tasks.models import Experience, Task
+from tasks.planning import Update
+from tasks.vocabulary import Status
+from tests.tasks.world import NOW, caller_of, configure, dev_team, permit, touch
+
+LEASE = timedelta(seconds=1800)
+
+
+@pytest.fixture
+def who(team):
+    return lambda handle: caller_of(team, handle)
+
+
+@pytest.fixture
+def make(who):
+    def made(by: str = "team-lead", **fields) -> str:
+        return services.create_task(caller=who(by), subject="x", now=NOW, **fields)["id"]
+
+    return made
+
+
+@pytest.fixture
+def update(who):
+    def updated(by: str, task_id: str, *, at=NOW, **fields) -> dict:
+        return services.update_task(
+            caller=who(by), task_id=task_id, update=Update(**fields), now=at
+        )
+
+    return updated
+
+
+@pytest.fixture
+def refusal(update):
+    """Try an update that must be refused; the refusal's code, once nothing has changed."""
+
+    def refused(by: str, task_id: str, **fields) -> Code:
+        before = (list(Task.objects.order_by("id").values()), Event.objects.count())
+        with pytest.raises(Denied) as denied:
+            update(by, task_id, **fields)
+        assert (list(Task.objects.order_by("id").values()), Event.objects.count()) == before
+        return denied.value.deny.code
+
+    return refused
+
+
+def newest_event() -> Event:
+    return Event.objects.order_by("-seq")[0]
+
+
+class TestCreate:
+    def test_numbers_each_organisation_from_1(self, make, who):
+        assert [make(), make()] == ["1", "2"]
+        other = dev_team("other")
+        task = services.create_task(caller=caller_of(other, "architect"), subject="x", now=NOW)
+        assert task["id"] == "1"
+
+    def test_leaves_an_event(self, make):
+        make("architect", required_role="backend-leader")
+        event = newest_event()
+        assert (event.action, event.actor) == ("task.created", "agent:architect")
+        assert event.subject == "task:dev-team/1"
+
+    def test_may_wait_for_others_from_the_start(self, make, who):
+        blocker = make()
+        task_id = make(blocked_by=[blocker])
+        task = services.get_task(caller=who("architect"), task_id=task_id)
+        assert (task["blockedBy"], task["version"]) == ([blocker], 1)
+        ahead = services.get_task(caller=who("architect"), task_id=blocker)
+        assert (ahead["blocks"], ahead["version"]) == ([task_id], 1)
+
+    def test_refuses_metadata_beyond_measure(self, make):
+        with pytest.raises(Denied) as denied:
+            make(metadata={"x": "y" * 70_000})
+        assert denied.value.deny.code is Code.INVALID_PARAMS
+
+
+class TestClaim:
+    def test_starts_a_lease_and_is_remembered(self, make, update):
+        task = update("architect", make(), owner="architect")
+        assert task["leaseDueAt"] == NOW + LEASE
+        assert task["claimedAt"] == NOW
+        assert newest_event().action == "task.claimed"
+
+    def test_by_an_alias_or_address_is_of_the_agent(self, team, make, update):
+        agent = Agent.objects.get(organisation=team, handle="architect")
+        agent.aliases.create(organisation=team, alias="drawer")
+        touch(team)
+        assert update("architect", make(), owner="drawer")["owner"] == "architect"
+
+    def test_and_start_are_one_update(self, make, update):
+        task = update("architect", make(), owner="architect", status=Status.IN_PROGRESS)
+        assert (task["status"], task["owner"], task["version"]) == ("in_progress", "architect", 2)
+        assert task["startedAt"] == NOW
+
+    def test_of_an_unknown_agent_is_refused(self, make, refusal):
+        assert refusal("architect", make(), owner="nobody") is Code.INVALID_PARAMS
+
+    def test_for_a_deactivated_agent_is_refused(self, team, make, refusal):
+        Agent.objects.filter(organisation=team, handle="architect").update(active=False)
+        touch(team)
+        assert refusal("team-lead", make(), owner="architect") is Code.RECIPIENT_INACTIVE
+
+    def test_by_one_deactivated_since_its_call_began_is_refused(self, team, make, who):
+        task_id, caller = make(), who("architect")
+        Agent.objects.filter(organisation=team, handle="architect").update(active=False)
+        with pytest.raises(Denied) as denied:
+            services.update_task(
+                caller=caller, task_id=task_id, update=Update(owner="architect"), now=NOW
+            )
+        assert denied.value.deny.code is Code.RECIPIENT_INACTIVE
+        assert Task.objects.get().owner is None
+
+    def test_of_another_organisations_task_finds_nothing(self, make):
+        task_id = make()
+        stranger = caller_of(dev_team("other"), "architect")
+        with pytest.raises(Denied) as denied:
+            services.update_task(
+                caller=stranger, task_id=task_id, update=Update(owner="architect"), now=NOW
+            )
+        assert denied.value.deny.code is Code.NOT_FOUND
+
+    @pytest.mark.parametrize("task_id", ["0", "01", "-1", "x", "9" * 40, "１", "1 ", "1.0"])
+    def test_of_what_is_no_id_finds_nothing(self, make, refusal, task_id):
+        make()
+        assert refusal("architect", task_id, owner="architect") is Code.NOT_FOUND
+
+    def test_across_roles_is_marked(self, make, update):
+        task_id = make(required_role="backend-leader")
+        update("team-lead", task_id, owner="architect", force=True)
+        assert Task.objects.get().cross_role
+        update("team-lead", task_id, owner="backend-leader")
+        assert not Task.objects.get().cross_role
+
+    def test_given_by_the_lead_is_on_the_owners_stream(self, team, make, update):
+        update("team-lead", make(), owner="architect")
+        event = newest_event()
+        architect = Agent.objects.get(organisation=team, handle="architect")
+        assert (event.for_agent_id, event.kind) == (architect.id, "task")
+
+
+class TestRelease:
+    def test_clears_owner_and_lease_and_keeps_the_state(self, make, update):
+        task_id = make()
+        update("architect", task_id, owner="architect", status=Status.IN_PROGRESS)
+        task = update("architect", task_id, owner="")
+        assert (task["owner"], task["status"]) == ("", "in_progress")
+        assert "leaseDueAt" not in task
+
+    def test_is_the_owners_and_the_leads(self, make, update, refusal):
+        task_id = make()
+        update("architect", task_id, owner="architect")
+        assert refusal("test-leader", task_id, owner="") is Code.NOT_YOURS
+        assert update("team-lead", task_id, owner="")["owner"] == ""
+
+    def test_lets_the_next_one_claim(self, make, update):
+        task_id = make()
+        update("architect", task_id, owner="architect")
+        update("architect", task_id, owner="")
+        assert update("test-leader", task_id, owner="test-leader")["version"] == 4
+
+
+class TestLease:
+    def test_is_renewed_by_each_update_of_the_owner(self, make, update):
+        task_id = make()
+        update("architect", task_id, owner="architect")
+        later = NOW + timedelta(minutes=20)
+        assert update("architect", task_id, at=later)["leaseDueAt"] == later + LEASE
+
+    def test_is_not_renewed_by_anybody_else(self, make, update):
+        task_id = make()
+        update("architect", task_id, owner="architect")
+        later = NOW + timedelta(minutes=20)
+        task = update("team-lead", task_id, at=later, description="more")
+        assert task["leaseDueAt"] == NOW + LEASE
+
+    def test_that_runs_out_clears_the_owner_and_keeps_the_state(self, make, update, who):
+        task_id = make(required_role="backend-leader")
+        update("backend-leader", task_id, owner="backend-leader", status=Status.IN_PROGRESS)
+        assert release_overdue(now=NOW + LEASE - timedelta(seconds=1)) == 0
+        assert release_overdue(now=NOW + LEASE) == 1
+        task = services.get_task(caller=who("architect"), task_id=task_id)
+        assert (task["owner"], task["status"], task["version"]) == ("", "in_progress", 3)
+        event = Event.objects.get(action="task.lease_expired")
+        assert event.actor == "system:leases"
+        assert "ran out" in event.reason
+        told = Mail.objects.filter(recipient__isnull=False).values_list("recipient__handle")
+        assert sorted(handle for (handle,) in told) == ["backend-leader", "backend-leader-2"]
+        assert release_overdue(now=NOW + LEASE) == 0
+
+    def test_fences_the_late_owner(self, make, update, refusal):
+        task_id = make()
+        update("architect", task_id, owner="architect", status=Status.IN_PROGRESS)
+        release_overdue(now=NOW + LEASE)
+        late = {"status": Status.COMPLETED, "expected_version": 2}
+        assert refusal("architect", task_id, **late) is Code.VERSION_MISMATCH
+        update("test-leader", task_id, owner="test-leader")
+        assert refusal("architect", task_id, status=Status.COMPLETED) is Code.NOT_YOURS
+
+    def test_of_0_lasts_for_ever(self, team, make, update):
+        configure(team, task_lease=0)
+        assert "leaseDueAt" not in update("architect", make(), owner="architect")
+
+    def test_switched_off_later_does_not_run_out(self, team, make, update, who):
+        task_id = make()
+        update("architect", task_id, owner="architect")
+        configure(team, task_lease=0)
+        release_overdue(now=NOW + LEASE)
+        task = services.get_task(caller=who("architect"), task_id=task_id)
+        assert (task["owner"], task["version"]) == ("architect", 2)
+        assert "leaseDueAt" not in task
+
+    def test_ends_with_the_task(self, make, update):
+        task_id = make()
+        update("architect", task_id, owner="architect", status=Status.IN_PROGRESS)
+        task = update("architect", task_id, status=Status.COMPLETED)
+        assert "leaseDueAt" not in task
+        assert task["owner"] == "architect"
+
+    def test_of_an_agent_who_left_is_ended_at_once(self, team, make, update):
+        configure(team, task_lease=0)
+        task_id = make()
+        update("architect", task_id, owner="architect")
+        Agent.objects.filter(organisation=team, handle="architect").update(active=False)
+        touch(team)
+        assert release_overdue(now=NOW) == 1
+        assert "deactivated" in Event.objects.get(action="task.lease_expired").reason
+
+
+class TestMetadata:
+    def test_is_merged_key_by_key(self, make, update):
+        task_id = make(metadata={"a": 1, "b": 2})
+        task = update("architect", task_id, metadata={"b": 3, "c": {"d": [1.5, True, None]}})
+        assert task["metadata"] == {"a": 1, "b": 3, "c": {"d": [1.5, True, None]}}
+
+    def test_null_removes_a_key(self, make, update, who):
+        task_id = make(metadata={"a": 1, "b": 2})
+        update("architect", task_id, metadata={"a": None})
+        task = services.get_task(caller=who("architect"), task_id=task_id)
+        assert task["metadata"] == {"b": 2}
+
+    def test_may_not_grow_beyond_measure_bit_by_bit(self, make, update, refusal):
+        task_id = make(metadata={"a": "x" * 40_000})
+        assert refusal("architect", task_id, metadata={"b": "x" * 40_000}) is Code.INVALID_PARAMS
+
+
+class TestTimes:
+    def test_of_claim_start_and_completion_are_kept(self, make, update):
+        task_id = make(task_type="testing")
+        hours = [NOW + timedelta(hours=n) for n in range(3)]
+        update("architect", task_id, at=hours[0], owner="architect")
+        update("architect", task_id, at=hours[1], status=Status.IN_PROGRESS)
+        task = update("architect", task_id, at=hours[2], status=Status.COMPLETED)
+        assert [task["claimedAt"], task["startedAt"], task["completedAt"]] == hours
+
+    def test_completion_adds_to_the_owners_experience(self, make, update):
+        for _ in range(2):
+            task_id = make(task_type="testing")
+            update("architect", task_id, owner="architect", status=Status.IN_PROGRESS)
+            update("architect", task_id, status=Status.COMPLETED)
+        experience = Experience.objects.get()
+        assert (experience.agent.handle, experience.task_type) == ("architect", "testing")
+        assert experience.completed == 2
+
+
+class TestEnforcement:
+    def test_warn_lets_pass_and_writes_what_enforce_would_have_refused(self, team, make, update):
+        configure(team, enforcement="warn")
+        task_id = make(required_role="backend-leader")
+        task = update("architect", task_id, owner="architect", expected_version=7)
+        assert (task["owner"], task["version"]) == ("architect", 2)
+        warned = Event.objects.filter(action="task.warned").order_by("seq")
+        assert [event.code for event in warned] == ["VERSION_MISMATCH", "ROLE_MISMATCH"]
+        assert warned[1].reason.startswith('Role mismatch. Task requires "backend-leader"')
+
+    def test_off_lets_pass_in_silence(self, team, make, update):
+        configure(team, enforcement="off")
+        task_id = make(required_role="backend-leader")
+        update("architect", task_id, owner="architect", expected_version=7)
+        assert not Event.objects.filter(action="task.warned").exists()
+
+    @pytest.mark.parametrize("enforcement", ["warn", "off"])
+    def test_never_lets_pass_what_it_does_not_switch(self, team, make, refusal, enforcement):
+        configure(team, enforcement=enforcement)
+        task_id = make()
+        assert refusal("architect", task_id, status=Status.COMPLETED) is Code.INVALID_TRANSITION
+        assert refusal("architect", task_id, force=True) is Code.FORCE_ASSIGN_DENIED
+        assert refusal("architect", task_id, owner="nobody", expected_version=9) is (
+            Code.INVALID_PARAMS
+        )
+
+
+class TestPermissions:
+    def test_of_the_role_decide_which_types_it_claims(self, team, make, update, refusal):
+        permit(team, "architect", claim_task_type=["api_design"], update_own_tasks=True)
+        assert refusal("architect", make(task_type="testing"), owner="architect") is (
+            Code.ROLE_MISMATCH
+        )
+        assert update("architect", make(task_type="api_design"), owner="architect")["owner"]
+        assert update("architect", make(), owner="architect")["owner"]
+
+
+class TestPeople:
+    def _person(self, team, *offices: str) -> Person:
+        return Person(username="ada", organisation_id=team.id, offices=frozenset(offices))
+
+    def test_of_the_board_change_any_task(self, team, make, update):
+        task_id = make()
+        update("architect", task_id, owner="architect")
+        task = services.update_task(
+            caller=self._person(team, "Board"),
+            task_id=task_id,
+            update=Update(status=Status.IN_PROGRESS, expected_version=2),
+            now=NOW,
+        )
+        assert task["status"] == "in_progress"
+        assert newest_event().actor == "human:ada"
+
+    @pytest.mark.parametrize("office", ["HR", "Reviewer", "Observer", ""])
+    def test_of_other_desks_change_none(self, team, make, office):
+        with pytest.raises(Denied) as denied:
+            services.update_task(
+                caller=self._person(team, office),
+                task_id=make(),
+                update=Update(status=Status.IN_PROGRESS),
+                now=NOW,
+            )
+        assert denied.value.deny.code is Code.NOT_YOURS
+
+    def test_meet_the_same_rules(self, team, make):
+        with pytest.raises(Denied) as denied:
+            services.update_task(
+                caller=self._person(team, "Board"),
+                task_id=make(),
+                update=Update(status=Status.COMPLETED, expected_version=1),
+                now=NOW,
+            )
+        assert denied.value.deny.code is Code.INVALID_TRANSITION

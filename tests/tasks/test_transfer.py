@@ -1,0 +1,153 @@
+"""Task files in and out: all or nothing, never twice, the same both ways."""
+
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from ledger.models import Event
+from tasks.models import Dependency, Task
+from tests.tasks.world import Http, company, dev_team
+
+OLD = {"id": "5", "subject": "[backend-leader] REQ-002", "description": "…", "status": "pending"}
+
+
+def run(*words) -> str:
+    out = StringIO()
+    call_command("tasks", *map(str, words), stdout=out)
+    return out.getvalue()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    def filled(*tasks):
+        for number, task in enumerate(tasks):
+            text = task if isinstance(task, str) else json.dumps(task)
+            (tmp_path / f"{number}.json").write_text(text)
+        return tmp_path
+
+    return filled
+
+
+class TestImport:
+    def test_takes_what_old_tools_wrote(self, team, folder):
+        said = run("import", "dev-team", folder(OLD))
+        assert "0.json: imported: #5" in said
+        task = Task.objects.get()
+        assert (task.number, task.version, task.required_role, task.task_type) == (5, 1, "", "")
+        assert Event.objects.get(action="task.imported").subject == "task:dev-team/5"
+
+    def test_means_the_development_team_unless_told(self, team, folder):
+        company()
+        run("import", folder(OLD))
+        assert Task.objects.get().organisation == team
+
+    def test_goes_on_counting_behind_the_highest(self, team, http, folder):
+        run("import", folder(OLD))
+        assert http.call("architect", "task_create", subject="x").result["id"] == "6"
+
+    def test_reads_lists_numbers_and_everything_a_task_has(self, team, http, folder):
+        whole = OLD | {
+            "id": 6,
+            "status": "in_progress",
+            "owner": "backend-leader",
+            "requiredRole": "backend-leader",
+            "taskType": "testing",
+            "version": 4,
+            "metadata": {"a": [1]},
+            "activeForm": "doing",
+            "blockedBy": ["5"],
+            "createdAt": "2026-01-01T00:00:00Z",
+            "updatedAt": "2026-01-02T00:00:00Z",
+        }
+        run("import", folder(json.dumps([OLD, whole])))
+        task = http.call("architect", "task_get", taskId="6").result
+        assert {name: task[name] for name in whole if name != "id"} | {"id": 6} == whole
+        assert http.call("architect", "task_get", taskId="5").result["blocks"] == ["6"]
+        assert Task.objects.get(number=6).open_blockers == 1
+
+    def test_a_second_time_changes_nothing(self, team, folder):
+        path = folder(OLD, OLD | {"id": "6", "blockedBy": ["5"]})
+        run("import", path)
+        before = (list(Task.objects.values()), list(Dependency.objects.values()))
+        events = Event.objects.count()
+        assert "0 imported, 2 exists, 0 bad" in run("import", path)
+        assert (list(Task.objects.values()), list(Dependency.objects.values())) == before
+        assert Event.objects.count() == events
+
+    @pytest.mark.parametrize(
+        "bad",
+        [
+            "{",
+            "[7]",
+            "\x00",
+            {"id": "x", "subject": "x"},
+            {"id": "0", "subject": "x"},
+            {"id": "1"},
+            {"id": "1", "subject": ""},
+            {"id": "1", "subject": "x", "status": "dreaming"},
+            {"id": "1", "subject": "x", "requiredRole": "nobody"},
+            {"id": "1", "subject": "x", "taskType": "dreaming"},
+            {"id": "1", "subject": "x", "owner": "nobody"},
+            {"id": "1", "subject": "x", "version": 0},
+            {"id": "1", "subject": "x", "version": 2**31},
+            {"id": "1", "subject": "x", "blocks": ["77"]},
+            {"id": "1", "subject": "x", "blockedBy": ["5"], "status": "completed"},
+            {"id": "5", "subject": "the same id again"},
+            {"id": "1", "subject": "a\x00b"},
+        ],
+    )
+    def test_with_one_bad_changes_nothing_unless_it_is_skipped(self, team, folder, bad):
+        path = folder(OLD, bad)
+        with pytest.raises(CommandError, match="nothing was imported"):
+            run("import", path)
+        assert not Task.objects.exists()
+        said = run("import", path, "--skip-bad")
+        assert "1 imported, 0 exists, 1 bad" in said
+        assert Task.objects.get().number == 5
+
+    def test_of_a_circle_changes_nothing(self, team, folder):
+        path = folder(OLD | {"blocks": ["6"]}, OLD | {"id": "6", "blocks": ["5"]})
+        with pytest.raises(CommandError, match="nothing was imported"):
+            run("import", path)
+        assert not Task.objects.exists()
+
+    def test_of_what_is_not_there_says_so(self, team, tmp_path):
+        with pytest.raises(CommandError, match="not there"):
+            run("import", tmp_path / "none")
+        with pytest.raises(CommandError, match="no organisation nowhere"):
+            run("import", "nowhere", tmp_path)
+
+
+class TestExport:
+    @pytest.fixture
+    def lively(self, team, http) -> Http:
+        call = http.call
+        for fields in ({}, {"requiredRole": "architect", "taskType": "testing"}, {}):
+            call("team-lead", "task_create", subject="x", metadata={"é": [1, None]}, **fields)
+        call("architect", "task_update", taskId="2", owner="architect", addBlockedBy=["1"])
+        call("team-lead", "task_update", taskId="3", status="deleted")
+        return http
+
+    def test_writes_one_file_each_that_imports_as_the_same(self, lively, tmp_path):
+        assert "3 tasks written" in run("export", "dev-team", tmp_path / "out")
+        written = json.loads((tmp_path / "out" / "2.json").read_text())
+        assert (written["owner"], written["blockedBy"], written["version"]) == (
+            "architect", ["1"], 2,
+        )  # fmt: skip
+        other = Http(dev_team("other"))
+        run("import", "other", tmp_path / "out")
+        run("export", "other", tmp_path / "again")
+        for number in (1, 2, 3):
+            one, two = (tmp_path / place / f"{number}.json" for place in ("out", "again"))
+            assert one.read_text() == two.read_text()
+        assert other.call("architect", "task_get", taskId="1").result["blocks"] == ["2"]
+
+    def test_writes_a_list_into_one_file(self, lively, tmp_path):
+        run("export", "dev-team", tmp_path / "all.json")
+        assert len(json.loads((tmp_path / "all.json").read_text())) == 3
+
+    def test_read_back_changes_nothing(self, lively, tmp_path):
+        run("export", "dev-team", tmp_path / "out")
+        assert "0 imported, 3 exists, 0 bad" in run("import", "dev-team", tmp_path / "out")

@@ -1,0 +1,135 @@
+"""Clocks: due rows, each handled once, whatever beats, fails or is late."""
+
+import threading
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from toolbox import clock
+from toolbox.models import ClockRun, IdempotencyRecord
+
+NOW = timezone.now()
+
+
+@pytest.fixture
+def due(nexus):
+    """Ten rows that are due, and one that is not."""
+    agent = nexus.agent("ceo")
+    rows = [
+        IdempotencyRecord(agent=agent, key=f"k{n}", request_digest=b"x", due_at=NOW)
+        for n in range(10)
+    ]
+    late = IdempotencyRecord(
+        agent=agent, key="later", request_digest=b"x", due_at=NOW + timedelta(hours=1)
+    )
+    IdempotencyRecord.objects.bulk_create([*rows, late])
+    return IdempotencyRecord.objects.filter(due_at__lte=NOW)
+
+
+def delete(row):
+    IdempotencyRecord.objects.filter(pk=row.pk).delete()
+
+
+@pytest.mark.django_db
+class TestSweep:
+    @pytest.mark.parametrize("batch", [1, 3, 10, 200])
+    def test_handles_every_due_row_once_in_batches_of_any_size(self, due, batch):
+        seen = []
+
+        def act(row):
+            seen.append(row.key)
+            delete(row)
+
+        assert clock.sweep(due, act, batch=batch) == 10
+        assert sorted(seen) == sorted(f"k{n}" for n in range(10))
+        assert IdempotencyRecord.objects.get().key == "later"
+
+    @pytest.mark.parametrize("batch", [1, 4, 200])
+    def test_goes_on_after_a_row_that_fails_and_undoes_only_that_one(self, due, batch):
+        def act(row):
+            delete(row)
+            if row.key == "k3":
+                raise RuntimeError("broken")
+
+        assert clock.sweep(due, act, batch=batch) == 9
+        left = set(IdempotencyRecord.objects.values_list("key", flat=True))
+        assert left == {"k3", "later"}
+
+
+@pytest.mark.django_db(transaction=True)
+class TestThreeBeatsAtOnce:
+    def test_share_the_rows_between_them(self, due):
+        gate, seen, counts = threading.Barrier(3), [], []
+
+        def act(row):
+            seen.append(row.key)
+            delete(row)
+
+        def beat():
+            gate.wait(10)
+            try:
+                counts.append(clock.sweep(due.all(), act, batch=2))
+            finally:
+                connection.close()
+
+        threads = [threading.Thread(target=beat) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+        clock.sweep(due.all(), act)
+        assert sum(counts) <= 10
+        assert sorted(seen) == sorted(f"k{n}" for n in range(10))
+
+
+@pytest.mark.django_db
+class TestTick:
+    def test_writes_down_when_it_looked_and_what_it_did(self, due):
+        assert clock.tick("idempotency", now=NOW) == 10
+        run = ClockRun.objects.get(name="idempotency")
+        assert (run.last_at, run.last_rows, run.rows, run.runs) == (NOW, 10, 10, 1)
+        clock.tick("idempotency", now=NOW)
+        run.refresh_from_db()
+        assert (run.last_rows, run.rows, run.runs) == (0, 10, 2)
+
+    def test_goes_by_the_databases_time(self, due):
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT clock_timestamp()")
+            (before,) = cursor.fetchone()
+        clock.tick("idempotency")
+        assert ClockRun.objects.get().last_at >= before
+
+    def test_writes_down_why_a_handler_failed(self, monkeypatch):
+        def broken(_now):
+            raise RuntimeError("no database")
+
+        monkeypatch.setitem(clock.CLOCKS, "broken", clock.Clock("broken", 1, broken))
+        with pytest.raises(RuntimeError):
+            clock.tick("broken", now=NOW)
+        assert ClockRun.objects.get(name="broken").last_problem == "RuntimeError: no database"
+
+    def test_refuses_two_clocks_of_one_name(self):
+        with pytest.raises(ValueError, match="idempotency"):
+            clock.clock("idempotency", every=1)(lambda _now: 0)
+
+    def test_has_a_clock_for_everything_that_is_due(self):
+        assert set(clock.CLOCKS) >= {
+            "idempotency",
+            "ledger seals",
+            "frames",
+            "escalations",
+            "notices",
+            "deadlines",
+            "leases",
+        }
+
+
+class TestSchedule:
+    def test_lets_beat_look_at_every_clock(self):
+        from nexus_site.celery import app
+
+        app.finalize()
+        entries = {entry["args"][0]: entry["schedule"] for entry in app.conf.beat_schedule.values()}
+        assert entries == {c.name: c.every for c in clock.CLOCKS.values()}

@@ -1,0 +1,223 @@
+"""REST, MCP and the event stream over a real server: one door, the same answers, nothing missed."""
+
+import json
+import threading
+import time
+from contextlib import contextmanager
+
+import httpx
+import pytest
+from django.core.management import call_command
+from django.utils import timezone
+from mcp.client.session import ClientSession
+from mcp.client.streamable_http import streamable_http_client
+
+from orgchart.compiling import POLICIES
+from orgchart.services import revoke_key
+from tests.company import load_company
+from tests.contracts import world as contracts
+from tests.loops import run as run_loop
+from tests.server import serving
+
+MAIL = {"to": "it_manager", "type": "info", "subject": "Hello", "body": "A word."}
+
+
+@pytest.fixture(scope="module")
+def company(django_db_setup, django_db_blocker):
+    with django_db_blocker.unblock():
+        POLICIES.clear()
+        yield load_company("nexus")
+        call_command("flush", verbosity=0, interactive=False, reset_sequences=False)
+
+
+@pytest.fixture(scope="module")
+def url(company):
+    with serving() as address:
+        yield address
+
+
+def proof(company, who):
+    return {"Authorization": f"Bearer {company.key(who)}"}
+
+
+def rest(url, company, who, tool, **params):
+    answer = httpx.post(
+        f"{url}/api/v1/tools/{tool}", json=params, headers=proof(company, who), timeout=40
+    )
+    return answer.json()
+
+
+def over_mcp(url, headers, *asks):
+    """What a real MCP client is answered, in one session."""
+
+    async def talk():
+        async with (
+            httpx.AsyncClient(headers=headers, timeout=40) as http,
+            streamable_http_client(f"{url}/mcp", http_client=http) as streams,
+            ClientSession(streams[0], streams[1]) as session,
+        ):
+            await session.initialize()
+            return [await ask(session) for ask in asks]
+
+    return run_loop(talk())
+
+
+@contextmanager
+def watching(url, headers):
+    """An open event stream; the events as they come."""
+    events, ready = [], threading.Event()
+    client = httpx.Client(timeout=httpx.Timeout(30, read=30))
+
+    def watch():
+        try:
+            with client.stream("GET", f"{url}/api/v1/events", headers=headers) as answer:
+                event = {}
+                for line in answer.iter_lines():
+                    if line.startswith(": watching"):
+                        ready.set()
+                    name, _, value = line.partition(": ")
+                    if name in ("id", "event", "data"):
+                        event[name] = value
+                    elif not line and event:
+                        events.append({**event, "data": json.loads(event["data"])})
+                        event = {}
+        except (httpx.HTTPError, RuntimeError):
+            pass  # closed below
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    assert ready.wait(10)
+    try:
+        yield events
+    finally:
+        client.close()
+        thread.join(0.1)
+
+
+def soon(holds, *, seconds=10):
+    ends = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < ends, "it did not come"
+        time.sleep(0.02)
+
+
+class TestMcp:
+    def test_lists_what_rest_lists(self, company, url):
+        for who in ("ceo", "backend_worker", "qa_worker"):
+            answer = httpx.get(f"{url}/api/v1/tools?format=mcp", headers=proof(company, who))
+            (listed,) = over_mcp(url, proof(company, who), lambda s: s.list_tools())
+            assert [t.name for t in listed.tools] == [t["name"] for t in answer.json()["tools"]]
+
+    @pytest.mark.parametrize(
+        ("tool", "params"),
+        [
+            ("send_mail", {**MAIL, "to": "ceo"}),
+            ("send_mail", {**MAIL, "type": "tool_request"}),
+            ("send_mail", {**MAIL, "colour": "red"}),
+            ("create_contract", {}),
+            ("write_file", {"path": "x", "content": "x"}),
+            ("read_mail", {"mail_id": "MAIL-1"}),
+            ("no_such_tool", {}),
+        ],
+    )
+    def test_refuses_as_rest_refuses(self, company, url, tool, params):
+        expected = rest(url, company, "backend_worker", tool, **params)
+        (found,) = over_mcp(
+            url, proof(company, "backend_worker"), lambda s: s.call_tool(tool, params)
+        )
+        assert found.is_error
+        assert json.loads(found.content[0].text) == expected == found.structured_content
+
+    def test_does_what_rest_does(self, company, url):
+        (found,) = over_mcp(
+            url, proof(company, "backend_worker"), lambda s: s.call_tool("send_mail", MAIL)
+        )
+        body = found.structured_content
+        assert (found.is_error, body["ok"], body["tool_name"]) == (False, True, "send_mail")
+        read = rest(url, company, "it_manager", "read_mail", mail_id=body["result"]["mail_id"])
+        assert read["result"]["from"] == "backend_worker"
+
+    @pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer nxs_wrong"}])
+    def test_knows_nobody_without_a_key(self, url, headers):
+        answer = httpx.post(f"{url}/mcp", json={}, headers=headers)
+        assert (answer.status_code, answer.json()["error_code"]) == (401, "UNAUTHENTICATED")
+
+
+class TestEvents:
+    def test_bring_mails_refusals_and_contracts_to_whom_they_concern(self, company, url):
+        with (
+            watching(url, proof(company, "backend_worker")) as mine,
+            watching(url, proof(company, "qa_worker")) as others,
+        ):
+            rest(url, company, "it_manager", "send_mail", **{**MAIL, "to": "backend_worker"})
+            rest(url, company, "backend_worker", "send_mail", **{**MAIL, "to": "ceo"})
+            contract = contracts.issue(company)
+            soon(lambda: {"mail", "tool_denied"} <= {e["event"] for e in mine})
+            soon(lambda: any(contract in json.dumps(e["data"]) for e in mine))
+            last = rest(url, company, "it_manager", "send_mail", **{**MAIL, "to": "qa_worker"})
+            soon(lambda: others)
+        denied = next(e for e in mine if e["event"] == "tool_denied")
+        assert (denied["data"]["code"], denied["data"]["tool"]) == ("CONTACT_DENIED", "send_mail")
+        subjects = [event["data"]["subject"] for event in others]
+        assert subjects == [f"mail:{last['result']['mail_id']}"]
+        contracts.close(company, contract, "cancelled")
+
+    def test_resume_after_the_last_one_seen_without_gap_or_repetition(self, company, url):
+        headers = proof(company, "frontend_worker")
+        to_frontend = {**MAIL, "to": "frontend_worker"}
+        with watching(url, headers) as first:
+            rest(url, company, "it_manager", "send_mail", **to_frontend)
+            soon(lambda: first)
+        for _ in range(5):
+            rest(url, company, "it_manager", "send_mail", **to_frontend)
+        with watching(url, {**headers, "Last-Event-ID": first[-1]["id"]}) as later:
+            soon(lambda: len(later) >= 5)
+        subjects = [e["data"]["subject"] for e in [*first, *later]]
+        assert len(subjects) == len(set(subjects)) == 6
+
+    @pytest.mark.parametrize("place", ["x", "1", "1-2-3", "-1-1", "9" * 30 + "-1"])
+    def test_do_not_begin_at_a_place_that_is_none(self, company, url, place):
+        headers = {**proof(company, "qa_worker"), "Last-Event-ID": place}
+        answer = httpx.get(f"{url}/api/v1/events", headers=headers)
+        assert (answer.status_code, answer.json()["error_code"]) == (400, "INVALID_PARAMS")
+
+    def test_need_a_key(self, url):
+        assert httpx.get(f"{url}/api/v1/events").status_code == 401
+
+
+class TestWaiting:
+    def test_for_a_mail_ends_when_it_arrives(self, company, url):
+        done = []
+        waiting = threading.Thread(
+            target=lambda: done.append(rest(url, company, "research_worker", "read_inbox", wait=20))
+        )
+        company.key("research_worker")
+        waiting.start()
+        time.sleep(0.5)
+        assert not done
+        begun = time.monotonic()
+        mail = {**MAIL, "to": "research_worker"}
+        rest(url, company, "product_manager", "send_mail", **mail)
+        waiting.join(10)
+        assert time.monotonic() - begun < 5
+        assert [m["from"] for m in done[0]["result"]["mails"]] == ["product_manager"]
+
+    def test_for_nothing_ends_with_patience(self, company, url):
+        begun = time.monotonic()
+        answer = rest(url, company, "hr_manager", "read_inbox", wait=1)
+        assert answer["result"]["mails"] == []
+        assert 0.9 < time.monotonic() - begun < 8
+
+    def test_with_a_key_that_is_revoked_meanwhile_ends_in_401(self, company, url):
+        done = []
+        key = company.key("devops_worker")
+        waiting = threading.Thread(
+            target=lambda: done.append(rest(url, company, "devops_worker", "read_inbox", wait=20))
+        )
+        waiting.start()
+        time.sleep(0.5)
+        revoke_key(prefix=key[:12], caller=company.system, now=timezone.now(), reason="lost")
+        rest(url, company, "it_manager", "send_mail", **{**MAIL, "to": "devops_worker"})
+        waiting.join(10)
+        assert done[0]["error_code"] == "UNAUTHENTICATED"
+        del company.keys["devops_worker"]

@@ -1,0 +1,151 @@
+"""Who may delegate to whom: every ordered pair, beside the tables of seed 003."""
+
+from dataclasses import replace
+
+import pytest
+
+from orgchart.decision import Allow, Code, Deny
+from orgchart.policy import Agent, Group, Policy, build_policy
+from orgchart.vocabulary import ToolMode
+from tests.oracle import delegation
+from toolbox.frames.rules import (
+    MAX_DEPTH,
+    Stack,
+    can_delegate,
+    can_enter_skill,
+    can_open,
+    delegates_of,
+    narrowed,
+)
+
+PAIRS = [(a, b) for a in delegation.ADDRESSES for b in delegation.ADDRESSES]
+
+
+def agent(number: int, address: str) -> Agent:
+    group, _, name = address.partition(".")
+    return Agent(
+        id=number,
+        handle=delegation.HANDLES.get(address, address),
+        role="any",
+        title=address,
+        group=group if name else "",
+        name=name,
+        is_leader=name == "leader",
+    )
+
+
+def policy_of(*, member_delegation: bool = False, extra: tuple[Agent, ...] = ()) -> Policy:
+    agents = [agent(n, address) for n, address in enumerate(delegation.ADDRESSES)]
+    return build_policy(
+        organisation_id=1,
+        organisation="soloqueue",
+        version=1,
+        roles=[],
+        agents=[*agents, *extra],
+        groups=[
+            Group("investment", "Investment", member_delegation=member_delegation),
+            Group("coding", "Coding", member_delegation=member_delegation),
+        ],
+        mail_types=[],
+        contacts=[],
+        aliases=delegation.ALIASES | {"coding.dev": "coding_developer"},
+        settings={},
+        enabled_modes=frozenset({ToolMode.CHAT_SAFE}),
+    )
+
+
+def decide(policy: Policy, source: str, target: str) -> Allow | Deny:
+    return can_delegate(policy.resolve(source), policy.resolve(target), target, policy)
+
+
+class TestCanDelegate:
+    @pytest.mark.parametrize(("source", "target"), PAIRS)
+    def test_is_the_seeds_table(self, source, target):
+        decision = decide(policy_of(), source, target)
+        assert isinstance(decision, Allow) == delegation.expected(source, target)
+        if isinstance(decision, Deny):
+            assert decision.code is Code.CONTACT_DENIED
+            assert decision.next_action
+            assert decision.rule
+
+    @pytest.mark.parametrize(("source", "target"), PAIRS)
+    def test_opens_members_to_each_other_only_where_the_group_says_so(self, source, target):
+        decision = decide(policy_of(member_delegation=True), source, target)
+        allowed = delegation.ALLOWED | delegation.WITH_MEMBER_DELEGATION
+        assert isinstance(decision, Allow) == ((source, target) in allowed)
+
+    def test_takes_handle_address_and_alias_for_one_agent(self):
+        policy = policy_of()
+        for name in ("coding_developer", "coding.developer", "coding.dev"):
+            assert isinstance(decide(policy, "coding.leader", name), Allow)
+
+    @pytest.mark.parametrize(
+        "name",
+        ["nobody", "", "Coding.developer", "coding.developer ", "coding", "coding.", "board", "*"],
+    )
+    def test_knows_no_other_spelling(self, name):
+        decision = decide(policy_of(), "coding.leader", name)
+        assert isinstance(decision, Deny)
+        assert decision.code is Code.RECIPIENT_UNKNOWN
+
+    def test_refuses_who_is_deactivated(self):
+        policy = policy_of()
+        gone = replace(policy.resolve("coding.developer"), active=False)
+        decision = can_delegate(policy.resolve("coding.leader"), gone, "x", policy)
+        assert decision.code is Code.RECIPIENT_INACTIVE
+
+    def test_gives_agents_without_a_group_nobody(self):
+        alone = (replace(agent(90, "loner"), is_leader=True), agent(91, "other"))
+        policy = policy_of(member_delegation=True, extra=alone)
+        for source, target in [
+            ("loner", "other"),
+            ("loner", "coding.leader"),
+            ("coding.leader", "loner"),
+        ]:
+            assert decide(policy, source, target).code is Code.CONTACT_DENIED
+        assert delegates_of(policy.resolve("loner"), policy) == ()
+
+    def test_names_only_whom_the_caller_can_delegate_to(self):
+        policy = policy_of()
+        for source in delegation.ADDRESSES:
+            named = delegates_of(policy.resolve(source), policy)
+            assert set(named) == {t for s, t in delegation.ALLOWED if s == source}
+
+
+class TestCanOpen:
+    def test_refuses_a_circle(self):
+        target = agent(1, "coding.leader")
+        decision = can_open(target, Stack(2, frozenset({"coding_leader", "investment_leader"})))
+        assert decision.code is Code.CONTACT_DENIED
+
+    @pytest.mark.parametrize("depth", range(MAX_DEPTH + 2))
+    def test_ends_at_eight(self, depth):
+        decision = can_open(agent(1, "coding.leader"), Stack(depth))
+        assert isinstance(decision, Allow) == (depth < 8)
+
+    @pytest.mark.parametrize("depth", range(MAX_DEPTH + 2))
+    def test_skills_end_at_eight_too(self, depth):
+        decision = can_enter_skill("skill__one", Stack(depth))
+        assert isinstance(decision, Allow) == (depth < 8)
+
+    def test_a_skill_never_runs_inside_itself(self):
+        stack = Stack(3, skills=frozenset({"skill__one"}))
+        assert can_enter_skill("skill__one", stack).code is Code.INVALID_TRANSITION
+        assert isinstance(can_enter_skill("skill__two", stack), Allow)
+
+
+class TestNarrowed:
+    @pytest.mark.parametrize(
+        ("wanted", "below", "left"),
+        [
+            (None, None, None),
+            (None, ["b", "a"], ["a", "b"]),
+            (["b", "a"], None, ["a", "b"]),
+            (["a", "c"], ["a", "b"], ["a"]),
+            ([], None, []),
+            (["a"], [], []),
+            ([], ["a"], []),
+        ],
+    )
+    def test_never_has_more_than_the_frame_below(self, wanted, below, left):
+        assert narrowed(wanted, below) == left

@@ -1,0 +1,96 @@
+"""Who waits for a frame is woken by the commit that makes it, and holds no thread meanwhile."""
+
+import time
+from threading import Timer
+
+import pytest
+from django.db import connections
+from django.utils import timezone
+
+from orgchart.compiling import POLICIES
+from tests.company import load_company
+from tests.loops import run as run_loop
+from toolbox.faces.threads import in_thread
+from toolbox.faces.waiting import patiently
+from toolbox.frames import services
+
+LEADER, DEVELOPER = "coding_leader", "coding_developer"
+
+
+@pytest.fixture
+def committed(transactional_db):
+    POLICIES.clear()
+    return load_company("soloqueue")
+
+
+def later(work):
+    """Do the work in a thread of its own in a moment."""
+
+    def done():
+        try:
+            work()
+        finally:
+            connections.close_all()
+
+    timer = Timer(0.4, done)
+    timer.start()
+    return timer
+
+
+def wait_for(company, handle: str, patience: float, **params):
+    """What the faces do with `wait`: ask, and ask again when the agent's bell rings."""
+    agent_id = company.agent(handle).id
+    company.key(handle)
+
+    def look():
+        return company.call(handle, "next_frame", **params).result
+
+    async def waiting():
+        return await patiently(
+            agent_id=agent_id,
+            patience=patience,
+            ask=lambda: in_thread(look),
+            is_empty=lambda result: not result["frame"],
+        )
+
+    begun = time.monotonic()
+    return run_loop(waiting())["frame"], time.monotonic() - begun
+
+
+class TestWaiting:
+    def test_for_work_ends_when_it_comes(self, committed):
+        caller = committed.caller(LEADER)
+        timer = later(
+            lambda: services.delegate_to(
+                caller=caller, to=DEVELOPER, instruction="x", context=None, now=timezone.now()
+            )
+        )
+        frame, seconds = wait_for(committed, DEVELOPER, 20)
+        timer.join()
+        assert frame["instruction"] == "x"
+        assert seconds < 5
+
+    def test_for_a_result_ends_when_it_comes(self, committed):
+        frame_id = committed.call(LEADER, "delegate_to", to=DEVELOPER, instruction="x").result[
+            "frame_id"
+        ]
+        committed.call(DEVELOPER, "next_frame")
+        caller = committed.caller(DEVELOPER)
+        timer = later(
+            lambda: services.return_result(
+                caller=caller, frame_id=frame_id, result="r", failed=False, now=timezone.now()
+            )
+        )
+        outcome, seconds = wait_for(committed, LEADER, 20, frame_id=frame_id)
+        timer.join()
+        assert outcome["result"] == "r"
+        assert seconds < 5
+
+    def test_ends_with_nothing_when_patience_ends(self, committed):
+        frame, seconds = wait_for(committed, DEVELOPER, 0.6)
+        assert frame is None
+        assert seconds >= 0.6
+
+    @pytest.mark.parametrize("wait", [-1, 31, "5", 1.5, True, None])
+    def test_is_at_most_thirty_seconds(self, committed, wait):
+        assert committed.call(DEVELOPER, "next_frame", wait=wait).code == "INVALID_PARAMS"

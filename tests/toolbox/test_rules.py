@@ -1,0 +1,187 @@
+"""The gates: every combination of what a holder may have, and one answer for each."""
+
+import itertools
+
+import pytest
+
+from orgchart.catalogue import Source
+from orgchart.decision import Allow, Code
+from orgchart.policy import Agent, Override, Role, build_policy
+from orgchart.vocabulary import Kind, Office, ToolGroup, ToolMode
+from toolbox.registry import ANY_MODE, CODING_ONLY, Params, Registry, Tool
+from toolbox.rules import Holder, can_use, effective_tools
+
+CHAT, CODING = ToolMode.CHAT_SAFE, ToolMode.CODING
+
+
+def a_tool(name="probe", **fields):
+    fields = {"source": Source.ROLE, "allowed_modes": ANY_MODE, **fields}
+    return Tool(name=name, description="", params=Params, function=lambda *_: {}, **fields)
+
+
+def a_holder(
+    *,
+    bound=(),
+    denied=(),
+    skills=(),
+    offices=(),
+    overrides=(),
+    mode=CHAT,
+    frame=None,
+    enabled=frozenset({CHAT, CODING}),
+):
+    role = Role(
+        name="r",
+        title="R",
+        level=2,
+        kind=Kind.MANAGER,
+        tools=frozenset(bound),
+        denied_tools=frozenset(denied),
+        offices=frozenset(offices),
+    )
+    agent = Agent(
+        id=1, handle="a", role="r", title="A", managers=("board",), skills=frozenset(skills)
+    )
+    policy = build_policy(
+        organisation_id=1,
+        organisation="o",
+        version=1,
+        roles=[role],
+        agents=[agent],
+        groups=[],
+        mail_types=[],
+        contacts=[],
+        aliases={},
+        settings={},
+        enabled_modes=enabled,
+        overrides=list(overrides),
+    )
+    return Holder(agent, policy, mode, None if frame is None else frozenset(frame))
+
+
+def answer(tool, holder):
+    decision = can_use(tool, "probe", holder)
+    return "ALLOW" if isinstance(decision, Allow) else decision.code
+
+
+class TestCanUse:
+    def test_answers_the_whole_space_as_the_formula_says(self):
+        spaces = {
+            "source": list(Source),
+            "bound": [False, True],
+            "skilled": [False, True],
+            "officed": [False, True],
+            "denied": [False, True],
+            "modes": [frozenset(), ANY_MODE, CODING_ONLY],
+            "override": [None, frozenset(), frozenset({CHAT}), frozenset({CODING})],
+            "frame": [None, False, True],
+            "mode": [CHAT, CODING],
+        }
+        seen = 0
+        for values in itertools.product(*spaces.values()):
+            case = dict(zip(spaces, values, strict=True))
+            tool = a_tool(
+                source=case["source"],
+                allowed_modes=case["modes"],
+                offices=frozenset({Office.ANALYST}),
+            )
+            holder = a_holder(
+                bound=["probe"] * case["bound"],
+                skills=["probe"] * case["skilled"],
+                offices=[Office.ANALYST] * case["officed"],
+                denied=["probe"] * case["denied"],
+                overrides=[]
+                if case["override"] is None
+                else [Override("role:r", "probe", case["override"])],
+                mode=case["mode"],
+                frame=None if case["frame"] is None else (["probe"] if case["frame"] else []),
+            )
+            assert answer(tool, holder) == self.expected(case), case
+            seen += 1
+        assert seen == 4 * 2**4 * 3 * 4 * 3 * 2
+
+    def expected(self, case):
+        """decisions.md § Tools, written a second time by hand."""
+        if case["denied"]:
+            return Code.TOOL_DENIED
+        has = {
+            Source.BUILTIN: True,
+            Source.SKILL: case["skilled"],
+            Source.OFFICE: case["officed"],
+            Source.ROLE: case["bound"] or case["skilled"],
+        }[case["source"]]
+        if not has:
+            return Code.TOOL_NOT_BOUND
+        if case["override"] == frozenset() or case["frame"] is False:
+            return Code.TOOL_DENIED
+        left = case["modes"] if case["override"] is None else case["modes"] & case["override"]
+        return "ALLOW" if case["mode"] in left else Code.MODE_DENIED
+
+    def test_calls_an_unregistered_tool_unknown(self):
+        assert answer(None, a_holder(bound=["probe"])) == Code.UNKNOWN_TOOL
+
+    def test_intersects_overrides_of_organisation_role_and_agent(self):
+        overrides = [
+            Override("organisation", "probe", frozenset({CHAT, CODING})),
+            Override("role:r", "probe", frozenset({CODING})),
+            Override("agent:a", "probe", frozenset({CHAT})),
+        ]
+        holder = a_holder(bound=["probe"], overrides=overrides)
+        assert answer(a_tool(), holder) == Code.TOOL_DENIED
+
+    def test_never_gains_a_mode_from_an_override(self):
+        holder = a_holder(
+            bound=["probe"], overrides=[Override("role:r", "probe", frozenset({CHAT, CODING}))]
+        )
+        assert answer(a_tool(allowed_modes=CODING_ONLY), holder) == Code.MODE_DENIED
+
+    def test_ignores_the_group(self):
+        for group in ToolGroup:
+            assert (
+                answer(a_tool(group=group, allowed_modes=frozenset()), a_holder(bound=["probe"]))
+                == Code.MODE_DENIED
+            )
+
+    def test_words_the_denial_as_the_seed_does(self):
+        decision = can_use(
+            a_tool("read_file", allowed_modes=CODING_ONLY),
+            "read_file",
+            a_holder(bound=["read_file"]),
+        )
+        assert decision.message == "read_file is not allowed in chat_safe mode"
+
+    def test_names_no_mode_that_the_organisation_does_not_enable(self):
+        holder = a_holder(bound=["probe"], enabled=frozenset({CHAT}))
+        decision = can_use(a_tool(allowed_modes=CODING_ONLY), "probe", holder)
+        assert "coding" not in decision.next_action
+
+
+class TestEffectiveTools:
+    def test_lists_exactly_what_would_run(self):
+        tools = [a_tool("one"), a_tool("two", allowed_modes=CODING_ONLY), a_tool("three")]
+        holder = a_holder(bound=["one", "two"])
+        assert [t.name for t in effective_tools(tools, holder)] == ["one"]
+
+
+class TestRegistry:
+    def test_defaults_are_closed(self):
+        plain = Tool(name="probe", description="", params=Params, function=lambda *_: {})
+        assert plain.allowed_modes == frozenset()
+        assert plain.group is ToolGroup.CODE
+        holder = a_holder(bound=["probe"])
+        for mode in ToolMode:
+            in_mode = Holder(holder.agent, holder.policy, mode)
+            assert can_use(plain, "probe", in_mode).code == Code.MODE_DENIED
+
+    def test_warns_of_a_tool_without_modes(self, capsys):
+        import structlog
+
+        with structlog.testing.capture_logs() as logs:
+            Registry().register(a_tool("bare", allowed_modes=frozenset()))
+        assert [entry["event"] for entry in logs] == ["tool_registered_with_default_modes"]
+
+    def test_refuses_a_name_twice(self):
+        registry = Registry()
+        registry.register(a_tool("twice"))
+        with pytest.raises(ValueError, match="twice"):
+            registry.register(a_tool("twice"))

@@ -1,0 +1,85 @@
+"""Bodies: what is refused before any rule sees it."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orgchart.decision import Code, Denied
+from toolbox.strictjson import MAX_DEPTH, read_object
+
+PLAIN = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\x00")),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\x00")),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+class TestReadObject:
+    @pytest.mark.parametrize("body", [b"", b"  \n", b"{}"])
+    def test_reads_nothing_as_an_empty_object(self, body):
+        assert read_object(body) == {}
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            b"[]",
+            b"1",
+            b'"x"',
+            b"null",
+            b"{",
+            b"{}{}",
+            b"\xff",
+            b'{"a": NaN}',
+            b'{"a": Infinity}',
+            b'{"a": -Infinity}',
+            b'{"a": 1e999}',
+            b'{"a": 1, "a": 2}',
+            b'{"b": {"a": 1, "a": 1}}',
+            b'{"a": "\\u0000"}',
+            b'{"\\u0000": 1}',
+            b'{"a": "\\ud800"}',
+            b'{"a": ["x", "\\udfff"]}',
+            b'{"a": "\x00"}',
+            b"{'a': 1}",
+            b'{"a": 1' + b"0" * 5000 + b"}",
+            b'{"a":' * 10_000 + b"1" + b"}" * 10_000,
+            b'{"a":' + b"[" * 500 + b"]" * 500 + b"}",
+        ],
+    )
+    def test_refuses_what_is_not_one_plain_object(self, body):
+        with pytest.raises(Denied) as refusal:
+            read_object(body)
+        assert refusal.value.deny.code is Code.INVALID_PARAMS
+        assert refusal.value.deny.details
+
+    def test_counts_depth_and_not_brackets(self):
+        wide = {"a": [{} for _ in range(MAX_DEPTH * 3)]}
+        assert read_object(json.dumps(wide).encode()) == wide
+        text = {"a": "[" * 100 + '\\"{' * 100}
+        assert read_object(json.dumps(text).encode()) == text
+
+    def test_takes_exactly_the_depth_it_names(self):
+        inside = b'{"a":' * MAX_DEPTH + b"1" + b"}" * MAX_DEPTH
+        assert read_object(inside)
+        with pytest.raises(Denied):
+            read_object(b'{"a":' + inside + b"}")
+
+    def test_keeps_surrogate_pairs_that_make_a_character(self):
+        assert read_object(b'{"a": "\\ud83d\\ude00"}') == {"a": "😀"}
+
+    @given(st.dictionaries(st.text(alphabet="abc", min_size=1), PLAIN, max_size=4))
+    def test_reads_back_whatever_is_plain(self, value):
+        assert read_object(json.dumps(value).encode()) == value

@@ -1,0 +1,443 @@
+"""Skills: who may start which, in what frame, from which exact file; what people see of them."""
+
+import hashlib
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from ledger.models import Event
+from orgchart.compiling import POLICIES
+from orgchart.decision import Code, Denied
+from orgchart.models import Agent
+from orgchart.services import change_policy
+from tests.company import Company, load_company
+from toolbox.models import Frame
+from workspace.models import Skill
+from workspace.sandbox import driver
+from workspace.skills import folders, services
+from workspace.skills.starting import start_skill
+
+LEADER, DEVELOPER = "coding_leader", "coding_developer"
+NO_WALLS = driver.problem_of(driver.find())
+needs_walls = pytest.mark.skipif(bool(NO_WALLS), reason=f"no sandbox here: {NO_WALLS}")
+
+
+@pytest.fixture
+def home(tmp_path, settings) -> Path:
+    """The two configured folders: the project's and the user's."""
+    first, second = tmp_path / "project", tmp_path / "home"
+    first.mkdir()
+    second.mkdir()
+    settings.NEXUS_SKILL_FOLDERS = [first, second]
+    return first
+
+
+@pytest.fixture
+def company(db, home):
+    POLICIES.clear()
+    return load_company("soloqueue")
+
+
+def write(home: Path, name: str, body: str = "Do $ARGUMENTS", **head) -> Path:
+    fields = {"name": name, "description": f"what {name} does", **head}
+    lines = "".join(f"{key}: {value}\n" for key, value in fields.items())
+    path = home / name / "SKILL.md"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"---\n{lines}---\n{body}\n")
+    return path
+
+
+def give(company: Company, handle: str, *skills: str) -> None:
+    change_policy(
+        organisation_id=company.organisation.id,
+        apply=lambda _: Agent.objects.filter(handle=handle).update(skills=list(skills)) and None,
+        caller=company.system,
+        action="agent.changed",
+        now=timezone.now(),
+    )
+
+
+def approve(company: Company, name: str) -> Skill:
+    found = folders.read(name)
+    assert found is not None
+    return services.approve(
+        name=name,
+        digest=found.digest,
+        reason="read it",
+        caller=company.person(),
+        now=timezone.now(),
+    )
+
+
+def use(company: Company, handle: str, name: str, args: str = ""):
+    return company.call(handle, "use_skill", name=name, args=args)
+
+
+class TestUseSkill:
+    def test_opens_a_frame_of_its_own(self, company, home):
+        write(home, "plan", allowed_tools='["current_time", "memory_search"]')
+        give(company, LEADER, "plan")
+        result = use(company, LEADER, "plan", "the week").result
+        assert result["name"] == "skill__plan"
+        assert result["prompt"] == "Do the week"
+        assert result["allowed_tools"] == ["current_time", "memory_search"]
+        frame = Frame.objects.get(id=result["frame_id"])
+        assert frame.assignee == frame.opener == company.agent(LEADER)
+        assert company.call(LEADER, "current_time").status == 200
+        refused = company.call(LEADER, "delegate_to", to=DEVELOPER, instruction="x")
+        assert refused.code == "TOOL_DENIED"
+        prompt = company.get("/api/v1/prompt", LEADER).body["prompt"]
+        assert prompt.startswith("# You are skill__plan")
+
+    def test_ends_with_its_result(self, company, home):
+        write(home, "plan")
+        give(company, LEADER, "plan")
+        frame_id = use(company, LEADER, "plan").result["frame_id"]
+        answer = company.call(LEADER, "return_result", frame_id=frame_id, result="done")
+        assert answer.result["state"] == "returned"
+        assert company.caller(LEADER).frame_id is None
+
+    @pytest.mark.parametrize(
+        "wanted",
+        [
+            '["git_push", "docker_deploy", "write_file"]',
+            '["manage_tools"]',
+            '["no_such_tool"]',
+            '["web_search"]',
+        ],
+    )
+    def test_gives_no_tool_that_the_caller_has_not(self, company, home, wanted):
+        write(home, "plan", allowed_tools=wanted)
+        give(company, LEADER, "plan")
+        assert use(company, LEADER, "plan").result["allowed_tools"] == []
+        listed = company.get("/api/v1/tools", LEADER).body["tools"]
+        assert [tool["name"] for tool in listed] == ["return_result"]
+
+    def test_inside_another_has_no_more_than_both(self, company, home):
+        write(home, "outer", allowed_tools='["use_skill", "current_time", "memory_search"]')
+        write(home, "inner", allowed_tools='["current_time", "delegate_to"]')
+        give(company, LEADER, "outer", "inner")
+        use(company, LEADER, "outer")
+        assert use(company, LEADER, "inner").result["allowed_tools"] == ["current_time"]
+
+    def test_never_runs_inside_itself(self, company, home):
+        write(home, "loop", allowed_tools='["use_skill"]')
+        write(home, "other", allowed_tools='["use_skill"]')
+        give(company, LEADER, "loop", "other")
+        assert use(company, LEADER, "loop").status == 200
+        assert use(company, LEADER, "loop").code == "INVALID_TRANSITION"
+        assert use(company, LEADER, "other").status == 200
+        assert use(company, LEADER, "loop").code == "INVALID_TRANSITION"
+
+    def test_is_for_agents_that_list_it(self, company, home):
+        write(home, "plan")
+        give(company, LEADER, "plan")
+        installed = use(company, DEVELOPER, "plan")
+        missing = use(company, DEVELOPER, "nothing")
+        assert installed.code == missing.code == "TOOL_NOT_BOUND"
+        assert not Frame.objects.exists()
+        assert Event.objects.filter(action="tool.denied").count() == 2
+
+    def test_says_that_a_listed_one_is_not_installed(self, company):
+        give(company, LEADER, "plan")
+        assert use(company, LEADER, "plan").code == "NOT_FOUND"
+
+    @pytest.mark.parametrize(
+        "name",
+        ["../plan", "a/b", "/etc", "plan\n", "Plan", "", ".", "..", "plan\x00", "p" * 65, ["plan"]],
+    )
+    def test_takes_no_path_for_a_name(self, company, home, name):
+        write(home, "plan")
+        give(company, LEADER, "plan")
+        assert use(company, LEADER, name).code == "INVALID_PARAMS"
+
+    def test_is_the_projects_before_the_users(self, company, home):
+        write(home, "plan", "from the project")
+        write(home.parent / "home", "plan", "from home")
+        write(home.parent / "home", "only", "from home")
+        give(company, LEADER, "plan", "only")
+        result = use(company, LEADER, "plan").result
+        assert result["prompt"] == "from the project"
+        company.call(LEADER, "return_result", frame_id=result["frame_id"], result="")
+        assert use(company, LEADER, "only").result["prompt"] == "from home"
+
+    def test_reserved_to_people_is_not_started_by_an_agent(self, company, home):
+        write(home, "plan", disable_model_invocation="true")
+        give(company, LEADER, "plan")
+        approve(company, "plan")
+        answer = use(company, LEADER, "plan")
+        assert answer.code == "TOOL_DENIED"
+        assert "only people" in answer.body["message"]
+        started = services.use_skill(
+            caller=company.caller(LEADER),
+            name="plan",
+            arguments="x",
+            now=timezone.now(),
+            person=True,
+        )
+        assert started["prompt"] == "Do x"
+
+    def test_leaves_an_event_with_the_digest_of_the_file(self, company, home):
+        path = write(home, "plan")
+        give(company, LEADER, "plan")
+        use(company, LEADER, "plan", "a secret")
+        event = Event.objects.get(action="skill.started")
+        assert event.details["digest"] == hashlib.sha256(path.read_bytes()).hexdigest()
+        assert "secret" not in str(event.details)
+
+    @pytest.mark.parametrize("kind", ["link", "folder link", "fifo", "folder", "huge"])
+    def test_reads_only_plain_files(self, company, home, tmp_path, kind):
+        import os
+
+        elsewhere = write(tmp_path, "plan")
+        target = home / "plan"
+        if kind == "folder link":
+            target.symlink_to(elsewhere.parent)
+        else:
+            target.mkdir()
+        if kind == "link":
+            (target / "SKILL.md").symlink_to(elsewhere)
+        elif kind == "fifo":
+            os.mkfifo(target / "SKILL.md")
+        elif kind == "folder":
+            (target / "SKILL.md").mkdir()
+        elif kind == "huge":
+            (target / "SKILL.md").write_bytes(elsewhere.read_bytes() + b"x" * 70_000)
+        give(company, LEADER, "plan")
+        assert use(company, LEADER, "plan").code == "NOT_FOUND"
+
+
+class TestApproval:
+    def test_is_needed_for_commands(self, company, home):
+        write(home, "plan", "!id")
+        give(company, LEADER, "plan")
+        answer = use(company, LEADER, "plan")
+        assert (answer.status, answer.code) == (403, "APPROVAL_REQUIRED")
+        assert not Frame.objects.exists()
+
+    @pytest.mark.parametrize("change", ["!id -u", "no command at all", "Do $ARGUMENTS "])
+    def test_ends_with_any_change_of_the_file(self, company, home, change):
+        write(home, "plan", "Do $ARGUMENTS")
+        give(company, LEADER, "plan")
+        approve(company, "plan")
+        write(home, "plan", change)
+        answer = use(company, LEADER, "plan")
+        assert answer.code == "APPROVAL_REQUIRED"
+        assert "changed" in answer.body["message"]
+
+    def test_is_of_the_file_that_was_read(self, company, home):
+        write(home, "plan", "!id")
+        read = folders.read("plan")
+        write(home, "plan", "!rm -rf /")
+        with pytest.raises(Denied) as refusal:
+            services.approve(
+                name="plan",
+                digest=read.digest,
+                reason="fine",
+                caller=company.person(),
+                now=timezone.now(),
+            )
+        assert refusal.value.deny.code is Code.VERSION_MISMATCH
+        assert not Skill.objects.exclude(approved_digest="").exists()
+
+    def test_needs_a_reason_and_a_valid_skill(self, company, home):
+        write(home, "bad", "!echo $ARGUMENTS")
+        write(home, "plan")
+        for name, reason in [("plan", " "), ("bad", "x"), ("none", "x"), ("../plan", "x")]:
+            with pytest.raises(Denied):
+                services.approve(
+                    name=name,
+                    digest="",
+                    reason=reason,
+                    caller=company.person(),
+                    now=timezone.now(),
+                )
+        assert not Event.objects.filter(action="skill.approved").exists()
+
+    def test_can_be_withdrawn(self, company, home):
+        write(home, "plan", "!id")
+        give(company, LEADER, "plan")
+        approve(company, "plan")
+        services.withdraw(
+            name="plan", reason="no more", caller=company.person(), now=timezone.now()
+        )
+        assert use(company, LEADER, "plan").code == "APPROVAL_REQUIRED"
+        events = Event.objects.filter(subject="skill:plan").order_by("seq")
+        assert [e.action for e in events] == [
+            "skill.found",
+            "skill.approved",
+            "skill.withdrawn",
+        ]
+
+    def test_needs_walls(self, company, home, monkeypatch):
+        write(home, "plan", "!id")
+        give(company, LEADER, "plan")
+        approve(company, "plan")
+        monkeypatch.setattr(driver, "TOOLS", "/nonexistent")
+        answer = use(company, LEADER, "plan")
+        assert (answer.status, answer.code) == (503, "ISOLATION_UNAVAILABLE")
+        assert not Frame.objects.exists()
+
+
+@needs_walls
+class TestCommands:
+    def test_run_where_approved_and_stand_in_the_prompt(self, company, home):
+        write(home, "plan", "for $ARGUMENTS:\n!echo $((6*7)) '$HOME' $HOME; exit 3\nend")
+        give(company, LEADER, "plan")
+        approve(company, "plan")
+        prompt = use(company, LEADER, "plan", "me").result["prompt"]
+        assert prompt == "for me:\n42 $HOME /tmp\n[exit status 3]\nend"
+
+    @pytest.mark.parametrize(
+        "args", ["; touch /tmp/x", "\n!ls /", "`ls /`", "$(ls /)", "' || ls /", "!ls /"]
+    )
+    def test_are_untouched_by_arguments(self, company, home, args):
+        write(home, "plan", "$ARGUMENTS\n!ls /tmp; echo end")
+        give(company, LEADER, "plan")
+        approve(company, "plan")
+        assert use(company, LEADER, "plan", args).result["prompt"] == f"{args}\nend"
+
+    def test_are_not_made_of_output(self, company, home):
+        write(home, "plan", "!printf '!echo pwned\\n$ARG''UMENTS'")
+        give(company, LEADER, "plan")
+        approve(company, "plan")
+        prompt = use(company, LEADER, "plan", "secret").result["prompt"]
+        assert prompt == "!echo pwned\n$ARGUMENTS"
+
+    def test_share_their_time(self, company, home, monkeypatch):
+        monkeypatch.setattr(services, "SECONDS", 1.0)
+        write(home, "plan", "!sleep 30\n!sleep 30")
+        give(company, LEADER, "plan")
+        approve(company, "plan")
+        prompt = use(company, LEADER, "plan").result["prompt"]
+        assert prompt.count("its time was over") == 2
+
+
+class TestStartedByAPerson:
+    def start(self, company, **changes):
+        asked = {
+            "person": company.person("Board"),
+            "agent": "coding.leader",
+            "name": "plan",
+            "arguments": "x",
+            "reason": "it is time",
+            "now": timezone.now(),
+        }
+        return start_skill(**{**asked, **changes})
+
+    def test_puts_the_agent_into_the_frame_and_tells_it(self, company, home):
+        write(home, "plan", disable_model_invocation="true", allowed_tools="[next_frame]")
+        give(company, LEADER, "plan")
+        frame_id = self.start(company)["frame_id"]
+        frame = company.call(LEADER, "next_frame").result["frame"]
+        assert (frame["frame_id"], frame["name"]) == (frame_id, "skill__plan")
+        event = Event.objects.get(action="frame.opened_by_person")
+        assert (event.actor, event.reason) == ("human:alice", "it is time")
+        assert event.for_agent_id == company.agent(LEADER).id
+        assert event.kind == "frame"
+
+    @pytest.mark.parametrize(
+        ("changes", "code"),
+        [
+            ({"reason": " "}, Code.INVALID_PARAMS),
+            ({"agent": "nobody"}, Code.RECIPIENT_UNKNOWN),
+            ({"agent": DEVELOPER}, Code.TOOL_NOT_BOUND),
+            ({"name": "none"}, Code.TOOL_NOT_BOUND),
+        ],
+    )
+    def test_is_refused_like_any_other(self, company, home, changes, code):
+        write(home, "plan")
+        give(company, LEADER, "plan")
+        with pytest.raises(Denied) as refusal:
+            self.start(company, **changes)
+        assert refusal.value.deny.code is code
+        assert not Frame.objects.exists()
+
+    def test_runs_no_command_that_nobody_approved(self, company, home):
+        write(home, "plan", "!id")
+        give(company, LEADER, "plan")
+        with pytest.raises(Denied) as refusal:
+            self.start(company)
+        assert refusal.value.deny.code is Code.APPROVAL_REQUIRED
+
+    def test_from_the_command_line(self, company, home):
+        write(home, "plan")
+        give(company, LEADER, "plan")
+        out = StringIO()
+        call_command(
+            "skills", "start", "soloqueue", "coding.leader", "plan", "--reason", "x", stdout=out
+        )
+        assert "skill__plan" in out.getvalue()
+        with pytest.raises(CommandError, match="no organisation"):
+            call_command("skills", "start", "nowhere", "x", "plan", "--reason", "x")
+
+
+class TestScan:
+    def test_keeps_a_list_of_what_is_there(self, company, home):
+        write(home, "good", "!id", allowed_tools="[current_time]")
+        write(home, "bad", "!echo $ARGUMENTS")
+        (home / "empty").mkdir()
+        (home / "UPPER").mkdir()
+        rows = {row.name: row for row in services.scan(caller=company.system, now=timezone.now())}
+        assert set(rows) == {"good", "bad"}
+        assert rows["good"].commands == ["id"]
+        assert rows["good"].allowed_tools == ["current_time"]
+        assert "never part of a shell line" in rows["bad"].problem
+
+    def test_records_what_changed_and_nothing_else(self, company, home):
+        path = write(home, "plan")
+        for _ in range(2):
+            services.scan(caller=company.system, now=timezone.now())
+        write(home, "plan", "other")
+        for _ in range(2):
+            services.scan(caller=company.system, now=timezone.now())
+        path.unlink()
+        for _ in range(2):
+            services.scan(caller=company.system, now=timezone.now())
+        events = Event.objects.filter(subject="skill:plan").order_by("seq")
+        assert [e.action for e in events] == ["skill.found", "skill.changed", "skill.removed"]
+        assert not Skill.objects.get(name="plan").installed
+
+    def test_survives_folders_that_are_not_there(self, company, settings, tmp_path):
+        settings.NEXUS_SKILL_FOLDERS = [tmp_path / "none", Path("/proc/1/nothing")]
+        assert services.scan(caller=company.system, now=timezone.now()) == []
+
+
+class TestCommandLine:
+    def run(self, *words: str) -> str:
+        out = StringIO()
+        call_command("skills", *words, stdout=out)
+        return out.getvalue()
+
+    def test_scans_shows_approves_and_withdraws(self, company, home):
+        path = write(home, "plan", "!id")
+        assert "its 1 commands do not run" in self.run("scan")
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        assert digest in self.run("show", "plan")
+        assert "may run: id" in self.run(
+            "approve", "plan", "--reason", "read it", "--sha256", digest
+        )
+        assert "approved by human:" in self.run("scan")
+        assert Skill.objects.get(name="plan").approved
+        write(home, "plan", "!id -u")
+        assert "changed after its approval" in self.run("scan")
+        self.run("withdraw", "plan", "--reason", "no")
+        assert Skill.objects.get(name="plan").approved_digest == ""
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ("show", "none"),
+            ("approve", "none", "--reason", "x"),
+            ("approve", "plan", "--reason", " "),
+            ("approve", "plan", "--reason", "x", "--sha256", "0" * 64),
+            ("withdraw", "plan", "--reason", "x"),
+        ],
+    )
+    def test_says_what_it_cannot_do(self, company, home, words):
+        write(home, "plan", "!id")
+        with pytest.raises(CommandError):
+            self.run(*words)

@@ -1,0 +1,239 @@
+"""SKILL.md: what is valid, what is text, what is a command, and that nothing is read twice."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workspace.sandbox.driver import Outcome
+from workspace.skills.definition import BadSkill, Command, Definition, Text, parse
+from workspace.skills.prompting import prompt_of, shown
+
+SEED = """---
+name: git-commit
+description: Automate git commit with checks
+allowed_tools: ["git_diff", "git_add"]
+disable_model_invocation: false
+---
+You are a Git Expert.
+Your goal is to commit changes with a conventional commit message.
+User arguments: $ARGUMENTS
+
+!git status
+"""
+
+
+def skill(body: str = "Hello", head: str = "", name: str = "x") -> Definition:
+    text = f"---\nname: {name}\ndescription: d\n{head}---\n{body}\n"
+    return parse(text.encode(), name)
+
+
+def echo(command: str) -> Outcome:
+    return Outcome(output=f"<{command}>".encode(), status=0)
+
+
+class TestParse:
+    def test_reads_the_seeds_example(self):
+        found = parse(SEED.encode(), "git-commit")
+        assert found.name == "git-commit"
+        assert found.description == "Automate git commit with checks"
+        assert found.allowed_tools == ("git_diff", "git_add")
+        assert found.people_only is False
+        assert found.commands == ("git status",)
+        assert found.parts[0] == Text("You are a Git Expert.")
+
+    def test_gives_no_tools_where_none_are_named(self):
+        assert skill().allowed_tools == ()
+
+    def test_knows_both_spellings_of_a_field(self):
+        assert skill(head="disable-model-invocation: true\n").people_only
+        assert skill(head="allowed-tools: [a]\n").allowed_tools == ("a",)
+
+    @pytest.mark.parametrize(
+        ("head", "problem"),
+        [
+            ("name: y\n", "twice"),
+            ("allowed_tools: a\n", "list"),
+            ("allowed_tools: [1]\n", "no tool name"),
+            ("allowed_tools: ['a b']\n", "no tool name"),
+            ("allowed_tools: ['*']\n", "no tool name"),
+            ("allowed_tools: {a: b}\n", "list"),
+            ("disable_model_invocation: 'no'\n", "true or false"),
+            ("disable_model_invocation: 0\n", "true or false"),
+            ("disable_model_invocation: true\ndisable-model-invocation: false\n", "twice"),
+            ("disable_model_invocation: true\ndisable_model_invocation: false\n", "twice"),
+            ("allowed_tools: []\nallowed_tools: [a]\n", "twice"),
+            ("hooks: [rm]\n", "unknown"),
+            ("x: !!python/object/apply:os.system [id]\n", "YAML"),
+            ("x: [\n", "YAML"),
+            ("x: " + "[" * 5000 + "\n", "YAML"),
+        ],
+    )
+    def test_refuses_what_could_mean_more_than_it_says(self, head, problem):
+        with pytest.raises(BadSkill, match=problem):
+            skill(head=head)
+
+    @pytest.mark.parametrize(
+        ("name", "folder"),
+        [("x", "y"), ("../x", "../x"), ("a/b", "a/b"), ("X", "X"), ("", ""), ("a" * 65, "a" * 65)],
+    )
+    def test_refuses_names_that_are_not_their_folders_or_are_paths(self, name, folder):
+        text = f"---\nname: '{name}'\ndescription: d\n---\nbody\n"
+        with pytest.raises(BadSkill, match="name"):
+            parse(text.encode(), folder)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            "---\n",
+            "name: x\n",
+            "---\nname: x\ndescription: d\n",
+            "---\n- a\n---\n",
+            "---\n---\n",
+        ],
+    )
+    def test_refuses_a_file_without_front_matter(self, text):
+        with pytest.raises(BadSkill):
+            parse(text.encode(), "x")
+
+    @pytest.mark.parametrize(
+        "hidden", ["\x00", "\u202e", "\u200b", "\u2028", "\x0b", "\x0c", "\x1b", "\r", "\ufeff"]
+    )
+    def test_refuses_hidden_characters(self, hidden):
+        with pytest.raises(BadSkill, match="hidden"):
+            skill(f"text{hidden}!id")
+
+    def test_refuses_what_is_no_utf8(self):
+        with pytest.raises(BadSkill, match="UTF-8"):
+            parse(b"---\nname: x\ndescription: \xff\n---\n", "x")
+
+    def test_reads_windows_lines(self):
+        found = parse(b"---\r\nname: x\r\ndescription: d\r\n---\r\n!id\r\n", "x")
+        assert found.commands == ("id",)
+
+
+class TestCommands:
+    @pytest.mark.parametrize(
+        ("line", "command"),
+        [
+            ("!git status", "git status"),
+            ("!`git status`", "git status"),
+            ("!echo `id`", "echo `id`"),
+            ("!git log | head", "git log | head"),
+        ],
+    )
+    def test_are_lines_that_begin_with_a_mark(self, line, command):
+        assert skill(line).parts == (Command(command),)
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "![picture](a.png)",
+            "! not this",
+            " !id",
+            "say !id",
+            "!",
+            "!!",
+            "\\!id",
+            "> !id",
+            "`!id`",
+        ],
+    )
+    def test_are_no_other_lines(self, line):
+        assert skill(line).parts == (Text(line),)
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "!grep $ARGUMENTS x",
+            "!grep ${ARGUMENTS} x",
+            "!grep '$ARGUMENTS'",
+            '!sh -c "${ARGUMENTS:-x}"',
+            "!`echo $ARGUMENTS`",
+        ],
+    )
+    def test_never_hold_arguments(self, line):
+        with pytest.raises(BadSkill, match="never part of a shell line"):
+            skill(line)
+
+    def test_are_few_and_short(self):
+        with pytest.raises(BadSkill, match="more than 8"):
+            skill("!id\n" * 9)
+        with pytest.raises(BadSkill, match="characters"):
+            skill("!" + "a" * 1001)
+
+
+class TestPrompt:
+    def test_puts_arguments_and_outputs_in_their_places(self):
+        found = skill("Do: $ARGUMENTS, again $ARGUMENTS\n!one\nend")
+        assert prompt_of(found, "it", echo) == "Do: it, again it\n<one>\nend"
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            "; rm -rf /",
+            "\n!touch /tmp/x\n",
+            "`id`",
+            "$(id)",
+            "$ARGUMENTS",
+            "\\1 \\g<0>",
+            "!id",
+            "a && b | c > d",
+            "\r\n!id",
+        ],
+    )
+    def test_takes_arguments_as_data(self, arguments):
+        ran = []
+
+        def run(command: str) -> Outcome:
+            ran.append(command)
+            return Outcome(output=b"out", status=0)
+
+        text = prompt_of(skill("$ARGUMENTS\n!date"), arguments, run)
+        assert text == f"{arguments}\nout"
+        assert ran == ["date"]
+
+    @given(st.text())
+    def test_runs_the_files_commands_whatever_the_arguments(self, arguments):
+        ran = []
+
+        def run(command: str) -> Outcome:
+            ran.append(command)
+            return Outcome(output=b"", status=0)
+
+        prompt_of(skill("a $ARGUMENTS\n!one\n$ARGUMENTS\n!two"), arguments, run)
+        assert ran == ["one", "two"]
+
+    @pytest.mark.parametrize("output", [b"!touch /tmp/x", b"a\n!id\nb", b"$ARGUMENTS", b"!`id`"])
+    def test_reads_no_output_again(self, output):
+        ran = []
+
+        def run(command: str) -> Outcome:
+            ran.append(command)
+            return Outcome(output=output, status=0)
+
+        assert prompt_of(skill("!one"), "secret", run) == output.decode()
+        assert ran == ["one"]
+
+
+class TestShown:
+    @pytest.mark.parametrize(
+        ("outcome", "text"),
+        [
+            (Outcome(output=b"fine\n", status=0), "fine"),
+            (Outcome(output=b"", status=0), ""),
+            (Outcome(output=b"bad", status=3), "bad\n[exit status 3]"),
+            (Outcome(output=b"", status=3), "[exit status 3]"),
+            (
+                Outcome(output=b"x", status=None, timed_out=True),
+                "x\n[stopped: its time was over]",
+            ),
+            (
+                Outcome(output=b"x", status=None, cut=True),
+                "x\n[stopped: more output than is shown]",
+            ),
+            (Outcome(output=b"a\x00b\xff\x1b[1m\tc", status=0), "a\ufffdb\ufffd\ufffd[1m\tc"),
+        ],
+    )
+    def test_is_text_that_a_row_can_hold(self, outcome, text):
+        assert shown(outcome) == text
