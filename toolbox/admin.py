@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from django.contrib import admin
@@ -19,23 +20,34 @@ from unfold.contrib.filters.admin import (
 
 from ledger.browsing import MomentFilter
 from ledger.events import text
-from orgchart.admin_acts import Act, ActingAdmin, Answer, Call
+from orgchart.admin_acts import Act, ActingAdmin, Answer, Call, offer
 from orgchart.admin_base import BrowseAdmin, column
 from orgchart.compiling import current_policy
+from orgchart.models import Agent
 from orgchart.vocabulary import ToolMode
+from toolbox.authentication import standing_session
 from toolbox.models import ClockRun, Frame, IdempotencyRecord, ModeGrant, RateBucket, Session
 from toolbox.sessions import close_mode, open_mode, view_of
 
 
 def _open(call: Call) -> Answer:
+    return _opened(call, session_id=str(call.row.id), handle=call.row.agent.handle)
+
+
+def _open_for_agent(call: Call) -> Answer:
+    session = standing_session(call.row.id, call.row.organisation_id)
+    return _opened(call, session_id=str(session), handle=call.row.handle)
+
+
+def _opened(call: Call, *, session_id: str, handle: str) -> Answer:
     open_mode(
-        session_id=str(call.row.id),
+        session_id=session_id,
         mode=ToolMode.CODING,
         caller=call.person,
         now=call.now,
         reason=call.reason,
     )
-    return f"The session of {call.row.agent.handle} is in coding mode."
+    return f"The session of {handle} is in coding mode."
 
 
 def _close(call: Call) -> Answer:
@@ -43,6 +55,14 @@ def _close(call: Call) -> Answer:
         session_id=str(call.row.id), caller=call.person, now=call.now, reason=call.reason
     )
     return f"Coding mode of {call.row.agent.handle} is closed ({closed} grants ended)."
+
+
+def _may_open(row: Session | Agent, grants: QuerySet[ModeGrant]) -> bool:
+    """Whether no person's grant is open, in an organisation that enables the mode."""
+    return (
+        not grants.filter(closed_at=None, mode=ToolMode.CODING, contract_ref="").exists()
+        and ToolMode.CODING in current_policy(row.organisation_id).enabled_modes
+    )
 
 
 def _has_open_grant(row: Session) -> bool:
@@ -59,11 +79,18 @@ OPEN = Act(
         "far as the agent's role has them, until somebody closes the mode again."
     ),
     perform=_open,
-    possible=lambda row: (
-        not row.grants.filter(closed_at=None, mode=ToolMode.CODING, contract_ref="").exists()
-        and ToolMode.CODING in current_policy(row.organisation_id).enabled_modes
+    possible=lambda row: _may_open(row, ModeGrant.objects.filter(session=row)),
+)
+OPEN_FOR_AGENT = replace(
+    OPEN,
+    title="Open coding in its standing session",
+    perform=_open_for_agent,
+    possible=lambda agent: (
+        agent.active
+        and _may_open(agent, ModeGrant.objects.filter(session__agent=agent, session__standing=True))
     ),
 )
+"""The same for an agent that may not have called yet, so has no session to be found by."""
 CLOSE = Act(
     name="close-coding",
     title="Close coding mode",
@@ -77,6 +104,9 @@ CLOSE = Act(
     perform=_close,
     possible=_has_open_grant,
 )
+
+
+offer(Agent, OPEN_FOR_AGENT)
 
 
 class ModeFilter(DropdownFilter):

@@ -98,7 +98,7 @@ def authenticate(*, authorization: str, session_id: str | None, request_id: str)
     if sid is None:
         if session_id is not None:
             raise _no_session(session_id)
-        sid, mode, standing = _first_session(agent_id, organisation_id), ToolMode.CHAT_SAFE, True
+        sid, mode, standing = standing_session(agent_id, organisation_id), ToolMode.CHAT_SAFE, True
     agent = policy.by_id.get(agent_id)
     if agent is None or not agent.active:
         raise refuse(Code.UNAUTHENTICATED, "this key's agent is deactivated", RENEW)
@@ -155,8 +155,8 @@ def tools_of_frame(state: str, tools: Sequence[str] | None) -> frozenset[str] | 
     return None if tools is None else ALWAYS.union(tools)
 
 
-def _first_session(agent_id: int, organisation_id: int) -> UUID:
-    """Give an agent its standing session at its first call; of two first calls one makes it."""
+def standing_session(agent_id: int, organisation_id: int) -> UUID:
+    """The agent's standing session, made where it is first needed; of two who need it one does."""
     Session.objects.bulk_create(
         [
             Session(

@@ -136,6 +136,17 @@ class TestModes:
         actions = list(Event.objects.filter(actor="human:board").values_list("action", flat=True))
         assert {"session.mode_opened", "session.mode_closed"} <= set(actions)
 
+    def test_coding_is_opened_for_an_agent_that_never_called(self, board, worker, company):
+        Session.objects.filter(agent=worker).delete()
+        assert act(board, worker, "open-coding").status_code == 302
+        assert company.get("/api/v1/me", "backend_worker").body["session"]["mode"] == "coding"
+        assert Session.objects.get(agent=worker).standing
+        assert "cannot be done now" in board.get(act_page(worker, "open-coding")).content.decode()
+
+    def test_coding_is_not_opened_for_a_deactivated_agent(self, board, worker, company):
+        assert act(board, worker, "deactivate").status_code == 302
+        assert "cannot be done now" in board.get(act_page(worker, "open-coding")).content.decode()
+
     def test_coding_is_not_offered_where_the_organisation_has_it_not(self, board, company):
         from tests.company import load_company
 
@@ -221,6 +232,7 @@ def everything(worker, session, order):
     return [
         (worker, "issue-key"),
         (worker, "deactivate"),
+        (worker, "open-coding"),
         (key, "revoke"),
         (session, "open-coding"),
         (order, "close-cancelled"),
