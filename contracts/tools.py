@@ -155,6 +155,7 @@ class AcceptContract(Params):
     source=Source.BUILTIN,
     group=ToolGroup.CONTRACT,
     modes=ANY_MODE,
+    idempotent=True,
 )
 def accept_contract(caller: Caller, params: AcceptContract, now: datetime) -> dict[str, Any]:
     """Take up a pending contract that is assigned to you; opens its mode for this session."""
@@ -234,6 +235,7 @@ class CloseContract(Params):
     group=ToolGroup.CONTRACT,
     modes=ANY_MODE,
     destructive=True,
+    idempotent=True,
 )
 def close_contract(caller: Caller, params: CloseContract, now: datetime) -> dict[str, Any]:
     """Close a contract that you issued: passed or failed after review, cancelled before."""

@@ -63,7 +63,13 @@ class UpdateAgentJd(Params):
     expected_policy_version: Version | None = EXPECTED
 
 
-@tool("update_agent_jd", params=UpdateAgentJd, group=ToolGroup.ORGANISATION, modes=ANY_MODE)
+@tool(
+    "update_agent_jd",
+    params=UpdateAgentJd,
+    group=ToolGroup.ORGANISATION,
+    modes=ANY_MODE,
+    destructive=True,
+)
 def update_agent_jd(caller: Caller, params: UpdateAgentJd, now: datetime) -> dict[str, Any]:
     """Change an agent's title, job description or skills. Needs an org_change contract."""
     return hiring.describe_agent(
@@ -91,6 +97,7 @@ class DeactivateAgent(Params):
     group=ToolGroup.ORGANISATION,
     modes=ANY_MODE,
     destructive=True,
+    idempotent=True,
 )
 def deactivate_agent(caller: Caller, params: DeactivateAgent, now: datetime) -> dict[str, Any]:
     """Deactivate an agent; what it holds goes to its superior. Needs an org_change contract."""
@@ -125,7 +132,13 @@ class UpdateOrgChart(Params):
     expected_policy_version: Version | None = EXPECTED
 
 
-@tool("update_org_chart", params=UpdateOrgChart, group=ToolGroup.ORGANISATION, modes=ANY_MODE)
+@tool(
+    "update_org_chart",
+    params=UpdateOrgChart,
+    group=ToolGroup.ORGANISATION,
+    modes=ANY_MODE,
+    destructive=True,
+)
 def update_org_chart(caller: Caller, params: UpdateOrgChart, now: datetime) -> dict[str, Any]:
     """Move agents in the chain of command, all or none. Needs an org_change contract."""
     return chart.update_org_chart(
@@ -168,7 +181,13 @@ class ManageTools(Params):
     expected_policy_version: Version | None = EXPECTED
 
 
-@tool("manage_tools", params=ManageTools, group=ToolGroup.ORGANISATION, modes=ANY_MODE)
+@tool(
+    "manage_tools",
+    params=ManageTools,
+    group=ToolGroup.ORGANISATION,
+    modes=ANY_MODE,
+    destructive=True,
+)
 def manage_tools(caller: Caller, params: ManageTools, now: datetime) -> dict[str, Any]:
     """Tighten a tool of an agent that reports to you, restore it, or list what is tightened."""
     if params.action == "list":

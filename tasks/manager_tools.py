@@ -31,7 +31,7 @@ class AssignTask(TaskParams):
     )
 
 
-@tool("assign_task", params=AssignTask, group=ToolGroup.TASK, modes=ANY_MODE)
+@tool("assign_task", params=AssignTask, group=ToolGroup.TASK, modes=ANY_MODE, destructive=True)
 def assign_task(caller: Caller, params: AssignTask, now: datetime) -> dict[str, Any]:
     """Give a task of the shared list to one of your own workers."""
     worker = caller.policy.resolve(params.to)
@@ -80,7 +80,9 @@ class ManageBacklog(TaskParams):
         return self
 
 
-@tool("manage_backlog", params=ManageBacklog, group=ToolGroup.TASK, modes=ANY_MODE)
+@tool(
+    "manage_backlog", params=ManageBacklog, group=ToolGroup.TASK, modes=ANY_MODE, destructive=True
+)
 def manage_backlog(caller: Caller, params: ManageBacklog, now: datetime) -> dict[str, Any]:
     """List the backlog by rank, add to it, edit or remove what nobody has taken yet."""
     match params.action:
@@ -141,7 +143,13 @@ class PrioritizeTasks(TaskParams):
     place: Literal["top", "bottom"] = "top"
 
 
-@tool("prioritize_tasks", params=PrioritizeTasks, group=ToolGroup.TASK, modes=ANY_MODE)
+@tool(
+    "prioritize_tasks",
+    params=PrioritizeTasks,
+    group=ToolGroup.TASK,
+    modes=ANY_MODE,
+    destructive=True,
+)
 def prioritize_tasks(caller: Caller, params: PrioritizeTasks, now: datetime) -> dict[str, Any]:
     """Rank tasks of the backlog, in this order, before or after all others; all or none."""
     return backlog.prioritize_tasks(

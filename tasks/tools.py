@@ -157,6 +157,7 @@ class TaskUpdate(TaskParams):
     source=Source.BUILTIN,
     group=ToolGroup.TASK,
     modes=ANY_MODE,
+    destructive=True,
 )
 def task_update(caller: Caller, params: TaskUpdate, now: datetime) -> dict[str, Any]:
     """Claim, release, start, complete, delete or edit a task; name expectedVersion to be safe."""
@@ -209,6 +210,7 @@ class TaskApprove(TaskParams):
     source=Source.BUILTIN,
     group=ToolGroup.TASK,
     modes=ANY_MODE,
+    destructive=True,
 )
 def task_approve(caller: Caller, params: TaskApprove, now: datetime) -> dict[str, Any]:
     """Approve a task's work, as a task lead who did not do it, so that it may be completed."""

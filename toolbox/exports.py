@@ -47,7 +47,7 @@ def _mcp(tool: Tool) -> dict[str, Any]:
             "readOnlyHint": tool.read_only,
             "destructiveHint": tool.destructive,
             "idempotentHint": tool.idempotent or tool.read_only,
-            "openWorldHint": tool.outside,
+            "openWorldHint": tool.open_world,
         },
     }
 

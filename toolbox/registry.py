@@ -45,6 +45,7 @@ class Tool:
     read_only: bool = False
     destructive: bool = False
     idempotent: bool = False
+    open_world: bool = False
     outside: bool = False
     waits_for: str = ""
     declared: frozenset[str] = frozenset()
@@ -103,9 +104,9 @@ def tool(
 ) -> Callable[[ToolFunction], ToolFunction]:
     """Declare a function as a tool; its docstring is the description that models read.
 
-    `group`, `modes`, `offices`, `read_only`, `destructive`, `idempotent`, `outside` (has effects
-    that no rollback undoes) and `waits_for` (the result field that ends a `wait`) are declared here
-    or stay at their closed defaults.
+    `group`, `modes`, `offices`, MCP's hints (`read_only`, `destructive`, `idempotent`,
+    `open_world`), `outside` (has effects that no rollback undoes) and `waits_for` (the result field
+    that ends a `wait`) are declared here or stay at their closed defaults.
     """
 
     def declare(function: ToolFunction) -> ToolFunction:

@@ -92,6 +92,8 @@ class ReturnResult(Params):
     source=Source.BUILTIN,
     group=ToolGroup.DELEGATION,
     modes=ANY_MODE,
+    destructive=True,
+    idempotent=True,
 )
 def return_result(caller: Caller, params: ReturnResult, now: datetime) -> dict[str, Any]:
     """Leave the frame you are in and give its result to whoever opened it. Work you delegated from
