@@ -9,7 +9,7 @@ from django.db import connection
 
 from ledger import sql as ledger_sql
 from ledger.events import Event
-from mailroom.delivery import insert_mail, mail_params, notice
+from mailroom.delivery import ATTEMPTS, insert_mail, mail_params, notice
 from mailroom.ids import timed_id
 from mailroom.rules import VIOLATIONS
 from orgchart.decision import Code, Denied, Deny
@@ -18,14 +18,14 @@ from toolbox.caller import Caller
 from toolbox.wake import wake
 
 REJECT = f"""
-WITH rejection AS (
+WITH told AS (SELECT 1 WHERE %(r_tell)s), mail AS ({insert_mail("m", "told")}),
+rejection AS (
     INSERT INTO mailroom_mailrejection
         (organisation_id, from_agent, to_agent, mail_type, code, reason, attempted_at)
-    VALUES (%(r_organisation)s, %(r_from)s, %(r_to)s, %(r_type)s, %(r_code)s, %(r_reason)s,
-            %(r_at)s)
+    SELECT %(r_organisation)s, %(r_from)s, %(r_to)s, %(r_type)s, %(r_code)s, %(r_reason)s, %(r_at)s
+    WHERE NOT %(r_tell)s OR EXISTS (SELECT 1 FROM mail)
     RETURNING id
-), told AS (SELECT 1 FROM rejection WHERE %(r_tell)s),
-mail AS ({insert_mail("m", "told")})
+)
 {ledger_sql.insert("ev", "rejection")}
 """
 
@@ -44,7 +44,10 @@ def as_rejection(refusal: Denied, caller: Caller, to: str, mail_type: str, now: 
 def write_rejection(
     *, deny: Deny, event: Event, caller: Caller, to: str, mail_type: str, now: datetime
 ) -> None:
-    """Write rejection, event, and the notice that the code asks for."""
+    """Write rejection, event, and the notice that the code asks for: all three or none.
+
+    A notice's id that clashes is made again.
+    """
     told = _told(deny.code, caller)
     letter = notice(
         organisation_id=caller.organisation_id,
@@ -62,15 +65,18 @@ def write_rejection(
         "r_at": now,
         "r_tell": told is not None,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(
-            REJECT,
-            values
-            | mail_params("m", letter, timed_id("MAIL", now), now)
-            | ledger_sql.params(event),
-        )
-    if told is not None:
-        wake(told.id)
+    for _ in range(ATTEMPTS):
+        with connection.cursor() as cursor:
+            cursor.execute(
+                REJECT,
+                values
+                | mail_params("m", letter, timed_id("MAIL", now), now)
+                | ledger_sql.params(event),
+            )
+            if cursor.rowcount:
+                wake(told.id if told else None)
+                return
+    raise RuntimeError(f"no free mail id in {ATTEMPTS} attempts")
 
 
 def _told(code: Code, caller: Caller) -> Agent | None:

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from contracts.terms import ChannelWish
 from contracts.vocabulary import State
 from ledger.models import Event
-from mailroom import delivery, services
+from mailroom import delivery, refusals, services
 from mailroom.ids import timed_id
 from mailroom.models import ContactGrant, Mail, MailRejection
 from orgchart.decision import Denied
@@ -246,6 +246,17 @@ class TestIds:
         monkeypatch.setattr(delivery, "timed_id", lambda *_: next(offered))
         assert sent(nexus, "qa_worker", "it_manager") == "MAIL-20261121090000000000-free"
         assert Event.objects.filter(action="mail.delivered").count() == 2
+
+    def test_of_a_refusal_s_notice_that_clash_are_made_again_and_nothing_is_written_twice(
+        self, nexus, monkeypatch
+    ):
+        taken = sent(nexus, "backend_worker", "it_manager")
+        offered = iter([taken, taken, "MAIL-20261121090000000000-told"])
+        monkeypatch.setattr(refusals, "timed_id", lambda *_: next(offered))
+        assert send(nexus, "backend_worker", "ceo").code == "CONTACT_DENIED"
+        assert mails(nexus, "backend_worker").pop().id == "MAIL-20261121090000000000-told"
+        assert MailRejection.objects.get().code == "CONTACT_DENIED"
+        assert Event.objects.filter(action="tool.denied").count() == 1
 
     def test_of_ten_thousand_mails_in_one_microsecond_leave_room_for_the_next(
         self, nexus, monkeypatch
