@@ -38,9 +38,10 @@ proofs: env ## The long proofs: whole decision spaces, large state machines
 faults: env ## What happens when processes, disks and databases die
 	@NEXUS_KILLS=300 $(VENV) -m pytest -q tests/faults
 
-lock: env ## Compile requirements.in into requirements.txt
-	@UV_PYTHON_DOWNLOADS=never $(VENV) -m uv pip compile -q --universal --python-version 3.11 \
-		--generate-hashes requirements.in -o requirements.txt
+lock: env ## Compile each requirements.in into its requirements.txt
+	@for in in requirements.in tests/clients/python/requirements.in; do \
+		UV_PYTHON_DOWNLOADS=never $(VENV) -m uv pip compile -q --universal --python-version 3.11 \
+			--generate-hashes "$$in" -o "$${in%.in}.txt" || exit 1; done
 
 format: env ## Rewrite the code in the house style
 	@$(VENV) -m ruff check --fix-only -q . ; $(VENV) -m ruff format -q .
