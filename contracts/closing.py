@@ -15,11 +15,10 @@ from contracts.vocabulary import Outcome, State
 from mailroom.services import close_grants, post_notice
 from orgchart.actors import Actor, Person
 from orgchart.compiling import current_policy
-from orgchart.decision import Code, refuse, require
+from orgchart.decision import require
+from orgchart.people import require_board
 from orgchart.policy import Policy
 from toolbox.caller import Caller
-
-BOARD_OFFICE = "Board"
 
 
 def close_contract(
@@ -98,15 +97,4 @@ def _closed(
             body=f"{contract.issuer_name}'s contract {row.id} is {outcome}: {reason}",
             now=now,
             contract_ref=row.id,
-        )
-
-
-def require_board(person: Person) -> None:
-    """Raises Denied LEVEL_DENIED for a person who holds no office of the Board."""
-    if BOARD_OFFICE not in person.offices:
-        raise refuse(
-            Code.LEVEL_DENIED,
-            f"{person.username} is not of the Board",
-            "ask a person of the Board",
-            rule="human roles (decisions.md)",
         )

@@ -43,6 +43,7 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 Title = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Body = Annotated[str, StringConstraints(max_length=10_000)]
 Reason = Annotated[str, StringConstraints(min_length=1, max_length=2_000)]
+EscalationId = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,18}$")]
 Reference = Annotated[str, StringConstraints(min_length=1, max_length=32)]
 PriorityName = Literal["low", "medium", "high", "critical"]
 Version = Annotated[int, Field(ge=1, le=2**31 - 1)] | None

@@ -11,20 +11,22 @@ from typing import Any
 from django.db import IntegrityError, connection, transaction
 
 from contracts import store, terms
-from contracts.closing import require_board
 from contracts.deadlines import set_deadlines
 from contracts.models import Contract
 from contracts.notices import notice_text
 from contracts.terms import ChannelTerm, ChannelWish
 from contracts.vocabulary import FINAL_STATES, ContractKind
 from ledger.services import record
+from mailroom import answers
 from mailroom.ids import timed_id
+from mailroom.models import Escalation
 from mailroom.refusals import as_rejection
 from mailroom.rules import Channel
 from mailroom.services import deliver, open_grants
 from orgchart.actors import Actor, Person
 from orgchart.compiling import current_policy
 from orgchart.decision import Code, Denied, Deny, refuse, require
+from orgchart.people import require_board
 from orgchart.policy import Agent, Policy
 from orgchart.vocabulary import BOARD, ToolMode
 from toolbox.caller import Caller
@@ -53,6 +55,7 @@ class Draft:
     assigned_branch: str = ""
     grants: Sequence[ChannelWish] = ()
     supersedes: str | None = None
+    answers: int | None = None
     amount: Decimal | None = None
     currency: str = ""
     environment: str = ""
@@ -65,7 +68,8 @@ def issue_contract(*, caller: Caller, draft: Draft, tool: str, now: datetime) ->
 
     Raises Denied: RECIPIENT_UNKNOWN, RECIPIENT_INACTIVE, CONTACT_DENIED, LEVEL_DENIED (these leave
     a mail rejection), INVALID_PARAMS, MODE_DENIED, SCOPE_DENIED, BRANCH_DENIED, MAIL_TYPE_DENIED,
-    NOT_FOUND for a predecessor that is not the caller's.
+    NOT_FOUND for a predecessor or an escalation that is not the caller's, INVALID_TRANSITION for
+    an escalation that is answered already.
     """
     policy = caller.policy
     try:
@@ -75,7 +79,7 @@ def issue_contract(*, caller: Caller, draft: Draft, tool: str, now: datetime) ->
         if refusal.deny.code not in TO_WHOM:
             raise
         raise as_rejection(refusal, caller, draft.to, _mail_type(draft), now) from refusal
-    channels = _decided(draft, caller.agent, assignee, policy)
+    channels = _decided(draft, caller.agent, assignee, policy, now)
     rule = require(allowed).rule  # once more: it is this rule that explains the contract
     return _issued(draft, caller, caller.agent, assignee, channels, now, rule)
 
@@ -95,8 +99,8 @@ def issue_for_board(*, person: Person, draft: Draft, now: datetime) -> dict[str,
             "issue it to the agent that reports to the Board; that one hands it down",
             rule="contracts flow downward (seed 000 §4.3)",
         )
-    plain = replace(draft, workspace_scope=(), assigned_branch="", grants=())
-    _decided(plain, None, assignee, policy)
+    plain = replace(draft, workspace_scope=(), assigned_branch="", grants=(), answers=None)
+    _decided(plain, None, assignee, policy, now)
     rule = "the Board issues to the top agent (seed 000 §4.3)"
     return _issued(plain, person, None, assignee, {}, now, rule)
 
@@ -114,7 +118,7 @@ def _mail_type(draft: Draft) -> str:
 
 
 def _decided(
-    draft: Draft, issuer: Agent | None, assignee: Agent, policy: Policy
+    draft: Draft, issuer: Agent | None, assignee: Agent, policy: Policy, now: datetime
 ) -> dict[tuple[int, int], ChannelTerm]:
     """Every term of the draft, decided; the channels it opens, each pair once."""
     if draft.amount is not None and draft.kind is not ContractKind.BUDGET:
@@ -125,6 +129,7 @@ def _decided(
             rule="an amount is a budget's",
             amount="only with kind budget",
         )
+    require(terms.can_be_due(draft.deadline, now))
     require(terms.can_open_mode(draft.mode, policy))
     require(terms.can_give_scope(draft.workspace_scope, assignee, policy))
     if draft.assigned_branch:
@@ -178,6 +183,7 @@ def _written(
     rule: str,
 ) -> Contract:
     _hold(assignee, issuer)
+    problem = _answered(draft, caller)
     row = Contract(
         id=timed_id("CON", now),
         organisation_id=caller.organisation_id,
@@ -197,6 +203,7 @@ def _written(
             for c in channels.values()
         ],
         supersedes_id=_predecessor(draft.supersedes, caller, issuer),
+        answers=problem,
         environment=draft.environment,
         artifact=draft.artifact,
         expires_at=draft.expires_at,
@@ -212,11 +219,16 @@ def _written(
         body=notice_text(row),
         priority=row.priority,
         contract_ref=row.id,
+        reply_to=problem.mail_id if problem else None,
         now=now,
         rule=rule,
     )
     row.save(force_insert=True)
     set_deadlines(row, now=now)
+    if problem is not None and isinstance(caller, Caller):
+        answers.answer_by_contract(
+            problem, contract_id=row.id, title=row.title, assignee=assignee, by=caller, now=now
+        )
     record(
         caller.event(
             "contract.issued",
@@ -247,6 +259,13 @@ def _hold(assignee: Agent, issuer: Agent | None) -> None:
     parties = [assignee.id, issuer.id] if issuer else [assignee.id]
     with connection.cursor() as cursor:
         cursor.execute(HOLD, [parties])
+
+
+def _answered(draft: Draft, caller: Actor) -> Escalation | None:
+    """The escalation that the contract answers, held; only agents receive any."""
+    if draft.answers is None or not isinstance(caller, Caller):
+        return None
+    return answers.claim(escalation_id=draft.answers, by=caller)
 
 
 def _predecessor(contract_id: str | None, caller: Actor, issuer: Agent | None) -> str | None:

@@ -21,7 +21,7 @@ from contracts.vocabulary import (
     State,
 )
 from documents.models import ReportType
-from mailroom.models import Mail, Priority
+from mailroom.models import Escalation, Mail, Priority
 from orgchart.models import Agent, Organisation
 from orgchart.vocabulary import BOARD, ToolMode
 
@@ -82,6 +82,9 @@ class Contract(models.Model):
     currency = models.CharField(max_length=3, blank=True)
     state = FSMField(max_length=16, choices=_choices(State), default=State.PENDING, protected=True)
     version = models.PositiveIntegerField(default=1)
+    answers = models.OneToOneField(
+        Escalation, models.PROTECT, null=True, blank=True, related_name="+"
+    )
     notice = models.OneToOneField(Mail, models.PROTECT, related_name="contract")
     created_at = models.DateTimeField()
     accepted_at = models.DateTimeField(null=True, blank=True)

@@ -20,6 +20,7 @@ def notice_text(row: Contract) -> str:
             f"{g['from']} -> {g['to']}: {', '.join(g['types'])}" for g in row.grants
         ),
         "supersedes": row.supersedes_id,
+        "answers": row.answers_id and f"escalation {row.answers_id}",
         "environment": row.environment,
         "artifact": row.artifact,
         "expires_at": row.expires_at and row.expires_at.isoformat(),

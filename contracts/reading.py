@@ -87,6 +87,7 @@ def header(row: Contract, policy: Policy) -> dict[str, Any]:
         "assigned_branch": row.assigned_branch or None,
         "grants": row.grants,
         "supersedes": row.supersedes_id,
+        "answers": None if row.answers_id is None else str(row.answers_id),
         "environment": row.environment or None,
         "artifact": row.artifact or None,
         "expires_at": row.expires_at,

@@ -143,6 +143,19 @@ def _kind_refused(kind: ContractKind, tool: str) -> Deny:
     )
 
 
+def can_be_due(deadline: datetime | None, now: datetime) -> Decision:
+    """Decide whether a contract may be due then: never before it can be begun."""
+    if deadline is None or deadline > now:
+        return Allow("deadline")
+    return deny(
+        Code.INVALID_PARAMS,
+        f"deadline: {deadline.isoformat()} has gone by",
+        "name a time that is still to come, or leave deadline out",
+        rule="a deadline is ahead",
+        deadline="a time that is still to come",
+    )
+
+
 def can_open_mode(mode: ToolMode, policy: Policy) -> Decision:
     """Decide whether a contract may open this mode: only one that the organisation enables."""
     if mode in policy.enabled_modes:

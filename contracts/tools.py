@@ -12,6 +12,7 @@ from contracts.fields import (
     Amount,
     Body,
     Currency,
+    EscalationId,
     Grant,
     Moment,
     Name,
@@ -55,6 +56,9 @@ class IssueContract(Params):
     supersedes: Reference | None = Field(
         None, description="a closed contract that this one follows"
     )
+    answers: EscalationId | None = Field(
+        None, description="escalation_id of an escalation to you that this contract answers"
+    )
     amount: Amount | None = Field(None, description="for kind budget")
     currency: Currency = "USD"
 
@@ -75,6 +79,7 @@ class IssueContract(Params):
                 for g in self.grants
             ],
             supersedes=self.supersedes,
+            answers=int(self.answers) if self.answers else None,
             amount=self.amount,
             currency=self.currency if self.amount is not None else "",
         )

@@ -171,7 +171,13 @@ def deliver(  # noqa: PLR0913  a mail has these parts
 
 
 def notice(
-    *, organisation_id: int, recipient: Agent, subject: str, body: str, contract_ref: str = ""
+    *,
+    organisation_id: int,
+    recipient: Agent,
+    subject: str,
+    body: str,
+    contract_ref: str = "",
+    reply_to: str | None = None,
 ) -> Letter:
     """A letter of the system itself."""
     return Letter(
@@ -182,6 +188,7 @@ def notice(
         mail_type="info",
         subject=subject[:200],
         body=body[:10_000],
+        reply_to=reply_to,
         contract_ref=contract_ref,
         route_log=["system notice"],
     )
@@ -195,6 +202,7 @@ def post_notice(
     body: str,
     now: datetime,
     contract_ref: str = "",
+    reply_to: str | None = None,
 ) -> str:
     """Put a notice of the system into an agent's inbox; returns its id."""
     letter = notice(
@@ -203,5 +211,6 @@ def post_notice(
         subject=subject,
         body=body,
         contract_ref=contract_ref,
+        reply_to=reply_to,
     )
     return post(letter, caller=System(name="mailroom", organisation_id=organisation_id), now=now)

@@ -6,11 +6,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
+from django.db.models import F
 
 from ledger.services import record
 from mailroom import rules
 from mailroom.delivery import Letter, post
-from mailroom.models import Escalation, EscalationState
+from mailroom.models import WAITING, Escalation, EscalationState
 from mailroom.parties import require_own
 from orgchart.actors import Actor
 from orgchart.decision import Code, refuse, require
@@ -92,7 +93,7 @@ def open_escalation(
         due_at=now + timedelta(seconds=wait),
     )
     if earlier is not None and earlier.recipient_id == caller.agent.id:
-        _settle(earlier, EscalationState.PASSED_ON, caller, now)
+        settle(earlier, EscalationState.PASSED_ON, by=caller, now=now, by_what=mail_id)
     record(
         caller.event(
             "escalation.opened",
@@ -108,21 +109,30 @@ def open_escalation(
     return row
 
 
-def answer(*, mail_id: str, by: Caller, now: datetime) -> bool:
-    """A reply by its recipient answers an escalation; being read is no answer."""
-    row = (
-        Escalation.objects.select_for_update(of=("self",))
-        .filter(mail_id=mail_id, recipient_id=by.agent.id, state=EscalationState.OPEN)
-        .first()
-    )
-    if row is None:
-        return False
-    _settle(row, EscalationState.ANSWERED, by, now)
-    return True
+def settle(
+    row: Escalation,
+    state: EscalationState,
+    *,
+    by: Actor,
+    now: datetime,
+    by_what: str,
+    reason: str = "",
+) -> None:
+    """Write down what became of a locked escalation that still waits; one settled stays so.
 
-
-def _settle(row: Escalation, state: EscalationState, by: Actor, now: datetime) -> None:
-    if row.state not in (EscalationState.OPEN, EscalationState.UNANSWERED):
+    `by_what` names the mail or contract that did it.
+    """
+    if row.state not in WAITING:
         return
-    Escalation.objects.filter(id=row.id).update(state=state, answered_at=now, answered_by=by.actor)
-    record(by.event(f"escalation.{state}", at=now, subject=f"escalation:{row.id}"))
+    Escalation.objects.filter(id=row.id).update(
+        state=state, version=F("version") + 1, answered_at=now, answered_by=by.actor
+    )
+    record(
+        by.event(
+            f"escalation.{state}",
+            at=now,
+            subject=f"escalation:{row.id}",
+            reason=reason,
+            details={"by": by_what, "late": row.unanswered_at is not None},
+        )
+    )

@@ -106,7 +106,8 @@ def read_mail(*, caller: Caller, mail_id: str, now: datetime) -> dict[str, Any]:
 
     Raises Denied NOT_FOUND for any other.
     """
-    row = Mail.objects.filter(id=mail_id, organisation_id=caller.organisation_id).first()
+    mails = Mail.objects.select_related("escalation")
+    row = mails.filter(id=mail_id, organisation_id=caller.organisation_id).first()
     if row is None or caller.agent.id not in (row.sender_id, row.recipient_id):
         raise refuse(
             Code.NOT_FOUND,
@@ -131,7 +132,14 @@ def read_mail(*, caller: Caller, mail_id: str, now: datetime) -> dict[str, Any]:
         "body": row.body,
         "attachments": row.attachments,
         "route_log": row.route_log,
+        **_escalation_of(row),
     }
+
+
+def _escalation_of(row: Mail) -> dict[str, str]:
+    """What answering or passing on an escalation asks for; nothing for any other mail."""
+    escalation = getattr(row, "escalation", None)
+    return {} if escalation is None else {"escalation_id": str(escalation.id)}
 
 
 def _mark_read(caller: Caller, row: Mail, now: datetime) -> datetime:

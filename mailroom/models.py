@@ -161,8 +161,15 @@ class EscalationState(models.TextChoices):
     UNANSWERED = "unanswered"
 
 
+WAITING = (EscalationState.OPEN, EscalationState.UNANSWERED)
+"""What an answer still settles: in time, or late."""
+
+
 class Escalation(models.Model):
-    """One step up the chain, waiting for an answer until `due_at`; a thread shares its root."""
+    """One step up the chain, waiting for an answer until `due_at`; a thread shares its root.
+
+    `unanswered_at` stays where an answer comes late: silence was, whatever followed.
+    """
 
     mail = models.OneToOneField(Mail, models.PROTECT, related_name="escalation")
     organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+")
@@ -173,7 +180,9 @@ class Escalation(models.Model):
     state = models.CharField(
         max_length=16, choices=EscalationState.choices, default=EscalationState.OPEN
     )
+    version = models.PositiveIntegerField(default=1)
     due_at = models.DateTimeField()
+    unanswered_at = models.DateTimeField(null=True, blank=True)
     answered_at = models.DateTimeField(null=True, blank=True)
     answered_by = models.CharField(max_length=100, blank=True)
     told_ceo_at = models.DateTimeField(null=True, blank=True)
@@ -187,7 +196,19 @@ class Escalation(models.Model):
         constraints = [
             models.CheckConstraint(
                 condition=Q(state__in=EscalationState.values), name="escalation_state_known"
-            )
+            ),
+            models.CheckConstraint(
+                condition=Q(state="open", unanswered_at=None)
+                | Q(state="unanswered", unanswered_at__isnull=False)
+                | Q(state__in=["answered", "passed_on"]),
+                name="escalation_silence_is_dated",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["open", "unanswered"], answered_at=None, answered_by="")
+                | Q(state__in=["answered", "passed_on"], answered_at__isnull=False)
+                & ~Q(answered_by=""),
+                name="escalation_answer_has_a_hand",
+            ),
         ]
 
     def __str__(self) -> str:

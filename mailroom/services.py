@@ -10,7 +10,7 @@ from typing import Any
 from django.db import transaction
 
 from ledger.services import record
-from mailroom import escalations, rules
+from mailroom import answers, escalations, rules
 from mailroom.delivery import Letter, deliver, post, post_notice
 from mailroom.models import ContactGrant, Mail
 from mailroom.parties import require_own
@@ -131,7 +131,7 @@ def _posted(caller: Caller, letter: Letter, now: datetime) -> dict[str, Any]:
         with transaction.atomic():
             mail_id = post(letter, caller=caller, now=now)
             if letter.reply_to:
-                escalations.answer(mail_id=letter.reply_to, by=caller, now=now)
+                answers.answer_by_reply(mail_id=letter.reply_to, reply=mail_id, by=caller, now=now)
             if letter.mail_type == ESCALATION:
                 escalations.open_escalation(mail_id=mail_id, caller=caller, now=now)
     else:

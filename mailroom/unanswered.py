@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from django.db.models import F
+
 from ledger.services import record
 from mailroom import outbox
 from mailroom.delivery import notice, post, post_notice
@@ -26,7 +28,9 @@ def sweep_due(*, now: datetime) -> int:
 def _unanswered(row: Escalation, now: datetime) -> None:
     policy = current_policy(row.organisation_id)
     system = System(name="escalations", organisation_id=row.organisation_id)
-    Escalation.objects.filter(id=row.id).update(state=EscalationState.UNANSWERED)
+    Escalation.objects.filter(id=row.id).update(
+        state=EscalationState.UNANSWERED, unanswered_at=now, version=F("version") + 1
+    )
     record(
         system.event(
             "escalation.unanswered",
@@ -57,8 +61,8 @@ def _locked_root(row: Escalation) -> Escalation:
 
 
 def _silences(root: Escalation) -> int:
-    thread = Escalation.objects.filter(root=root, state=EscalationState.UNANSWERED).count()
-    return thread + (root.state == EscalationState.UNANSWERED)
+    thread = Escalation.objects.filter(root=root, unanswered_at__isnull=False).count()
+    return thread + (root.unanswered_at is not None)
 
 
 def _tell_sender(
@@ -76,6 +80,7 @@ def _tell_sender(
             f"call escalate with follows={row.id}."
         ),
         now=now,
+        reply_to=row.mail_id,
     )
 
 
@@ -89,9 +94,10 @@ def _tell_ceo(row: Escalation, root: Escalation, top: Agent, policy: Policy, now
         subject=f"{sender.handle} has escalated {BEFORE_THE_CEO} times without an answer",
         body=(
             f"{sender.handle} -> {sender.superior}: {root.mail.subject}\n\n{root.mail.body}\n\n"
-            f"The last of them is {row.mail_id}. Answer it with reply_to, or give a manager a "
-            "contract."
+            f"The last of them is {row.mail_id}. Answer this mail with reply_to, or with a "
+            "contract that names its escalation_id (read_mail says it) in answers."
         ),
+        reply_to=row.mail_id,
     )
     mail_id = post(letter, caller=system, now=now)
     Escalation.objects.create(

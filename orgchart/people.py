@@ -14,7 +14,7 @@ from django.http import HttpRequest
 from ledger.events import Event
 from ledger.services import record
 from orgchart.actors import Person, denial
-from orgchart.decision import Code, Deny
+from orgchart.decision import Code, Deny, refuse
 
 ADMIN_TOOL = "admin"
 """What the ledger names as the tool of everything that people do in the admin."""
@@ -92,6 +92,17 @@ def record_refusal(
                 request_id=who.request_id,
                 **denial(deny),
             )
+        )
+
+
+def require_board(person: Person) -> None:
+    """Raises Denied LEVEL_DENIED for a person who holds no office of the Board."""
+    if Desk.BOARD not in person.offices:
+        raise refuse(
+            Code.LEVEL_DENIED,
+            f"{person.username} is not of the Board",
+            "ask a person of the Board",
+            rule="human roles (decisions.md)",
         )
 
 

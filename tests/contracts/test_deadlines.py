@@ -4,12 +4,14 @@ from datetime import timedelta
 
 import pytest
 
+from contracts import issuing
 from contracts.deadlines import REMINDED_BEFORE, tell_due
-from contracts.models import Deadline
+from contracts.models import Contract, Deadline
 from ledger.models import Event
 from mailroom.models import SYSTEM, Mail
-from tests.contracts.world import at_once, at_state, issue, now
+from tests.contracts.world import at_once, at_state, issue, now, refusal
 
+NOW = now()
 pytestmark = pytest.mark.django_db
 
 
@@ -35,6 +37,21 @@ class TestDeadlines:
         contract = issue(nexus, deadline=begun + timedelta(hours=2))
         remind = Deadline.objects.get(contract_id=contract, stage="remind")
         assert abs((remind.due_at - begun).total_seconds() - 3600) < 60
+
+    @pytest.mark.parametrize("ago", [timedelta(0), timedelta(microseconds=1), timedelta(days=400)])
+    def test_is_never_one_that_has_gone_by(self, nexus, ago):
+        draft = issuing.Draft(to="backend_worker", title="T", body="B", deadline=NOW - ago)
+        refused = refusal(
+            issuing.issue_contract,
+            caller=nexus.caller("it_manager"),
+            draft=draft,
+            tool="create_contract",
+            now=NOW,
+        )
+        assert refused.code == "INVALID_PARAMS"
+        assert "still to come" in refused.next_action
+        assert refused.details == {"deadline": "a time that is still to come"}
+        assert not Contract.objects.exists()
 
     def test_sets_none_where_there_is_no_deadline(self, nexus):
         issue(nexus)

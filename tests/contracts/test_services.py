@@ -1,6 +1,7 @@
 """The life of a contract on PostgreSQL: every move, every guard, every trace."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -39,7 +40,9 @@ def mails(**fields):
 
 class TestIssueContract:
     def test_leaves_a_pending_contract_and_its_notice(self, nexus):
-        contract = row(issue(nexus, deadline=now(), assigned_branch="feature/login"))
+        contract = row(
+            issue(nexus, deadline=now() + timedelta(days=1), assigned_branch="feature/login")
+        )
         assert (contract.state, contract.version, contract.kind) == ("pending", 1, "work")
         assert contract.id.startswith("CON-")
         assert len(contract.id) <= 32

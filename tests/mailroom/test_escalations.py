@@ -1,11 +1,18 @@
 """Escalations wait for an answer; time that runs out is told once, upward (seed 000 §4.4, §4.5)."""
 
-import pytest
+from dataclasses import replace
 
+import pytest
+from django.db import IntegrityError, transaction
+
+from contracts.models import Contract
 from ledger.models import Event
+from mailroom import answers
 from mailroom.models import Escalation, OutgoingNotice
 from mailroom.unanswered import sweep_due
+from orgchart.decision import Denied
 from orgchart.models import Agent
+from tests.company import load_company
 from tests.mailroom.world import NOW, after, call, configure, mails, sent
 
 HELP = {"subject": "Help", "body": "The disk is full."}
@@ -78,11 +85,196 @@ class TestAnAnswer:
         assert row(above).root_id == row(made).id
         assert row(above).mail.reply_to_id == made["mail_id"]
 
-    def test_that_comes_late_stays_unanswered_in_the_record(self, nexus):
+    def test_that_comes_late_is_one_and_stays_late_in_the_record(self, nexus):
         made = escalate(nexus)
         sweep_due(now=after(seconds=WAIT))
         reply(nexus, "it_manager", "backend_worker", made["mail_id"], after(days=1))
+        assert (row(made).state, row(made).unanswered_at) == ("answered", after(seconds=WAIT))
+        assert Event.objects.get(action="escalation.answered").details["late"] is True
+
+    def test_names_the_escalation_it_may_be_for(self, nexus):
+        made = escalate(nexus)
+        read = call(nexus, "it_manager", "read_mail", mail_id=made["mail_id"]).result
+        assert read["escalation_id"] == made["escalation_id"]
+        plain = sent(nexus, "backend_worker", "it_manager")
+        assert "escalation_id" not in call(nexus, "it_manager", "read_mail", mail_id=plain).result
+
+
+def contract(company, who, to, made, at=NOW, tool="create_contract", **fields):
+    terms = {"title": "Free the disk", "body": "Now.", "answers": made["escalation_id"]}
+    return call(company, who, tool, at, to=to, **terms, **fields)
+
+
+class TestAContractThatNamesIt:
+    def test_answers_it_in_the_same_transaction(self, nexus):
+        made = escalate(nexus)
+        issued = contract(nexus, "it_manager", "backend_worker", made).result
+        assert (row(made).state, row(made).answered_by) == ("answered", "agent:it_manager")
+        event = Event.objects.get(action="escalation.answered")
+        assert event.details == {"by": issued["contract_id"], "late": False}
+        read = call(nexus, "backend_worker", "read_contract", contract_id=issued["contract_id"])
+        assert read.result["answers"] == made["escalation_id"]
+        (notice,) = mails(nexus, "backend_worker")
+        assert notice.reply_to_id == made["mail_id"], "the contract stands in the thread"
+        assert sweep_due(now=after(days=1)) == 0
+
+    def test_may_be_for_another_and_the_sender_is_told(self, nexus):
+        """The CEO hands it to another manager, a manager to another worker (seed 000 §4.4)."""
+        made = escalate(nexus)
+        issued = contract(nexus, "it_manager", "devops_worker", made).result
+        (told,) = mails(nexus, "backend_worker", sender="system")
+        assert issued["contract_id"] in told.body
+        assert "devops_worker" in told.body
+        assert told.reply_to_id == made["mail_id"]
+
+    def test_of_the_ceo_answers_what_the_system_told_it(self, nexus):
+        follows = None
+        for attempt in range(3):
+            at = after(seconds=attempt * (WAIT + 1))
+            follows = escalate(nexus, at=at, follows=follows)["escalation_id"]
+            sweep_due(now=after(seconds=(attempt + 1) * (WAIT + 1)))
+        (told,) = mails(nexus, "ceo", sender="system")
+        read = call(nexus, "ceo", "read_mail", mail_id=told.id).result
+        done = contract(nexus, "ceo", "it_manager", read, tool="generate_contract")
+        assert done.status == 200
+        assert row(read).state == "answered"
+
+    def test_comes_late_too(self, nexus):
+        made = escalate(nexus)
+        sweep_due(now=after(seconds=WAIT))
+        assert contract(nexus, "it_manager", "backend_worker", made, after(days=1)).status == 200
+        assert row(made).state == "answered"
+
+    @pytest.mark.parametrize(
+        ("who", "to", "tool"),
+        [
+            ("hr_manager", "backend_worker", "create_contract"),
+            ("product_manager", "research_worker", "create_contract"),
+            ("ceo", "it_manager", "generate_contract"),
+        ],
+    )
+    def test_is_its_recipients_alone(self, nexus, who, to, tool):
+        made = escalate(nexus)
+        answer = contract(nexus, who, to, made, tool=tool)
+        assert answer.code == ("NOT_FOUND" if who != "hr_manager" else "CONTACT_DENIED")
+        assert row(made).state == "open"
+        assert not Contract.objects.exists()
+
+    def test_of_another_organisation_is_not_found(self, nexus):
+        made = escalate(nexus)
+        stranger = load_company("dev-team").organisation
+        Escalation.objects.filter(id=made["escalation_id"]).update(organisation=stranger)
+        answer = contract(nexus, "it_manager", "backend_worker", made)
+        assert (answer.status, answer.code) == (404, "NOT_FOUND")
+        assert not Contract.objects.exists()
+
+    def test_of_none_is_not_found(self, nexus):
+        nothing = {"escalation_id": "9" * 18}
+        assert contract(nexus, "it_manager", "backend_worker", nothing).code == "NOT_FOUND"
+        odd = {"escalation_id": "-1"}
+        assert contract(nexus, "it_manager", "backend_worker", odd).code == "INVALID_PARAMS"
+
+    @pytest.mark.parametrize("how", ["reply", "contract", "passed on"])
+    def test_is_refused_once_it_is_settled(self, nexus, how):
+        made = escalate(nexus)
+        if how == "reply":
+            reply(nexus, "it_manager", "backend_worker", made["mail_id"])
+        elif how == "contract":
+            contract(nexus, "it_manager", "backend_worker", made)
+        else:
+            escalate(nexus, "it_manager", follows=made["escalation_id"])
+        before = Contract.objects.count()
+        answer = contract(nexus, "it_manager", "backend_worker", made)
+        assert (answer.status, answer.code) == (409, "INVALID_TRANSITION")
+        assert "leave answers out" in answer.body["next_action"]
+        assert Contract.objects.count() == before
+
+    def test_that_is_refused_for_another_reason_answers_nothing(self, nexus):
+        made = escalate(nexus)
+        answer = contract(nexus, "it_manager", "backend_worker", made, assigned_branch="main")
+        assert answer.code == "BRANCH_DENIED"
+        assert row(made).state == "open"
+
+    def test_says_what_never_changes(self, nexus):
+        made, other = escalate(nexus), escalate(nexus, "qa_worker")
+        issued = contract(nexus, "it_manager", "backend_worker", made).result
+        for value in (None, other["escalation_id"]):
+            with pytest.raises(IntegrityError, match="does not change"), transaction.atomic():
+                Contract.objects.filter(id=issued["contract_id"]).update(
+                    answers=value, version=2
+                )
+
+
+class TestAPerson:
+    """Of the Board, from the admin; rights and pages are proven in tests/admin."""
+
+    @pytest.fixture
+    def board(self, nexus):
+        return nexus.person("Board")
+
+    def test_answers_with_a_mail_to_the_sender_and_tells_who_was_passed_over(self, nexus, board):
+        made = escalate(nexus)
+        mail_id = answer(made, board)
+        (told,) = mails(nexus, "backend_worker")
+        assert (told.id, told.from_agent, told.reply_to_id) == (mail_id, "board", made["mail_id"])
+        assert told.body == "Buy a disk."
+        (passed_over,) = mails(nexus, "it_manager", sender="system")
+        assert "Buy a disk." in passed_over.body
+        assert (row(made).state, row(made).answered_by) == ("answered", "human:alice")
+        event = Event.objects.get(action="escalation.answered")
+        assert (event.actor, event.reason) == ("human:alice", "Buy a disk.")
+        assert sweep_due(now=after(days=1)) == 0
+
+    def test_answers_what_the_board_was_told_because_nobody_did(self, nexus, board):
+        made = escalate(nexus, "it_manager")
+        sweep_due(now=after(seconds=CEO_WAIT))
+        answer(made, board, version=2)
+        assert row(made).state == "answered"
+
+    def test_answers_the_superior_where_the_sender_has_left(self, nexus, board):
+        made = escalate(nexus)
+        Agent.objects.filter(id=nexus.agent("backend_worker").id).update(active=False)
+        configure(nexus)
+        answer(made, board)
+        (told,) = mails(nexus, "it_manager", sender="board")
+        assert told.body == "Buy a disk."
+
+    def test_of_another_office_is_refused(self, nexus):
+        made = escalate(nexus)
+        for office in ("HR", "Reviewer", "Observer"):
+            with pytest.raises(Denied) as refusal:
+                answer(made, nexus.person(office))
+            assert refusal.value.deny.code == "LEVEL_DENIED"
+        assert row(made).state == "open"
+
+    def test_answers_the_version_that_was_shown(self, nexus, board):
+        made = escalate(nexus)
+        sweep_due(now=after(seconds=WAIT))
+        with pytest.raises(Denied) as refusal:
+            answer(made, board, version=1)
+        assert refusal.value.deny.code == "VERSION_MISMATCH"
         assert row(made).state == "unanswered"
+
+    def test_answers_once_and_only_in_the_organisation(self, nexus, board):
+        made = escalate(nexus)
+        answer(made, board)
+        with pytest.raises(Denied) as refusal:
+            answer(made, board, version=2)
+        assert refusal.value.deny.code == "INVALID_TRANSITION"
+        stranger = replace(board, organisation_id=board.organisation_id + 1)
+        with pytest.raises(Denied) as refusal:
+            answer(made, stranger, version=2)
+        assert refusal.value.deny.code == "NOT_FOUND"
+
+
+def answer(made, person, version=1):
+    return answers.answer_as_person(
+        escalation_id=int(made["escalation_id"]),
+        text="Buy a disk.",
+        expected_version=version,
+        person=person,
+        now=NOW,
+    )
 
 
 class TestSilence:
