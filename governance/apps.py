@@ -9,3 +9,10 @@ class GovernanceConfig(AppConfig):
     name = "governance"
     verbose_name = "Governance"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Hand over what agents hold when a pack has them no more."""
+        from governance.staff import holdings
+        from orgchart import staffing
+
+        staffing.when_leaving(holdings.handed_over)

@@ -2,14 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
+from orgchart import policy as compiled
 from orgchart.actors import Actor
 from orgchart.decision import Code, refuse
 from orgchart.models import Agent, ApiKey, Organisation
 from orgchart.services import PolicyChange, change_policy
+
+
+class HandOver(Protocol):
+    """Hand what an agent holds to a successor (None: the Board); what it was, for the event."""
+
+    def __call__(
+        self,
+        *,
+        caller: Actor,
+        leaver: compiled.Agent,
+        successor: compiled.Agent | None,
+        reason: str,
+        now: datetime,
+    ) -> Mapping[str, Any]:
+        """Before the deactivation, in its transaction."""
+
+
+_hand_overs: list[HandOver] = []
+
+
+def when_leaving(hand_over: HandOver) -> None:
+    """Have a room above hand over what agents hold there when a pack has them no more."""
+    if hand_over not in _hand_overs:
+        _hand_overs.append(hand_over)
+
+
+def hand_over(
+    *,
+    caller: Actor,
+    policy: compiled.Policy,
+    staying: Container[str],
+    reason: str,
+    now: datetime,
+) -> dict[str, Any]:
+    """Hand over what the active agents of a policy that do not stay hold, by handle.
+
+    Each hands to the next above it that stays and is active.
+    """
+    held: dict[str, Any] = {}
+    for leaver in policy.agents.values():
+        if not leaver.active or leaver.handle in staying:
+            continue
+        successor = policy.agents.get(leaver.superior)
+        while successor is not None and successor.handle not in staying:
+            successor = policy.agents.get(successor.superior)
+        for one in _hand_overs:
+            held[leaver.handle] = one(
+                caller=caller, leaver=leaver, successor=successor, reason=reason, now=now
+            )
+    return held
 
 
 def deactivate_agent(

@@ -11,6 +11,7 @@ from mailroom.services import hand_over as hand_over_mail
 from mailroom.services import post_notice
 from orgchart.actors import Actor
 from orgchart.policy import Agent
+from orgchart.vocabulary import BOARD
 from tasks.models import Task
 from tasks.vocabulary import UNFINISHED
 
@@ -60,6 +61,14 @@ def hand_over(
             now=now,
         )
     return held
+
+
+def handed_over(
+    *, caller: Actor, leaver: Agent, successor: Agent | None, reason: str, now: datetime
+) -> dict[str, Any]:
+    """`hand_over`, and what it was as an event says it."""
+    held = hand_over(caller=caller, leaver=leaver, successor=successor, reason=reason, now=now)
+    return {**held.shown(), "handed_to": successor.handle if successor else BOARD}
 
 
 def _tasks_of(leaver: Agent, organisation_id: int) -> tuple[str, ...]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from django.db import transaction
 
+from orgchart import staffing
 from orgchart.actors import Person, System
 from orgchart.compiling import compile_policy
 from orgchart.difference import Difference
@@ -18,6 +20,7 @@ from orgchart.packs.writing import write_pack
 from orgchart.services import PolicyChange, change_policy
 
 NOTHING = Difference((), ())
+GONE = "the pack has it no more"
 
 
 class OtherOrganisation(ValueError):
@@ -47,7 +50,8 @@ def load_pack(
     """Make an organisation what its pack says, whole or not at all, in one change of policy.
 
     A new organisation is created. In a live one agents keep their ids, keys and mail; who is gone
-    from the pack is deactivated, and active again when a later pack has it. Its settings are left
+    from the pack is deactivated, hands what it holds to the next above it that stays, and is active
+    again when a later pack has it. Its settings are left
     alone: those of a pack are what a new organisation begins with. Tightenings that people set
     stay; those of the pack are added and narrow what stands. An organisation that is what the pack
     says already gets no new version and no event (`changed` is False).
@@ -102,6 +106,15 @@ def _changed(
     new: bool,
     preview: bool,
 ) -> PolicyChange:
+    caller = replace(caller, organisation_id=organisation.id)
+    held: dict[str, Any] = {}
+    before = None if new else compile_policy(organisation.id)
+    if before is not None:
+        staying = {one.handle for one in pack.staff if one.active}
+        held = staffing.hand_over(
+            caller=caller, policy=before, staying=staying, reason=GONE, now=now
+        )
+
     def apply(row: Organisation) -> None:
         rows[:] = write_pack(row, pack, new=new, by=caller.actor)
         if not rows:
@@ -110,10 +123,12 @@ def _changed(
     return change_policy(
         organisation_id=organisation.id,
         apply=apply,
-        caller=replace(caller, organisation_id=organisation.id),
+        caller=caller,
         action="pack.loaded",
         now=now,
+        # Who leaves was read from this version.
+        expected_version=before.version if before is not None and held else None,
         preview=preview,
         new=new,
-        details={"rows": rows},
+        details={"rows": rows, **({"holds": held} if held else {})},
     )

@@ -1,9 +1,11 @@
 """HR's tools through the door: only under the CEO's contract, only downward, never half."""
 
+import shutil
 import threading
 
 import pytest
 import yaml
+from django.conf import settings
 from django.db import connections
 
 from contracts.issuing import Draft, issue_contract
@@ -16,16 +18,25 @@ from ledger.models import Event
 from mailroom.models import Mail
 from mailroom.services import Draft as MailDraft
 from mailroom.services import send_mail
-from orgchart.actors import Person
+from orgchart.actors import Person, System
 from orgchart.compiling import compile_policy
 from orgchart.decision import Code, Denied
 from orgchart.models import Agent, Group, Organisation, Role
+from orgchart.packs import diff_pack, load_pack
 from tests.documents.world import NOW, caller_of, found
 from tests.governance.conftest import authorise
 from toolbox import door
 
 JD = {"title": "Clerk", "job_description": "Keeps the files."}
 NEW = {"handle": "backend_two", "role": "backend_worker", **JD}
+
+REST = "reports_to: ceo"
+LEFT = (
+    "dev: backend_worker",
+    "it_admin: it_manager",
+    "it.manager: it_manager",
+    "eng_manager: it_manager",
+)
 
 CHANGES = [
     ("create_agent_jd", NEW),
@@ -281,6 +292,40 @@ class TestDeactivate:
             "INVALID_PARAMS"
         )
         assert not Mail.objects.filter(subject="backend_worker was deactivated").exists()
+
+
+class TestAPackThatHasAnAgentNoMore:
+    @pytest.fixture
+    def pack(self, tmp_path):
+        folder = tmp_path / "nexus"
+        shutil.copytree(settings.BASE_DIR / "packs" / "nexus", folder)
+        for handle in ("backend_worker", "it_manager"):
+            (folder / "agents" / f"{handle}.yaml").unlink()
+        for path in folder.rglob("*.yaml"):
+            text = path.read_text(encoding="utf-8").replace("reports_to: it_manager", REST)
+            lines = [line for line in text.splitlines(True) if not line.rstrip().endswith(LEFT)]
+            path.write_text("".join(lines), encoding="utf-8")
+        return folder
+
+    def test_hands_over_to_the_next_above_it_that_stays(self, nexus, pack):
+        theirs = issue_contract(
+            caller=caller_of(nexus, "it_manager"),
+            draft=Draft(to="backend_worker", title="API", body="b"),
+            tool="create_contract", now=NOW,
+        )["contract_id"]  # fmt: skip
+        load_pack(pack, caller=System(name="tests", organisation_id=0), now=NOW)
+        assert Contract.objects.get(id=theirs).issuer.handle == "ceo"
+        told = Mail.objects.filter(to_agent="ceo", from_agent="system")
+        for handle in ("backend_worker", "it_manager"):
+            assert theirs in told.get(subject=f"{handle} was deactivated").body
+        held = Event.objects.get(action="pack.loaded", details__has_key="holds").details["holds"]
+        assert held["backend_worker"]["contracts_assigned"] == [theirs]
+        assert held["it_manager"]["handed_to"] == "ceo"
+
+    def test_hands_nothing_over_in_a_comparison(self, nexus, pack):
+        diff_pack(nexus, pack, caller=System(name="tests", organisation_id=nexus.id), now=NOW)
+        assert compile_policy(nexus.id).agents["backend_worker"].active
+        assert not Mail.objects.filter(to_agent="ceo", from_agent="system").exists()
 
 
 class TestDeactivateByPerson:
