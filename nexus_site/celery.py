@@ -12,7 +12,11 @@ app.autodiscover_tasks(related_name="jobs")
 
 @app.on_after_finalize.connect  # type: ignore[untyped-decorator]
 def schedule_clocks(sender: Celery, **_: object) -> None:
-    """Let beat look at every clock as often as it asks."""
+    """Let beat look at every clock as often as it asks.
+
+    A message has no end: it would be told by two machines' clocks, and where one is an hour off no
+    message would ever be taken. Those that piled up are cheap (toolbox.jobs).
+    """
     from toolbox.clock import CLOCKS
 
     for clock in CLOCKS.values():
@@ -20,5 +24,4 @@ def schedule_clocks(sender: Celery, **_: object) -> None:
             clock.every,
             sender.signature("toolbox.tick", args=[clock.name]),
             name=clock.name,
-            expires=max(clock.every * 2, 10),
         )

@@ -6,20 +6,21 @@ import sys
 import traceback
 from collections.abc import Callable
 
-from nexus_site.run.shim import end_with_parent
+from nexus_site.run.shim import be_called, end_with_parent
 
 
-def fork(run: Callable[[], int | None]) -> int:
+def fork(run: Callable[[], int | None], *, name: str = "") -> int:
     """Run the function in a new process and session, and end with its status; the process id.
 
-    The new process gets SIGTERM when this one dies, and none of this one's signal handlers.
+    The new process gets SIGTERM when this one dies, and none of this one's signal handlers. `ps -e`
+    shows it under its name (Linux).
     """
     sys.stdout.flush()
     sys.stderr.flush()
     parent = os.getpid()
     pid = os.fork()
     if pid == 0:
-        os._exit(_status_of_running(run, parent=parent))
+        os._exit(_status_of_running(run, parent=parent, name=name))
     return pid
 
 
@@ -29,7 +30,7 @@ def status_of(pid: int, *, wait: bool = False) -> int | None:
     return os.waitstatus_to_exitcode(status) if ended else None
 
 
-def _status_of_running(run: Callable[[], int | None], *, parent: int) -> int:
+def _status_of_running(run: Callable[[], int | None], *, parent: int, name: str) -> int:
     """Become a process of one's own, run, and say how it went; nothing gets past this."""
     try:
         os.setsid()
@@ -38,6 +39,8 @@ def _status_of_running(run: Callable[[], int | None], *, parent: int) -> int:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         end_with_parent(parent)
+        if name:
+            be_called(name)
         status = run() or 0
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)

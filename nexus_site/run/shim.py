@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 CLONE_NEWUSER = 0x10000000
-PR_SET_PDEATHSIG = 1
+PR_SET_PDEATHSIG, PR_SET_NAME = 1, 15
 PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP = 28, 1 << 2
 PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE = 47, 2
 CAP_DAC_OVERRIDE = 1
@@ -80,6 +80,12 @@ def end_with_parent(parent: int) -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
         if os.getppid() != parent:
             raise SystemExit("the parent ended first")
+
+
+def be_called(name: str) -> None:
+    """Show this process under a name of up to 15 letters where processes are listed (Linux's)."""
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(PR_SET_NAME, name.encode("ascii", "replace")[:15])
 
 
 def ids(text: str) -> tuple[int, int]:

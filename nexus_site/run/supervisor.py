@@ -17,7 +17,7 @@ from nexus_site.run.fork import fork, status_of
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 POLL = 0.1  # seconds
-STEADY = 60.0  # seconds a child must live for its earlier failures to be forgotten
+STEADY = 10.0  # seconds a child must live for its earlier failures to be forgotten
 TOO_MANY = 6  # failures in a row
 LONGEST_PAUSE = 30.0  # seconds
 
@@ -38,7 +38,7 @@ class Child:
     def start(self, *, now: float) -> None:
         """Run it, bound to our life: if we are killed, the kernel asks it to end."""
         self.status = None
-        self.pid = fork(self.run)
+        self.pid = fork(self.run, name=f"nexus {self.name}")
         self.started = now
 
     def ended(self) -> int | None:
@@ -123,7 +123,7 @@ class Supervisor:
         return 0
 
     def _keep(self, child: Child, *, now: float) -> bool:
-        """Start a fallen child again; False once it has fallen too often."""
+        """Start a fallen child again; False once it has ended by itself too often."""
         if child.pid is None:
             if now >= child.next_start:
                 child.start(now=now)
@@ -132,7 +132,7 @@ class Supervisor:
         if status is None:
             return True
         pause = child.failed(now=now)
-        if child.failures >= TOO_MANY:
+        if status >= 0 and child.failures >= TOO_MANY:  # who is killed did nothing wrong
             self.say(
                 f"{child.name} ended {child.failures} times in a row (last: {status}); giving up."
             )

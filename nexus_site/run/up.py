@@ -87,13 +87,14 @@ def prepare(plan: Plan) -> None:
 
 
 def children(plan: Plan, *, listening: socket.socket, on_ready: Callable[[], None]) -> list[Child]:
-    """The web processes, of which the first says that it answers, and the worker with its beat."""
+    """The web processes, of which the first says that it answers, the worker, and the beat."""
     first = partial(web.serve, listening, on_ready)
     others = partial(web.serve, listening)
     return [
         Child(name="web 1", run=first),
         *[Child(name=f"web {number}", run=others) for number in range(2, plan.workers + 1)],
         Child(name="worker", run=worker.work),
+        Child(name="beat", run=worker.beat),
     ]
 
 

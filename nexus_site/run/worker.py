@@ -1,4 +1,4 @@
-"""Celery's worker with its beat, as one machine needs it."""
+"""Celery's worker, and its beat, as one machine needs them."""
 
 import os
 import threading
@@ -13,7 +13,7 @@ from django.conf import settings
 from nexus_site.celery import app
 
 ARGUMENTS = [
-    *["--quiet", "worker", "--beat", "--pool", "threads", "--loglevel", "WARNING"],
+    *["--quiet", "worker", "--pool", "threads", "--loglevel", "WARNING"],
     *["--without-mingle", "--without-gossip"],  # there are no other workers to talk to
 ]
 
@@ -39,5 +39,9 @@ def work() -> None:
     # Root in a container is root nowhere else, and messages are JSON, never code.
     warnings.simplefilter("ignore", SecurityWarning)
     worker_shutting_down.connect(leave_soon, weak=False)
-    beat = ["--schedule", str(settings.NEXUS_VAR / "beat-schedule")]
-    app.worker_main([*ARGUMENTS, "--concurrency", str(settings.WORKER_THREADS), *beat])
+    app.worker_main([*ARGUMENTS, "--concurrency", str(settings.WORKER_THREADS)])
+
+
+def beat() -> None:
+    """Wake the worker for every clock until asked to stop; a process of its own, watched alone."""
+    app.Beat(quiet=True, loglevel="WARNING", remote_control=False).run()

@@ -108,6 +108,20 @@ class TestRun:
         assert not lives(pid)
         assert said[-1] == "falling ended 6 times in a row (last: 7); giving up."
 
+    def test_never_gives_up_on_a_child_that_is_killed(self, said, monkeypatch, tmp_path):
+        monkeypatch.setattr(supervisor, "LONGEST_PAUSE", 0.0)
+        tally = tmp_path / "tally"
+        code = f"open({str(tally)!r}, 'a').write('x'); import os; os.kill(os.getpid(), 9)"
+        child = Child(name="child", run=python(code))
+        often = 2 * supervisor.TOO_MANY
+        with Supervisor(children=[child], say=said.append) as watcher:
+            waiting = stop_after(
+                watcher, lambda: tally.exists() and len(tally.read_text()) >= often
+            )
+            assert watcher.run() == 0
+        waiting.join()
+        assert not any("giving up" in line for line in said)
+
     def test_stops_when_it_is_wanted_no_more(self, said, tmp_path):
         marker = tmp_path / "wanted"
         marker.touch()
@@ -209,6 +223,13 @@ class TestFork:
         os.kill(pid, signal.SIGTERM)
         assert status_of(pid, wait=True) == -signal.SIGTERM
         assert not marker.exists()
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows names of processes")
+    def test_is_listed_under_its_name(self):
+        def named():
+            return int(Path("/proc/self/comm").read_text() != "nexus child\n")
+
+        assert status_of(fork(named, name="nexus child"), wait=True) == 0
 
     def test_runs_in_a_session_of_its_own(self):
         assert status_of(fork(lambda: int(os.getsid(0) != os.getpid())), wait=True) == 0

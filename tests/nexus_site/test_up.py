@@ -177,8 +177,8 @@ class TestPlan:
         plan = up.Plan(host=host, port=80, workers=1, var=Path("/v"), broker=None)
         assert plan.url == url
 
-    def test_runs_the_web_processes_and_one_worker(self):
+    def test_runs_the_web_processes_one_worker_and_one_beat(self):
         plan = up.Plan(host="127.0.0.1", port=0, workers=3, var=Path("/v"), broker=None)
         with up.listen(plan) as listening:
             children = up.children(plan, listening=listening, on_ready=lambda: None)
-        assert [child.name for child in children] == ["web 1", "web 2", "web 3", "worker"]
+        assert [child.name for child in children] == ["web 1", "web 2", "web 3", "worker", "beat"]

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from toolbox import clock
+from toolbox import clock, jobs
 from toolbox.models import ClockRun, IdempotencyRecord
 
 NOW = timezone.now()
@@ -124,6 +124,25 @@ class TestTick:
             "deadlines",
             "leases",
         }
+
+
+@pytest.mark.django_db
+class TestJob:
+    """What a message of beat does; the clock's period is 300 seconds."""
+
+    @pytest.mark.parametrize(
+        ("seconds_ago", "problem", "runs"),
+        [(100, "", 1), (200, "", 2), (100, "RuntimeError: no", 2), (-3600, "", 2)],
+    )
+    def test_looks_unless_somebody_just_did(self, seconds_ago, problem, runs):
+        last = clock.database_now() - timedelta(seconds=seconds_ago)
+        ClockRun.objects.create(name="idempotency", last_at=last, runs=1, last_problem=problem)
+        jobs.tick("idempotency")
+        assert ClockRun.objects.get().runs == runs
+
+    def test_looks_the_first_time(self):
+        jobs.tick("idempotency")
+        assert ClockRun.objects.get().runs == 1
 
 
 class TestSchedule:
