@@ -51,7 +51,7 @@ class Event(models.Model):
             models.Index(fields=["organisation_id", "seq"], name="ledger_event_organisation"),
             models.Index(fields=["era", "xid", "seq"], name="ledger_event_sealing"),
             models.Index(
-                fields=["for_agent_id", "xid", "seq"],
+                fields=["for_agent_id", "era", "xid", "seq"],
                 name="ledger_event_stream",
                 condition=models.Q(for_agent_id__isnull=False),
             ),

@@ -1,92 +1,187 @@
-"""An agent's event stream, read from the ledger: in commit order, from any place, nothing twice."""
+"""An agent's event stream, read from the ledger: as it commits, from any place, nothing twice."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import connection
 
-from orgchart.decision import Code, refuse
+from orgchart.decision import Code, Denied, refuse
 from toolbox.caller import Caller
 
 PAGE = 200
-PLACE = re.compile(r"(\d{1,19})-(\d{1,19})", re.ASCII)
+LAST = 2**63 - 1
+SNAPSHOT = r"\d{1,19}:\d{1,19}:(?:\d{1,19}(?:,\d{1,19})*)?"
+PLACE = re.compile(
+    rf"([0-9a-f]{{8}})-(\d{{1,19}})-([0-9a-f]{{8}})-({SNAPSHOT})(?:-({SNAPSHOT}))?", re.ASCII
+)
+READ_ANEW = (
+    "leave the header out, and read with read_inbox and read_contract what you may have missed"
+)
 
-READ = """
-SELECT xid, seq, kind, action, actor, tool, subject, code, reason, at, details,
-       xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS settled
-FROM ledger_event
-WHERE for_agent_id = %(agent)s AND (xid, seq) > (%(xid)s, %(seq)s) AND kind <> ''
-  AND (kind = 'tool_denied' OR actor <> %(self)s)
-  AND EXISTS (SELECT 1 FROM orgchart_apikey k JOIN orgchart_agent a ON a.id = k.agent_id
-              WHERE k.digest = %(key)s AND k.revoked_at IS NULL AND a.active)
-ORDER BY for_agent_id, xid, seq LIMIT %(limit)s
+# Transaction numbers mean something in one history of one cluster only: a dump restored elsewhere
+# and a standby or a backup that takes over (a new timeline) go on with other ones.
+HISTORY = """
+left(md5((pg_control_system()).system_identifier
+         || left(pg_walfile_name(pg_current_wal_lsn()), 8)), 8)
+"""
+BEGIN = f"""
+SELECT {HISTORY}, pg_current_snapshot()::text,
+       coalesce(e.seq, 0), coalesce(left(e.id::text, 8), '00000000')
+FROM (VALUES (1)) AS one LEFT JOIN (
+    SELECT seq, id FROM ledger_event ORDER BY seq DESC LIMIT 1
+) AS e ON true
+"""
+FIND = f"""
+SELECT xid FROM ledger_event
+WHERE seq = %(seq)s AND left(id::text, 8) = %(tag)s AND {HISTORY} = %(history)s
+  AND pg_snapshot_xmax(%(latest)s::pg_snapshot) <= pg_snapshot_xmax(pg_current_snapshot())
+"""
+READ = f"""
+WITH present AS (
+    SELECT (pg_control_system()).system_identifier AS era,
+           coalesce(nullif(%(within)s, '')::pg_snapshot, pg_current_snapshot()) AS until,
+           {HISTORY} = %(history)s AND EXISTS (
+               SELECT 1 FROM orgchart_apikey k JOIN orgchart_agent a ON a.id = k.agent_id
+               WHERE k.digest = %(key)s AND k.revoked_at IS NULL AND a.active
+           ) AS good
+)
+SELECT present.good, present.until::text, e.*
+FROM present LEFT JOIN LATERAL (
+    SELECT xid, seq, left(id::text, 8),
+           kind, action, actor, tool, subject, code, reason, at, details
+    FROM ledger_event
+    WHERE for_agent_id = %(agent)s AND era = present.era AND (xid, seq) > (%(xid)s, %(seq)s)
+      AND kind <> '' AND (kind = 'tool_denied' OR actor <> %(self)s)
+      AND NOT pg_visible_in_snapshot(xid::text::xid8, %(seen)s::pg_snapshot)
+      AND pg_visible_in_snapshot(xid::text::xid8, present.until)
+    ORDER BY xid, seq LIMIT %(limit)s
+) AS e ON present.good
+ORDER BY e.xid, e.seq
 """
 NAMES = ("kind", "action", "actor", "tool", "subject", "code", "reason", "at", "details")
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Place:
-    """A place in the stream: the transaction that wrote an event, and the event's number."""
+    """How far a watcher has come: it knows all that the snapshot `seen` shows.
 
-    xid: int
+    In the middle of a page it also knows what the snapshot `within` shows up to the event `xid`,
+    `seq`. That event is named because it proves the history: the one that was given last or, at
+    the beginning, the newest of the ledger. A place whose event is gone is refused.
+    """
+
+    history: str
     seq: int
+    tag: str
+    seen: str
+    within: str = ""
+    xid: int = 0
 
     def __str__(self) -> str:
-        return f"{self.xid}-{self.seq}"
+        parts = (self.history, str(self.seq), self.tag, self.seen, self.within)
+        return "-".join(part for part in parts if part)
+
+    @property
+    def after(self) -> tuple[int, int]:
+        """Transaction and number that everything not yet known is greater than."""
+        return (self.xid, self.seq) if self.within else (int(self.seen.split(":")[0]) - 1, LAST)
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Events with their places, and whether more exist that an older transaction holds back."""
+    """Events with their places, where to go on, whether at once, and whether the stream is over."""
 
     events: list[tuple[Place, dict[str, Any]]]
-    unsettled: bool
+    place: Place
+    more: bool = False
+    over: bool = False
 
 
 def place_of(text: str) -> Place:
-    """The place that a `Last-Event-ID` names. Raises Denied INVALID_PARAMS for any other text."""
+    """The place that a `Last-Event-ID` names.
+
+    Raises Denied INVALID_PARAMS for any other text, and for a place of a history that this database
+    no longer has: after a restore or a failover transaction numbers are given anew, and going on
+    from an old one could skip events silently.
+    """
     found = PLACE.fullmatch(text)
-    if found is None or max(int(found[1]), int(found[2])) >= 2**63:
-        raise refuse(
-            Code.INVALID_PARAMS,
-            "Last-Event-ID: not an id of this stream",
-            "send the id of the last event you saw, or leave the header out",
-            rule="event stream",
+    if found is None or not all(_in_order(part) for part in found.groups()[3:] if part):
+        raise _refused("not an id of this stream", "send the id of the last event you saw, or none")
+    history, seq, tag, seen, within = found.groups(default="")
+    place = Place(history, int(seq), tag, seen, within)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            FIND, {"seq": place.seq, "tag": tag, "history": history, "latest": within or seen}
         )
-    return Place(int(found[1]), int(found[2]))
+        row = cursor.fetchone()
+    if row is None:
+        raise _refused("its event is not in this database, which may have been restored", READ_ANEW)
+    return replace(place, xid=row[0])
+
+
+def _in_order(snapshot: str) -> bool:
+    """Whether PostgreSQL reads this text as a snapshot."""
+    lowest, next_, running = snapshot.split(":")
+    xids = [int(xid) for xid in running.split(",") if xid]
+    return 0 < int(lowest) <= int(next_) and all(
+        before <= xid < int(next_) for before, xid in zip([int(lowest), *xids], xids, strict=False)
+    )
+
+
+def _refused(why: str, next_action: str) -> Denied:
+    return refuse(Code.INVALID_PARAMS, f"Last-Event-ID: {why}", next_action, rule="event stream")
 
 
 def here() -> Place:
-    """The present end of every stream: what commits from now on comes after it."""
+    """The present end of every stream: what is visible now does not come any more."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
-        (xid,) = cursor.fetchone()
-    return Place(xid - 1, 2**63 - 1)
+        cursor.execute(BEGIN)
+        history, seen, seq, tag = cursor.fetchone()
+    return Place(history, seq, tag, seen)
 
 
 def read(*, caller: Caller, key: bytes, after: Place) -> Page:
-    """Events for the caller after a place: others' deeds, and its own refusals.
+    """Events for the caller that became visible after a place: others' deeds, its own refusals.
 
-    An event is given only when no older transaction can still commit before it, so that going on
-    from the last place never skips one; and only while the key, given by its digest, is good.
+    Each snapshot shows what the one before did and what has committed since, so events come as they
+    commit, and no transaction that is still open, here or in another database, holds them back.
+    The stream is over when the key, given by its digest, is no longer good, or the history changed.
     """
+    xid, seq = after.after
     values: dict[str, Any] = {
         "agent": caller.agent.id,
         "self": caller.actor,
         "key": key,
-        "xid": after.xid,
-        "seq": after.seq,
+        "history": after.history,
+        "seen": after.seen,
+        "within": after.within,
+        "xid": xid,
+        "seq": seq,
         "limit": PAGE,
     }
     with connection.cursor() as cursor:
         cursor.execute(READ, values)
         rows = cursor.fetchall()
-    events: list[tuple[Place, dict[str, Any]]] = []
-    for xid, seq, *fields, settled in rows:
-        if not settled:
-            return Page(events, unsettled=True)
-        events.append((Place(xid, seq), dict(zip(NAMES, fields, strict=True))))
-    return Page(events, unsettled=len(rows) == PAGE)
+    good, until = rows[0][:2]
+    if not good:
+        return Page([], after, over=True)
+    found = [row[2:] for row in rows if row[2] is not None]
+    full = len(found) == PAGE
+    events = [
+        (
+            Place(after.history, seq, tag, after.seen, until, xid),
+            dict(zip(NAMES, fields, strict=True)),
+        )
+        for xid, seq, tag, *fields in found
+    ]
+    if full:
+        return Page(events, events[-1][0], more=True)
+    if not events:
+        end = replace(after, seen=until, within="")
+    else:
+        end = replace(events[-1][0], seen=until, within="")
+        events[-1] = (end, events[-1][1])
+    return Page(events, end, more=bool(after.within))

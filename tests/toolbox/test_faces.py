@@ -78,8 +78,9 @@ def watching(url, headers):
                     name, _, value = line.partition(": ")
                     if name in ("id", "event", "data"):
                         event[name] = value
-                    elif not line and event:
-                        events.append({**event, "data": json.loads(event["data"])})
+                    elif not line:
+                        if "data" in event:
+                            events.append({**event, "data": json.loads(event["data"])})
                         event = {}
         except (httpx.HTTPError, RuntimeError):
             pass  # closed below

@@ -20,8 +20,6 @@ Message = dict[str, Any]
 
 HEARTBEAT = 15.0
 """Seconds after which a silent stream says that it lives, and looks again."""
-SETTLING = 0.05
-"""Seconds to wait for an older transaction that holds newer events back."""
 
 START: Message = {
     "type": "http.response.start",
@@ -41,7 +39,7 @@ async def application(scope: Message, receive: Any, send: Any) -> None:
     try:
         caller = await in_thread(lambda: authenticate(**credentials))
         last = headers.get("last-event-id", b"").decode("latin-1")
-        place = stream.place_of(last) if last else await in_thread(stream.here)
+        place = await in_thread(lambda: stream.place_of(last) if last else stream.here())
     except Denied as refusal:
         await refuse_request(refusal, send)
         return
@@ -56,37 +54,29 @@ async def application(scope: Message, receive: Any, send: Any) -> None:
 
 
 async def _watch(caller: Caller, credentials: Message, place: stream.Place, send: Any) -> None:
+    """Send what comes. The first id is that of the beginning: from there on nothing is missed."""
     key = digest_of(credentials["authorization"].partition(" ")[2].strip())
     loop, rung = asyncio.get_running_loop(), asyncio.Event()
     wake.listen()
     await send(START)
-    await send(_part(b": watching\n\n"))
+    await send(_part(b": watching\nid: %s\n\n" % str(place).encode()))
     with wake.BELL.waiting(caller.agent.id, lambda: loop.call_soon_threadsafe(rung.set)):
         while True:
             rung.clear()
             look = functools.partial(stream.read, caller=caller, key=key, after=place)
             page = await in_thread(look)
+            if page.over:
+                break
             if page.events:
                 await send(_part(b"".join(_event(where, data) for where, data in page.events)))
-                place = page.events[-1][0]
-            quiet = not page.unsettled
+            place = page.place
+            if page.more:
+                continue
             try:
-                await asyncio.wait_for(rung.wait(), HEARTBEAT if quiet else SETTLING)
+                await asyncio.wait_for(rung.wait(), HEARTBEAT)
             except TimeoutError:
-                if quiet:
-                    await send(_part(b": alive\n\n"))
-                    if not await _still(credentials):
-                        break
+                await send(_part(b": alive\n\n"))
     await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-async def _still(credentials: Message) -> bool:
-    """Whether the key still proves its agent: a revoked one ends its stream."""
-    try:
-        await in_thread(lambda: authenticate(**credentials))
-    except Denied:
-        return False
-    return True
 
 
 def _event(where: stream.Place, data: Message) -> bytes:
