@@ -8,6 +8,7 @@ from typing import Any
 from orgchart.decision import Code, Denied, Deny
 
 MAX_DEPTH = 32
+ODD = "holds NUL or half a surrogate pair"
 
 
 def read_object(body: bytes) -> dict[str, Any]:
@@ -80,18 +81,25 @@ def _finite(text: str) -> float:
     return value
 
 
-def _refuse_odd_text(value: Any) -> None:
-    waiting = [value]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, str):
-            if "\x00" in item or any("\ud800" <= c <= "\udfff" for c in item):
-                raise _bad("body", "a text holds NUL or half a surrogate pair")
-        elif isinstance(item, dict):
-            waiting += item.keys()
-            waiting += item.values()
-        elif isinstance(item, list):
-            waiting += item
+def _refuse_odd_text(found: dict[str, Any]) -> None:
+    for field, value in found.items():
+        if _is_odd(field):
+            raise _bad("body", f"the name of a field {ODD}")
+        waiting = [value]
+        while waiting:
+            item = waiting.pop()
+            if isinstance(item, str):
+                if _is_odd(item):
+                    raise _bad(field[:64], f"a text {ODD}")
+            elif isinstance(item, dict):
+                waiting += item.keys()
+                waiting += item.values()
+            elif isinstance(item, list):
+                waiting += item
+
+
+def _is_odd(text: str) -> bool:
+    return "\x00" in text or any("\ud800" <= c <= "\udfff" for c in text)
 
 
 def _bad(field: str, problem: str) -> Denied:

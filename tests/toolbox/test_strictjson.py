@@ -65,6 +65,20 @@ class TestReadObject:
         assert refusal.value.deny.code is Code.INVALID_PARAMS
         assert refusal.value.deny.details
 
+    @pytest.mark.parametrize(
+        ("body", "field"),
+        [
+            (b'{"ok": 1, "a": "\\u0000"}', "a"),
+            (b'{"ok": 1, "a": [{"b": "\\udfff"}]}', "a"),
+            (b'{"ok": 1, "a": {"\\u0000": 1}}', "a"),
+            (b'{"\\u0000": 1}', "body"),
+        ],
+    )
+    def test_names_the_field_of_an_odd_text(self, body, field):
+        with pytest.raises(Denied) as refusal:
+            read_object(body)
+        assert list(refusal.value.deny.details) == [field]
+
     def test_counts_depth_and_not_brackets(self):
         wide = {"a": [{} for _ in range(MAX_DEPTH * 3)]}
         assert read_object(json.dumps(wide).encode()) == wide
