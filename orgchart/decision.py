@@ -90,6 +90,12 @@ class Deny:
     rule: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def spoken(self) -> str:
+        """The message and the next step as sentences, for people. Handles keep their case."""
+        step = self.next_action[:1].upper() + self.next_action[1:]
+        return " ".join(f"{part.rstrip('.')}." for part in (self.message, step) if part)
+
 
 Decision = Allow | Deny
 

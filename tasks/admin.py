@@ -1,4 +1,4 @@
-"""The humans' face of tasks: the list with its filters, one task whole, what users reported."""
+"""The humans' face of tasks: the list with its filters, and the ways to what else there is."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
-from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
 from unfold.contrib.filters.admin import (
     AutocompleteSelectFilter,
     ChoicesDropdownFilter,
@@ -19,12 +17,16 @@ from unfold.enums import ActionVariant
 
 from ledger.browsing import MomentFilter, RecentFilter
 from ledger.events import text
-from orgchart.admin_base import BrowseAdmin, block, column
+from orgchart.admin_acts import Act, ActingAdmin
+from orgchart.admin_base import column
 from orgchart.models import Agent
 from tasks.admin_board import board_page, move_view
-from tasks.discussion import comments_of
-from tasks.models import Feedback, Task
+from tasks.admin_feedback import FeedbackAdmin
+from tasks.admin_task import APPROVE, COMMENT, WITHDRAW, task_context
+from tasks.models import Task
 from tasks.rows import number_of
+
+__all__ = ["FeedbackAdmin", "TaskAdmin"]
 
 BY_ORGANISATION = ("organisation", RelatedDropdownFilter)
 STATUS_COLOURS = {
@@ -45,8 +47,11 @@ class RoleFilter(RecentFilter):
 
 
 @admin.register(Task)
-class TaskAdmin(BrowseAdmin):
+class TaskAdmin(ActingAdmin):
     """Every task of every organisation, with its neighbours, its discussion and its history."""
+
+    acts: tuple[Act, ...] = (COMMENT, APPROVE, WITHDRAW)
+    change_form_template = "admin/nexus/task.html"
 
     list_display = (
         "headline",
@@ -72,30 +77,6 @@ class TaskAdmin(BrowseAdmin):
     ordering = ("-id",)
     search_fields = ("number",)
     search_help_text = "A task's number, its owner's handle, or words of a recent subject"
-    fields = (
-        "headline",
-        "organisation",
-        "status_label",
-        "owner_handle",
-        "role",
-        "kind",
-        "full_description",
-        "blocked_by_list",
-        "blocks_list",
-        "version",
-        "rank",
-        "created_by",
-        "created_at",
-        "updated_at",
-        "claimed_at",
-        "started_at",
-        "completed_at",
-        "lease_due_at",
-        "approved_by",
-        "approved_at",
-        "metadata",
-        "discussion",
-    )
 
     def get_urls(self) -> list[URLPattern]:
         """And the board, with the address that its cards are moved by."""
@@ -129,6 +110,21 @@ class TaskAdmin(BrowseAdmin):
             ]
         answer: HttpResponse = page
         return answer
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """The task with its neighbours, what was said of it and what happened to it."""
+        row: Task = kwargs.get("obj") or context["original"]
+        context |= task_context(request, row, self.subject_of(row))
+        context["state_colour"] = STATUS_COLOURS[row.status]
+        page: HttpResponse = super().render_change_form(request, context, *args, **kwargs)
+        return page
+
+    def act_buttons(self, request: HttpRequest, row: Any) -> list[dict[str, Any]]:
+        """All but the comment, whose form is on the page itself."""
+        buttons = super().act_buttons(request, row)
+        return [button for button in buttons if button["title"] != COMMENT.title]
 
     def subject_of(self, row: Task) -> str:
         """How the ledger names a task."""
@@ -185,105 +181,3 @@ class TaskAdmin(BrowseAdmin):
     def waiting(self, task: Task) -> str:
         """How many unfinished tasks hold it."""
         return str(task.open_blockers) if task.open_blockers else "–"
-
-    @column("description")
-    def full_description(self, task: Task) -> SafeString:
-        """The whole text, escaped."""
-        return block(task.description)
-
-    @column("blocked by")
-    def blocked_by_list(self, task: Task) -> SafeString:
-        """Links to what it waits for."""
-        return links(Task.objects.filter(blocks__blocked=task))
-
-    @column("blocks")
-    def blocks_list(self, task: Task) -> SafeString:
-        """Links to what waits for it."""
-        return links(Task.objects.filter(blocked_by__blocker=task))
-
-    @column("discussion")
-    def discussion(self, task: Task) -> SafeString:
-        """The last comments, oldest first."""
-        said = [
-            (f"{one['createdAt']:%Y-%m-%d %H:%M} UTC", one["author"], one["body"])
-            for one in comments_of(task.id)
-        ]
-        if not said:
-            return SafeString("–")
-        row = '<p class="nx-small nx-quiet">{} · {}</p><div class="nx-block">{}</div>'
-        return format_html_join("", row, said)
-
-
-def links(tasks: QuerySet[Task]) -> SafeString:
-    """Tasks by number, each a link to its page."""
-    found = [
-        (reverse("admin:tasks_task_change", args=[task.id]), str(task), task.status)
-        for task in tasks.order_by("number")[:200]
-    ]
-    if not found:
-        return SafeString("–")
-    inner = format_html_join("", '<li><a class="nx-link" href="{}">{}</a> ({})</li>', found)
-    return format_html('<ul class="nx-list">{}</ul>', inner)
-
-
-class SourceFilter(RecentFilter):
-    """By where it came from."""
-
-    title = "source"
-    parameter_name = "source"
-
-
-class CategoryFilter(RecentFilter):
-    """By category."""
-
-    title = "category"
-    parameter_name = "category"
-
-
-@admin.register(Feedback)
-class FeedbackAdmin(BrowseAdmin):
-    """What users of the product reported, and the task that came of it."""
-
-    list_display = (
-        "excerpt",
-        "category",
-        "rating",
-        "source",
-        "author",
-        "received_at",
-        "organisation",
-    )
-    list_display_links = ("excerpt",)
-    list_filter = (BY_ORGANISATION, SourceFilter, CategoryFilter, ("received_at", MomentFilter))
-    list_select_related = ("organisation",)
-    ordering = ("-id",)
-    fields = (
-        "organisation",
-        "received_at",
-        "source",
-        "author",
-        "category",
-        "rating",
-        "full_body",
-        "external_id",
-        "task_link",
-    )
-
-    def subject_of(self, row: Feedback) -> str:
-        """How the ledger names where it came from."""
-        return f"feedback:{row.source}"
-
-    @column("feedback")
-    def excerpt(self, feedback: Feedback) -> str:
-        """The beginning of the report."""
-        return text(feedback.body, 100)
-
-    @column("feedback")
-    def full_body(self, feedback: Feedback) -> SafeString:
-        """The whole report, escaped."""
-        return block(feedback.body)
-
-    @column("became task")
-    def task_link(self, feedback: Feedback) -> SafeString:
-        """A link to the task that answers it."""
-        return links(Task.objects.filter(feedback=feedback))

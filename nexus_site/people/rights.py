@@ -6,24 +6,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.apps import AppConfig, apps
+from django.conf import settings
 from django.contrib.auth.models import Group, Permission
 from django.contrib.contenttypes.models import ContentType
 
 from orgchart.people import Desk
 
-ROOMS = (
-    "ledger",
-    "orgchart",
-    "toolbox",
-    "documents",
-    "mailroom",
-    "contracts",
-    "tasks",
-    "workspace",
-    "governance",
-)
 ORGANISATION = ("orgchart", "toolbox")
 """The rooms that HR looks into: who is who and who may what; not what they write to each other."""
+
+HR_SEES = frozenset({"tasks.task", "tasks.dependency"})
+"""And the work that is to be done: who has which task, what waits for what; not the discussion."""
 
 HR_EDITS: Mapping[str, tuple[str, ...]] = {
     "organisation": ("change",),
@@ -47,6 +40,8 @@ ACTS: Mapping[str, tuple[str, tuple[Desk, ...]]] = {
     "workspace.skill.approve_skill": ("Can approve a skill's exact file", (Desk.BOARD,)),
     "contracts.contract.issue_contract": ("Can issue a contract to the top agent", (Desk.BOARD,)),
     "contracts.contract.cancel_contract": ("Can cancel a contract", (Desk.BOARD,)),
+    "tasks.task.comment_task": ("Can comment on a task", (Desk.BOARD, Desk.OBSERVER)),
+    "tasks.task.approve_task": ("Can approve a task's work", (Desk.BOARD,)),
 }
 """What is more than looking or editing: `app.model.codename`, its name, and who may."""
 
@@ -56,10 +51,9 @@ BOARD_KEEPS = ("auth.view_user", "auth.add_user", "auth.change_user", "auth.view
 
 def rights_of(desk: Desk, room: str) -> frozenset[str]:
     """Codenames of a room's permissions that a group has."""
-    found: set[str] = set()
-    if desk is not Desk.HR or room in ORGANISATION:
-        models = apps.get_app_config(room).get_models()
-        found |= {f"view_{model.__name__.lower()}" for model in models}
+    names = [model.__name__.lower() for model in apps.get_app_config(room).get_models()]
+    all_of_it = desk is not Desk.HR or room in ORGANISATION
+    found = {f"view_{name}" for name in names if all_of_it or f"{room}.{name}" in HR_SEES}
     if desk is Desk.HR and room == "orgchart":
         found |= {f"{verb}_{model}" for model, verbs in HR_EDITS.items() for verb in verbs}
     for name, (_, desks) in ACTS.items():
@@ -77,7 +71,7 @@ def grant(app_config: AppConfig, using: str = "default", **_signal: Any) -> None
     """
     if not _has_groups(_signal.get("apps")):
         return
-    if app_config.label in ROOMS:
+    if app_config.label in settings.ROOMS:
         _make_acts(app_config.label, using)
         for desk in Desk:
             group, _ = Group.objects.using(using).get_or_create(name=desk.value)

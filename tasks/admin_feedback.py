@@ -1,0 +1,82 @@
+"""The humans' face of what users reported."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from unfold.contrib.filters.admin import RelatedDropdownFilter
+
+from ledger.browsing import MomentFilter, RecentFilter
+from ledger.events import text
+from orgchart.admin_base import BrowseAdmin, block, column
+from tasks.models import Feedback
+
+BY_ORGANISATION = ("organisation", RelatedDropdownFilter)
+
+
+class SourceFilter(RecentFilter):
+    """By where it came from."""
+
+    title = "source"
+    parameter_name = "source"
+
+
+class CategoryFilter(RecentFilter):
+    """By category."""
+
+    title = "category"
+    parameter_name = "category"
+
+
+@admin.register(Feedback)
+class FeedbackAdmin(BrowseAdmin):
+    """What users of the product reported, and the task that came of it."""
+
+    list_display = (
+        "excerpt",
+        "category",
+        "rating",
+        "source",
+        "author",
+        "received_at",
+        "organisation",
+    )
+    list_display_links = ("excerpt",)
+    list_filter = (BY_ORGANISATION, SourceFilter, CategoryFilter, ("received_at", MomentFilter))
+    list_select_related = ("organisation",)
+    ordering = ("-id",)
+    fields = (
+        "organisation",
+        "received_at",
+        "source",
+        "author",
+        "category",
+        "rating",
+        "full_body",
+        "external_id",
+        "task_link",
+    )
+
+    def subject_of(self, row: Feedback) -> str:
+        """How the ledger names where it came from."""
+        return f"feedback:{row.source}"
+
+    @column("feedback")
+    def excerpt(self, feedback: Feedback) -> str:
+        """The beginning of the report."""
+        return text(feedback.body, 100)
+
+    @column("feedback")
+    def full_body(self, feedback: Feedback) -> SafeString:
+        """The whole report, escaped."""
+        return block(feedback.body)
+
+    @column("became task")
+    def task_link(self, feedback: Feedback) -> SafeString:
+        """A link to the task that answers it."""
+        if feedback.task is None:
+            return SafeString("–")
+        address = reverse("admin:tasks_task_change", args=[feedback.task_id])
+        return format_html('<a class="nx-link" href="{}">{}</a>', address, feedback.task)

@@ -1,0 +1,127 @@
+"""What a drawing of dependencies shows: boxes with cut texts, lines, the same in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from unicodedata import east_asian_width
+
+from tasks.layout import BOX_HEIGHT, BOX_WIDTH, Line, lay_out
+from tasks.neighbourhood import Neighbour, Neighbourhood
+
+COLUMNS, LINES = 27, 2
+"""Of a subject in a box; a Chinese character takes two columns."""
+OWNER_COLUMNS = 26
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Box:
+    """One drawn task: where, how coloured (`look` is a class of the style sheet), and its texts."""
+
+    task: Neighbour
+    x: int
+    y: int
+    look: str
+    state: str
+    subject: tuple[str, ...]
+    owner: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """A drawing ready for a template. `remarks` say what is not in it."""
+
+    boxes: tuple[Box, ...]
+    lines: tuple[Line, ...]
+    width: int
+    height: int
+    box_width: int
+    box_height: int
+    words: str
+    remarks: tuple[str, ...]
+
+
+def draw(found: Neighbourhood) -> Picture:
+    """Draw a task's neighbourhood."""
+    layout = lay_out(found.focus, found.edges)
+    left = layout.spots[found.focus].x
+    boxes = [
+        _box(found.tasks[pk], spot.x, spot.y, focus=pk == found.focus)
+        for pk, spot in layout.spots.items()
+    ]
+    before = sum(spot.x < left for spot in layout.spots.values())
+    after = sum(spot.x > left for spot in layout.spots.values())
+    return Picture(
+        boxes=tuple(sorted(boxes, key=lambda box: (box.x, box.y))),
+        lines=layout.lines,
+        width=layout.width,
+        height=layout.height,
+        box_width=BOX_WIDTH,
+        box_height=BOX_HEIGHT,
+        words=f"Task #{found.tasks[found.focus].number} in the middle, "
+        f"{_tasks(before)} that come before it to the left, "
+        f"{_tasks(after)} that wait for it to the right.",
+        remarks=tuple(_remarks(found, layout.implied)),
+    )
+
+
+def _box(task: Neighbour, x: int, y: int, *, focus: bool) -> Box:
+    state = task.status.replace("_", " ") + (" · waits" if task.waits else "")
+    looks = [f"tg-{task.status}", *(["tg-waits"] if task.waits else []), *(["tg-focus"] * focus)]
+    owner = task.owner or "nobody"
+    return Box(
+        task=task,
+        x=x,
+        y=y,
+        look=" ".join(looks),
+        state=state,
+        subject=cut(task.subject, COLUMNS, LINES),
+        owner=cut(owner, OWNER_COLUMNS, 1)[0],
+        words=f"#{task.number} {task.subject}: {state}, owner {owner}",
+    )
+
+
+def _tasks(count: int) -> str:
+    return f"{count} task{'' if count == 1 else 's'}"
+
+
+def _remarks(found: Neighbourhood, implied: int) -> list[str]:
+    said = []
+    if not found.whole:
+        said.append(f"Only the nearest {len(found.tasks)} tasks are drawn; there are more.")
+    if implied == 1:
+        said.append("One dependency that follows from the lines drawn is left out.")
+    elif implied:
+        said.append(f"{implied} dependencies that follow from the lines drawn are left out.")
+    return said
+
+
+def cut(text: str, columns: int, lines: int) -> tuple[str, ...]:
+    """Break a text into at most so many lines of that many columns; '…' ends what goes on.
+
+    Breaks between words where a line has one, and within words that are longer than a line.
+    """
+    rest, found = " ".join(text.split()), list[str]()
+    while rest and len(found) < lines:
+        head = _fitting(rest, columns)
+        if head == len(rest):
+            found.append(rest)
+            return tuple(found)
+        if len(found) == lines - 1:
+            found.append(rest[: _fitting(rest, columns - 1)].rstrip() + "…")
+            return tuple(found)
+        space = rest.rfind(" ", 0, head + 1)
+        broken = space if space > 0 else head
+        found.append(rest[:broken].rstrip())
+        rest = rest[broken:].lstrip()
+    return tuple(found) or ("",)
+
+
+def _fitting(text: str, columns: int) -> int:
+    """How many characters of the text fit."""
+    used = 0
+    for place, character in enumerate(text):
+        used += 2 if east_asian_width(character) in "WF" else 1
+        if used > columns:
+            return place
+    return len(text)

@@ -1,0 +1,42 @@
+"""What an event of a task says, in the words of its history; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+MOST = 200
+"""Characters of one part: the whole is on the event's own page."""
+
+
+def told(details: Mapping[str, Any]) -> str:
+    """An event's details as one line; '' where they say nothing that a reader looks for."""
+    parts = [tell(details[name]) for name, tell in PARTS.items() if details.get(name)]
+    return "; ".join(part if len(part) <= MOST else part[: MOST - 1] + "…" for part in parts)
+
+
+def _change(pair: Any, empty: str) -> str:
+    if not isinstance(pair, list | tuple) or len(pair) != 2:
+        return str(pair).replace("_", " ")
+    return " → ".join(str(end).replace("_", " ") or empty for end in pair)
+
+
+def _tasks(numbers: Any) -> str:
+    return ", ".join(f"#{number}" for number in numbers)
+
+
+PARTS: Mapping[str, Any] = {
+    "status": lambda pair: _change(pair, "–"),
+    "owner": lambda pair: f"owner {_change(pair, 'nobody')}",
+    "forceAssign": lambda _: "across roles, by force",
+    "fields": lambda names: "changed " + ", ".join(map(str, names)),
+    "addBlocks": lambda numbers: f"holds up {_tasks(numbers)}",
+    "addBlockedBy": lambda numbers: f"waits for {_tasks(numbers)}",
+    "blockedBy": lambda numbers: f"waits for {_tasks(numbers)}",
+    "with": lambda number: f"joined to #{number}",
+    "requiredRole": lambda role: f"requires {role}",
+    "taskType": lambda kind: f"type {kind}",
+    "why": str,
+    "next_action": str,
+    "version": lambda version: f"version {version}",
+}

@@ -1,0 +1,29 @@
+"""What an event says in a task's history."""
+
+import pytest
+
+from tasks.telling import MOST, told
+
+
+@pytest.mark.parametrize(
+    ("details", "line"),
+    [
+        ({}, ""),
+        ({"version": 2}, "version 2"),
+        (
+            {"version": 2, "status": ["pending", "in_progress"], "owner": ["", "architect"]},
+            "pending → in progress; owner nobody → architect; version 2",
+        ),
+        ({"owner": ["qa", ""], "status": "in_progress"}, "in progress; owner qa → nobody"),
+        ({"addBlockedBy": ["1", "2"], "addBlocks": ["3"]}, "holds up #3; waits for #1, #2"),
+        ({"fields": ["rank"], "forceAssign": True}, "across roles, by force; changed rank"),
+        ({"requiredRole": None, "taskType": "testing", "blockedBy": []}, "type testing"),
+        ({"comment": 7, "enforcement": "warn"}, ""),
+    ],
+)  # fmt: skip
+def test_told(details, line):
+    assert told(details) == line
+
+
+def test_a_long_part_is_cut():
+    assert len(told({"why": "x" * 5000})) == MOST
