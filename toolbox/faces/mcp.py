@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import functools
 import logging
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -15,16 +13,19 @@ from django.conf import settings
 from django.utils import timezone
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.server.subscriptions import ListenHandler, ServerEvent, ToolsListChanged
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic_core import to_json
 
 from orgchart.decision import Code, Denied, refuse
-from toolbox import door, wake
+from toolbox import door
 from toolbox.authentication import authenticate
 from toolbox.caller import Caller
 from toolbox.exports import listing
+from toolbox.faces import changes
 from toolbox.faces.threads import credentials_of, in_thread, refuse_request
 from toolbox.faces.waiting import patience_of, patiently
 from toolbox.registry import REGISTRY
@@ -116,90 +117,68 @@ def _result(body: dict[str, Any]) -> types.CallToolResult:
     )
 
 
-class OwnBus:
-    """What one watcher is told: that its own list of tools has changed (tools/list_changed)."""
-
-    def __init__(self, credentials: dict[str, Any], caller: Caller) -> None:
-        self._credentials = credentials
-        self._agent_id = caller.agent.id
-        self._known = tools_of(caller)
-        self._loop = asyncio.get_running_loop()
-
-    async def publish(self, event: ServerEvent) -> None:
-        """Nobody publishes here: the watcher's own bell does."""
-
-    def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
-        """Tell the listener whenever the caller's tools are not what they were."""
-        wake.listen()
-        task = self._loop.create_task(self._watch(listener))
-
-        def unsubscribe() -> None:
-            task.cancel()
-
-        return unsubscribe
-
-    async def _watch(self, listener: Callable[[ServerEvent], None]) -> None:
-        rung = asyncio.Event()
-        ring = functools.partial(self._loop.call_soon_threadsafe, rung.set)
-        with wake.BELL.waiting(self._agent_id, ring):
-            while True:
-                await rung.wait()
-                rung.clear()
-                try:
-                    caller = await in_thread(lambda: authenticate(**self._credentials))
-                    now = tools_of(caller)
-                except Denied:
-                    now = ()
-                if now != self._known:
-                    self._known = now
-                    listener(ToolsListChanged())
-
-
-def tools_of(caller: Caller) -> tuple[str, ...]:
-    """Names of the caller's tools now."""
-    return tuple(tool["name"] for tool in listing(caller.holder))
-
-
 async def listen(
     context: Context, params: types.SubscriptionsListenRequestParams
 ) -> types.SubscriptionsListenResult:
     """A watcher's stream of changes (protocol 2026-07-28)."""
     scope = scope_of(context)
-    bus = OwnBus(scope[CREDENTIALS], scope[CALLER])
-    return await ListenHandler(bus)(context, params)
+    watcher = changes.Watcher(scope[CALLER], scope[CREDENTIALS])
+    return await changes.listen(context, params, watcher=watcher)
 
 
-SERVER: Server[Any] = Server(
+class Nexus(Server[Any]):
+    """Says in every revision that its list of tools can change."""
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        """What the revisions with a handshake are told; later ones see that `listen` is served."""
+        return super().create_initialization_options(
+            notification_options or NotificationOptions(tools_changed=True),
+            experimental_capabilities,
+            extensions,
+        )
+
+
+SERVER = Nexus(
     "nexus",
     title="NEXUS",
     version="1",
     instructions="These are your tools, now. A refusal names its rule and a next step.",
+    get_tool_input_schema=lambda _: None,  # no parameter of ours travels in a header as well
     on_list_tools=list_tools,
     on_call_tool=call_tool,
     on_subscriptions_listen=listen,
 )
-SERVER.notification_options = NotificationOptions(tools_changed=True)  # type: ignore[attr-defined]
 _running: StreamableHTTPSessionManager | None = None
+
+
+def security() -> TransportSecuritySettings:
+    """Which hosts we are, and which pages may call us: no others, whatever a name resolves to."""
+    hosts = settings.ALLOWED_HOSTS
+    return TransportSecuritySettings(
+        enable_dns_rebinding_protection="*" not in hosts,
+        allowed_hosts=[*hosts, *(f"{host}:*" for host in hosts)],
+        allowed_origins=[
+            f"{scheme}://{host}{port}"
+            for scheme in ("http", "https")
+            for host in hosts
+            for port in ("", ":*")
+        ],
+    )
 
 
 @asynccontextmanager
 async def lifespan() -> AsyncIterator[None]:
     """Keep the protocol's manager alive as long as the process; it keeps no sessions."""
     global _running  # noqa: PLW0603  one manager for each run of the server, as the SDK asks
-    hosts = settings.ALLOWED_HOSTS
     manager = StreamableHTTPSessionManager(
         SERVER,
         stateless=True,
-        security_settings=TransportSecuritySettings(
-            enable_dns_rebinding_protection="*" not in hosts,
-            allowed_hosts=[*hosts, *(f"{host}:*" for host in hosts)],
-            allowed_origins=[
-                f"{scheme}://{host}{port}"
-                for scheme in ("http", "https")
-                for host in hosts
-                for port in ("", ":*")
-            ],
-        ),
+        security_settings=security(),
         max_request_body_size=settings.NEXUS_MAX_BODY,
     )
     async with manager.run():
@@ -218,7 +197,18 @@ async def application(scope: Message, receive: Any, send: Any) -> None:
     except Denied as refusal:
         await refuse_request(refusal, send)
         return
+    if scope["method"] == "GET" and _begins_with_a_handshake(scope):
+        watcher = changes.Watcher(caller, credentials)
+        await changes.stand(scope, receive, send, watcher=watcher, security=security())
+        return
     manager = _running
     if manager is None:
         raise RuntimeError("the MCP face is used outside of its lifespan")
     await manager.handle_request({**scope, CALLER: caller, CREDENTIALS: credentials}, receive, send)
+
+
+def _begins_with_a_handshake(scope: Message) -> bool:
+    """Whether the request is of a revision before 2026-07-28, where GET opens a standing stream."""
+    name = MCP_PROTOCOL_VERSION_HEADER.encode()
+    revision = next((value.decode("latin-1") for key, value in scope["headers"] if key == name), "")
+    return not revision or revision in HANDSHAKE_PROTOCOL_VERSIONS

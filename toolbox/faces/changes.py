@@ -1,0 +1,138 @@
+"""Telling a watcher that its own list of tools has changed, in the words of each revision."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.streamable_http import StreamableHTTPServerTransport
+from mcp.server.subscriptions import ListenHandler, ServerEvent, ToolsListChanged
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.message import SessionMessage
+
+from orgchart.decision import Code, Denied
+from toolbox import wake
+from toolbox.authentication import authenticate
+from toolbox.caller import Caller
+from toolbox.exports import listing
+from toolbox.faces.threads import in_thread
+
+Message = dict[str, Any]
+
+HEARTBEAT = 15.0
+"""Seconds after which a watch looks without having been woken: a wake-up is only a hint."""
+SPACING = 1.0
+"""Seconds between two looks at least: each costs the agent one call of its rate."""
+CHANGED = types.JSONRPCNotification(jsonrpc="2.0", method="notifications/tools/list_changed")
+
+
+@dataclass(frozen=True, slots=True)
+class Watcher:
+    """Who watches, as proven when it began, and what proves it again at every look."""
+
+    caller: Caller
+    credentials: Message
+
+
+async def changes(watcher: Watcher) -> AsyncGenerator[None, None]:
+    """Yield whenever the watcher's tools are not what they were; end when nothing proves it."""
+    caller, credentials = watcher.caller, watcher.credentials
+    known = tools_of(caller)
+    loop, rung = asyncio.get_running_loop(), asyncio.Event()
+    wake.listen()
+    with wake.BELL.waiting(caller.agent.id, lambda: loop.call_soon_threadsafe(rung.set)):
+        while True:
+            rung.clear()
+            try:
+                now = tools_of(await in_thread(lambda: authenticate(**credentials)))
+            except Denied as refusal:
+                if refusal.deny.code is not Code.RATE_LIMITED:
+                    return
+                now = known
+                rung.set()
+            if now != known:
+                known = now
+                yield
+            await asyncio.sleep(SPACING)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(rung.wait(), HEARTBEAT)
+
+
+def tools_of(caller: Caller) -> tuple[str, ...]:
+    """Names of the caller's tools now."""
+    return tuple(tool["name"] for tool in listing(caller.holder))
+
+
+async def listen(
+    context: ServerRequestContext[Any, Any],
+    params: types.SubscriptionsListenRequestParams,
+    *,
+    watcher: Watcher,
+) -> types.SubscriptionsListenResult:
+    """A watcher's subscription (2026-07-28); it is closed when its key no longer proves it."""
+    bus = _OwnBus(changes(watcher))
+    handler = ListenHandler(bus)
+    bus.at_end = handler.close
+    return await handler(context, params)
+
+
+class _OwnBus:
+    """Carries one watcher's changes to its one stream."""
+
+    at_end: Callable[[], None]
+
+    def __init__(self, source: AsyncIterator[None]) -> None:
+        self._source = source
+
+    async def publish(self, event: ServerEvent) -> None:
+        """Nobody publishes here: the watcher's own bell does."""
+
+    def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
+        """Tell the listener of every change until it leaves."""
+        task = asyncio.get_running_loop().create_task(self._tell(listener))
+
+        def unsubscribe() -> None:
+            task.cancel()
+
+        return unsubscribe
+
+    async def _tell(self, listener: Callable[[ServerEvent], None]) -> None:
+        try:
+            async for _ in self._source:
+                listener(ToolsListChanged())
+        finally:
+            self.at_end()
+
+
+async def stand(
+    scope: Message,
+    receive: Any,
+    send: Any,
+    *,
+    watcher: Watcher,
+    security: TransportSecuritySettings,
+) -> None:
+    """A watcher's standing GET stream, in the revisions that begin with a handshake.
+
+    The SDK's stateless manager opens the same stream and leaves it silent.
+    """
+    transport = StreamableHTTPServerTransport(mcp_session_id=None, security_settings=security)
+
+    async def tell() -> None:
+        async with contextlib.aclosing(changes(watcher)) as source:
+            async for _ in source:
+                await write.send(SessionMessage(CHANGED))
+        await transport.terminate()
+
+    async with transport.connect() as (_, write):
+        async with anyio.create_task_group() as group:
+            group.start_soon(tell)
+            await transport.handle_request(scope, receive, send)
+            group.cancel_scope.cancel()
+        await transport.terminate()
