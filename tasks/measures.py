@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
 from enum import StrEnum
+from math import ceil
 from typing import Any
 
 from django.db import connection
@@ -55,69 +56,129 @@ class Figure:
                 return value < 5
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """What was counted in one stretch of time.
+
+    `refused` and `passed` are stale versions that were refused, and that `warn` let pass.
+    """
+
+    claimed: int = 0
+    across: int = 0
+    updates: int = 0
+    refused: int = 0
+    passed: int = 0
+    invalid: int = 0
+    created: int = 0
+    started: int = 0
+    completed: int = 0
+
+    def __add__(self, other: Counts) -> Counts:
+        both = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
+        return Counts(**both)
+
+    @property
+    def conflicts(self) -> int:
+        """Updates whose expected version was stale."""
+        return self.refused + self.passed
+
+    @property
+    def tried(self) -> int:
+        """All updates that were tried: those that passed, and those that were refused so."""
+        return self.updates + self.refused
+
+
 UPDATES = tuple(
     f"task.{what}" for what in ("updated", "claimed", "released", "started", "completed", "deleted")
 )
 
-CLAIMED = """
-SELECT count(*) AS claimed, count(*) FILTER (WHERE cross_role) AS across FROM tasks_task
+STRETCH = "floor(extract(epoch FROM {at} - %(since)s) / %(seconds)s)::int"
+CLAIMED = f"""
+SELECT {STRETCH.format(at="claimed_at")}, count(*) AS claimed,
+       count(*) FILTER (WHERE cross_role) AS across
+FROM tasks_task
 WHERE organisation_id = %(organisation)s AND claimed_at >= %(since)s AND claimed_at < %(until)s
+GROUP BY 1
 """
-EVENTS = """
-SELECT count(*) FILTER (WHERE action = ANY(%(updates)s)) AS updates,
+EVENTS = f"""
+SELECT {STRETCH.format(at="at")},
+       count(*) FILTER (WHERE action = ANY(%(updates)s)) AS updates,
        count(*) FILTER (WHERE code = 'VERSION_MISMATCH' AND action <> 'task.warned') AS refused,
        count(*) FILTER (WHERE code = 'VERSION_MISMATCH' AND action = 'task.warned') AS passed,
-       count(*) FILTER (WHERE code = 'INVALID_TRANSITION') AS invalid
+       count(*) FILTER (WHERE code = 'INVALID_TRANSITION') AS invalid,
+       count(*) FILTER (WHERE action = 'task.created') AS created,
+       count(*) FILTER (WHERE action = 'task.started') AS started,
+       count(*) FILTER (WHERE action = 'task.completed') AS completed
 FROM ledger_event
 WHERE organisation_id = %(organisation)s AND at >= %(since)s AND at < %(until)s
   AND (tool = 'task_update' OR action LIKE 'task.%%')
+GROUP BY 1
 """
 
 
-def measure_tasks(organisation_id: int, *, since: datetime, until: datetime) -> list[Figure]:
-    """The four figures of one organisation over a period, counted now."""
+def count_tasks(
+    organisation_id: int, *, since: datetime, until: datetime, step: timedelta | None = None
+) -> list[Counts]:
+    """What happened to an organisation's tasks in each stretch of a period, the first one first.
+
+    Without `step` the whole period is one stretch. Two queries, whatever the number of stretches.
+    """
+    step = step or max(until - since, timedelta(seconds=1))
     values: dict[str, Any] = {
         "organisation": organisation_id,
         "since": since,
         "until": until,
+        "seconds": step.total_seconds(),
         "updates": list(UPDATES),
     }
+    found = [Counts() for _ in range(max(1, ceil((until - since) / step)))]
     with connection.cursor() as cursor:
-        cursor.execute(CLAIMED, values)
-        claimed, across = cursor.fetchone()
-        cursor.execute(EVENTS, values)
-        updates, refused, passed, invalid = cursor.fetchone()
+        for query in (CLAIMED, EVENTS):
+            cursor.execute(query, values)
+            names = [column.name for column in cursor.description[1:]]
+            for place, *counted in cursor.fetchall():
+                found[place] += Counts(**dict(zip(names, counted, strict=True)))
+    return found
+
+
+def measure_tasks(organisation_id: int, *, since: datetime, until: datetime) -> list[Figure]:
+    """The four figures of one organisation over a period, counted now."""
+    return figures_of(count_tasks(organisation_id, since=since, until=until)[0])
+
+
+def figures_of(counts: Counts) -> list[Figure]:
+    """The four figures of what was counted (seed 001 §9.1)."""
     return [
         Figure(
             Measure.ROLE_MATCH,
             "Role match",
             "tasks claimed by a role that they require, or that require none, of all tasks claimed",
             "> 95 %",
-            claimed - across,
-            claimed,
+            counts.claimed - counts.across,
+            counts.claimed,
         ),
         Figure(
             Measure.CONFLICTS,
             "Version conflicts",
             "updates whose expected version was stale, of all updates tried",
             "< 5 %",
-            refused + passed,
-            updates + refused,
+            counts.conflicts,
+            counts.tried,
         ),
         Figure(
             Measure.ACROSS_ROLES,
             "Cross-role claims",
             "tasks claimed by another role than they require, of all tasks claimed",
             "< 5 %",
-            across,
-            claimed,
+            counts.across,
+            counts.claimed,
         ),
         Figure(
             Measure.INVALID_TRANSITIONS,
             "Invalid transitions",
             "attempts at a transition that the state matrix does not allow",
             "0",
-            invalid,
+            counts.invalid,
             None,
         ),
     ]
@@ -125,12 +186,17 @@ def measure_tasks(organisation_id: int, *, since: datetime, until: datetime) -> 
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """How long completed tasks of one type, role or agent took, in seconds."""
+    """How long completed tasks of one type, role or agent took, in seconds.
+
+    `mean` and `median` from start to completion; `waited` the median from creation to the last
+    claim, None where nobody had claimed them.
+    """
 
     name: str
     count: int
     mean: float
     median: float
+    waited: float | None
 
 
 class By(StrEnum):
@@ -148,7 +214,8 @@ GROUPS = {
 }
 DURATIONS = """
 SELECT {group}, count(*), avg(extract(epoch FROM t.completed_at - {begun})),
-       percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM t.completed_at - {begun}))
+       percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM t.completed_at - {begun})),
+       percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM t.claimed_at - t.created_at))
 FROM tasks_task t
 LEFT JOIN orgchart_agent a ON a.id = t.completed_by_id
 LEFT JOIN orgchart_role r ON r.id = a.role_id
@@ -165,6 +232,6 @@ def durations(organisation_id: int, by: By, *, since: datetime, until: datetime)
     with connection.cursor() as cursor:
         cursor.execute(DURATIONS.format(group=GROUPS[by], begun=BEGUN), values)
         return [
-            Duration(name, count, float(mean), float(median))
-            for name, count, mean, median in cursor.fetchall()
+            Duration(name, count, float(mean), float(median), waited)
+            for name, count, mean, median, waited in cursor.fetchall()
         ]

@@ -9,7 +9,7 @@ from django.utils import timezone
 from prometheus_client import CollectorRegistry
 
 from tasks import metrics
-from tasks.measures import By, Measure, durations, measure_tasks
+from tasks.measures import By, Counts, Measure, count_tasks, durations, measure_tasks
 from tasks.models import Task
 from tests.tasks.world import NOW, configure, dev_team
 
@@ -81,6 +81,36 @@ class TestMeasures:
         assert [figure.part for figure in found] == [0, 0, 0, 0]
 
 
+class TestStretches:
+    def test_divide_a_period_and_add_up_to_it(self, team, http, make):
+        for days in (0, 0, 2):
+            one = make()
+            http.call("architect", "task_update", taskId=one, owner="architect")
+            Task.objects.filter(number=one).update(claimed_at=NOW + timedelta(days=days))
+        period = {"since": NOW, "until": NOW + timedelta(days=2, hours=12)}
+        found = count_tasks(team.id, **period, step=timedelta(days=1))
+        assert [one.claimed for one in found] == [2, 0, 1]
+        assert sum(found, Counts()) == count_tasks(team.id, **period)[0]
+
+    def test_cost_the_same_however_many_there_are(self, team, http, django_assert_num_queries):
+        with django_assert_num_queries(2):
+            found = count_tasks(
+                team.id, since=NOW, until=NOW + timedelta(days=90), step=timedelta(hours=1)
+            )
+        assert len(found) == 90 * 24
+
+    def test_count_what_became_of_tasks(self, team, http, make):
+        one = make()
+        http.call("architect", "task_update", taskId=one, owner="architect", status="in_progress")
+        http.call("architect", "task_update", taskId=one, status="completed")
+        until = timezone.now() + timedelta(minutes=1)
+        (found,) = count_tasks(team.id, since=until - timedelta(days=1), until=until)
+        assert (found.created, found.started, found.completed) == (1, 1, 1)
+
+    def test_of_no_time_are_one_of_nothing(self, team):
+        assert count_tasks(team.id, since=NOW, until=NOW) == [Counts()]
+
+
 class TestDurations:
     def test_have_mean_and_median_by_type_role_and_agent(self, team, http, make):
         for place, minutes in enumerate((1, 2, 9)):
@@ -89,13 +119,17 @@ class TestDurations:
             http.call("test-leader", "task_update", taskId=one, status="in_progress")
             http.call("test-leader", "task_update", taskId=one, status="completed")
             Task.objects.filter(number=one).update(
-                started_at=NOW, completed_at=NOW + timedelta(minutes=minutes)
+                created_at=NOW - timedelta(minutes=5),
+                claimed_at=NOW - timedelta(minutes=2),
+                started_at=NOW,
+                completed_at=NOW + timedelta(minutes=minutes),
             )
         period = {"since": NOW, "until": NOW + timedelta(hours=1)}
         (by_agent,) = durations(team.id, By.AGENT, **period)
         assert (by_agent.name, by_agent.count, by_agent.mean, by_agent.median) == (
             "test-leader", 3, 240.0, 120.0,
         )  # fmt: skip
+        assert by_agent.waited == 180.0
         assert [one.name for one in durations(team.id, By.ROLE, **period)] == ["test-leader"]
         by_type = {one.name: one.mean for one in durations(team.id, By.TYPE, **period)}
         assert by_type == {"none": 60.0, "testing": 330.0}
