@@ -183,11 +183,5 @@ def _place(cursor: str | None) -> tuple[datetime | None, int | None]:
     except ValueError:
         at, row_id = datetime.min, -1  # noqa: DTZ901  a time without zone: refused below
     if at.tzinfo is None or not 0 <= row_id < 2**63:
-        raise refuse(
-            Code.INVALID_PARAMS,
-            "cursor: not one that a list gave you",
-            "use next_cursor as it was returned, or leave cursor out",
-            rule="paging",
-            cursor="not one that a list gave you",
-        )
+        raise paging.unknown_cursor()
     return at, row_id

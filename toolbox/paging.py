@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 
-from orgchart.decision import Code, refuse
+from orgchart.decision import Code, Denied, refuse
 
 MAX_LIMIT = 200
 DEFAULT_LIMIT = 50
@@ -27,11 +27,25 @@ def decode(cursor: str | None) -> str | None:
     except (binascii.Error, ValueError):
         place = ""
     if not place or not place.isprintable():
-        raise refuse(
-            Code.INVALID_PARAMS,
-            "cursor: not one that a list gave you",
-            "use next_cursor as it was returned, or leave cursor out",
-            rule="paging",
-            cursor="not one that a list gave you",
-        )
+        raise unknown_cursor()
     return place
+
+
+def number(place: str | None) -> int | None:
+    """The row's number that a place is; None for the first page. Raises Denied INVALID_PARAMS."""
+    if place is None:
+        return None
+    if not (place.isascii() and place.isdigit() and len(place) < 19):
+        raise unknown_cursor()
+    return int(place)
+
+
+def unknown_cursor() -> Denied:
+    """The refusal of a cursor that stands for no row of the list."""
+    return refuse(
+        Code.INVALID_PARAMS,
+        "cursor: not one that a list gave you",
+        "use next_cursor as it was returned, or leave cursor out",
+        rule="paging",
+        cursor="not one that a list gave you",
+    )

@@ -13,7 +13,7 @@ from django.db import connection
 from documents.memory import rules
 from documents.memory.words import asked_for, tsquery
 from documents.models import Artifact, Memory, Scope
-from orgchart.decision import Code, Denied, refuse, require
+from orgchart.decision import Code, refuse, require
 from orgchart.models import Agent
 from toolbox import paging
 from toolbox.caller import Caller
@@ -56,13 +56,12 @@ def read_memory(*, caller: Caller, scope: str, cursor: str | None, limit: int) -
     Raises Denied: SCOPE_DENIED for a group of one that has none, INVALID_PARAMS for the cursor.
     """
     require(rules.can_read(scope, caller.agent))
-    before = paging.decode(cursor)
     entries, more = newest(
         caller=caller,
         scope=scope,
         limit=limit,
         size=PAGE_SIZE,
-        before=None if before is None else _number(before),
+        before=paging.number(paging.decode(cursor)),
     )
     return {
         "scope": scope,
@@ -176,12 +175,6 @@ def _shared(caller: Caller, handle: str, group: str) -> bool:
     return handle == caller.handle or (bool(group) and group == caller.agent.group)
 
 
-def _number(place: str) -> int:
-    if not (place.isascii() and place.isdigit() and len(place) < 19):
-        raise _bad_cursor()
-    return int(place)
-
-
 def _place(cursor: str | None) -> tuple[float | None, int | None]:
     place = paging.decode(cursor)
     if place is None:
@@ -192,15 +185,5 @@ def _place(cursor: str | None) -> tuple[float | None, int | None]:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise _bad_cursor()
-    return value, _number(number)
-
-
-def _bad_cursor() -> Denied:
-    return refuse(
-        Code.INVALID_PARAMS,
-        "cursor: not one that a list gave you",
-        "use next_cursor as it was returned, or leave cursor out",
-        rule="paging",
-        cursor="not one that a list gave you",
-    )
+        raise paging.unknown_cursor()
+    return value, paging.number(number)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from orgchart.decision import Code, refuse
 from orgchart.models import Agent as AgentRow
 from orgchart.policy import Agent
 from toolbox import paging
@@ -28,7 +27,7 @@ def list_agents(*, caller: Caller, wanted: Wanted) -> dict[str, Any]:
 
     Raises Denied INVALID_PARAMS for a cursor that no list gave.
     """
-    before = _place(wanted.cursor)
+    before = paging.number(paging.decode(wanted.cursor))
     found = [
         agent
         for agent in sorted(caller.policy.agents.values(), key=lambda a: -a.id)
@@ -51,21 +50,6 @@ def _is_wanted(agent: Agent, wanted: Wanted) -> bool:
         and wanted.active in (None, agent.active)
         and wanted.group in (None, agent.group)
     )
-
-
-def _place(cursor: str | None) -> int | None:
-    place = paging.decode(cursor)
-    if place is None:
-        return None
-    if not (place.isascii() and place.isdigit() and len(place) < 20):
-        raise refuse(
-            Code.INVALID_PARAMS,
-            "cursor: not one that a list gave you",
-            "use next_cursor as it was returned, or leave cursor out",
-            rule="paging",
-            cursor="not one that a list gave you",
-        )
-    return int(place)
 
 
 def _shown(caller: Caller, agent: Agent, job_description: str) -> dict[str, Any]:
