@@ -1,11 +1,19 @@
 """A change of the caller's rights or mode announces itself, and to nobody else."""
 
+import json
+import subprocess
+import time
+
 import pytest
 from django.utils import timezone
 
 from orgchart.services import PREFIX_LENGTH, issue_key, revoke_key
+from tests.clients import installs
 from tests.clients.listening import ENDED, listening
+from toolbox import wake
 from toolbox.faces import changes
+
+LISTENS = installs.HERE / "npm" / "listens.mjs"
 
 
 @pytest.fixture(autouse=True)
@@ -48,3 +56,41 @@ def test_the_stream_ends_with_its_key(stage, url):
         revoke_key(prefix=key[:PREFIX_LENGTH], **words)
         assert heard.next() == ENDED
         assert other.told.empty()
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_the_client_for_javascript_is_told_in_both_revisions(
+    stage, url, their_programs, tmp_path, mode
+):
+    """Claude Code is built on it. Where revisions begin with a handshake, it listens by a GET."""
+    contract = stage.issue("it_manager", "backend_worker", mode="coding")
+    agent = stage.company.agent("backend_worker").id
+    known = installs.environment(
+        tmp_path, NEXUS_URL=url, NEXUS_KEY=stage.company.key("backend_worker"), MODE=mode
+    )
+    with subprocess.Popen(
+        ["node", "--input-type=module", "-e", LISTENS.read_text()],
+        cwd=their_programs,
+        env=known,
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as process:
+        try:
+            assert "write_file" not in json.loads(process.stdout.readline())
+            wait_until(lambda: agent in wake.BELL._waiting)
+            stage.done("backend_worker", "accept_contract", contract_id=contract)
+            assert "write_file" in json.loads(process.stdout.readline())
+            process.stdin.close()
+            assert process.wait(20) == 0
+            wait_until(lambda: agent not in wake.BELL._waiting)
+        finally:
+            process.kill()
+
+
+def wait_until(holds):
+    """Until it holds; a minute is an answer, too."""
+    ends = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < ends
+        time.sleep(0.01)
