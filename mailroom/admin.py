@@ -15,6 +15,7 @@ from unfold.contrib.filters.admin import (
 
 from ledger.browsing import MomentFilter
 from ledger.events import text
+from mailroom import admin_escalations, admin_notices  # noqa: F401  they register their pages
 from mailroom.admin_thread import thread_of
 from mailroom.admin_traffic import BY_ORGANISATION, contract_url
 from mailroom.models import Mail

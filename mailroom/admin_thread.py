@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.db import connection
 
-from mailroom.models import Mail
+from mailroom.models import Escalation, Mail
 
 MOST = 200
 DEEPEST = 100
@@ -36,11 +36,14 @@ SELECT id, depth FROM down ORDER BY path LIMIT {MOST}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One mail of a thread, how deep it answers, and whether it is the one looked at."""
+    """One mail of a thread, how deep it answers, whether it is the one looked at, and what became
+    of the escalation that it is.
+    """
 
     mail: Mail
     depth: int
     this: bool
+    escalation: Escalation | None = None
 
 
 def thread_of(mail: Mail) -> list[Step]:
@@ -50,10 +53,16 @@ def thread_of(mail: Mail) -> list[Step]:
         found = cursor.fetchone()
         cursor.execute(THREAD, {"root": found[0] if found else mail.id})
         depths = dict(cursor.fetchall())
-    mails = Mail.objects.in_bulk([*depths, mail.id])
-    steps = [
-        Step(mail=mails[mail_id], depth=min(depth, 8), this=mail_id == mail.id)
+    depths.setdefault(mail.id, 0)
+    mails = Mail.objects.in_bulk(list(depths))
+    escalations = {row.mail_id: row for row in Escalation.objects.filter(mail_id__in=list(depths))}
+    return [
+        Step(
+            mail=mails[mail_id],
+            depth=min(depth, 8),
+            this=mail_id == mail.id,
+            escalation=escalations.get(mail_id),
+        )
         for mail_id, depth in depths.items()
         if mail_id in mails
     ]
-    return steps if any(s.this for s in steps) else [*steps, Step(mail=mail, depth=0, this=True)]

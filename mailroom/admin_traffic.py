@@ -1,4 +1,4 @@
-"""The pages around the mail: refusals, escalations, channels, notices to people outside."""
+"""The pages around the mail: refusals and channels."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.contrib.filters.admin import (
     AutocompleteSelectFilter,
-    ChoicesDropdownFilter,
     RelatedDropdownFilter,
 )
 
 from ledger.browsing import MomentFilter
 from ledger.events import text
-from mailroom.models import ContactGrant, Escalation, MailRejection, OutgoingNotice
+from mailroom.models import ContactGrant, MailRejection
 from orgchart.admin_base import BrowseAdmin, chips, column
 
 BY_ORGANISATION = ("organisation", RelatedDropdownFilter)
@@ -89,73 +88,6 @@ class MailRejectionAdmin(BrowseAdmin):
         return text(row.reason, 90)
 
 
-@admin.register(Escalation)
-class EscalationAdmin(BrowseAdmin):
-    """Problems on their way up, and what became of them (seed 000 §4.4)."""
-
-    list_display = (
-        "what",
-        "sender",
-        "up_to",
-        "state_label",
-        "due_at",
-        "answered_by",
-        "organisation",
-    )
-    list_filter = (
-        BY_ORGANISATION,
-        ("state", ChoicesDropdownFilter),
-        ("sender", AutocompleteSelectFilter),
-        ("recipient", AutocompleteSelectFilter),
-        ("due_at", MomentFilter),
-    )
-    list_select_related = ("organisation", "sender", "recipient", "mail")
-    fields = (
-        "organisation",
-        "mail_link",
-        "sender",
-        "recipient",
-        "follows",
-        "root",
-        "state",
-        "due_at",
-        "answered_at",
-        "answered_by",
-        "told_ceo_at",
-    )
-    readonly_fields = ("mail_link",)
-    search_fields = ("mail__id",)
-
-    @column("about")
-    def what(self, row: Escalation) -> str:
-        """The mail's subject."""
-        return text(row.mail.subject, 80)
-
-    @column("to")
-    def up_to(self, row: Escalation) -> str:
-        """The superior, or the Board."""
-        return str(row.recipient or "board")
-
-    @column(
-        "state",
-        label={
-            "open": "warning",
-            "answered": "success",
-            "passed_on": "info",
-            "unanswered": "danger",
-        },
-    )
-    def state_label(self, row: Escalation) -> str:
-        """What became of it, in colour."""
-        return str(row.state)
-
-    @column("mail")
-    def mail_link(self, row: Escalation) -> SafeString:
-        """To the mail in its thread."""
-        address = reverse("admin:mailroom_mail_change", args=[row.mail_id])
-        return format_html('<a class="nx-link" href="{}">{}</a>', address, row.mail.subject)
-
-
 @admin.register(ContactGrant)
 class ContactGrantAdmin(BrowseAdmin):
     """Channels that contracts opened, and until when."""
@@ -199,23 +131,3 @@ class ContactGrantAdmin(BrowseAdmin):
     def state(self, row: ContactGrant) -> str:
         """Open or closed, in colour."""
         return "closed" if row.closed_at else "open"
-
-
-@admin.register(OutgoingNotice)
-class OutgoingNoticeAdmin(BrowseAdmin):
-    """What was told to people outside, and whether it arrived."""
-
-    list_display = ("created_at", "channel", "organisation", "standing", "attempts", "last_problem")
-    list_filter = (
-        BY_ORGANISATION,
-        ("channel", ChoicesDropdownFilter),
-        ("state", ChoicesDropdownFilter),
-        ("created_at", MomentFilter),
-    )
-    list_select_related = ("organisation",)
-    search_fields = ("=event_id",)
-
-    @column("state", label={"pending": "warning", "sent": "success", "dead": "danger"})
-    def standing(self, row: OutgoingNotice) -> str:
-        """Where it is, in colour."""
-        return str(row.state)

@@ -214,6 +214,11 @@ class Escalation(models.Model):
     def __str__(self) -> str:
         return f"{self.sender} -> {self.recipient or 'board'}"
 
+    @property
+    def hand(self) -> str:
+        """Who settled it, by name."""
+        return self.answered_by.partition(":")[2]
+
 
 class NoticeState(models.TextChoices):
     """Where an outgoing notice is."""

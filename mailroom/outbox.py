@@ -16,12 +16,17 @@ from django.db import transaction
 from ledger.services import record
 from mailroom import webhook
 from mailroom.models import NoticeState, OutgoingNotice
-from orgchart.actors import Actor, System
+from orgchart.actors import Actor, Person, System
+from orgchart.compiling import current_policy
+from orgchart.decision import Code, refuse
+from orgchart.people import require_board
 from orgchart.policy import Policy
 from toolbox.clock import BATCH
 
 log = structlog.get_logger(__name__)
 
+CHANNELS = {"webhook": "board_webhook", "email": "board_email"}
+"""Each way out, and the organisation's setting that says where it leads."""
 ATTEMPTS = 12
 FIRST_WAIT = 5.0
 LONGEST_WAIT = 6 * 3600.0
@@ -41,10 +46,7 @@ def notify_board(
 ) -> int:
     """Write what the Board shall be told, in the transaction of its cause; returns the rows."""
     event_id = str(uuid.uuid4())
-    channels = {
-        "webhook": policy.settings["board_webhook"],
-        "email": policy.settings["board_email"],
-    }
+    channels = {name: policy.settings[setting] for name, setting in CHANNELS.items()}
     payload = {
         "type": event,
         "timestamp": now.isoformat(),
@@ -151,12 +153,35 @@ def _mail(row: OutgoingNotice) -> None:
     ).send()
 
 
-def resend(*, notice_id: int, caller: Actor, now: datetime) -> bool:
-    """Give a dead notice its attempts again, by a person; the receiver sees the same event id."""
+def resend(*, notice_id: int, reason: str, caller: Person, now: datetime) -> None:
+    """Give a dead notice its attempts again, to where its organisation's channel leads now.
+
+    The receiver sees the same event id. Raises Denied LEVEL_DENIED without the Board's office,
+    NOT_FOUND, INVALID_TRANSITION for a notice that is not dead.
+    """
+    require_board(caller)
     with transaction.atomic():
-        changed = OutgoingNotice.objects.filter(
-            id=notice_id, organisation_id=caller.organisation_id, state=NoticeState.DEAD
-        ).update(state=NoticeState.PENDING, attempts=0, due_at=now)
-        if changed:
-            record(caller.event("notice.resent", at=now, subject=f"notice:{notice_id}"))
-    return bool(changed)
+        rows = OutgoingNotice.objects.select_for_update(of=("self",))
+        row = rows.filter(id=notice_id, organisation_id=caller.organisation_id).first()
+        if row is None:
+            raise refuse(Code.NOT_FOUND, "there is no such notice", "look at the list again")
+        if row.state != NoticeState.DEAD:
+            raise refuse(
+                Code.INVALID_TRANSITION,
+                f"the notice is {row.state}",
+                "wait: only what was given up is sent again",
+                rule="a dead notice is resent by a person",
+            )
+        target = current_policy(row.organisation_id).settings[CHANNELS[row.channel]] or row.target
+        OutgoingNotice.objects.filter(id=row.id).update(
+            state=NoticeState.PENDING, attempts=0, due_at=now, settled_at=None, target=target
+        )
+        record(
+            caller.event(
+                "notice.resent",
+                at=now,
+                subject=f"notice:{row.event_id}",
+                reason=reason,
+                details={"channel": row.channel},
+            )
+        )

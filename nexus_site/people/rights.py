@@ -42,6 +42,14 @@ ACTS: Mapping[str, tuple[str, tuple[Desk, ...]]] = {
     "contracts.contract.cancel_contract": ("Can cancel a contract", (Desk.BOARD,)),
     "tasks.task.comment_task": ("Can comment on a task", (Desk.BOARD, Desk.OBSERVER)),
     "tasks.task.approve_task": ("Can approve a task's work", (Desk.BOARD,)),
+    "mailroom.escalation.answer_escalation": (
+        "Can answer an escalation for the Board",
+        (Desk.BOARD,),
+    ),
+    "mailroom.outgoingnotice.resend_outgoingnotice": (
+        "Can send a dead notice again",
+        (Desk.BOARD,),
+    ),
 }
 """What is more than looking or editing: `app.model.codename`, its name, and who may."""
 

@@ -200,9 +200,7 @@ class TestAContractThatNamesIt:
         issued = contract(nexus, "it_manager", "backend_worker", made).result
         for value in (None, other["escalation_id"]):
             with pytest.raises(IntegrityError, match="does not change"), transaction.atomic():
-                Contract.objects.filter(id=issued["contract_id"]).update(
-                    answers=value, version=2
-                )
+                Contract.objects.filter(id=issued["contract_id"]).update(answers=value, version=2)
 
 
 class TestAPerson:

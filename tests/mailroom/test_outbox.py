@@ -2,6 +2,7 @@
 
 import random
 import socket
+from dataclasses import replace
 
 import httpx
 import pytest
@@ -13,7 +14,7 @@ from ledger.models import Event
 from mailroom import outbox, webhook
 from mailroom.models import OutgoingNotice
 from mailroom.webhook import Refused
-from orgchart.actors import System
+from orgchart.decision import Denied
 from tests.mailroom.receiver import receiving
 from tests.mailroom.world import NOW, after, configure
 
@@ -150,7 +151,7 @@ class TestSending:
         assert outbox.send_due(now=after(days=99)) == 0
         assert Event.objects.filter(action="notice.dead").count() == 1
         later = after(days=100)
-        assert outbox.resend(notice_id=notice().id, caller=company.person("Board"), now=later)
+        resend(company.person("Board"), later)
         assert outbox.send_due(now=later) == 1
         assert notice().state == "sent"
         assert len(set(receiver.ids)) == 1
@@ -170,11 +171,40 @@ class TestSending:
         assert (notice().state, notice().attempts) == ("sent", 2)
         assert Event.objects.filter(action="notice.sent").count() == 1
 
-    def test_resends_nothing_of_another_organisation(self, company, receiver):
+    @pytest.mark.parametrize(
+        ("office", "state", "elsewhere", "code"),
+        [
+            ("Board", "dead", 1, "NOT_FOUND"),
+            ("Board", "pending", 0, "INVALID_TRANSITION"),
+            ("Board", "sent", 0, "INVALID_TRANSITION"),
+            ("HR", "dead", 0, "LEVEL_DENIED"),
+            ("Observer", "dead", 0, "LEVEL_DENIED"),
+        ],
+    )
+    def test_is_begun_again_by_the_board_in_its_organisation_and_only_when_dead(
+        self, company, office, state, elsewhere, code
+    ):
+        notify(company)
+        OutgoingNotice.objects.update(state=state, attempts=3)
+        person = company.person(office)
+        with pytest.raises(Denied) as refusal:
+            resend(replace(person, organisation_id=person.organisation_id + elsewhere), NOW)
+        assert refusal.value.deny.code == code
+        assert (notice().state, notice().attempts) == (state, 3)
+
+    def test_again_goes_where_the_organisation_is_reached_by_now(self, company, receiver):
+        configure(company, board_webhook="http://127.0.0.1:9/gone")
         notify(company)
         OutgoingNotice.objects.update(state="dead")
-        stranger = System(name="x", organisation_id=company.organisation.id + 1)
-        assert not outbox.resend(notice_id=notice().id, caller=stranger, now=NOW)
+        configure(company, board_webhook=receiver.url)
+        resend(company.person("Board"), NOW)
+        outbox.send_due(now=NOW)
+        assert notice().state == "sent"
+        assert receiver.ids == [str(notice().event_id)]
+
+
+def resend(person, now):
+    outbox.resend(notice_id=notice().id, reason="It is up again.", caller=person, now=now)
 
 
 class TestWaiting:

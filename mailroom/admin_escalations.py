@@ -1,0 +1,157 @@
+"""The humans' face of escalations: each as one thread to the Board; the Board answers."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from unfold.contrib.filters.admin import AutocompleteSelectFilter, ChoicesDropdownFilter
+from unfold.widgets import UnfoldAdminTextareaWidget
+
+from ledger.browsing import MomentFilter
+from ledger.events import text
+from mailroom.admin_thread import MOST, thread_of
+from mailroom.admin_traffic import BY_ORGANISATION
+from mailroom.answers import answer_as_person
+from mailroom.models import WAITING, Escalation, OutgoingNotice
+from orgchart.admin_acts import Act, ActingAdmin, Answer, Call
+from orgchart.admin_base import column, events_of
+
+
+class AnswerForm(forms.Form):
+    """What the Board answers, and the version that was read."""
+
+    reply = forms.CharField(
+        max_length=8000,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 8, "autofocus": True}),
+        help_text="It reaches the sender as a mail from the Board, in this thread.",
+    )
+    version = forms.IntegerField(widget=forms.HiddenInput)
+
+
+def _answer(call: Call) -> Answer:
+    mail_id = answer_as_person(
+        escalation_id=call.row.id,
+        text=str(call.data["reply"]),
+        expected_version=call.version,
+        person=call.person,
+        now=call.now,
+    )
+    return f"Answered with {mail_id}."
+
+
+def _facts(row: Escalation) -> list[tuple[str, str]]:
+    return [
+        ("Subject", row.mail.subject),
+        ("From", row.sender.handle),
+        ("To", row.recipient.handle if row.recipient else "board"),
+        ("State", row.get_state_display()),
+        ("Due", f"{row.due_at:%Y-%m-%d %H:%M} UTC"),
+    ]
+
+
+def _chain(row: Escalation) -> list[Escalation]:
+    """Every step of the thread, the first first."""
+    root = row.root_id or row.id
+    rows = Escalation.objects.filter(Q(id=root) | Q(root_id=root))
+    return list(rows.select_related("mail", "sender", "recipient").order_by("id")[:MOST])
+
+
+def _told(organisation_id: int, at: datetime) -> QuerySet[OutgoingNotice]:
+    """What left the building when the Board was told."""
+    return OutgoingNotice.objects.filter(organisation_id=organisation_id, created_at=at)
+
+
+ANSWER = Act(
+    name="answer",
+    title="Answer for the Board",
+    icon="reply",
+    permission="mailroom.answer_escalation",
+    explanation=(
+        "The sender gets the answer as a mail from the Board, and whoever it was sent to is told. "
+        "Nobody has to answer it any more."
+    ),
+    perform=_answer,
+    form=AnswerForm,
+    possible=lambda row: row.state in WAITING,
+    version=lambda row: int(row.version),
+    facts=_facts,
+    text=lambda row: row.mail.body,
+)
+
+
+@admin.register(Escalation)
+class EscalationAdmin(ActingAdmin):
+    """Problems on their way up, and what became of them (seed 000 §4.4)."""
+
+    acts = (ANSWER,)
+    change_form_template = "admin/nexus/escalation.html"
+    list_display = (
+        "what",
+        "sender",
+        "up_to",
+        "state_label",
+        "due_at",
+        "answered_by",
+        "organisation",
+    )
+    list_filter = (
+        BY_ORGANISATION,
+        ("state", ChoicesDropdownFilter),
+        ("sender", AutocompleteSelectFilter),
+        ("recipient", AutocompleteSelectFilter),
+        ("due_at", MomentFilter),
+    )
+    list_select_related = ("organisation", "sender", "recipient", "mail")
+    search_fields = ("=mail__id",)
+    search_help_text = "An escalation's mail (MAIL-…)"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Escalation]:
+        """With its mail and both parties, in one query."""
+        rows: QuerySet[Escalation] = super().get_queryset(request)
+        return rows.select_related("organisation", "mail", "sender", "recipient")
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """The way up, every mail of it, and what the ledger holds about this step."""
+        row: Escalation = kwargs.get("obj") or context["original"]
+        chain = _chain(row)
+        told_board_at = chain[0].told_board_at
+        context |= {
+            "escalation": row,
+            "chain": chain,
+            "told_board_at": told_board_at,
+            "notices": _told(row.organisation_id, told_board_at) if told_board_at else (),
+            "thread": thread_of(row.mail),
+            "events": events_of(self.subject_of(row), row.organisation_id),
+        }
+        page: HttpResponse = super().render_change_form(request, context, *args, **kwargs)
+        return page
+
+    @column("about")
+    def what(self, row: Escalation) -> str:
+        """The mail's subject."""
+        return text(row.mail.subject, 80)
+
+    @column("to")
+    def up_to(self, row: Escalation) -> str:
+        """The superior, or the Board."""
+        return str(row.recipient or "board")
+
+    @column(
+        "state",
+        label={
+            "open": "warning",
+            "answered": "success",
+            "passed_on": "info",
+            "unanswered": "danger",
+        },
+    )
+    def state_label(self, row: Escalation) -> str:
+        """What became of it, in colour."""
+        return str(row.state)

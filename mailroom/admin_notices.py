@@ -1,0 +1,107 @@
+"""The humans' face of what leaves the building: whether it arrived; the Board sends it again."""
+
+from __future__ import annotations
+
+import json
+
+from django.contrib import admin
+from django.utils.safestring import SafeString
+from unfold.contrib.filters.admin import ChoicesDropdownFilter
+
+from ledger.browsing import MomentFilter
+from ledger.events import text
+from mailroom.admin_traffic import BY_ORGANISATION
+from mailroom.models import NoticeState, OutgoingNotice
+from mailroom.outbox import resend
+from orgchart.admin_acts import Act, ActingAdmin, Answer, Call
+from orgchart.admin_base import block, column
+
+
+def _resend(call: Call) -> Answer:
+    resend(notice_id=call.row.id, reason=call.reason, caller=call.person, now=call.now)
+    return "It is sent again, with its own id and all its attempts."
+
+
+RESEND = Act(
+    name="resend",
+    title="Send it again",
+    icon="forward_to_inbox",
+    permission="mailroom.resend_outgoingnotice",
+    explanation=(
+        "The notice goes to where the organisation's settings point now. Its id stays, so that a "
+        "receiver who took it after all knows it."
+    ),
+    perform=_resend,
+    possible=lambda row: row.state == NoticeState.DEAD,
+    facts=lambda row: [
+        ("Channel", row.channel),
+        ("To", row.target),
+        ("Attempts", str(row.attempts)),
+        ("Last problem", row.last_problem or "none"),
+    ],
+    text=lambda row: json.dumps(row.payload, indent=2, ensure_ascii=False),
+)
+
+
+@admin.register(OutgoingNotice)
+class OutgoingNoticeAdmin(ActingAdmin):
+    """What was told to people outside, and whether it arrived."""
+
+    acts = (RESEND,)
+    list_display = (
+        "created_at",
+        "about",
+        "channel",
+        "organisation",
+        "standing",
+        "attempts",
+        "due_at",
+        "problem",
+    )
+    list_filter = (
+        BY_ORGANISATION,
+        ("channel", ChoicesDropdownFilter),
+        ("state", ChoicesDropdownFilter),
+        ("created_at", MomentFilter),
+    )
+    list_select_related = ("organisation",)
+    search_fields = ("=event_id",)
+    search_help_text = "The event id that receivers see"
+    fields = (
+        "organisation",
+        "channel",
+        "target",
+        "event_id",
+        "state",
+        "attempts",
+        "due_at",
+        "last_problem",
+        "created_at",
+        "settled_at",
+        "said",
+    )
+    readonly_fields = ("said",)
+
+    def subject_of(self, row: OutgoingNotice) -> str:
+        """A notice's events name the id that receivers see."""
+        return f"notice:{row.event_id}"
+
+    @column("what was said")
+    def said(self, row: OutgoingNotice) -> SafeString:
+        """The payload, as it is posted."""
+        return block(json.dumps(row.payload, indent=2, ensure_ascii=False))
+
+    @column("about")
+    def about(self, row: OutgoingNotice) -> str:
+        """Its subject."""
+        return text(str(row.payload["data"]["subject"]), 60)
+
+    @column("last problem")
+    def problem(self, row: OutgoingNotice) -> str:
+        """The beginning of what kept it back."""
+        return text(row.last_problem, 60) or "–"
+
+    @column("state", label={"pending": "warning", "sent": "success", "dead": "danger"})
+    def standing(self, row: OutgoingNotice) -> str:
+        """Where it is, in colour."""
+        return str(row.state)
