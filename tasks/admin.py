@@ -22,6 +22,7 @@ from orgchart.admin_base import column
 from orgchart.models import Agent
 from tasks.admin_board import board_page, move_view
 from tasks.admin_feedback import FeedbackAdmin
+from tasks.admin_measures import measures_page
 from tasks.admin_task import APPROVE, COMMENT, WITHDRAW, task_context
 from tasks.models import Task
 from tasks.rows import number_of
@@ -79,10 +80,11 @@ class TaskAdmin(ActingAdmin):
     search_help_text = "A task's number, its owner's handle, or words of a recent subject"
 
     def get_urls(self) -> list[URLPattern]:
-        """And the board, with the address that its cards are moved by."""
+        """And the board, the address that its cards are moved by, and the measures."""
         wrap = self.admin_site.admin_view
         return [
             path("board/", wrap(self.board_view), name="tasks_task_board"),
+            path("measures/", wrap(self.measures_view), name="tasks_task_measures"),
             path("<int:task_pk>/move/", wrap(move_view), name="tasks_task_move"),
             *super().get_urls(),
         ]
@@ -91,22 +93,20 @@ class TaskAdmin(ActingAdmin):
         """The tasks of one organisation by state."""
         return board_page(self, request)
 
+    def measures_view(self, request: HttpRequest) -> HttpResponse:
+        """The measures of one organisation's tasks."""
+        return measures_page(self, request)
+
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """The list, with the way to the board."""
+        """The list, with the ways to the board and the measures."""
         page = super().changelist_view(request, extra_context)
         if hasattr(page, "context_data"):
-            button = {
-                "title": "Board",
-                "icon": "view_kanban",
-                "variant": ActionVariant.PRIMARY,
-                "attrs": {},
-                "path": reverse("admin:tasks_task_board"),
-            }
             page.context_data["actions_list"] = [
                 *(page.context_data.get("actions_list") or []),
-                button,
+                _button("Measures", "monitoring", "tasks_task_measures", ActionVariant.DEFAULT),
+                _button("Board", "view_kanban", "tasks_task_board", ActionVariant.PRIMARY),
             ]
         answer: HttpResponse = page
         return answer
@@ -181,3 +181,13 @@ class TaskAdmin(ActingAdmin):
     def waiting(self, task: Task) -> str:
         """How many unfinished tasks hold it."""
         return str(task.open_blockers) if task.open_blockers else "–"
+
+
+def _button(title: str, icon: str, page: str, variant: ActionVariant) -> dict[str, Any]:
+    return {
+        "title": title,
+        "icon": icon,
+        "variant": variant,
+        "attrs": {},
+        "path": reverse(f"admin:{page}"),
+    }

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import Count, QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse, QueryDict
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -21,96 +22,154 @@ from ledger.events import text
 from orgchart.decision import Code, Denied, refuse
 from orgchart.models import Agent, Organisation, Role
 from orgchart.people import Desk, desks_of, person, record_refusal, signed_in
+from tasks.admin_pages import VIEW, choose, opened
 from tasks.discussion import comment_task
-from tasks.models import Task
+from tasks.models import Counter, Task
 from tasks.planning import Update
 from tasks.services import update_task
+from tasks.spoken import for_people
 from tasks.vocabulary import LISTED, TRANSITIONS, Status, TaskType
 
-VIEW = "tasks.view_task"
 SHOWN = 100
 """Cards in a column: the newest."""
+COUNTED = 1000
+"""A column's cards are counted up to here; then the board says that there are more."""
+LOOKED_THROUGH = 20_000
+"""Where no index serves a choice of filters, it is made among that many of the newest tasks."""
+FILTERS = ("role", "owner", "type")
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A task on the board, and the columns that it may be moved to from where it is."""
+
+    task: Task
+    moves: tuple[Status, ...]
+
+    @property
+    def options(self) -> list[tuple[Status, str]]:
+        """The columns with the names that people read."""
+        return [(status, named(status)) for status in self.moves]
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One state with its newest cards and how many there are in all."""
+    """One state with its newest cards; `total` counts all of them, up to COUNTED."""
 
     status: Status
-    cards: list[Task]
+    cards: list[Card]
     total: int
 
     @property
-    def accepts(self) -> str:
-        """The states from which a card may come here (seed 001, appendix C)."""
-        return " ".join(before for before, after in TRANSITIONS.items() if self.status in after)
+    def name(self) -> str:
+        """What people read above it."""
+        return named(self.status)
+
+    @property
+    def count(self) -> str:
+        """The number of cards as people read it."""
+        return str(self.total) if self.total < COUNTED else f"{COUNTED - 1}+"
+
+    @property
+    def exact(self) -> bool:
+        """Whether that is their number."""
+        return self.total < COUNTED
 
 
-def organisation_of(request: HttpRequest) -> Organisation | None:
-    """The organisation that was asked for, or the only one there is."""
-    chosen = request.GET.get("organisation", "")
-    if chosen.isascii() and chosen.isdigit() and len(chosen) < 18:
-        return Organisation.objects.filter(id=int(chosen)).first()
-    first = list(Organisation.objects.order_by("id")[:2])
-    return first[0] if len(first) == 1 else None
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What the filters can hold, and what was chosen; what is none of it chooses nothing."""
+
+    roles: list[str]
+    owners: list[str]
+    chosen: Mapping[str, str]
+    deleted: bool
+
+    @property
+    def query(self) -> dict[str, str]:
+        """The choice as an address has it."""
+        found = {name: value for name, value in self.chosen.items() if value}
+        return found | ({"deleted": "1"} if self.deleted else {})
+
+
+def named(status: str) -> str:
+    """A state as people read it."""
+    return status.replace("_", " ")
+
+
+def moves_of(status: str, open_blockers: int) -> tuple[Status, ...]:
+    """The states a task may go to (seed 001, appendix C); one that waits only out of the way."""
+    return tuple(
+        after
+        for after in TRANSITIONS[Status(status)]
+        if after is Status.DELETED or not open_blockers
+    )
 
 
 def board_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     """The board, for whoever may see tasks; only the Board's people get handles to move cards."""
-    if not request.user.has_perm(VIEW):
-        raise PermissionDenied(VIEW)
-    request.current_app = model_admin.admin_site.name
-    context = {
-        **model_admin.admin_site.each_context(request),
-        "title": "Task board",
-        "opts": model_admin.opts,
-    }
-    organisation = organisation_of(request)
+    organisation, context = opened(model_admin, request, "Task board")
     if organisation is None:
-        context["organisations"] = Organisation.objects.order_by("name")
-        return TemplateResponse(request, "admin/nexus/choose_organisation.html", context)
-    chosen = {name: text(request.GET.get(name, "")) for name in ("role", "owner", "type")}
-    deleted = request.GET.get("deleted") == "1"
+        return choose(request, context)
+    choice = choice_of(organisation, request.GET)
+    rows, narrowed = _rows(organisation, choice.chosen)
     context |= {
-        "subtitle": organisation.name,
-        "organisation": organisation,
-        "columns": _columns(organisation, chosen, deleted=deleted),
+        "columns": _columns(rows, deleted=choice.deleted),
         "acts": Desk.BOARD in desks_of(request.user),
-        "chosen": chosen,
-        "deleted": deleted,
+        "choice": choice,
+        "back": urlencode(choice.query),
         "shown": SHOWN,
-        "roles": Role.objects.filter(organisation=organisation).values_list("name", flat=True),
-        "owners": Agent.objects.filter(organisation=organisation)
-        .order_by("handle")
-        .values_list("handle", flat=True),
+        "narrowed": LOOKED_THROUGH if narrowed else 0,
         "types": list(TaskType),
     }
     return TemplateResponse(request, "admin/nexus/task_board.html", context)
 
 
-def _columns(
-    organisation: Organisation, chosen: Mapping[str, str], *, deleted: bool
-) -> list[Column]:
-    rows: QuerySet[Task] = Task.objects.filter(organisation=organisation)
+def choice_of(organisation: Organisation, asked: Mapping[str, str]) -> Choice:
+    """The filters as an address names them. Two queries."""
+    roles = Role.objects.filter(organisation=organisation).order_by("name")
+    agents = Agent.objects.filter(organisation=organisation).order_by("handle")
+    known = {
+        "role": list(roles.values_list("name", flat=True)),
+        "owner": ["-", *agents.values_list("handle", flat=True)],
+        "type": [kind.value for kind in TaskType],
+    }
+    chosen = {
+        name: value if (value := asked.get(name, "")) in known[name] else "" for name in FILTERS
+    }
+    return Choice(known["role"], known["owner"][1:], chosen, asked.get("deleted") == "1")
+
+
+def _rows(organisation: Organisation, chosen: Mapping[str, str]) -> tuple[QuerySet[Task], bool]:
+    """The chosen tasks, and whether only the newest were looked through."""
+    rows = Task.objects.filter(organisation=organisation)
     if chosen["role"]:
         rows = rows.filter(required_role=chosen["role"])
-    if chosen["type"]:
-        rows = rows.filter(task_type=chosen["type"])
     if chosen["owner"] == "-":
         rows = rows.filter(owner=None)
     elif chosen["owner"]:
-        owners = Agent.objects.filter(organisation=organisation, handle=chosen["owner"])
-        rows = rows.filter(owner__in=list(owners))
-    counted = rows.order_by().values("status").annotate(n=Count("id"))
-    totals = {one["status"]: one["n"] for one in counted}
-    return [
-        Column(
-            status,
-            list(rows.filter(status=status).select_related("owner").order_by("-number")[:SHOWN]),
-            totals.get(status.value, 0),
-        )
-        for status in (*LISTED, *((Status.DELETED,) if deleted else ()))
-    ]
+        owner = Agent.objects.filter(organisation=organisation, handle=chosen["owner"])
+        rows = rows.filter(owner=owner.values_list("id", flat=True).first())
+    if not chosen["type"] and not (chosen["role"] and chosen["owner"]):
+        return rows, False
+    if chosen["type"]:
+        rows = rows.filter(task_type=chosen["type"])
+    last = Counter.objects.filter(organisation=organisation).values_list("last", flat=True).first()
+    edge = (last or 0) - LOOKED_THROUGH
+    return rows.filter(number__gt=edge), edge > 0
+
+
+def _columns(rows: QuerySet[Task], *, deleted: bool) -> list[Column]:
+    shown = (*LISTED, Status.DELETED) if deleted else LISTED
+    return [_column(rows.filter(status=status), status) for status in shown]
+
+
+def _column(rows: QuerySet[Task], status: Status) -> Column:
+    newest = rows.select_related("owner").defer("description", "metadata").order_by("-number")
+    cards = [Card(task, moves_of(task.status, task.open_blockers)) for task in newest[:SHOWN]]
+    full = len(cards) == SHOWN
+    total = rows.order_by()[:COUNTED].count() if full else len(cards)
+    return Column(status, cards, total)
 
 
 @require_POST
@@ -119,33 +178,45 @@ def move_view(request: HttpRequest, task_pk: int) -> HttpResponse:
     if not request.user.has_perm(VIEW):
         raise PermissionDenied(VIEW)
     task = get_object_or_404(Task.objects.select_related("organisation"), pk=task_pk)
-    now = timezone.now()
+    wanted = request.POST.get("status", "")
     try:
-        shown = _moved(request, task)
+        shown = _moved(request, task, wanted)
     except Denied as refusal:
         record_refusal(
             who=signed_in(request),
             deny=refusal.deny,
             subject=f"task:{task.organisation.slug}/{task.number}",
             organisation_id=task.organisation_id,
-            now=now,
+            now=timezone.now(),
         )
-        sentence = f"{refusal.deny.message}: {refusal.deny.next_action}"
+        sentence = for_people(refusal.deny, task.number, wanted).spoken
         return _answer(request, task, sentence, {"code": refusal.deny.code.value}, status=409)
-    found = {"status": shown["status"], "version": shown["version"]}
-    return _answer(request, task, f"#{task.number} is {shown['status']}.", found, status=200)
+    task.refresh_from_db(fields=["open_blockers"])
+    status = shown["status"]
+    found = {
+        "status": status,
+        "version": shown["version"],
+        "moves": list(moves_of(status, task.open_blockers)),
+    }
+    said = f"#{task.number} is {named(status)}."
+    return _answer(request, task, said, found, status=200)
 
 
-def _moved(request: HttpRequest, task: Task) -> dict[str, Any]:
+def _moved(request: HttpRequest, task: Task, wanted: str) -> dict[str, Any]:
     """Carry out the move. Raises Denied."""
-    wanted, version = request.POST.get("status", ""), request.POST.get("version", "")
+    version = request.POST.get("version", "")
     if wanted not in set(Status) or not (version.isascii() and version.isdigit()):
-        raise _unreadable("a move names a state and the version that was looked at")
+        raise _unreadable("A move names a state and the version that was looked at.")
     if len(version) > 9:
-        raise _unreadable("there is no such version")
+        raise _unreadable("There is no such version.")
     reason = text(request.POST.get("reason", "").strip(), 500)
     if wanted == Status.DELETED and not reason:
-        raise _unreadable("deleting a task needs a reason")
+        raise refuse(
+            Code.INVALID_PARAMS,
+            "Deleting a task needs a reason.",
+            "say why, and move it again",
+            rule="task board",
+        )
     who, now = person(request, task.organisation_id), timezone.now()
     update = Update(status=Status(wanted), expected_version=int(version))
     with transaction.atomic():
@@ -156,16 +227,17 @@ def _moved(request: HttpRequest, task: Task) -> dict[str, Any]:
 
 
 def _unreadable(message: str) -> Denied:
-    return refuse(Code.INVALID_PARAMS, message, "look at the board again", rule="task board")
+    return refuse(Code.INVALID_PARAMS, message, "load the board again", rule="task board")
 
 
 def _answer(
     request: HttpRequest, task: Task, sentence: str, found: dict[str, Any], *, status: int
 ) -> HttpResponse:
-    """For the script as JSON; for a browser without it as a message on the board."""
+    """For the script as JSON; for a browser without it as a message on the board it came from."""
     if request.headers.get("Accept") == "application/json":
         return JsonResponse({"message": sentence, **found}, status=status)
     level = messages.SUCCESS if status == 200 else messages.ERROR
     messages.add_message(request, level, sentence)
-    board = reverse("admin:tasks_task_board")
-    return HttpResponseRedirect(f"{board}?organisation={task.organisation_id}")
+    came = choice_of(task.organisation, QueryDict(request.POST.get("back", "")))
+    query = urlencode({"organisation": task.organisation_id, **came.query})
+    return HttpResponseRedirect(f"{reverse('admin:tasks_task_board')}?{query}")

@@ -9,7 +9,8 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import reverse
 
-Section = tuple[str, tuple[tuple[str, str, str], ...]]
+Section = tuple[str, tuple[tuple[str, ...], ...]]
+"""A heading; of each item its title, icon, the table that decides who sees it, its page's name."""
 
 SECTIONS: tuple[Section, ...] = (
     (
@@ -20,6 +21,8 @@ SECTIONS: tuple[Section, ...] = (
             ("Escalations", "escalator_warning", "mailroom.escalation"),
             ("Contracts", "contract", "contracts.contract"),
             ("Tasks", "task_alt", "tasks.task"),
+            ("Task board", "view_kanban", "tasks.task", "tasks_task_board"),
+            ("Task measures", "monitoring", "tasks.task", "tasks_task_measures"),
             ("Documents", "description", "documents.document"),
         ),
     ),
@@ -85,6 +88,6 @@ def _may_see(request: HttpRequest, label: str) -> bool:
     return page is not None and page.has_view_permission(request)
 
 
-def _item(title: str, icon: str, label: str) -> dict[str, Any]:
-    address = reverse(f"admin:{label.replace('.', '_')}_changelist")
-    return {"title": title, "icon": icon, "link": address}
+def _item(title: str, icon: str, label: str, page: str = "") -> dict[str, Any]:
+    name = page or f"{label.replace('.', '_')}_changelist"
+    return {"title": title, "icon": icon, "link": reverse(f"admin:{name}")}

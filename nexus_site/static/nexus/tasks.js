@@ -1,13 +1,24 @@
-/* The task board: drag, or press a card's button; the server decides and its sentence is shown. */
+/* The task board: drag a card, or use its form; the server decides and its sentence is shown.
+   Without this script the forms work by themselves. */
 (() => {
+  const drawing = document.querySelector(".tg-scroll");
+  const middle = drawing && drawing.querySelector(".tg-focus");
+  if (middle) {
+    const room = drawing.getBoundingClientRect();
+    const box = middle.getBoundingClientRect();
+    drawing.scrollLeft += box.left + box.width / 2 - room.left - room.width / 2;
+  }
+
   const board = document.getElementById("tb-board");
-  const token = board && board.querySelector("[name=csrfmiddlewaretoken]");
-  if (!token) return;
+  if (!board || !("acts" in board.dataset)) return;
   const said = document.getElementById("tb-said");
+  const dialog = document.getElementById("tb-dialog");
   let held = null;
 
-  const accepts = (place, card) =>
-    place.split(" ").includes(card.dataset.status);
+  const columnOf = (status) =>
+    board.querySelector(`.tb-column[data-status="${status}"]`);
+  const takes = (column, card) =>
+    card.dataset.moves.split(" ").includes(column.dataset.status);
 
   function say(text, good) {
     said.textContent = text;
@@ -15,75 +26,104 @@
     said.hidden = false;
   }
 
-  function offer(card) {
-    for (const button of card.querySelectorAll("[data-to]"))
-      button.hidden = !accepts(button.dataset.from, card);
-  }
-
   function count(column, by) {
-    const shown = column.querySelector(".tb-count");
-    shown.textContent = String(Number(shown.textContent) + by);
+    const shown = column && column.querySelector(".tb-count");
+    if (shown && "exact" in shown.dataset)
+      shown.textContent = String(Number(shown.textContent) + by);
   }
 
-  async function move(card, column) {
-    const status = column.dataset.status;
-    const body = new URLSearchParams({ status, version: card.dataset.version });
-    if (status === "deleted") {
-      const reason = window.prompt("Why is this task deleted?");
-      if (!reason) return;
-      body.set("reason", reason);
-    }
+  function askWhy() {
+    const field = dialog.querySelector("textarea");
+    field.value = "";
+    dialog.returnValue = "";
+    dialog.showModal();
+    return new Promise((resolve) => {
+      dialog.addEventListener(
+        "close",
+        () => resolve(dialog.returnValue === "delete" ? field.value.trim() : ""),
+        { once: true },
+      );
+    });
+  }
+
+  function renew(card, found) {
+    const form = card.querySelector("form");
+    card.dataset.version = form.elements.version.value = found.version;
+    card.dataset.moves = found.moves.join(" ");
+    card.querySelector(".tb-version").textContent = `v${found.version}`;
+    const options = found.moves.map((to) => new Option(to.replace("_", " "), to));
+    form.elements.status.replaceChildren(...options);
+    form.elements.reason.value = "";
+    const details = card.querySelector("details");
+    details.open = false;
+    details.hidden = !found.moves.length;
+  }
+
+  async function move(card, status, why) {
+    const form = card.querySelector("form");
+    const reason = why || (status === "deleted" ? await askWhy() : "");
+    if (status === "deleted" && !reason) return;
+    const body = new URLSearchParams({
+      status,
+      reason,
+      version: card.dataset.version,
+      csrfmiddlewaretoken: form.elements.csrfmiddlewaretoken.value,
+    });
+    const focused = card.contains(document.activeElement);
     const home = card.parentElement;
     const next = card.nextElementSibling;
-    column.querySelector(".tb-cards").prepend(card);
+    const column = columnOf(status);
+    if (column) column.querySelector(".tb-cards").prepend(card);
     card.classList.add("tb-busy");
     try {
-      const answer = await fetch(card.dataset.move, {
+      const answer = await fetch(form.action, {
         method: "POST",
         body,
-        headers: { "X-CSRFToken": token.value, Accept: "application/json" },
+        headers: { Accept: "application/json" },
       });
+      if (!(answer.headers.get("Content-Type") || "").includes("json"))
+        throw new Error("Nothing was moved. Load the board again; you may have to sign in.");
       const found = await answer.json();
       if (!answer.ok) throw new Error(found.message);
       count(home.closest(".tb-column"), -1);
       count(column, 1);
-      card.dataset.status = found.status;
-      card.dataset.version = found.version;
-      card.querySelector(".tb-version").textContent = `v${found.version}`;
-      offer(card);
+      renew(card, found);
       say(found.message, true);
+      if (!column) card.remove();
     } catch (problem) {
       home.insertBefore(card, next);
-      say(problem.message || "The server did not answer.", false);
+      const silent = problem instanceof TypeError;
+      say(silent ? "The server did not answer. Try again." : problem.message, false);
     } finally {
       card.classList.remove("tb-busy");
+      if (focused && card.isConnected) card.querySelector("a").focus();
     }
   }
 
   for (const card of board.querySelectorAll(".tb-card")) {
-    offer(card);
     card.addEventListener("dragstart", (event) => {
       held = card;
       event.dataTransfer.setData("text/plain", "");
       for (const column of board.querySelectorAll(".tb-column"))
-        column.classList.toggle("tb-open", accepts(column.dataset.accepts, card));
+        column.classList.toggle("tb-open", takes(column, card));
     });
     card.addEventListener("dragend", () => {
       held = null;
       for (const column of board.querySelectorAll(".tb-column")) column.classList.remove("tb-open");
     });
-    card.addEventListener("click", (event) => {
-      const to = event.target.dataset.to;
-      if (to) move(card, board.querySelector(`.tb-column[data-status="${to}"]`));
+    card.querySelector("form").addEventListener("submit", (event) => {
+      event.preventDefault();
+      const { status, reason } = event.target.elements;
+      move(card, status.value, reason.value.trim());
     });
   }
   for (const column of board.querySelectorAll(".tb-column")) {
     column.addEventListener("dragover", (event) => {
-      if (held && accepts(column.dataset.accepts, held)) event.preventDefault();
+      if (held && takes(column, held)) event.preventDefault();
     });
     column.addEventListener("drop", (event) => {
       event.preventDefault();
-      if (held && accepts(column.dataset.accepts, held)) move(held, column);
+      if (held && takes(column, held)) move(held, column.dataset.status, "");
     });
   }
 })();

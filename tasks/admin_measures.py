@@ -1,0 +1,167 @@
+"""The measures of an organisation's tasks over a period, as figures and charts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils import timezone
+
+from orgchart.models import Organisation
+from tasks.admin_pages import choose, opened
+from tasks.charts import Chart, Series, Share, count_chart, rate_chart, spelled
+from tasks.measures import (
+    By,
+    Counts,
+    Duration,
+    Figure,
+    Measure,
+    count_tasks,
+    durations,
+    figures_of,
+)
+
+DAY, HOUR = timedelta(days=1), timedelta(hours=1)
+LINES = 20
+"""Types, roles or agents in a table: those that completed most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A stretch of time up to now that a person can choose; one of `every` steps has a label."""
+
+    name: str
+    title: str
+    step: timedelta
+    steps: int
+    every: int
+
+    def begin(self, now: datetime) -> datetime:
+        """The start of its first hour or day, in UTC; its last one is not over yet."""
+        now = now.astimezone(UTC)
+        last = now.replace(minute=0, second=0, microsecond=0)
+        if self.step == DAY:
+            last = last.replace(hour=0)
+        return last - (self.steps - 1) * self.step
+
+    def label(self, at: datetime) -> str:
+        """What a stretch of it is called."""
+        return f"{at:%H:%M}" if self.step == HOUR else f"{at:%m-%d}"
+
+
+PERIODS = (
+    Period("1", "24 hours", HOUR, 24, 4),
+    Period("7", "7 days", DAY, 7, 1),
+    Period("30", "30 days", DAY, 30, 5),
+    Period("90", "90 days", DAY, 90, 15),
+)
+USUAL = PERIODS[1]
+
+TARGETS: Mapping[Measure, tuple[float, bool]] = {
+    Measure.ROLE_MATCH: (95, True),
+    Measure.CONFLICTS: (5, False),
+    Measure.ACROSS_ROLES: (5, False),
+    Measure.INVALID_TRANSITIONS: (0, False),
+}
+"""The seed's targets, and whether more is better (seed 001 §9.1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One measure: its figure over the whole period, and a bar for each stretch of it."""
+
+    figure: Figure
+    chart: Chart
+
+    @property
+    def value(self) -> str:
+        """The figure as people read it."""
+        if self.figure.value is None:
+            return "–"
+        return f"{self.figure.value:.1f} %" if self.figure.whole is not None else str(
+            self.figure.part
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a table of durations, spelled out; `share` in percent of the longest median."""
+
+    name: str
+    count: int
+    mean: str
+    median: str
+    waited: str
+    share: int
+
+
+def measures_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
+    """The measures, for whoever may see tasks."""
+    organisation, context = opened(model_admin, request, "Task measures")
+    if organisation is None:
+        return choose(request, context)
+    asked = request.GET.get("days", "")
+    period = next((one for one in PERIODS if one.name == asked), USUAL)
+    context |= {"period": period, "periods": PERIODS}
+    context |= figures(organisation, period, timezone.now())
+    return TemplateResponse(request, "admin/nexus/task_measures.html", context)
+
+
+def figures(organisation: Organisation, period: Period, now: datetime) -> dict[str, Any]:
+    """What the page shows of one organisation and one period. Five queries."""
+    since = period.begin(now)
+    counts = count_tasks(organisation.id, since=since, until=now, step=period.step)
+    starts = [since + place * period.step for place in range(len(counts))]
+    labels = [period.label(at) for at in starts]
+    created, started, completed = (
+        [getattr(one, name) for one in counts] for name in ("created", "started", "completed")
+    )
+    return {
+        "since": since,
+        "until": now,
+        "measured": _measured(labels, counts),
+        "flow": count_chart(
+            labels,
+            [
+                Series("created", "tc-created", created),
+                Series("started", "tc-started", started),
+                Series("completed", "tc-completed", completed),
+            ],
+        ),
+        "ticks": labels[:: period.every],
+        "numbers": list(zip(labels, counts, strict=True))[::-1],
+        "durations": [
+            (by.value, _lines(durations(organisation.id, by, since=since, until=now))) for by in By
+        ],
+    }
+
+
+def _measured(labels: Sequence[str], counts: Sequence[Counts]) -> list[Measured]:
+    each = [{one.measure: one for one in figures_of(stretch)} for stretch in counts]
+    found = []
+    for figure in figures_of(sum(counts, Counts())):
+        parts = [stretch[figure.measure] for stretch in each]
+        shares = [Share(when, one.part, one.whole) for when, one in zip(labels, parts, strict=True)]
+        target, more = TARGETS[figure.measure]
+        found.append(Measured(figure, rate_chart(shares, target=target, more_is_better=more)))
+    return found
+
+
+def _lines(found: Sequence[Duration]) -> list[Line]:
+    most = sorted(found, key=lambda one: (-one.count, one.name))[:LINES]
+    longest = max((one.median for one in most), default=0) or 1
+    return [
+        Line(
+            name=one.name,
+            count=one.count,
+            mean=spelled(one.mean),
+            median=spelled(one.median),
+            waited="–" if one.waited is None else spelled(one.waited),
+            share=round(100 * one.median / longest),
+        )
+        for one in most
+    ]
