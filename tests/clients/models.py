@@ -22,6 +22,12 @@ class Script:
 
     turns: list[Turn | Callable[[set[str]], Turn]]
     asked: list[dict] = field(default_factory=list)
+    name: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    @property
+    def call_id(self) -> str:
+        """The id of this turn's call: the same one when the same script is played again."""
+        return f"call_{self.name}_{len(self.asked)}"
 
     def next(self, asked: dict) -> Turn:
         """The next turn; a side question without tools is answered without taking one."""
@@ -41,9 +47,11 @@ def scripted_api(script: Script) -> Iterator[str]:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             path = self.path.partition("?")[0]
             if path == "/v1/messages":
-                self._send("text/event-stream", as_stream(anthropic(script.next(asked))))
+                self._send("text/event-stream", as_stream(anthropic(script.next(asked), script)))
             elif path == "/v1/responses":
-                self._send("application/json", json.dumps(openai(script.next(asked), asked)))
+                self._send("application/json", json.dumps(responses(script.next(asked), script)))
+            elif path == "/v1/chat/completions":
+                self._send("application/json", json.dumps(completion(script.next(asked), script)))
             else:
                 self.send_error(404)
 
@@ -73,7 +81,7 @@ def as_stream(events: list[dict]) -> str:
     return "".join(f"event: {e['type']}\ndata: {json.dumps(e)}\n\n" for e in events)
 
 
-def anthropic(turn: Turn) -> list[dict]:
+def anthropic(turn: Turn, script: Script) -> list[dict]:
     """A turn as the Messages API streams it."""
     usage = {"input_tokens": 1, "output_tokens": 1}
     message = {"id": f"msg_{uuid.uuid4().hex}", "type": "message", "role": "assistant"}
@@ -83,7 +91,7 @@ def anthropic(turn: Turn) -> list[dict]:
         delta = {"type": "text_delta", "text": turn}
     else:
         name, arguments = turn
-        block = {"type": "tool_use", "id": f"toolu_{uuid.uuid4().hex}", "name": name, "input": {}}
+        block = {"type": "tool_use", "id": script.call_id, "name": name, "input": {}}
         delta = {"type": "input_json_delta", "partial_json": json.dumps(arguments)}
         stop = "tool_use"
     return [
@@ -96,14 +104,14 @@ def anthropic(turn: Turn) -> list[dict]:
     ]
 
 
-def openai(turn: Turn, asked: dict) -> dict:
+def responses(turn: Turn, script: Script) -> dict:
     """A turn as the Responses API answers it."""
     if isinstance(turn, str):
         content = [{"type": "output_text", "text": turn, "annotations": []}]
         item = {"type": "message", "role": "assistant", "content": content}
     else:
         name, arguments = turn
-        item = {"type": "function_call", "call_id": uuid.uuid4().hex, "name": name}
+        item = {"type": "function_call", "call_id": script.call_id, "name": name}
         item["arguments"] = json.dumps(arguments)
     return {
         "id": f"resp_{uuid.uuid4().hex}",
@@ -112,14 +120,26 @@ def openai(turn: Turn, asked: dict) -> dict:
         "status": "completed",
         "model": "scripted",
         "output": [{"id": uuid.uuid4().hex, "status": "completed", **item}],
-        "tools": asked["tools"],
+        "tools": [],
         "tool_choice": "auto",
         "parallel_tool_calls": True,
-        "usage": {
-            "input_tokens": 1,
-            "input_tokens_details": {"cached_tokens": 0},
-            "output_tokens": 1,
-            "output_tokens_details": {"reasoning_tokens": 0},
-            "total_tokens": 2,
-        },
+    }
+
+
+def completion(turn: Turn, script: Script) -> dict:
+    """A turn as the Chat Completions API answers it."""
+    message: dict[str, Any] = {"role": "assistant", "content": None}
+    if isinstance(turn, str):
+        message["content"] = turn
+    else:
+        function = {"name": turn[0], "arguments": json.dumps(turn[1])}
+        call = {"id": script.call_id, "type": "function", "function": function}
+        message["tool_calls"] = [call]
+    reason = "stop" if isinstance(turn, str) else "tool_calls"
+    return {
+        "id": uuid.uuid4().hex,
+        "object": "chat.completion",
+        "created": 1,
+        "model": "scripted",
+        "choices": [{"index": 0, "message": message, "finish_reason": reason}],
     }
