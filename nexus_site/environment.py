@@ -75,6 +75,34 @@ def database_from_url(url: str) -> dict[str, Any]:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class MailServer:
+    """Where outgoing mail is handed in."""
+
+    host: str
+    port: int
+    user: str
+    password: str
+    encrypted: str
+    """`starttls`, `tls` from the first byte on, or nothing."""
+
+
+def mail_server_from_url(url: str) -> MailServer:
+    """The server of `smtp://user:password@host:port` (STARTTLS: `smtp+starttls`, TLS: `smtps`)."""
+    parts = urlsplit(url)
+    ways = {"smtp": ("", 25), "smtp+starttls": ("starttls", 587), "smtps": ("tls", 465)}
+    if parts.scheme not in ways or not parts.hostname:
+        raise ImproperlyConfigured(f"EMAIL_URL must be {', '.join(ways)}://host")
+    encrypted, port = ways[parts.scheme]
+    return MailServer(
+        host=unquote(parts.hostname),
+        port=parts.port or port,
+        user=unquote(parts.username or ""),
+        password=unquote(parts.password or ""),
+        encrypted=encrypted,
+    )
+
+
 def kept_secret(path: Path) -> str:
     """The development secret in this file, readable by its owner alone; made on first use."""
     path.parent.mkdir(parents=True, exist_ok=True)

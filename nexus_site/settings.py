@@ -8,7 +8,12 @@ from django.core.exceptions import ImproperlyConfigured
 from django.urls import reverse_lazy
 
 from nexus_site import admin_theme, logs
-from nexus_site.environment import Environment, database_from_url, kept_secret
+from nexus_site.environment import (
+    Environment,
+    database_from_url,
+    kept_secret,
+    mail_server_from_url,
+)
 from nexus_site.run.postgres import DATABASE, USER, Cluster
 
 env = Environment()
@@ -167,6 +172,19 @@ CELERY_TIMEZONE = "UTC"
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULER = "nexus_site.beat:SteadyScheduler"
+
+# Mail to people outside: the server of EMAIL_URL; without one development writes files
+EMAIL_URL = env.text("EMAIL_URL", "smtp://localhost" if PRODUCTION else "")
+EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if EMAIL_URL else 'filebased'}.EmailBackend"
+EMAIL_FILE_PATH = NEXUS_VAR / "mail"
+if EMAIL_URL:
+    mail_server = mail_server_from_url(EMAIL_URL)
+    EMAIL_HOST, EMAIL_PORT = mail_server.host, mail_server.port
+    EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = mail_server.user, mail_server.password
+    EMAIL_USE_TLS = mail_server.encrypted == "starttls"
+    EMAIL_USE_SSL = mail_server.encrypted == "tls"
+EMAIL_TIMEOUT = 10  # seconds
+DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "nexus@localhost")
 
 # People
 AUTHENTICATION_BACKENDS = [

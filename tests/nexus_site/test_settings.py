@@ -11,7 +11,13 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from nexus_site.environment import Environment, database_from_url, kept_secret
+from nexus_site.environment import (
+    Environment,
+    MailServer,
+    database_from_url,
+    kept_secret,
+    mail_server_from_url,
+)
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PRODUCTION = {
@@ -159,6 +165,35 @@ class TestDatabaseFromUrl:
     def test_refuses_any_other_database(self, url):
         with pytest.raises(ImproperlyConfigured, match="postgresql://"):
             database_from_url(url)
+
+
+class TestMail:
+    NAMES = ("EMAIL_BACKEND", "EMAIL_HOST", "EMAIL_PORT", "EMAIL_USE_TLS", "EMAIL_USE_SSL")
+
+    def test_without_a_server_lies_in_files_in_development_only(self, tmp_path):
+        backend, folder = read(settings_of(tmp_path, "EMAIL_BACKEND", "EMAIL_FILE_PATH"))
+        assert backend.endswith("filebased.EmailBackend")
+        assert folder == str(tmp_path / "var" / "mail")
+        (backend,) = read(settings_of(tmp_path, "EMAIL_BACKEND", **PRODUCTION))
+        assert backend.endswith("smtp.EmailBackend")
+
+    def test_goes_to_the_server_it_was_given(self, tmp_path):
+        url = {"EMAIL_URL": "smtp+starttls://me:p%40ss@mail.example"}
+        found = read(settings_of(tmp_path, *self.NAMES, "EMAIL_HOST_PASSWORD", **url))
+        assert found[0].endswith("smtp.EmailBackend")
+        assert found[1:] == ["mail.example", 587, True, False, "p@ss"]
+
+    @pytest.mark.parametrize(
+        ("url", "port", "encrypted"),
+        [("smtp://h", 25, ""), ("smtps://h", 465, "tls"), ("smtp+starttls://h:25", 25, "starttls")],
+    )
+    def test_names_the_port_by_the_way_it_is_encrypted(self, url, port, encrypted):
+        assert mail_server_from_url(url) == MailServer("h", port, "", "", encrypted)
+
+    @pytest.mark.parametrize("url", ["http://h", "smtp:", "smtp:///x", "h:25"])
+    def test_refuses_what_names_no_mail_server(self, url):
+        with pytest.raises(ImproperlyConfigured, match="EMAIL_URL"):
+            mail_server_from_url(url)
 
 
 class TestKeptSecret:

@@ -1,0 +1,92 @@
+"""Mail to the Board over SMTP, to a server that speaks it for real."""
+
+import pytest
+from aiosmtpd.controller import Controller
+from aiosmtpd.handlers import AsyncMessage
+
+from mailroom import outbox
+from mailroom.models import OutgoingNotice
+from tests.mailroom.world import NOW, configure
+
+
+class Postbox(AsyncMessage):
+    """Keeps what was handed in; answers each recipient as the script says, else 250."""
+
+    def __init__(self):
+        super().__init__()
+        self.letters, self.script = [], iter(())
+
+    async def handle_RCPT(self, server, session, envelope, address, options):  # noqa: N802  SMTP's
+        answer = next(self.script, "250 OK")
+        if answer.startswith("250"):
+            envelope.rcpt_tos.append(address)
+        return answer
+
+    async def handle_message(self, message):
+        self.letters.append(message)
+
+
+class AnyPort(Controller):
+    """On a port that the system chooses, known before the first client."""
+
+    def _trigger_server(self):
+        self.port = self.server.sockets[0].getsockname()[1]
+        super()._trigger_server()
+
+
+@pytest.fixture
+def postbox(settings):
+    box = Postbox()
+    server = AnyPort(box, hostname="127.0.0.1", port=0)
+    server.start()
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST = "127.0.0.1"
+    settings.EMAIL_PORT = server.port
+    yield box
+    server.stop()
+
+
+@pytest.fixture
+def notice(nexus):
+    configure(nexus, board_email="board@b.example")
+    outbox.notify_board(
+        policy=nexus.policy,
+        event="escalation.unanswered",
+        subject="升级 has no answer",
+        body="Nobody answers.",
+        data={"escalation": "7"},
+        caller=nexus.system,
+        now=NOW,
+    )
+    return OutgoingNotice.objects.get()
+
+
+def test_arrives_with_its_id_and_its_words(notice, postbox):
+    outbox.send_due(now=NOW)
+    (letter,) = postbox.letters
+    assert letter["Message-ID"] == f"<{notice.event_id}@nexus>"
+    assert (letter["To"], letter["From"]) == ("board@b.example", "nexus@localhost")
+    assert "Nobody answers." in letter.get_payload()
+    notice.refresh_from_db()
+    assert notice.state == "sent"
+
+
+@pytest.mark.parametrize("answer", ["451 try later", "550 no such box"])
+def test_is_tried_again_under_the_same_id(notice, postbox, answer):
+    postbox.script = iter([answer])
+    outbox.send_due(now=NOW)
+    notice.refresh_from_db()
+    assert (notice.state, notice.attempts, postbox.letters) == ("pending", 1, [])
+    assert answer[4:] in notice.last_problem
+    outbox.send_due(now=notice.due_at)
+    (letter,) = postbox.letters
+    assert letter["Message-ID"] == f"<{notice.event_id}@nexus>"
+
+
+def test_is_tried_again_where_no_server_answers(notice, settings):
+    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 9
+    outbox.send_due(now=NOW)
+    notice.refresh_from_db()
+    assert (notice.state, notice.attempts) == ("pending", 1)
+    assert "refused" in notice.last_problem
