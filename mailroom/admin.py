@@ -17,7 +17,7 @@ from ledger.browsing import MomentFilter
 from ledger.events import text
 from mailroom import admin_escalations, admin_notices  # noqa: F401  they register their pages
 from mailroom.admin_thread import thread_of
-from mailroom.admin_traffic import BY_ORGANISATION, contract_url
+from mailroom.admin_traffic import BY_ORGANISATION
 from mailroom.models import Mail
 from orgchart.admin_base import BrowseAdmin, column
 from orgchart.models import Agent, MailTypeRule
@@ -122,7 +122,7 @@ class MailAdmin(BrowseAdmin):
     ) -> HttpResponse:
         """The mail in its thread."""
         mail: Mail = kwargs.get("obj") or context["original"]
-        context |= {"thread": thread_of(mail), "contract_url": contract_url(mail.contract_ref)}
+        context |= {"thread": thread_of(mail)}
         page: HttpResponse = super().render_change_form(request, context, *args, **kwargs)
         return page
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from django.db import connection
 
+from mailroom.admin_traffic import contract_url
 from mailroom.models import Escalation, Mail
 
 MOST = 200
@@ -44,6 +45,11 @@ class Step:
     depth: int
     this: bool
     escalation: Escalation | None = None
+
+    @property
+    def contract_url(self) -> str:
+        """Where the contract that the mail names can be seen."""
+        return contract_url(self.mail.contract_ref)
 
 
 def thread_of(mail: Mail) -> list[Step]:

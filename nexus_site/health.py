@@ -5,7 +5,6 @@ import os
 import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection
-from django.db.models import Max
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
 from django_prometheus.exports import ExportToDjangoView
@@ -14,11 +13,7 @@ from prometheus_client import generate_latest
 
 from nexus_site.celery import app
 from tasks.metrics import LIVE
-from toolbox.clock import database_now
-from toolbox.models import ClockRun
-
-SILENT = 60  # seconds after which a beat that was not heard is worth a word
-
+from toolbox.clock import SILENT, database_now, late_clocks, silence
 
 log = structlog.get_logger(__name__)
 
@@ -66,12 +61,15 @@ def broker_problem() -> str:
 
 
 def clocks_heard() -> str:
-    """When a clock was last looked at, by the database's own time."""
-    last = ClockRun.objects.aggregate(last=Max("last_at"))["last"]
-    if last is None:
+    """When a clock was last looked at, by the database's own time, and which ones were not."""
+    now = database_now()
+    silent = silence(now=now)
+    if silent is None:
         return "no beat was ever heard"
-    silent = int((database_now() - last).total_seconds())
-    return f"heard {silent} s ago" if silent < SILENT else f"no beat was heard for {silent} s"
+    if silent >= SILENT:
+        return f"no beat was heard for {int(silent)} s"
+    late = late_clocks(now=now)
+    return f"heard {int(silent)} s ago" + (f"; late: {', '.join(late)}" if late else "")
 
 
 @require_safe

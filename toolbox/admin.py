@@ -25,8 +25,9 @@ from orgchart.admin_base import BrowseAdmin, column
 from orgchart.compiling import current_policy
 from orgchart.models import Agent
 from orgchart.vocabulary import ToolMode
+from toolbox import admin_clocks  # noqa: F401  it registers its page
 from toolbox.authentication import standing_session
-from toolbox.models import ClockRun, Frame, IdempotencyRecord, ModeGrant, RateBucket, Session
+from toolbox.models import Frame, IdempotencyRecord, ModeGrant, RateBucket, Session
 from toolbox.sessions import close_mode, open_mode, view_of
 
 
@@ -296,20 +297,3 @@ class FrameAdmin(BrowseAdmin):
     def standing(self, row: Frame) -> str:
         """Where it stands, in colour."""
         return str(row.state)
-
-
-@admin.register(ClockRun)
-class ClockRunAdmin(BrowseAdmin):
-    """When each sweep last looked, what it did, and what went wrong."""
-
-    list_display = ("name", "last_at", "last_rows", "last_seconds", "runs", "rows", "last_problem")
-    search_fields = ("name",)
-    ordering = ("name",)
-
-    def subject_of(self, row: ClockRun) -> str:
-        """Sweeps leave the events of what they did, not of themselves."""
-        return ""
-
-    def organisation_id_of(self, row: ClockRun) -> int:
-        """Of no organisation."""
-        return 0

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeVar
 
 import structlog
 from django.db import connection, models, transaction
-from django.db.models import F, QuerySet
+from django.db.models import F, Max, QuerySet
 
 from toolbox.models import ClockRun
 
@@ -19,6 +20,11 @@ Row = TypeVar("Row", bound=models.Model)
 Handler = Callable[[datetime], int]
 
 BATCH = 200
+SILENT = 60.0
+"""Seconds after which a beat that was not heard is worth a word."""
+
+_failures: ContextVar[list[str] | None] = ContextVar("failures", default=None)
+"""What went wrong with single rows of the tick that is running."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,22 +70,45 @@ def just_looked_at(name: str, *, now: datetime) -> bool:
     return fine.exists()
 
 
+def silence(*, now: datetime) -> float | None:
+    """Seconds since any clock was looked at; None: none ever was."""
+    last = ClockRun.objects.aggregate(last=Max("last_at"))["last"]
+    return None if last is None else float((now - last).total_seconds())
+
+
+def is_late(clock: Clock, last_at: datetime | None, *, now: datetime) -> bool:
+    """Whether nobody looked at a clock for three of its periods, or a minute where that is more."""
+    if last_at is None:
+        return True
+    return now - last_at > timedelta(seconds=max(3 * clock.every, SILENT))
+
+
+def late_clocks(*, now: datetime) -> Sequence[str]:
+    """The names of the clocks that nobody looked at in time."""
+    seen = dict(ClockRun.objects.values_list("name", "last_at"))
+    return [name for name, each in CLOCKS.items() if is_late(each, seen.get(name), now=now)]
+
+
 def tick(name: str, *, now: datetime | None = None) -> int:
     """Handle everything that is due on a clock, and write down that it was looked at.
 
     Several at once are harmless. Raises KeyError for an unknown clock; a handler's own failure is
-    written down and raised.
+    written down and raised, those of single rows are written down.
     """
     clock = CLOCKS[name]
     now = now or database_now()
-    begun, rows, problem = time.perf_counter(), 0, ""
+    begun, rows, problem, failed = time.perf_counter(), 0, "", list[str]()
+    token = _failures.set(failed)
     try:
         rows = clock.handle(now)
+        if failed:
+            problem = f"{len(failed)} rows failed, the first: {failed[0]}"
     except Exception as failure:
-        problem = f"{type(failure).__name__}: {failure}"[:500]
+        problem = f"{type(failure).__name__}: {failure}"
         raise
     finally:
-        _note(name, now, rows, time.perf_counter() - begun, problem)
+        _failures.reset(token)
+        _note(name, now, rows, time.perf_counter() - begun, problem[:500])
     return rows
 
 
@@ -115,8 +144,15 @@ def sweep(due: QuerySet[Row], act: Callable[[Row], None], *, batch: int = BATCH)
                     with transaction.atomic():
                         act(row)
                     handled += 1
-                except Exception:
-                    failed.add(row.pk)
+                except Exception as failure:
                     log.exception("due_row_failed", row=f"{type(row).__name__} {row.pk}")
+                    failed.add(row.pk)
+                    _keep_failure(row, failure)
         if len(taken) < batch:
             return handled
+
+
+def _keep_failure(row: models.Model, failure: Exception) -> None:
+    failures = _failures.get()
+    if failures is not None:
+        failures.append(f"{type(row).__name__} {row.pk}: {type(failure).__name__}: {failure}")

@@ -13,6 +13,7 @@ from django.utils import timezone
 from nexus_site.people import counting
 from orgchart.models import Organisation
 from orgchart.people import desks_of
+from toolbox import clock
 
 HOURS = 24
 SHOWN = 20
@@ -63,7 +64,19 @@ def figures(request: HttpRequest) -> dict[str, Any]:
         shown["days"] = sorted(days, key=lambda day: day.is_quiet)
     if may("ledger.view_seal"):
         shown["sealed"] = counting.sealed()
+    if may("toolbox.view_clockrun"):
+        shown["beat"] = no_beat()
     return shown
+
+
+def no_beat() -> str:
+    """That the clocks stand still; empty while they tick."""
+    silent = clock.silence(now=clock.database_now())
+    if silent is None:
+        return "No beat was ever heard: nothing that falls due is handled"
+    if silent >= clock.SILENT:
+        return f"No beat was heard for {int(silent)} s: nothing that falls due is handled"
+    return ""
 
 
 def day_of(organisation: Organisation, now: datetime, request: HttpRequest) -> Day:

@@ -7,7 +7,7 @@ from celery import Celery
 from django.db import DatabaseError
 
 from nexus_site import health
-from toolbox.clock import database_now
+from toolbox.clock import CLOCKS, database_now
 from toolbox.models import ClockRun
 
 
@@ -36,8 +36,18 @@ class TestReady:
     )
     def test_says_how_long_the_clocks_were_silent(self, client, silent, word):
         last = database_now() - timedelta(seconds=silent)
-        ClockRun.objects.update_or_create(name="seals", defaults={"last_at": last})
+        for name in CLOCKS:
+            ClockRun.objects.update_or_create(name=name, defaults={"last_at": last})
         assert client.get("/readyz").json()["clocks"] == word
+
+    def test_names_the_clocks_that_were_not_looked_at_in_time(self, client):
+        last = {"leases": 61, "charts": 899, "files": 100}
+        for name in set(CLOCKS) - {"notices"}:
+            at = database_now() - timedelta(seconds=last.get(name, 2))
+            ClockRun.objects.update_or_create(name=name, defaults={"last_at": at})
+        word = client.get("/readyz").json()["clocks"]
+        assert word.startswith("heard 2 s ago; late: ")
+        assert set(word.partition("late: ")[2].split(", ")) == {"leases", "files", "notices"}
 
     def test_is_unavailable_without_its_database(self, client, monkeypatch):
         class Lost:

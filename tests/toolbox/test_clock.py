@@ -110,6 +110,20 @@ class TestTick:
             clock.tick("broken", now=NOW)
         assert ClockRun.objects.get(name="broken").last_problem == "RuntimeError: no database"
 
+    def test_writes_down_the_rows_that_failed(self, due, monkeypatch):
+        def act(row):
+            delete(row)
+            if row.key in ("k3", "k4"):
+                raise RuntimeError(f"broken {row.key}")
+
+        half = clock.Clock("half", 1, lambda _now: clock.sweep(due.order_by("key"), act))
+        monkeypatch.setitem(clock.CLOCKS, "half", half)
+        assert clock.tick("half", now=NOW) == 8
+        run = ClockRun.objects.get(name="half")
+        assert run.last_rows == 8
+        assert run.last_problem.startswith("2 rows failed, the first: IdempotencyRecord ")
+        assert run.last_problem.endswith("RuntimeError: broken k3")
+
     def test_refuses_two_clocks_of_one_name(self):
         with pytest.raises(ValueError, match="idempotency"):
             clock.clock("idempotency", every=1)(lambda _now: 0)
