@@ -27,6 +27,7 @@ USER = DATABASE = "nexus"
 SOCKET_NAME = "/.s.PGSQL.5432"
 SOCKET_PATH_LIMIT = 103  # the shortest limit among the systems we run on (macOS); Linux has 107
 PLAIN_PATH = re.compile(r"[\w/.@+-]+", re.ASCII)
+LOOK = 0.2  # seconds between two looks at a server that is to be kept
 PATIENCE = 60.0  # seconds; crash recovery of a large write-ahead log takes its time
 OPTIONS = {
     "listen_addresses": "",
@@ -175,6 +176,16 @@ class Cluster:
             self._wait_until_it_answers(running or self._launch())
             self._create_database()
         return running is None
+
+    def keep(self) -> None:
+        """Start it again whenever it fell, for ever: what a supervised child does.
+
+        Processes with a pool of connections cannot do it: a pool only tries to connect again.
+        """
+        while True:
+            if self.pid() is None:
+                self.start()
+            time.sleep(LOOK)
 
     def stop(self) -> bool:
         """Shut it down, open connections included; say whether it ran."""

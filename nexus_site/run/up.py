@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from nexus_site.run import web, worker
+from nexus_site.run.postgres import Cluster
 from nexus_site.run.supervisor import Child
 
 
@@ -28,6 +29,7 @@ class Plan:
     workers: int
     var: Path
     broker: Path | None  # the embedded broker's folder, if it is used
+    cluster: Cluster | None = None  # the embedded database, if it is used
 
     @property
     def metrics(self) -> Path:
@@ -87,7 +89,9 @@ def prepare(plan: Plan) -> None:
 
 
 def children(plan: Plan, *, listening: socket.socket, on_ready: Callable[[], None]) -> list[Child]:
-    """The web processes, of which the first says that it answers, the worker, and the beat."""
+    """The web processes, of which the first says that it answers, the worker, the beat, and who
+    keeps the embedded database.
+    """
     first = partial(web.serve, listening, on_ready)
     others = partial(web.serve, listening)
     return [
@@ -95,6 +99,7 @@ def children(plan: Plan, *, listening: socket.socket, on_ready: Callable[[], Non
         *[Child(name=f"web {number}", run=others) for number in range(2, plan.workers + 1)],
         Child(name="worker", run=worker.work),
         Child(name="beat", run=worker.beat),
+        *([Child(name="postgres", run=plan.cluster.keep)] if plan.cluster else []),
     ]
 
 

@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from nexus_site.run import up
+from nexus_site.run.postgres import Cluster
 from nexus_site.run.processes import PROCESSES
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -182,3 +183,12 @@ class TestPlan:
         with up.listen(plan) as listening:
             children = up.children(plan, listening=listening, on_ready=lambda: None)
         assert [child.name for child in children] == ["web 1", "web 2", "web 3", "worker", "beat"]
+
+    def test_keeps_the_embedded_database_and_no_other(self, tmp_path):
+        cluster = Cluster.under(tmp_path)
+        plan = up.Plan(
+            host="127.0.0.1", port=0, workers=1, var=tmp_path, broker=None, cluster=cluster
+        )
+        with up.listen(plan) as listening:
+            children = up.children(plan, listening=listening, on_ready=lambda: None)
+        assert children[-1].run == cluster.keep

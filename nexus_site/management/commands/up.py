@@ -43,6 +43,7 @@ class Command(BaseCommand):
             workers=settings.WEB_WORKERS,
             var=settings.NEXUS_VAR,
             broker=None if settings.REDIS_URL else settings.NEXUS_BROKER_FOLDER,
+            cluster=None if settings.DATABASE_URL else Cluster.under(settings.NEXUS_VAR),
         )
         try:
             with up.only_one(plan.var), closing(up.listen(plan)) as listening:
@@ -54,7 +55,7 @@ class Command(BaseCommand):
 
     def serve(self, plan: up.Plan, listening: socket, *, pid_file: Path | None) -> int:
         """Run until asked to stop; the database goes last."""
-        embedded = None if settings.DATABASE_URL else lease.take(Cluster.under(plan.var))
+        embedded = lease.take(plan.cluster) if plan.cluster else None
         try:
             with Supervisor(
                 children=up.children(plan, listening=listening, on_ready=lambda: self.greet(plan)),
