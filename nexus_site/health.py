@@ -2,6 +2,7 @@
 
 import os
 
+import psycopg
 import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection
@@ -12,8 +13,11 @@ from kombu.exceptions import OperationalError
 from prometheus_client import generate_latest
 
 from nexus_site.celery import app
+from nexus_site.run.postgres import PostgresUnavailable
 from tasks.metrics import LIVE
 from toolbox.clock import SILENT, database_now, late_clocks, silence
+
+QUICKLY = {"connect_timeout": 2}  # seconds, psycopg's least
 
 log = structlog.get_logger(__name__)
 
@@ -28,21 +32,28 @@ def alive(request: HttpRequest) -> JsonResponse:
 def ready(request: HttpRequest) -> JsonResponse:
     """Database and broker can be reached; and, as a word, whether the clocks tick."""
     checks = {"database": database_problem(), "broker": broker_problem()}
+    clocks = "unknown"
+    try:
+        clocks = clocks if checks["database"] else clocks_heard()
+    except DatabaseError as error:
+        checks["database"] = type(error).__name__
     fine = not any(checks.values())
     return JsonResponse(
         {"status": "ready" if fine else "unavailable"}
         | {name: problem or "reachable" for name, problem in checks.items()}
-        | {"clocks": clocks_heard() if not checks["database"] else "unknown"},
+        | {"clocks": clocks},
         status=200 if fine else 503,
     )
 
 
 def database_problem() -> str:
-    """Why the database does not answer; empty if it does."""
+    """Why the database does not answer; empty if it does.
+
+    By a connection of its own: while there is none to be had, the pool would keep who asks waiting.
+    """
     try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-    except DatabaseError as error:
+        psycopg.connect(**connection.get_connection_params() | QUICKLY).close()
+    except (psycopg.Error, PostgresUnavailable) as error:
         return type(error).__name__
     return ""
 

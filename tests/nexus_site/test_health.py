@@ -50,11 +50,17 @@ class TestReady:
         assert set(word.partition("late: ")[2].split(", ")) == {"leases", "files", "notices"}
 
     def test_is_unavailable_without_its_database(self, client, monkeypatch):
-        class Lost:
-            def cursor(self):
-                raise DatabaseError
+        monkeypatch.setitem(health.QUICKLY, "port", "1")
+        response = client.get("/readyz")
+        assert response.status_code == 503
+        assert response.json()["database"] == "OperationalError"
+        assert response.json()["clocks"] == "unknown"
 
-        monkeypatch.setattr(health, "connection", Lost())
+    def test_is_unavailable_while_the_pool_has_no_connection(self, client, monkeypatch):
+        def nothing_left():
+            raise DatabaseError
+
+        monkeypatch.setattr(health, "clocks_heard", nothing_left)
         response = client.get("/readyz")
         assert response.status_code == 503
         assert response.json()["database"] == "DatabaseError"
