@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db import connection
+from django.db import DataError, connection
 
 from orgchart.decision import Code, Denied, refuse
 from toolbox.caller import Caller
@@ -37,7 +37,8 @@ FROM (VALUES (1)) AS one LEFT JOIN (
 FIND = f"""
 SELECT xid FROM ledger_event
 WHERE seq = %(seq)s AND left(id::text, 8) = %(tag)s AND {HISTORY} = %(history)s
-  AND pg_snapshot_xmax(%(latest)s::pg_snapshot) <= pg_snapshot_xmax(pg_current_snapshot())
+  AND pg_snapshot_xmax(%(seen)s::pg_snapshot) <= pg_snapshot_xmax(%(upto)s::pg_snapshot)
+  AND pg_snapshot_xmax(%(upto)s::pg_snapshot) <= pg_snapshot_xmax(pg_current_snapshot())
 """
 READ = f"""
 WITH present AS (
@@ -108,27 +109,24 @@ def place_of(text: str) -> Place:
     from an old one could skip events silently.
     """
     found = PLACE.fullmatch(text)
-    if found is None or not all(_in_order(part) for part in found.groups()[3:] if part):
-        raise _refused("not an id of this stream", "send the id of the last event you saw, or none")
+    if found is None:
+        raise _no_place()
     history, seq, tag, seen, within = found.groups(default="")
-    place = Place(history, int(seq), tag, seen, within)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            FIND, {"seq": place.seq, "tag": tag, "history": history, "latest": within or seen}
-        )
-        row = cursor.fetchone()
+    values: dict[str, Any] = {"history": history, "seq": int(seq), "tag": tag}
+    values |= {"seen": seen, "upto": within or seen}
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(FIND, values)
+            row = cursor.fetchone()
+    except DataError as failure:  # looks like a snapshot, and is none
+        raise _no_place() from failure
     if row is None:
         raise _refused("its event is not in this database, which may have been restored", READ_ANEW)
-    return replace(place, xid=row[0])
+    return Place(history, int(seq), tag, seen, within, row[0])
 
 
-def _in_order(snapshot: str) -> bool:
-    """Whether PostgreSQL reads this text as a snapshot."""
-    lowest, next_, running = snapshot.split(":")
-    xids = [int(xid) for xid in running.split(",") if xid]
-    return 0 < int(lowest) <= int(next_) and all(
-        before <= xid < int(next_) for before, xid in zip([int(lowest), *xids], xids, strict=False)
-    )
+def _no_place() -> Denied:
+    return _refused("not an id of this stream", "send the id of the last event you saw, or none")
 
 
 def _refused(why: str, next_action: str) -> Denied:
