@@ -1,10 +1,11 @@
-"""What is due in the contracts room: deadlines."""
+"""What is due in the contracts room: deadlines, approvals that ran out."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
 from contracts.deadlines import tell_due
+from contracts.expiry import expire_approvals
 from toolbox.clock import clock
 
 
@@ -12,3 +13,9 @@ from toolbox.clock import clock
 def deadlines(now: datetime) -> int:
     """Remind assignees before a deadline, tell issuers after it."""
     return tell_due(now=now)
+
+
+@clock("approvals", every=30)
+def approvals(now: datetime) -> int:
+    """Call off deployment approvals whose time ran out unused."""
+    return expire_approvals(now=now)

@@ -102,6 +102,13 @@ class Contract(models.Model):
             models.Index(fields=["assignee", "state", "-id"], name="contract_assigned_state"),
             models.Index(fields=["issuer", "-id"], name="contract_issued"),
             models.Index(fields=["issuer", "state", "-id"], name="contract_issued_state"),
+            models.Index(
+                fields=["expires_at"],
+                condition=Q(
+                    kind="deployment_approval", state__in=["pending", "in_progress"], used_at=None
+                ),
+                name="contract_approval_due",
+            ),
         ]
         constraints = [
             models.CheckConstraint(
@@ -205,7 +212,7 @@ class Contract(models.Model):
 
     @_move(Move.CANCEL, state)
     def close_cancelled(self, *, at: datetime, by: str, reason: str) -> None:
-        """The issuer or a person calls it off."""
+        """The issuer or a person calls it off, or the time of an approval does."""
         self._close(at, by, reason)
 
     def _close(self, at: datetime, by: str, reason: str) -> None:

@@ -4,12 +4,23 @@ from datetime import timedelta
 
 import pytest
 
-from contracts import issuing
+from contracts import approvals, issuing
 from contracts.deadlines import REMINDED_BEFORE, tell_due
+from contracts.expiry import expire_approvals
 from contracts.models import Contract, Deadline
 from ledger.models import Event
 from mailroom.models import SYSTEM, Mail
-from tests.contracts.world import at_once, at_state, issue, now, refusal
+from tests.contracts.world import (
+    accept,
+    approve,
+    at_once,
+    at_state,
+    close,
+    issue,
+    now,
+    refusal,
+    row,
+)
 
 NOW = now()
 pytestmark = pytest.mark.django_db
@@ -79,6 +90,49 @@ class TestDeadlines:
         issue(nexus, deadline=due)
         assert tell_due(now=due + timedelta(hours=1)) == 2
         assert len(told("backend_worker") + told("it_manager")) == 2
+
+
+class TestApprovals:
+    def over(self, contract, **more):
+        return row(contract).expires_at + timedelta(**more)
+
+    @pytest.mark.parametrize("state", ["pending", "in_progress"])
+    def test_are_called_off_once_when_their_time_runs_out(self, nexus, state):
+        contract = approve(nexus)
+        if state == "in_progress":
+            accept(nexus, contract, by="devops_worker")
+        assert expire_approvals(now=self.over(contract, seconds=-1)) == 0
+        assert expire_approvals(now=self.over(contract)) == 1
+        assert expire_approvals(now=self.over(contract, days=9)) == 0
+        ended = row(contract)
+        assert (ended.state, ended.closed_by) == ("cancelled", "system:approvals")
+        assert Event.objects.filter(action="approval.expired").count() == 1
+        expected = [f"{contract} has expired unused"]
+        assert (told("it_manager"), told("devops_worker")) == (expected, expected)
+
+    def test_that_were_used_or_closed_stay_as_they_are(self, nexus):
+        used, closed = approve(nexus), approve(nexus)
+        approvals.use_approval(
+            caller=nexus.caller("devops_worker"),
+            environment="production",
+            artifact=row(used).artifact,
+            now=now(),
+        )
+        close(nexus, closed, "cancelled")
+        before = [row(used).version, row(closed).version]
+        assert expire_approvals(now=self.over(used, days=1)) == 0
+        assert [row(used).version, row(closed).version] == before
+
+    def test_that_ran_out_open_nothing_though_no_clock_has_looked(self, nexus):
+        contract = approve(nexus)
+        refused = refusal(
+            approvals.use_approval,
+            caller=nexus.caller("devops_worker"),
+            environment="production",
+            artifact=row(contract).artifact,
+            now=self.over(contract),
+        )
+        assert refused.code == "APPROVAL_REQUIRED"
 
 
 @pytest.mark.django_db(transaction=True)
