@@ -7,7 +7,9 @@ makes all commits of a database wait for each other.
 
 from __future__ import annotations
 
+import os
 import queue
+import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -70,6 +72,8 @@ class Bell:
 
 BELL = Bell()
 _outgoing: queue.SimpleQueue[int] = queue.SimpleQueue()
+_names: dict[int, str] = {}
+"""What a process calls itself in its notifications, by its pid, since one forked inherits this."""
 _threads: dict[str, threading.Thread] = {}
 _starting = threading.Lock()
 
@@ -105,6 +109,7 @@ def _run(name: str, target: Callable[[], None]) -> None:
 
 
 def _notify_forever() -> None:
+    me = _names[os.getpid()] = secrets.token_hex(8)
     while True:
         try:
             ids = {_outgoing.get(timeout=IDLE_SECONDS)}
@@ -116,7 +121,8 @@ def _notify_forever() -> None:
             ids.add(_outgoing.get())
         try:
             with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, ",".join(map(str, ids))])
+                note = f"{','.join(map(str, ids))}@{me}"
+                cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, note])
         except Exception:
             log.warning("wake_not_sent", exc_info=True)
             connection.close()
@@ -132,11 +138,17 @@ def _listen_forever() -> None:
             BELL.ring_all()
             while True:
                 for note in raw.notifies(timeout=LISTEN_SECONDS):
-                    if note.payload == EVERYBODY:
-                        BELL.ring_all()
-                    else:
-                        BELL.ring(int(part) for part in note.payload.split(",") if part)
+                    _hear(note.payload)
         except Exception:
             log.warning("wake_not_heard", exc_info=True)
             connection.close()
             time.sleep(RETRY_SECONDS)
+
+
+def _hear(payload: str) -> None:
+    """Ring for other processes and for triggers: this process has rung its own bell already."""
+    ids, _, sender = payload.partition("@")
+    if ids == EVERYBODY:
+        BELL.ring_all()
+    elif not sender or sender != _names.get(os.getpid()):
+        BELL.ring(int(part) for part in ids.split(",") if part)
