@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,10 +15,12 @@ from django.urls import reverse
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from ledger.events import BIGGEST
+from ledger.models import Event
 from orgchart.admin_acts import Act, Answer, Call, ReasonForm
 from orgchart.admin_base import events_of
 from orgchart.compiling import current_policy
 from orgchart.decision import Denied
+from orgchart.models import Agent
 from orgchart.people import Desk, desks_of
 from tasks.discussion import NOTE, NOTING_DESK, SHOWN, approve_task, comment_task
 from tasks.models import Comment, Task
@@ -29,6 +31,8 @@ from tasks.telling import told
 from tasks.vocabulary import UNFINISHED
 
 DISCUSSION = "tasks.view_comment"
+NOTICES = frozenset({"task.unblocked", "task.free", "task.lost"})
+"""Events of the system telling one agent."""
 PAST = 40
 """Events on a task's page, the newest; all of them are in its history."""
 
@@ -185,6 +189,21 @@ def _said(comments: Iterable[Comment]) -> Iterable[Said]:
         yield Said(by=name or kind, kind=kind, note=note, body=body, at=one.created_at)
 
 
+def _past(events: Sequence[Event]) -> list[tuple[Event, str]]:
+    """Events with what they say; notices say to whom."""
+    told_to = {event.for_agent_id or 0 for event in events if event.action in NOTICES}
+    handles = dict(Agent.objects.filter(id__in=told_to).values_list("id", "handle"))
+    return [
+        (
+            event,
+            told(event.details, to=handles.get(event.for_agent_id or 0, ""))
+            if event.action in NOTICES
+            else told(event.details),
+        )
+        for event in events
+    ]
+
+
 def task_context(request: HttpRequest, task: Task, subject: str) -> dict[str, Any]:
     """What the page of one task shows beside the row itself."""
     events = events_of(subject, task.organisation_id)
@@ -194,7 +213,7 @@ def task_context(request: HttpRequest, task: Task, subject: str) -> dict[str, An
         "metadata": json.dumps(task.metadata, indent=2, ensure_ascii=False, sort_keys=True)
         if task.metadata
         else "",
-        "past": [(event, told(event.details)) for event in events[:PAST]],
+        "past": _past(events[:PAST]),
         "older": len(events) > PAST,
         "needs_approval": waits_for_approval(task),
         "board": reverse("admin:tasks_task_board"),

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 WIDE, TALL = 1000, 100
 """The drawing's own units; it is stretched to whatever room there is."""
+FILLED = 0.74
+"""How much of its stretch of time a bar, or a group of bars, takes."""
 LEAST = 2
 """The height of a bar for a value that is none or nearly none, so that it can be seen."""
 
@@ -75,7 +77,8 @@ def rate_chart(shares: Sequence[Share], *, target: float, more_is_better: bool) 
         else:
             met = value > target if more_is_better else value < target or value == target == 0
             look = "tc-good" if met else "tc-bad"
-        bars.append(_bar(place * slot, slot, value or 0, top, look, share.words))
+        left = place * slot + slot * (1 - FILLED) / 2
+        bars.append(_bar(left, slot * FILLED, value or 0, top, look, share.words))
     return Chart(
         bars=tuple(bars),
         top=f"{top:g} %" if percent else f"{top:g}",
@@ -97,11 +100,11 @@ def count_chart(whens: Sequence[str], series: Sequence[Series]) -> Chart:
     """Bars side by side in each stretch, one for each series."""
     top = nice(max([1, *(count for one in series for count in one.counts)]))
     slot = WIDE / max(1, len(whens))
-    wide = slot / max(1, len(series))
+    wide = slot * FILLED / max(1, len(series))
     bars = [
         _bar(
-            place * slot + nth * wide,
-            wide,
+            place * slot + slot * (1 - FILLED) / 2 + nth * wide,
+            wide * 0.94,
             one.counts[place],
             top,
             one.look,
@@ -109,16 +112,15 @@ def count_chart(whens: Sequence[str], series: Sequence[Series]) -> Chart:
         )
         for place, when in enumerate(whens)
         for nth, one in enumerate(series)
+        if one.counts[place]
     ]
     sums = ", ".join(f"{sum(one.counts)} {one.name}" for one in series)
     return Chart(bars=tuple(bars), top=f"{top:g}", target=None, words=sums)
 
 
-def _bar(x: float, room: float, value: float, top: float, look: str, words: str) -> Bar:
+def _bar(x: float, wide: float, value: float, top: float, look: str, words: str) -> Bar:
     tall = max(LEAST, TALL * value / top)
-    wide = room * 0.74
-    at = x + (room - wide) / 2
-    return Bar(round(at, 2), round(TALL - tall, 2), round(wide, 2), round(tall, 2), look, words)
+    return Bar(round(x, 2), round(TALL - tall, 2), round(wide, 2), round(tall, 2), look, words)
 
 
 def _height(value: float, top: float) -> float:
@@ -126,10 +128,10 @@ def _height(value: float, top: float) -> float:
 
 
 def nice(value: float, most: float = float("inf")) -> float:
-    """The smallest of 1, 2, 5, 10, 20, 50, … that is not below the value, and not above `most`."""
+    """The smallest of 1, 2, 3, 5, 10, 20, … that is not below the value, and not above `most`."""
     step = 1.0
     while True:
-        for factor in (1, 2, 5):
+        for factor in (1, 2, 3, 5):
             if step * factor >= value or step * factor >= most:
                 return min(step * factor, most)
         step *= 10

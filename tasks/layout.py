@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 BOX_WIDTH, BOX_HEIGHT = 196, 80
-ACROSS, BETWEEN, MARGIN = 56, 18, 8
+ACROSS, BETWEEN, MARGIN = 44, 18, 8
 SWEEPS = 6
 
 Edge = tuple[int, int]

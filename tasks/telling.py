@@ -9,9 +9,10 @@ MOST = 200
 """Characters of one part: the whole is on the event's own page."""
 
 
-def told(details: Mapping[str, Any]) -> str:
+def told(details: Mapping[str, Any], to: str = "") -> str:
     """An event's details as one line; '' where they say nothing that a reader looks for."""
-    parts = [tell(details[name]) for name, tell in PARTS.items() if details.get(name)]
+    parts = [f"to {to}"] if to else []
+    parts += [tell(details[name]) for name, tell in PARTS.items() if details.get(name)]
     return "; ".join(part if len(part) <= MOST else part[: MOST - 1] + "…" for part in parts)
 
 

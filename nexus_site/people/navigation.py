@@ -78,7 +78,18 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
         items = [_item(*table) for table in tables if _may_see(request, table[2])]
         if items:
             groups.append({"title": title, "separator": True, "collapsible": False, "items": items})
+    _mark([item for group in groups for item in group["items"]], request.path)
     return groups
+
+
+def _mark(items: list[dict[str, Any]], path: str) -> None:
+    """Mark the one item that leads nearest to the page that is open."""
+    index = reverse("admin:index")
+    links = [item["link"] for item in items]
+    leading = [one for one in links if path == one or (one != index and path.startswith(one))]
+    nearest = max(leading, key=len, default="")
+    for item in items:
+        item["active"] = item["link"] == nearest
 
 
 def _may_see(request: HttpRequest, label: str) -> bool:

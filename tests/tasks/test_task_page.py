@@ -3,10 +3,7 @@
 import re
 
 import pytest
-from django.contrib.auth import get_user_model
-from django.contrib.auth.models import Group
 from django.db import connection
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
@@ -16,6 +13,7 @@ from tasks import discussion, services
 from tasks.models import Comment, Task
 from tasks.planning import Update
 from tasks.vocabulary import Status
+from tests.tasks.people import sign_in
 from tests.tasks.world import NOW, caller_of, configure, dev_team
 
 EVIL = "<script>alert(1)</script>"
@@ -25,17 +23,7 @@ MOST_QUERIES = 22
 
 @pytest.fixture
 def at(db):
-    """A client signed in at a desk; None: staff at no desk."""
-
-    def made(desk, **options):
-        user, _ = get_user_model().objects.get_or_create(username=f"{desk}", is_staff=True)
-        if desk:
-            user.groups.set([Group.objects.get(name=desk)])
-        client = Client(**options)
-        client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-        return client
-
-    return made
+    return sign_in
 
 
 @pytest.fixture
@@ -108,8 +96,8 @@ class TestTheDiscussion:
         answer = at(Desk.BOARD).post(act_of(task, "comment"), {"body": "Well done."})
         assert answer.headers["Location"] == page_of(task)
         comment = Comment.objects.get()
-        assert (comment.author, comment.body) == ("human:Board", "Well done.")
-        assert Event.objects.filter(action="task.commented", actor="human:Board").exists()
+        assert (comment.author, comment.body) == ("human:at-Board", "Well done.")
+        assert Event.objects.filter(action="task.commented", actor="human:at-Board").exists()
         task.refresh_from_db()
         assert task.version == 1
 
@@ -192,7 +180,7 @@ class TestApproval:
         data = {"reason": "Checked by hand.", "version": begun.version}
         assert board.post(act_of(begun, "approve"), data).status_code == 302
         begun.refresh_from_db()
-        assert begun.approved_by == "human:Board"
+        assert begun.approved_by == "human:at-Board"
         assert Comment.objects.get().body == "Checked by hand."
         html = html_of(board, begun)
         assert "Approve the work" not in html

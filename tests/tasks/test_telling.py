@@ -25,5 +25,9 @@ def test_told(details, line):
     assert told(details) == line
 
 
+def test_a_notice_says_to_whom():
+    assert told({"why": "#1 is completed."}, to="architect") == "to architect; #1 is completed."
+
+
 def test_a_long_part_is_cut():
     assert len(told({"why": "x" * 5000})) == MOST
