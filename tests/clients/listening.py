@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import queue
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -69,3 +70,11 @@ def in_the_background(listen: Callable) -> Iterator[Heard]:
         loop.call_soon_threadsafe(task.cancel)
         thread.join(20)
         loop.close()
+
+
+def wait_until(holds):
+    """Until it holds; a minute is an answer, too."""
+    ends = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < ends
+        time.sleep(0.01)

@@ -2,14 +2,13 @@
 
 import json
 import subprocess
-import time
 
 import pytest
 from django.utils import timezone
 
 from orgchart.services import PREFIX_LENGTH, issue_key, revoke_key
 from tests.clients import installs
-from tests.clients.listening import ENDED, listening
+from tests.clients.listening import ENDED, listening, wait_until
 from toolbox import wake
 from toolbox.faces import changes
 
@@ -86,11 +85,3 @@ def test_the_client_for_javascript_is_told_in_both_revisions(
             wait_until(lambda: agent not in wake.BELL._waiting)
         finally:
             process.kill()
-
-
-def wait_until(holds):
-    """Until it holds; a minute is an answer, too."""
-    ends = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < ends
-        time.sleep(0.01)

@@ -13,7 +13,6 @@ import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.streamable_http import StreamableHTTPServerTransport
 from mcp.server.subscriptions import ListenHandler, ServerEvent, ToolsListChanged
-from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.message import SessionMessage
 
 from orgchart.decision import Code, Denied
@@ -116,13 +115,12 @@ async def stand(
     send: Any,
     *,
     watcher: Watcher,
-    security: TransportSecuritySettings,
 ) -> None:
     """A watcher's standing GET stream, in the revisions that begin with a handshake.
 
     The SDK's stateless manager opens the same stream and leaves it silent.
     """
-    transport = StreamableHTTPServerTransport(mcp_session_id=None, security_settings=security)
+    transport = StreamableHTTPServerTransport(mcp_session_id=None)
 
     async def tell() -> None:
         async with contextlib.aclosing(changes(watcher)) as source:

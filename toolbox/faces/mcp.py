@@ -10,15 +10,16 @@ from typing import Any
 
 import mcp_types as types
 from django.conf import settings
+from django.http.request import split_domain_port, validate_host
 from django.utils import timezone
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic_core import to_json
+from starlette.responses import Response
 
 from orgchart.decision import Code, Denied, refuse
 from toolbox import door
@@ -156,21 +157,6 @@ SERVER = Nexus(
 _running: StreamableHTTPSessionManager | None = None
 
 
-def security() -> TransportSecuritySettings:
-    """Which hosts we are, and which pages may call us: no others, whatever a name resolves to."""
-    hosts = settings.ALLOWED_HOSTS
-    return TransportSecuritySettings(
-        enable_dns_rebinding_protection="*" not in hosts,
-        allowed_hosts=[*hosts, *(f"{host}:*" for host in hosts)],
-        allowed_origins=[
-            f"{scheme}://{host}{port}"
-            for scheme in ("http", "https")
-            for host in hosts
-            for port in ("", ":*")
-        ],
-    )
-
-
 @asynccontextmanager
 async def lifespan() -> AsyncIterator[None]:
     """Keep the protocol's manager alive as long as the process; it keeps no sessions."""
@@ -178,7 +164,6 @@ async def lifespan() -> AsyncIterator[None]:
     manager = StreamableHTTPSessionManager(
         SERVER,
         stateless=True,
-        security_settings=security(),
         max_request_body_size=settings.NEXUS_MAX_BODY,
     )
     async with manager.run():
@@ -191,6 +176,9 @@ async def lifespan() -> AsyncIterator[None]:
 
 async def application(scope: Message, receive: Any, send: Any) -> None:
     """Prove the caller once for the request, then let the protocol's manager answer it."""
+    if foreign := status_of_foreign(scope):
+        await Response("not a host or a page of this server", foreign)(scope, receive, send)
+        return
     credentials = credentials_of(scope, uuid.uuid4().hex)
     try:
         caller = await in_thread(lambda: authenticate(**credentials))
@@ -199,7 +187,7 @@ async def application(scope: Message, receive: Any, send: Any) -> None:
         return
     if scope["method"] == "GET" and _begins_with_a_handshake(scope):
         watcher = changes.Watcher(caller, credentials)
-        await changes.stand(scope, receive, send, watcher=watcher, security=security())
+        await changes.stand(scope, receive, send, watcher=watcher)
         return
     manager = _running
     if manager is None:
@@ -207,8 +195,29 @@ async def application(scope: Message, receive: Any, send: Any) -> None:
     await manager.handle_request({**scope, CALLER: caller, CREDENTIALS: credentials}, receive, send)
 
 
+def status_of_foreign(scope: Message) -> int:
+    """The status for a request to a host, or from a page, that is not ours (DNS rebinding); else 0.
+
+    By the rules of `ALLOWED_HOSTS`, subdomains included, which the SDK's own check does not know.
+    """
+    host = split_domain_port(_header(scope, "host"))[0]
+    if not validate_host(host, settings.ALLOWED_HOSTS):
+        return 421
+    origin = _header(scope, "origin")
+    scheme, _, page = origin.partition("://")
+    ours = scheme in {"http", "https"} and validate_host(
+        split_domain_port(page)[0], settings.ALLOWED_HOSTS
+    )
+    return 403 if origin and not ours else 0
+
+
 def _begins_with_a_handshake(scope: Message) -> bool:
     """Whether the request is of a revision before 2026-07-28, where GET opens a standing stream."""
-    name = MCP_PROTOCOL_VERSION_HEADER.encode()
-    revision = next((value.decode("latin-1") for key, value in scope["headers"] if key == name), "")
+    revision = _header(scope, MCP_PROTOCOL_VERSION_HEADER)
     return not revision or revision in HANDSHAKE_PROTOCOL_VERSIONS
+
+
+def _header(scope: Message, name: str) -> str:
+    wanted = name.encode()
+    found = (value for key, value in scope["headers"] if key == wanted)
+    return next(found, b"").decode("latin-1")
