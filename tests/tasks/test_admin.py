@@ -2,10 +2,8 @@
 
 import pytest
 from django.contrib.auth import get_user_model
-from django.contrib.auth.models import Group
 from django.urls import reverse
 
-from ledger.models import Event
 from tasks import discussion, services
 from tasks.models import Feedback, Task
 from tests.tasks.world import NOW, caller_of
@@ -47,15 +45,6 @@ def test_the_list_answers(board, task, query):
     assert EVIL not in page.content.decode()
 
 
-def test_a_task_shows_its_neighbours_and_its_discussion(board, task):
-    page = board.get(reverse("admin:tasks_task_change", args=[task.id]))
-    assert page.status_code == 200
-    text = page.content.decode()
-    assert EVIL not in text
-    assert "#1 ahead" in text
-    assert "agent:architect" in text
-
-
 def test_a_task_shows_its_history(board, task):
     page = board.get(reverse("admin:tasks_task_history", args=[task.id]))
     assert "task.created" in page.content.decode()
@@ -78,81 +67,3 @@ def test_feedback_is_shown_escaped(board, team):
     ):
         assert page.status_code == 200
         assert EVIL not in page.content.decode()
-
-
-def sit(client, desk):
-    user = get_user_model().objects.create_user(f"at-{desk}", is_staff=True)
-    user.groups.add(Group.objects.get(name=desk))
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-    return client
-
-
-def drop(client, task, status, version=None, **more):
-    data = {"status": status, "version": version or task.version, **more}
-    address = reverse("admin:tasks_task_move", args=[task.id])
-    return client.post(address, data, headers={"accept": "application/json"})
-
-
-@pytest.fixture
-def free(team, task):
-    return Task.objects.get(number=1)
-
-
-def test_the_board_shows_cards_escaped(board, task):
-    page = board.get(reverse("admin:tasks_task_board"))
-    assert page.status_code == 200
-    assert EVIL not in page.content.decode()
-    assert "waits for 1" in page.content.decode()
-
-
-def test_a_card_moves_by_the_rules(board, free):
-    answer = drop(board, free, "in_progress")
-    assert (answer.status_code, answer.json()["version"]) == (200, free.version + 1)
-    free.refresh_from_db()
-    assert free.status == "in_progress"
-
-
-@pytest.mark.parametrize(
-    ("status", "version", "code"),
-    [
-        ("in_progress", 99, "VERSION_MISMATCH"),
-        ("completed", None, "INVALID_TRANSITION"),
-        ("deleted", None, "INVALID_PARAMS"),
-        ("elsewhere", None, "INVALID_PARAMS"),
-    ],
-)
-def test_a_refused_drop_changes_nothing_and_leaves_a_trace(board, free, status, version, code):
-    answer = drop(board, free, status, version)
-    assert (answer.status_code, answer.json()["code"]) == (409, code)
-    assert answer.json()["message"]
-    assert Event.objects.filter(action="human.denied", code=code).exists()
-    free.refresh_from_db()
-    assert (free.status, free.version) == ("pending", 1)
-
-
-def test_a_blocked_card_does_not_start(board, task):
-    assert drop(board, task, "in_progress").json()["code"] == "TASK_BLOCKED"
-
-
-def test_deleting_keeps_the_reason(board, free):
-    assert drop(board, free, "deleted", reason="twice").status_code == 200
-    assert free.comments.get().body == "twice"
-
-
-@pytest.mark.parametrize(
-    ("desk", "sees", "moves"),
-    [("Board", 200, 200), ("HR", 200, 409), ("Reviewer", 200, 409), ("Observer", 200, 409)],
-)
-def test_who_sees_and_who_moves(client, free, desk, sees, moves):
-    sit(client, desk)
-    page = client.get(reverse("admin:tasks_task_board"))
-    assert page.status_code == sees
-    assert (b'draggable="true"' in page.content) == (desk == "Board")
-    assert drop(client, free, "in_progress").status_code == moves
-
-
-def test_looking_moves_nothing(board, free):
-    address = reverse("admin:tasks_task_move", args=[free.id])
-    assert board.get(address, {"status": "in_progress", "version": 1}).status_code == 405
-    free.refresh_from_db()
-    assert free.version == 1
