@@ -6,7 +6,14 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, StringConstraints
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BeforeValidator,
+    Field,
+    StringConstraints,
+    WithJsonSchema,
+)
 
 from toolbox.registry import Params
 
@@ -54,6 +61,15 @@ Amount = Annotated[
     Decimal,
     Field(strict=False, gt=0, max_digits=17, decimal_places=2),
     BeforeValidator(_as_number),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "exclusiveMinimum": 0, "maximum": 999_999_999_999_999},
+                {"type": "string", "pattern": r"^[0-9]{1,15}(\.[0-9]{1,2})?$"},
+            ],
+            "description": "more than nothing, two decimals at most",
+        }
+    ),
 ]
 Currency = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
 

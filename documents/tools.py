@@ -19,7 +19,12 @@ Content = Annotated[str, StringConstraints(min_length=1, max_length=200_000)]
 ReportTypeName = Literal["status", "completion", "escalation", "cost"]
 Department = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_.-]{0,63}$")]
 DocumentId = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,18}$")]
-DateRange = Annotated[str, StringConstraints(min_length=1, max_length=32)]
+DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+DateRange = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=32),
+    Field(json_schema_extra={"pattern": rf"^{DAY}(\.\.{DAY})?$"}),
+]
 Cursor = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 

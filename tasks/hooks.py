@@ -42,7 +42,11 @@ def feedback(request: HttpRequest, slug: str) -> HttpResponse:
 def _taken(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method != "POST":
         raise refuse(
-            Code.METHOD_NOT_ALLOWED, f"{request.method} is not for this address", "use POST"
+            Code.METHOD_NOT_ALLOWED,
+            f"{request.method} is not for this address",
+            "use POST",
+            rule="http method",
+            allow=["POST"],
         )
     body = request.read(settings.NEXUS_MAX_BODY + 1)
     if len(body) > settings.NEXUS_MAX_BODY:

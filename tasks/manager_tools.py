@@ -85,6 +85,7 @@ class ManageBacklog(TaskParams):
 )
 def manage_backlog(caller: Caller, params: ManageBacklog, now: datetime) -> dict[str, Any]:
     """List the backlog by rank, add to it, edit or remove what nobody has taken yet."""
+    checked_type(params.task_type)
     match params.action:
         case "add":
             return _added(caller, params, now)
@@ -139,7 +140,9 @@ def _changed(
 class PrioritizeTasks(TaskParams):
     """Tasks of the backlog in the order in which they should be done."""
 
-    task_ids: list[TaskId] = Field(alias="taskIds", min_length=1, max_length=200)
+    task_ids: list[TaskId] = Field(
+        alias="taskIds", min_length=1, max_length=200, json_schema_extra={"uniqueItems": True}
+    )
     place: Literal["top", "bottom"] = "top"
 
 

@@ -193,6 +193,8 @@ def headers_of(deny: Deny) -> dict[str, str]:
         return {"Retry-After": str(deny.details["retry_after"])}
     if deny.code is Code.UNAUTHENTICATED:
         return {"WWW-Authenticate": "Bearer"}
+    if deny.code is Code.METHOD_NOT_ALLOWED:
+        return {"Allow": ", ".join(deny.details["allow"])}
     return {}
 
 

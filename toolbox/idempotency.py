@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,6 +18,8 @@ from toolbox.models import IdempotencyRecord
 
 KEPT_FOR = timedelta(hours=24)
 MAX_KEY = 255
+KEY_PATTERN = "^[!-~]([ -~]*[!-~])?$"
+"""What HTTP carries unchanged: ASCII that prints, no space at either end."""
 NOT_KEPT = frozenset(
     {
         Code.IDEMPOTENCY_MISMATCH,
@@ -49,7 +52,7 @@ class Kept:
 
 def is_usable(key: str) -> bool:
     """Whether a text can be an idempotency key at all."""
-    return 0 < len(key) <= MAX_KEY and key.isprintable()
+    return len(key) <= MAX_KEY and re.fullmatch(KEY_PATTERN, key) is not None
 
 
 def begin(
@@ -65,7 +68,7 @@ def begin(
     if not is_usable(key):
         raise refuse(
             Code.INVALID_PARAMS,
-            f"Idempotency-Key must have 1 to {MAX_KEY} printable characters",
+            f"Idempotency-Key must have 1 to {MAX_KEY} printable ASCII characters",
             "send a shorter key, a UUID for instance",
             rule="idempotency key",
         )

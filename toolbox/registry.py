@@ -23,7 +23,7 @@ log = structlog.get_logger(__name__)
 class Params(BaseModel):
     """Base of every tool's parameters: unknown fields are refused, nothing is guessed."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 ToolFunction = Callable[[Any, Any, datetime], Mapping[str, Any]]

@@ -241,7 +241,9 @@ def web_search(caller: Caller, params: WebSearch, now: datetime) -> dict[str, An
 class ReadUrl(Params):
     """One page of the web."""
 
-    url: Annotated[str, StringConstraints(min_length=1, max_length=2000)]
+    url: Annotated[str, StringConstraints(min_length=1, max_length=2000)] = Field(
+        json_schema_extra={"pattern": "^[hH][tT][tT][pP][sS]?://."}
+    )
 
 
 @tool(

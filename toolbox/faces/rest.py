@@ -100,6 +100,7 @@ def _require_method(request: HttpRequest, methods: tuple[str, ...]) -> None:
             f"{request.method} is not for this address",
             f"use {' or '.join(methods)}",
             rule="http method",
+            allow=list(methods),
         )
 
 

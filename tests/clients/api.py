@@ -1,0 +1,140 @@
+"""The API's own description, as Schemathesis tries it against the real site."""
+
+import copy
+import itertools
+import re
+from typing import Any
+
+import schemathesis
+from schemathesis import Case
+from schemathesis.config import SchemathesisConfig
+from schemathesis.core.parameters import ParameterLocation
+from schemathesis.specs.openapi.checks import negative_data_rejection
+
+from tests.clients.staff import Staff, holder_of, stranger_to
+from tests.oracle import tools as oracle
+from toolbox.openapi import document
+from toolbox.registry import REGISTRY
+
+SEED = 20260220
+EVENTS = "/api/v1/events"  # never ends; tests/toolbox/test_faces.py reads it
+
+# What a JSON schema cannot say, by hand: refusals of calls that the schema lets pass.
+BEYOND = {
+    r"cursor: not one that a list gave you": "cursors are opaque",
+    r"Invalid (requiredRole|roleFilter): ": "the organisation's own roles",
+    r"owner: .* is no agent of this organisation": "the organisation's own agents",
+    r"\w+: amount: Decimal input should have no more than \d+ (digits|decimal places)": "decimals",
+    r"\w+: amount: Input should be greater than 0": "zero, written as text",
+    r"\w+: (deadline|expires_at): Value error, must lie in the years": "the calendar's ends",
+    r"expires_at: must be a time that is still to come": "the clock",
+    r"date_range: ": "days that no month has, and ends before beginnings",
+    r"url: must be a plain http or https address": "the parts of an address",
+    r"[a-zA-Z_]+: a text holds NUL or half a surrogate pair": "signs that are no text",
+    r"\w+: \w+: Input should be a valid integer": "1.0 is an integer there, and not here",
+    r"nothing to change was given": "one of several fields",
+    r"manage_backlog: body: Value error, (add|edit|remove) needs a": "what each action needs",
+    r"manage_tools: (agent|tool|modes|reason): this action needs it": "what each action needs",
+}
+
+_numbers = itertools.count()
+
+
+def described(*, phase: str, examples: int = 1) -> Any:
+    """The description, as Schemathesis makes calls of it, the same ones every time.
+
+    In the phase `coverage` every field at, below and beyond each of its limits; in `fuzzing` so
+    many made-up calls for each operation, right and wrong. The headers that all tools share are
+    made up for `current_time` only.
+    """
+    told = copy.deepcopy(document())
+    for tool in REGISTRY.all():
+        if tool.name != "current_time":
+            del told["paths"][f"/api/v1/tools/{tool.name}"]["post"]["parameters"]
+    sources = {"extra-data-sources": {"responses": False}, "error-feedback": {"enabled": False}}
+    phases: dict[str, Any] = {
+        name: {"enabled": name == phase} for name in ("examples", "coverage", "fuzzing", "stateful")
+    }
+    phases["fuzzing"] |= sources
+    config = SchemathesisConfig.from_dict(
+        {
+            "seed": SEED,
+            "generation": {
+                "deterministic": True,
+                "max-examples": examples,
+                "no-shrink": True,
+                "allow-x00": False,
+                "with-security-parameters": False,
+            },
+            "phases": phases,
+            "checks": {
+                "not_a_server_error": {"expected-statuses": ["2xx", "4xx", 503]},
+                "positive_data_acceptance": {"expected-statuses": ["2xx", 400, 403, 404, 409, 503]},
+                "negative_data_rejection": {"expected-statuses": [400, 404, 405, 413]},
+            },
+        }
+    )
+    api = schemathesis.openapi.from_dict(told, config=config)
+    return api.exclude(path=EVENTS)
+
+
+def try_as_holder(case: Case, staff: Staff) -> None:
+    """One call by an agent who has the tool, held against the description.
+
+    In coding mode where the tool needs it, else in coding and chat_safe by turns.
+    """
+    tool = _name_of(case)
+    number = next(_numbers)
+    handle = holder_of(tool)
+    if _is_positive(case, ParameterLocation.HEADER):
+        case.headers.pop("X-Nexus-Session", None)
+        if tool in oracle.CODE or number % 2:
+            case.headers["X-Nexus-Session"] = staff.coding(handle)
+        if "Idempotency-Key" in case.headers:  # each case is a call of its own
+            case.headers["Idempotency-Key"] = f"{case.headers['Idempotency-Key'][:200]}{number}"
+    if isinstance(case.body, dict) and "wait" in case.body and _has_good_body(case):
+        case.body["wait"] = 0
+    answer = case.call(base_url=staff.url, session=staff.http, headers=staff.headers(handle))
+    case.validate_response(answer)
+    if answer.status_code >= 300:
+        _require_reason(case, tool, answer)
+
+
+def try_as_stranger(case: Case, staff: Staff) -> None:
+    """The same call by an agent who has it not, or not in this mode: refused whatever it says."""
+    tool = _name_of(case)
+    if REGISTRY.get(tool) is None or tool in oracle.BUILTIN:
+        return
+    case.headers.clear()
+    handle = holder_of(tool) if tool in oracle.CODE else stranger_to(tool)
+    answer = case.call(base_url=staff.url, session=staff.http, headers=staff.headers(handle))
+    case.validate_response(answer, excluded_checks=[negative_data_rejection])
+    assert answer.status_code in (400, 403, 405, 413), answer.text
+    if answer.status_code == 403:
+        assert answer.json()["error_code"] in ("TOOL_NOT_BOUND", "MODE_DENIED")
+
+
+def _name_of(case: Case) -> str:
+    return str(case.operation.definition.raw["operationId"])
+
+
+def _is_positive(case: Case, location: ParameterLocation) -> bool:
+    component = case.meta.components.get(location)
+    return component is None or component.mode.is_positive
+
+
+def _has_good_body(case: Case) -> bool:
+    return _is_positive(case, ParameterLocation.BODY)
+
+
+def _require_reason(case: Case, tool: str, answer: Any) -> None:
+    """What the description leaves open: whose envelope it is, and why a good body is refused."""
+    body = answer.json()
+    if REGISTRY.get(tool):
+        assert body["tool_name"] == tool
+    assert body["message"]
+    assert body["next_action"]
+    if case.meta.generation.mode.is_positive and answer.status_code == 400:
+        assert any(re.match(known, body["message"]) for known in BEYOND), body["message"]
+    if not _has_good_body(case) and _is_positive(case, ParameterLocation.HEADER):
+        assert answer.status_code in (400, 405, 413), body

@@ -1,0 +1,73 @@
+"""The NEXUS company under a real server, its data committed; agents in both modes call it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import requests
+from django.core.management import call_command
+from django.test import override_settings
+from django.utils import timezone
+
+from orgchart.compiling import POLICIES
+from tests.company import Company, load_company
+from tests.oracle import tools as oracle
+from tests.oracle.org import AGENTS
+from tests.server import serving
+from toolbox.sessions import open_mode
+
+UNHURRIED = {"NEXUS_RATE_BURST": 10_000_000, "NEXUS_RATE_PER_MINUTE": 10_000_000}
+
+
+@dataclass
+class Staff:
+    """Who calls whom at what address."""
+
+    company: Company
+    url: str
+    sessions: dict[str, str] = field(default_factory=dict)
+    http: requests.Session = field(default_factory=requests.Session)
+
+    def headers(self, handle: str, *, coding: bool = False) -> dict[str, str]:
+        """The agent's key; and its session in coding mode."""
+        proof = {"Authorization": f"Bearer {self.company.key(handle)}"}
+        return proof | ({"X-Nexus-Session": self.coding(handle)} if coding else {})
+
+    def coding(self, handle: str) -> str:
+        """A session of the agent that a person opened for coding; made once."""
+        if handle not in self.sessions:
+            opened = self.company.post("/api/v1/sessions", {}, handle).body["id"]
+            open_mode(
+                session_id=opened,
+                mode="coding",
+                caller=self.company.person("Board"),
+                now=timezone.now(),
+                reason="its tools are tried",
+            )
+            self.sessions[handle] = opened
+        return self.sessions[handle]
+
+
+@contextmanager
+def at_work(blocker: Any) -> Iterator[Staff]:
+    """The company, served; nothing of it is left afterwards."""
+    with blocker.unblock(), override_settings(**UNHURRIED):
+        POLICIES.clear()
+        company = load_company("nexus")
+        try:
+            with serving() as url:
+                yield Staff(company, url)
+        finally:
+            call_command("flush", verbosity=0, interactive=False, reset_sequences=False)
+            POLICIES.clear()
+
+
+def holder_of(tool: str) -> str:
+    """An agent whose tool it is by the matrix; the CEO for what everybody has or nobody."""
+    return next((agent for agent in AGENTS if tool in oracle.BOUND[agent]), AGENTS[0])
+
+
+def stranger_to(tool: str) -> str:
+    """An agent who does not have it; the researcher for what everybody has."""
+    return next(agent for agent in reversed(AGENTS) if tool not in oracle.BOUND[agent])

@@ -1,0 +1,84 @@
+"""The description itself: OpenAPI 3.1, whole, one path for each tool, each code at its status."""
+
+import json
+import re
+
+import pytest
+import schemathesis
+from jsonschema import Draft202012Validator
+
+from orgchart.decision import Code, status_of
+from tests.orgchart.test_decision import STATUSES
+from toolbox.openapi import document
+from toolbox.registry import REGISTRY
+
+
+@pytest.fixture(scope="module")
+def told():
+    return json.loads(json.dumps(document()))
+
+
+def schemas_in(node, path=""):
+    """Every schema of the document, with where it stands."""
+    if isinstance(node, dict):
+        for key, value in node.items():
+            if key == "schema":
+                yield path, value
+            if key == "schemas":
+                yield from ((f"{path}/{name}", one) for name, one in value.items())
+            yield from schemas_in(value, f"{path}/{key}")
+    elif isinstance(node, list):
+        for number, value in enumerate(node):
+            yield from schemas_in(value, f"{path}/{number}")
+
+
+class TestTheDocument:
+    def test_is_openapi_3_1(self, told):
+        assert told["openapi"] == "3.1.0"
+        schemathesis.openapi.from_dict(told).validate()
+
+    def test_is_refused_where_it_is_not(self, told):
+        broken = json.loads(json.dumps(told))
+        del broken["paths"]["/api/v1/me"]["get"]["responses"]["200"]["description"]
+        with pytest.raises(Exception, match="description"):
+            schemathesis.openapi.from_dict(broken).validate()
+
+    def test_holds_json_schemas_only(self, told):
+        found = list(schemas_in(told))
+        assert len(found) > 2 * len(REGISTRY.all())
+        for path, schema in found:
+            Draft202012Validator.check_schema(schema), path
+
+    def test_points_to_nothing_that_is_not_there(self, told):
+        targets = set(re.findall(r'"\$ref": "#/([^"]+)"', json.dumps(told)))
+        assert len(targets) > 10
+        for target in targets:
+            node = told
+            for step in target.split("/"):
+                assert step in node, target
+                node = node[step]
+
+    def test_has_a_path_for_each_tool_and_no_other(self, told):
+        paths = {path for path in told["paths"] if path.startswith("/api/v1/tools/")}
+        assert paths == {f"/api/v1/tools/{tool.name}" for tool in REGISTRY.all()}
+
+    def test_takes_of_each_tool_what_its_own_schema_takes(self, told):
+        for tool in REGISTRY.all():
+            body = told["paths"][f"/api/v1/tools/{tool.name}"]["post"]["requestBody"]
+            shown = body["content"]["application/json"]["schema"]
+            assert shown["properties"].keys() == tool.input_schema["properties"].keys()
+            assert shown["additionalProperties"] is False
+            assert body["required"] == bool(tool.input_schema.get("required"))
+
+
+class TestRefusals:
+    def test_carry_the_codes_of_the_wire_by_status(self, told):
+        for status, codes in STATUSES.items():
+            response = told["components"]["responses"][f"Refused{status}"]
+            schema = response["content"]["application/json"]["schema"]
+            assert set(schema["allOf"][1]["properties"]["error_code"]["enum"]) == set(codes.split())
+
+    def test_are_all_told_at_every_tool(self, told):
+        for tool in REGISTRY.all():
+            responses = told["paths"][f"/api/v1/tools/{tool.name}"]["post"]["responses"]
+            assert set(responses) == {"200", *(str(status_of(code)) for code in Code)}
