@@ -1,0 +1,61 @@
+"""`python -m tests.faults.company`: `manage.py up` with three beats and clocks that hurry.
+
+What the product itself does not know lies here: `FAULTS_TWIN` names a file, and the twin that is
+written in it stands in for its mechanism (twins.py).
+"""
+
+import os
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import django
+
+EVERY = 1.0  # seconds between two looks at any clock
+BEATS = 3
+
+
+def hurry() -> None:
+    """Let every clock be looked at each second, and let waits between attempts be short."""
+    from mailroom import outbox
+    from toolbox.clock import CLOCKS
+
+    for name, clock in CLOCKS.items():
+        CLOCKS[name] = replace(clock, every=EVERY)
+    outbox.CLAIMED_FOR = timedelta(seconds=5)
+    outbox.FIRST_WAIT = 0.2
+
+
+def several_beats() -> None:
+    """More beats than the one that `up` keeps, each kept as that one is."""
+    from nexus_site.run import up, worker
+    from nexus_site.run.supervisor import Child
+
+    children = up.children
+
+    def with_beats(*args, **options):
+        more = [Child(name=f"beat {n}", run=worker.beat) for n in range(2, BEATS + 1)]
+        return [*children(*args, **options), *more]
+
+    up.children = with_beats
+
+
+def main() -> None:
+    metrics = Path(os.environ["NEXUS_VAR"]) / "metrics"
+    metrics.mkdir(parents=True, exist_ok=True)
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(metrics)  # read when the library is imported
+    os.environ["DJANGO_SETTINGS_MODULE"] = "nexus_site.settings"
+    django.setup()
+    hurry()
+    several_beats()
+    if "FAULTS_TWIN" in os.environ:
+        from tests.faults import twins
+
+        twins.stand_in(Path(os.environ["FAULTS_TWIN"]))
+    from django.core.management import execute_from_command_line
+
+    execute_from_command_line(["manage.py", "up"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,268 @@
+"""A whole company with folder, database, Redis and beats of its own, and how to kill it."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import httpx
+import psycopg
+
+from nexus_site.run.postgres import Cluster, locked
+
+ROOT = Path(__file__).parent.parent.parent
+PATIENCE = 90.0  # seconds within which everything must have happened on the slowest machine
+REDIS = shutil.which("redis-server")
+NO_REDIS = "no redis-server on this machine: the company runs on the embedded broker instead"
+PARTS = ("web", "worker", "beat", "postgres", *(("redis",) if REDIS else ()))
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_until(what: str, holds: Callable[[], object], patience: float = PATIENCE) -> None:
+    """Wait for a condition; how long it takes proves nothing, that it comes is what is asked."""
+    ends = time.monotonic() + patience
+    while not holds():
+        assert time.monotonic() < ends, f"waited {patience:.0f} s in vain: {what}"
+        time.sleep(0.05)
+
+
+@dataclass
+class Redis:
+    """A Redis that remembers nothing, on a port of its own; the harness is its supervisor."""
+
+    folder: Path
+    port: int = field(default_factory=free_port)
+    process: subprocess.Popen | None = None
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(
+            [REDIS, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", "."],
+            cwd=self.folder,
+            stdout=(self.folder / "redis.log").open("a"),
+        )
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+@dataclass
+class Installation:
+    """A running company: `make up` with three beats and quick clocks (company.py)."""
+
+    var: Path
+    settings: dict[str, str]
+    port: int = field(default_factory=free_port)
+    redis: Redis | None = None
+    twins: bool = False
+    process: subprocess.Popen | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def log(self) -> str:
+        return (self.var / "up.log").read_text()
+
+    @cached_property
+    def keys(self) -> dict[str, str]:
+        return json.loads((self.var / "keys" / "nexus.json").read_text())
+
+    @property
+    def twin(self) -> Path:
+        """Names the twin that stands in for its mechanism while this file exists."""
+        return self.var / "twin"
+
+    def environment(self) -> dict[str, str]:
+        inherited = {k: v for k, v in os.environ.items() if k not in ("DATABASE_URL", "REDIS_URL")}
+        own = {
+            "NEXUS_VAR": self.var,
+            "NEXUS_COMPANY_ROOT": self.var / "company",
+            "LEDGER_DIR": self.var / "ledger",
+            "PORT": self.port,
+            "LOG_LEVEL": "WARNING",
+            "NEXUS_RATE_PER_MINUTE": 10**9,
+            "NEXUS_RATE_BURST": 10**9,
+            "PGOPTIONS": "",
+            **({"REDIS_URL": self.redis.url} if self.redis else {}),
+            **({"FAULTS_TWIN": self.twin} if self.twins else {}),
+        }
+        return inherited | {name: str(value) for name, value in own.items()}
+
+    def start(self) -> None:
+        if self.redis:
+            self.redis.start()
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.faults.company"],
+            cwd=ROOT,
+            env=self.environment(),
+            stdout=(self.var / "up.log").open("a"),
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        self.wait_until_ready()
+
+    def stop(self) -> None:
+        """End it with everything it started, whatever state it is in."""
+        self.process.send_signal(signal.SIGINT)
+        try:
+            self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        for pid in self._postmasters():
+            os.kill(pid, signal.SIGQUIT)
+        if self.redis:
+            self.redis.kill()
+
+    def configure(self) -> None:
+        """Set what the organisation decides for itself, as a person would."""
+        values = [f"{name}={value}" for name, value in self.settings.items()]
+        self.manage("org", "set", "nexus", *values)
+
+    def manage(self, *words: str) -> subprocess.CompletedProcess:
+        done = subprocess.run(
+            [sys.executable, "manage.py", *words],
+            cwd=ROOT,
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done
+
+    def connect(self) -> psycopg.Connection:
+        """The embedded database, asked directly."""
+        return Cluster.under(self.var).connect("nexus")
+
+    def ask(self, query: str) -> list[tuple]:
+        with self.connect() as database:
+            return database.execute(query).fetchall()
+
+    def ready(self) -> dict[str, str]:
+        """What /readyz says; nothing while nobody answers."""
+        assert self.process.poll() is None, f"the company has given up:\n{self.log[-3000:]}"
+        try:
+            return httpx.get(f"{self.url}/readyz", timeout=5).json()
+        except (httpx.HTTPError, ValueError):
+            return {}
+
+    def wait_until_ready(self) -> None:
+        wait_until("/readyz", lambda: self.ready().get("status") == "ready")
+
+    def wait_until_clocks_tick(self) -> None:
+        """Wait until beat, broker, worker and database have done a round from now on."""
+        query = "SELECT last_at FROM toolbox_clockrun WHERE name = 'leases' AND last_problem = ''"
+        (now,) = self.ask("SELECT clock_timestamp()")[0]
+        wait_until("a clock", lambda: any(last > now for (last,) in self.ask(query)))
+
+    def pids(self, part: str) -> list[int]:
+        """Processes of one part that live."""
+        match part:
+            case "redis":
+                return [self.redis.process.pid] if self.redis.process.poll() is None else []
+            case "postgres":
+                return self._postmasters()
+            case _:
+                return [pid for pid, name in self._children() if name.startswith(f"nexus {part}")]
+
+    def _children(self) -> list[tuple[int, str]]:
+        return _children_of(self.process.pid)
+
+    def _postmasters(self) -> list[int]:
+        pid = Cluster.under(self.var).pid()
+        return [pid] if pid else []
+
+    def kill(self, part: str, chance: random.Random) -> None:
+        """`kill -9` one process of a part and wait until it is gone."""
+        if part == "redis":
+            return self.redis.kill()
+        victims = self.pids(part)
+        if part == "postgres":  # the first of its processes, or any other: all of it crashes
+            victims = chance.choice([victims, [p for one in victims for p, _ in _children_of(one)]])
+        assert victims, f"there is no {part} to kill"
+        victim = chance.choice(victims)
+        with suppress(ProcessLookupError):
+            os.kill(victim, signal.SIGKILL)
+        wait_until(f"the end of {part}", lambda: not _lives(victim))
+        return None
+
+    def kill_all(self, part: str) -> None:
+        for pid in self.pids(part):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    @contextmanager
+    def paused(self, part: str):
+        """Let every process of a part stand still meanwhile."""
+        held = self.pids(part)
+        for pid in held:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in held:
+                os.kill(pid, signal.SIGCONT)
+
+    @contextmanager
+    def without_postgres(self):
+        """Kill the database, and let nobody start it meanwhile."""
+        data = Cluster.under(self.var).data
+        with locked(data.with_name("postgres.start.lock")):
+            self.kill_all("postgres")
+            yield
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def _children_of(parent: int) -> list[tuple[int, str]]:
+    """Living children of a process, with the names they are listed under."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            before, _, after = stat.read_text().rpartition(")")
+        except OSError:
+            continue
+        state, ppid = after.split()[:2]
+        if ppid == str(parent) and state != "Z":
+            pid, _, name = before.partition(" (")
+            found.append((int(pid), name))
+    return sorted(found)
+
+
+@contextmanager
+def installation(var: Path, settings: dict[str, str]):
+    """Found a company, and stop it with everything it started."""
+    one = Installation(var, settings, redis=Redis(var) if REDIS else None)
+    try:
+        one.start()
+        one.configure()
+        yield one
+    finally:
+        one.stop()
