@@ -36,7 +36,7 @@ proofs: env ## The long proofs: whole decision spaces, large state machines
 	@$(VENV) -m pytest -q -n $(TEST_WORKERS) proofs
 
 faults: env ## What happens when processes, disks and databases die
-	@NEXUS_KILLS=300 $(VENV) -m pytest -q tests/faults
+	@NEXUS_KILLS=300 $(VENV) -m pytest -q -s tests/faults
 
 lock: env ## Compile each requirements.in into its requirements.txt
 	@for in in requirements.in tests/clients/python/requirements.in; do \
