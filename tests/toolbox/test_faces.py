@@ -18,6 +18,7 @@ from tests.company import load_company
 from tests.contracts import world as contracts
 from tests.loops import run as run_loop
 from tests.server import serving
+from toolbox import wake
 
 MAIL = {"to": "it_manager", "type": "info", "subject": "Hello", "body": "A word."}
 
@@ -194,7 +195,7 @@ class TestWaiting:
         )
         company.key("research_worker")
         waiting.start()
-        time.sleep(0.5)
+        soon(lambda: company.agent("research_worker").id in wake.BELL._waiting)
         assert not done
         begun = time.monotonic()
         mail = {**MAIL, "to": "research_worker"}
@@ -216,7 +217,7 @@ class TestWaiting:
             target=lambda: done.append(rest(url, company, "devops_worker", "read_inbox", wait=20))
         )
         waiting.start()
-        time.sleep(0.5)
+        soon(lambda: company.agent("devops_worker").id in wake.BELL._waiting)
         revoke_key(prefix=key[:12], caller=company.system, now=timezone.now(), reason="lost")
         rest(url, company, "it_manager", "send_mail", **{**MAIL, "to": "devops_worker"})
         waiting.join(10)

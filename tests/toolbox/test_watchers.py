@@ -1,0 +1,237 @@
+"""Many who watch and wait at once, on a real server: each gets its own, and nobody polls."""
+
+import asyncio
+import json
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, closing
+from socket import SO_RCVBUF, SOL_SOCKET, socket
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from django.core.management import call_command
+from django.db import connection
+
+from ledger.models import Event
+from orgchart.compiling import POLICIES
+from tests.company import load_company
+from tests.loops import run as run_loop
+from tests.server import serving
+from toolbox import stream, wake
+
+MANY = 200
+PATIENCE = 30
+MAIL = {"type": "info", "subject": "Hello", "body": "A word."}
+PARENTS = {
+    "it_manager": ("backend_worker", "devops_worker", "qa_worker", "frontend_worker"),
+    "product_manager": ("research_worker",),
+}
+WORKERS = [(boss, worker) for boss, workers in PARENTS.items() for worker in workers]
+
+LISTENERS = """
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND query = 'LISTEN nexus_wake'
+"""
+FLOOD = """
+INSERT INTO ledger_event (id, action, actor, at, decision, for_agent_id, kind, reason, digest)
+SELECT gen_random_uuid(), 'test.flooded', 'system:tests', now(), 'allow', %s, 'flood',
+       repeat('x', 4000), sha256('') FROM generate_series(1, %s)
+"""
+
+
+@pytest.fixture(scope="module")
+def company(django_db_setup, django_db_blocker):
+    with django_db_blocker.unblock():
+        POLICIES.clear()
+        company = load_company("nexus")
+        for agent in company.organisation.agents.all():
+            company.key(agent.handle)
+        yield company
+        call_command("flush", verbosity=0, interactive=False, reset_sequences=False)
+
+
+@pytest.fixture(scope="module")
+def port(company):
+    with serving() as address:
+        yield urlsplit(address).port
+
+
+@pytest.fixture
+def listening(company):
+    """This process hears notifications; those of the beginning are over."""
+    rung = threading.Event()
+    wake.listen()
+    with wake.BELL.waiting(0, rung.set):
+        while ask_once(LISTENERS) == 0:
+            rung.wait(0.02)
+        rung.clear()
+        ask_once("SELECT count(pg_notify('nexus_wake', '0'))")
+        assert rung.wait(PATIENCE)
+
+
+@pytest.fixture
+def looks(monkeypatch, listening):
+    """How often each agent's stream was read."""
+    counted, read = Counter(), stream.read
+
+    def counting(*, caller, **where):
+        counted[caller.agent.handle] += 1
+        return read(caller=caller, **where)
+
+    monkeypatch.setattr(stream, "read", counting)
+    return counted
+
+
+def asked(company, who):
+    return (
+        f"GET /api/v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        f"Authorization: Bearer {company.key(who)}\r\n\r\n"
+    ).encode()
+
+
+def ask_once(sql):
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+        return cursor.fetchone()[0]
+
+
+def flood(agent, count):
+    with connection.cursor() as cursor:
+        cursor.execute(FLOOD, [agent, count])
+    wake.BELL.ring([agent])
+
+
+@asynccontextmanager
+async def watchers(company, port, count):
+    """Open streams, agent after agent; where each has come to is in its list."""
+    tasks, found = [], []
+    try:
+        for number in range(count):
+            who = WORKERS[number % len(WORKERS)][1]
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(asked(company, who))
+            await reader.readuntil(b": watching\n")
+            seen = []
+            tasks.append((asyncio.create_task(follow(reader, seen)), writer))
+            found.append((who, seen))
+        yield found
+    finally:
+        for task, writer in tasks:
+            task.cancel()
+            writer.close()
+
+
+async def follow(reader, seen):
+    """Keep the data of every event."""
+    while line := await reader.readline():
+        if line.startswith(b"data: "):
+            seen.append(json.loads(line[6:]))
+
+
+async def until(holds):
+    async with asyncio.timeout(PATIENCE):
+        while not holds():  # noqa: ASYNC110  the server's threads set no event of ours
+            await asyncio.sleep(0.02)
+
+
+async def meanwhile(work):
+    return await asyncio.to_thread(work)
+
+
+class TestManyWatchers:
+    def test_each_get_their_own_once_and_ask_nothing_in_between(self, company, port, looks):
+        async def watch():
+            async with watchers(company, port, MANY) as found:
+                await until(lambda: sum(looks.values()) == MANY)
+                await meanwhile(lambda: company.call("it_manager", "read_inbox"))
+                assert sum(looks.values()) == MANY
+                listening = await meanwhile(lambda: ask_once(LISTENERS))
+                sent = await meanwhile(lambda: [mail_to(boss, to) for boss, to in WORKERS])
+                await until(lambda: all(seen for _, seen in found))
+                await until(lambda: sum(looks.values()) >= 2 * MANY)
+            return listening, dict(sent), found
+
+        def mail_to(boss, worker):
+            result = company.call(boss, "send_mail", to=worker, **MAIL).result
+            return worker, f"mail:{result['mail_id']}"
+
+        listening, sent, found = run_loop(watch())
+        assert listening == 1
+        assert len(found) == MANY
+        assert all([e["subject"] for e in seen] == [sent[who]] for who, seen in found)
+        assert sum(looks.values()) == 2 * MANY
+
+    def test_are_not_held_up_by_one_that_does_not_read(self, company, port, looks):
+        """Nor does the server read for it what it does not take: it gets the rest later."""
+        stalled = "research_worker"
+        agent, pages = company.agent(stalled).id, 15
+        with closing(socket()) as slow:
+            slow.setsockopt(SOL_SOCKET, SO_RCVBUF, 4096)
+            slow.connect(("127.0.0.1", port))
+            slow.sendall(asked(company, stalled))
+            begun = b""
+            while b": watching\n" not in begun:
+                begun += slow.recv(64)
+            flood(agent, pages * stream.PAGE)
+
+            async def others():
+                async with watchers(company, port, 1) as found:
+                    mail = {"to": found[0][0], **MAIL}
+                    await meanwhile(lambda: company.call("it_manager", "send_mail", **mail))
+                    await until(lambda: found[0][1])
+
+            run_loop(others())
+            assert 1 <= looks[stalled] < pages
+            ids, total = set(), pages * stream.PAGE
+            for line in slow.makefile("rb"):
+                assert not line.startswith(b": alive"), "it fell silent too early"
+                if line.startswith(b"id: "):
+                    ids.add(line)
+                if len(ids) == total:
+                    break
+        assert Event.objects.filter(for_agent_id=agent, kind="flood").count() == total
+
+    def test_leave_nothing_behind_when_they_go(self, company, port):
+        async def come_and_go():
+            async with watchers(company, port, 20):
+                await until(lambda: sum(map(len, wake.BELL._waiting.values())) == 20)
+            await until(lambda: not wake.BELL._waiting)
+
+        run_loop(come_and_go())
+
+
+class TestOwnDeeds:
+    def test_wake_nobody_who_did_them(self, company, port):
+        """Neither its watchers nor its waiting read: only the bell of whom it concerns rings."""
+        rung = []
+        boss, worker = company.agent("it_manager").id, company.agent("backend_worker").id
+        with (
+            wake.BELL.waiting(worker, lambda: rung.append("worker")),
+            wake.BELL.waiting(boss, lambda: rung.append("boss")),
+        ):
+            company.call("backend_worker", "send_mail", to="it_manager", **MAIL)
+        assert rung == ["boss"]
+
+    def test_do_not_end_a_wait_and_looking_takes_nothing_away(self, company, port):
+        me, key = company.agent("hr_manager").id, company.key("hr_manager")
+
+        def unread(wait=0):
+            answer = httpx.post(
+                f"http://127.0.0.1:{port}/api/v1/tools/read_inbox",
+                json={"wait": wait},
+                headers={"Authorization": f"Bearer {key}"},
+                timeout=PATIENCE + 10,
+            )
+            return [mail["subject"] for mail in answer.json()["result"]["mails"]]
+
+        with ThreadPoolExecutor(1) as thread:
+            waiting = thread.submit(unread, wait=PATIENCE)
+            run_loop(until(lambda: me in wake.BELL._waiting))
+            report = {**MAIL, "type": "report"}
+            assert company.call("hr_manager", "send_mail", to="ceo", **report).code == "OK"
+            assert not waiting.done()
+            company.call("ceo", "send_mail", to="hr_manager", **{**MAIL, "subject": "Come"})
+            assert waiting.result(PATIENCE) == ["Come"]
+        assert unread() == unread(wait=PATIENCE) == ["Come"]
