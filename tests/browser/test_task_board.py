@@ -1,37 +1,93 @@
-"""The task board in a real browser: a card is dragged, and put back where the server refuses."""
+"""The task board in a real browser: dragging, the keyboard, the dialogue, and without a script."""
 
+import pytest
 from django.utils import timezone
 from playwright.sync_api import expect
 
 from orgchart.actors import Person
+from orgchart.compiling import POLICIES
 from orgchart.models import Organisation
 from orgchart.people import Desk
 from tasks import services
-from tasks.models import Task
+from tasks.models import Comment, Task
 from tasks.planning import Update
+from tests.browser.eyes import make_people, sign_in
+from tests.company import load_company
+
+BOARD = "/admin/tasks/task/board/"
 
 
-def test_a_card_is_dragged_and_a_stale_one_goes_home(enter, company, live_server, complaints):
+@pytest.fixture
+def company(transactional_db):
+    """A company that has not worked yet: its tasks are this module's own."""
+    POLICIES.clear()
+    made = load_company("nexus")
+    make_people()
+    yield made
+    POLICIES.clear()
+
+
+@pytest.fixture
+def ada(company):
     organisation = Organisation.objects.get()
-    ada = Person(username="ada", organisation_id=organisation.id, offices=frozenset({"Board"}))
+    return Person(username="ada", organisation_id=organisation.id, offices=frozenset({"Board"}))
+
+
+@pytest.fixture
+def make(ada):
+    def made(subject, **fields):
+        number = services.create_task(caller=ada, subject=subject, now=timezone.now(), **fields)
+        return number["id"]
+
+    return made
+
+
+class Sight:
+    """What one sees of a board."""
+
+    def __init__(self, page):
+        self.page = page
+        self.said = page.locator("#tb-said")
+
+    def card(self, subject):
+        return self.page.locator(".tb-card", has_text=subject)
+
+    def column(self, status):
+        return self.page.locator(f".tb-column[data-status={status}]")
+
+    def count(self, status):
+        return self.column(status).locator(".tb-count")
+
+
+@pytest.fixture
+def board(enter, live_server):
+    def opened(query=""):
+        page = enter(Desk.BOARD)
+        page.goto(live_server.url + BOARD + query)
+        return Sight(page)
+
+    return opened
+
+
+def status_of(subject):
+    return Task.objects.get(subject=subject).status
+
+
+def test_a_card_is_dragged_and_a_stale_one_goes_home(board, ada, make, complaints):
     for subject in ("drag me", "stale", "third"):
-        services.create_task(caller=ada, subject=subject, now=timezone.now())
-    page = enter(Desk.BOARD)
-    page.goto(f"{live_server.url}/admin/tasks/task/board/")
+        make(subject)
+    sight = board()
+    sight.card("drag me").drag_to(sight.column("in_progress"))
+    expect(sight.said).to_contain_text("is in progress")
+    expect(sight.column("in_progress").locator(".tb-card")).to_contain_text("drag me")
+    expect(sight.count("in_progress")).to_have_text("1")
+    expect(sight.count("pending")).to_have_text("2")
+    assert status_of("drag me") == "in_progress"
 
-    def card(subject):
-        return page.locator(".tb-card", has_text=subject)
-
-    def column(status):
-        return page.locator(f".tb-column[data-status={status}]")
-
-    card("drag me").drag_to(column("in_progress"))
-    expect(page.locator("#tb-said")).to_contain_text("is in_progress")
-    expect(column("in_progress").locator(".tb-card")).to_contain_text("drag me")
-    assert Task.objects.get(subject="drag me").status == "in_progress"
-
-    card("third").drag_to(column("completed"))
-    expect(column("completed").locator(".tb-card")).to_have_count(0)
+    sight.card("third").drag_to(sight.column("completed"))
+    expect(sight.column("completed").locator(".tb-card")).to_have_count(0)
+    sight.card("drag me").drag_to(sight.column("completed"))
+    expect(sight.column("completed").locator(".tb-card")).to_contain_text("drag me")
 
     stale = Task.objects.get(subject="stale")
     services.update_task(
@@ -41,7 +97,112 @@ def test_a_card_is_dragged_and_a_stale_one_goes_home(enter, company, live_server
         now=timezone.now(),
     )
     assert complaints == []
-    card("stale").drag_to(column("in_progress"))
-    expect(page.locator("#tb-said.tb-bad")).to_be_visible()
-    expect(column("pending").locator(".tb-card", has_text="stale")).to_have_count(1)
-    assert Task.objects.get(subject="stale").status == "pending"
+    sight.card("stale").drag_to(sight.column("in_progress"))
+    expect(sight.page.locator("#tb-said.tb-bad")).to_contain_text("Load the page again")
+    expect(sight.column("pending").locator(".tb-card", has_text="stale")).to_have_count(1)
+    assert status_of("stale") == "pending"
+
+
+def test_a_card_moves_by_the_keyboard_alone(board, make, complaints):
+    make("by keys")
+    sight = board()
+    card = sight.card("by keys")
+    card.locator("a").focus()
+    keys = sight.page.keyboard
+    keys.press("Tab")
+    keys.press("Enter")
+    keys.press("Tab")
+    expect(card.locator("select")).to_be_focused()
+    expect(card.locator(".tb-reason")).to_be_hidden()
+    keys.press("Tab")
+    keys.press("Enter")
+    expect(sight.said).to_contain_text("is in progress")
+    expect(card.locator("a")).to_be_focused()
+    assert status_of("by keys") == "in_progress"
+    card.locator("summary").click()
+    card.locator("select").select_option("completed")
+    card.get_by_role("button", name="Move").click()
+    expect(sight.column("completed").locator(".tb-card")).to_contain_text("by keys")
+
+    card.locator("summary").click()
+    expect(card.locator("select option")).to_have_text(["deleted"])
+    card.locator(".tb-reason").fill("Not needed.")
+    card.get_by_role("button", name="Move").click()
+    expect(sight.said).to_contain_text("is deleted")
+    expect(card).to_have_count(0)  # this board has no column for it
+    expect(sight.count("completed")).to_have_text("0")
+    assert complaints == []
+
+
+def test_the_dialogue_asks_why_before_it_deletes(board, make, complaints):
+    make("drop me")
+    sight = board("?deleted=1")
+    card, dialogue = sight.card("drop me"), sight.page.get_by_role("dialog")
+    card.drag_to(sight.column("deleted"))
+    expect(dialogue).to_be_visible()
+    sight.page.keyboard.press("Escape")
+    expect(dialogue).to_be_hidden()
+    assert status_of("drop me") == "pending"
+
+    card.drag_to(sight.column("deleted"))
+    dialogue.get_by_role("button", name="Leave it").click()
+    expect(dialogue).to_be_hidden()
+    assert status_of("drop me") == "pending"
+
+    card.drag_to(sight.column("deleted"))
+    dialogue.get_by_role("button", name="Delete the task").click()
+    expect(dialogue).to_be_visible()  # a reason is required
+    dialogue.locator("textarea").fill("Made twice.")
+    dialogue.get_by_role("button", name="Delete the task").click()
+    expect(sight.column("deleted").locator(".tb-card")).to_contain_text("drop me")
+    expect(card.locator("summary")).to_be_hidden()
+    assert Comment.objects.get().body == "Made twice."
+    assert complaints == []
+
+
+def test_a_card_moves_without_any_script(browser, live_server, company, make):
+    make("no script")
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    sign_in(page, live_server.url, Desk.BOARD)
+    page.goto(f"{live_server.url}{BOARD}?owner=-")
+    card = page.locator(".tb-card", has_text="no script")
+    card.locator("summary").click()
+    card.locator("select").select_option("in_progress")
+    card.get_by_role("button", name="Move").click()
+    expect(page.get_by_text("is in progress.")).to_be_visible()
+    expect(page.locator("select[name=owner]")).to_have_value("-")
+    assert status_of("no script") == "in_progress"
+    context.close()
+
+
+def test_a_tasks_page_draws_and_discusses(enter, live_server, ada, make, outside, complaints):
+    first = make("ahead <b>of</b> all")
+    second = make("here", blocked_by=[first])
+    task = Task.objects.get(number=second)
+    page = enter(Desk.OBSERVER)
+    page.goto(f"{live_server.url}/admin/tasks/task/{task.id}/change/")
+    drawing = page.locator(".tg-graph")
+    expect(drawing.locator("a")).to_have_count(2)
+    expect(drawing.locator(".tg-subject").first).to_have_text("ahead <b>of</b> all")
+    page.fill("#comment-form textarea", "Is that <i>all</i>?")
+    page.get_by_role("button", name="Comment").click()
+    expect(page.get_by_text("Your words are in the discussion")).to_be_visible()
+    expect(page.locator("#discussion")).to_contain_text("Is that <i>all</i>?")
+    expect(page.locator("#discussion")).to_contain_text("HUMAN_NOTE")
+    drawing.locator("a").first.click()
+    expect(page.locator("h1.tk-subject")).to_contain_text("ahead <b>of</b> all")
+    assert outside == []
+    assert complaints == []
+
+
+def test_pages_fit_a_telephone(enter, live_server, page, make, complaints):
+    first = make("a" * 300)
+    task = Task.objects.get(number=make("搜索" * 100, blocked_by=[first]))
+    page = enter(Desk.BOARD)
+    page.set_viewport_size({"width": 390, "height": 844})
+    for path in (BOARD, "/admin/tasks/task/measures/", f"/admin/tasks/task/{task.id}/change/"):
+        page.goto(live_server.url + path)
+        page.wait_for_load_state("networkidle")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, path
+    assert complaints == []
