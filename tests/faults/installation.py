@@ -12,13 +12,14 @@ import time
 from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import httpx
 import psycopg
 
 from nexus_site.run.postgres import Cluster, locked
+from nexus_site.run.shim import end_with_parent
 
 ROOT = Path(__file__).parent.parent.parent
 PATIENCE = 90.0  # seconds within which everything must have happened on the slowest machine
@@ -58,6 +59,7 @@ class Redis:
             [REDIS, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", "."],
             cwd=self.folder,
             stdout=(self.folder / "redis.log").open("a"),
+            preexec_fn=partial(end_with_parent, os.getpid()),  # noqa: PLW1509  no thread yet
         )
 
     def kill(self) -> None:
@@ -101,6 +103,7 @@ class Installation:
             "LEDGER_DIR": self.var / "ledger",
             "PORT": self.port,
             "LOG_LEVEL": "WARNING",
+            "FAULTS_PARENT": os.getpid(),
             "NEXUS_RATE_PER_MINUTE": 10**9,
             "NEXUS_RATE_BURST": 10**9,
             "PGOPTIONS": "",

@@ -7,6 +7,7 @@ import os
 import random
 import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import httpx
@@ -52,12 +53,16 @@ class Company:
         wait_until("the last due row", lambda: not self.one.ask(DUE))
 
 
-def plan(kills: int, chance: random.Random) -> list[str]:
-    """Parts in an order that nobody chose, each as often as the others."""
+def plan(kills: int, chance: random.Random) -> Iterator[list[str]]:
+    """Parts in an order that nobody chose, each as often as the others; up to three at once."""
     order: list[str] = []
     while len(order) < kills:
         order += chance.sample(PARTS, len(PARTS))
-    return order[:kills]
+    left = order[:kills]
+    while left:
+        together = list(dict.fromkeys(left[: chance.randint(1, 3)]))
+        left = left[len(together) :]
+        yield together
 
 
 @pytest.fixture(scope="module")
@@ -81,13 +86,14 @@ def aftermath(company):
     chance = random.Random(SEED)
     begun = time.monotonic()
     with company.agents.at_work():
-        for number, part in enumerate(plan(KILLS, chance), 1):
+        for parts in plan(KILLS, chance):
             before = len(company.agents.calls)
             wait_until("agents at work", lambda n=before: len(company.agents.calls) > n)
             time.sleep(chance.uniform(0.0, 0.5))
-            outage(company.one, part, chance)
-            company.killed[part] += 1
-            if number % CHECK_EVERY == 0:
+            outage(company.one, parts, chance)
+            checked = company.killed.total() // CHECK_EVERY
+            company.killed.update(parts)
+            if company.killed.total() // CHECK_EVERY > checked:
                 company.found += company.complaints()
                 report(company, begun)
     company.settle()
@@ -96,16 +102,18 @@ def aftermath(company):
     return company
 
 
-def outage(one: Installation, part: str, chance: random.Random) -> None:
-    """Kill one process of a part, and wait until the company serves again by itself."""
-    there = len(one.pids(part))
-    one.kill(part, chance)
-    if part == "redis":  # its supervisor is not ours
+def outage(one: Installation, parts: Sequence[str], chance: random.Random) -> None:
+    """Kill one process of each part, and wait until the company serves again by itself."""
+    there = {part: len(one.pids(part)) for part in parts}
+    for part in parts:
+        one.kill(part, chance)
+    if "redis" in parts:  # its supervisor is not ours
         wait_until("/readyz to miss Redis", lambda: one.ready().get("status") == "unavailable")
         one.redis.start()
-    wait_until(f"{part} to be back", lambda: len(one.pids(part)) >= there)
+    for part, times in there.items():
+        wait_until(f"{part} to be back", lambda p=part, n=times: len(one.pids(p)) >= n)
     one.wait_until_ready()
-    if part != "web":
+    if parts != ["web"]:
         one.wait_until_clocks_tick()
 
 
