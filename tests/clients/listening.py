@@ -24,7 +24,7 @@ class Heard:
 
     def next(self):
         """The next thing that it was told; fails where there is none."""
-        return self.told.get(timeout=20)
+        return self.told.get(timeout=60)
 
 
 @contextlib.asynccontextmanager
@@ -32,7 +32,7 @@ async def connected(url: str, key: str, *, mode: str = "auto") -> AsyncIterator[
     """The SDK's own client, with an agent's key."""
     headers = {"Authorization": f"Bearer {key}"}
     async with (
-        httpx.AsyncClient(headers=headers, timeout=20, trust_env=False) as http,
+        httpx.AsyncClient(headers=headers, timeout=60, trust_env=False) as http,
         Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode) as client,
     ):
         yield client
@@ -68,7 +68,7 @@ def in_the_background(listen: Callable) -> Iterator[Heard]:
         yield heard
     finally:
         loop.call_soon_threadsafe(task.cancel)
-        thread.join(20)
+        thread.join(60)
         loop.close()
 
 

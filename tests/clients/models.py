@@ -47,7 +47,11 @@ def scripted_api(script: Script) -> Iterator[str]:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             path = self.path.partition("?")[0]
             if path == "/v1/messages":
-                self._send("text/event-stream", as_stream(anthropic(script.next(asked), script)))
+                told = message(script.next(asked), script)
+                if asked.get("stream"):
+                    self._send("text/event-stream", as_stream(streamed(told)))
+                else:
+                    self._send("application/json", json.dumps(told))
             elif path == "/v1/responses":
                 self._send("application/json", json.dumps(responses(script.next(asked), script)))
             elif path == "/v1/chat/completions":
@@ -81,25 +85,40 @@ def as_stream(events: list[dict]) -> str:
     return "".join(f"event: {e['type']}\ndata: {json.dumps(e)}\n\n" for e in events)
 
 
-def anthropic(turn: Turn, script: Script) -> list[dict]:
-    """A turn as the Messages API streams it."""
-    usage = {"input_tokens": 1, "output_tokens": 1}
-    message = {"id": f"msg_{uuid.uuid4().hex}", "type": "message", "role": "assistant"}
-    message |= {"model": "scripted", "content": [], "stop_reason": None, "usage": usage}
+def message(turn: Turn, script: Script) -> dict:
+    """A turn as the Messages API answers it."""
     if isinstance(turn, str):
-        block, stop = {"type": "text", "text": ""}, "end_turn"
-        delta = {"type": "text_delta", "text": turn}
+        block, stop = {"type": "text", "text": turn}, "end_turn"
     else:
-        name, arguments = turn
-        block = {"type": "tool_use", "id": script.call_id, "name": name, "input": {}}
-        delta = {"type": "input_json_delta", "partial_json": json.dumps(arguments)}
+        block = {"type": "tool_use", "id": script.call_id, "name": turn[0], "input": turn[1]}
         stop = "tool_use"
+    return {
+        "id": f"msg_{uuid.uuid4().hex}",
+        "type": "message",
+        "role": "assistant",
+        "model": "scripted",
+        "content": [block],
+        "stop_reason": stop,
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+    }
+
+
+def streamed(told: dict) -> list[dict]:
+    """The same, in the parts of a stream."""
+    (block,) = told["content"]
+    if block["type"] == "text":
+        empty, delta = {"text": ""}, {"type": "text_delta", "text": block["text"]}
+    else:
+        empty = {"input": {}}
+        delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+    begun = {**told, "content": [], "stop_reason": None}
+    end = {"delta": {"stop_reason": told["stop_reason"]}, "usage": told["usage"]}
     return [
-        {"type": "message_start", "message": message},
-        {"type": "content_block_start", "index": 0, "content_block": block},
+        {"type": "message_start", "message": begun},
+        {"type": "content_block_start", "index": 0, "content_block": {**block, **empty}},
         {"type": "content_block_delta", "index": 0, "delta": delta},
         {"type": "content_block_stop", "index": 0},
-        {"type": "message_delta", "delta": {"stop_reason": stop}, "usage": usage},
+        {"type": "message_delta", **end},
         {"type": "message_stop"},
     ]
 

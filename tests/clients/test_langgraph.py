@@ -8,9 +8,11 @@ from contextlib import contextmanager
 import pytest
 
 from tests.clients import installs, snippets
+from tests.clients.models import Script, scripted_api
 
 MCP, REST = "over_mcp.py", "over_rest.py"
 BLOCK = {MCP: "def graph_of(", REST: "def agent_of("}
+BLOCKS = snippets.fenced("langgraph.md", "python")
 
 
 class Run:
@@ -44,7 +46,7 @@ class Run:
 
     def end(self) -> None:
         self._answer({"says": "Done."})
-        assert self._process.wait(20) == 0, self._process.stderr.read()
+        assert self._process.wait(60) == 0, self._process.stderr.read()
 
     def _answer(self, order: dict) -> None:
         print(json.dumps(order), file=self._process.stdin, flush=True)
@@ -62,9 +64,7 @@ def run(url, stage, their_python, tmp_path):
     @contextmanager
     def running(script: str, handle: str) -> Iterator[Run]:
         snippet = tmp_path / "snippet.py"
-        snippet.write_text(
-            snippets.only(snippets.fenced("langgraph.md", "python"), containing=BLOCK[script])
-        )
+        snippet.write_text(snippets.only(BLOCKS, containing=BLOCK[script]))
         known = installs.environment(
             tmp_path, NEXUS_URL=url, NEXUS_KEY=stage.company.key(handle), SNIPPET=str(snippet)
         )
@@ -144,3 +144,45 @@ def test_the_model_hears_results_and_the_envelopes_of_refusals(stage, run, scrip
         assert heard["error_code"] == "CONTACT_DENIED"
         assert heard["next_action"]
         assert running.heard["status"] == ("error" if script == MCP else "success")
+
+
+@pytest.mark.parametrize(
+    "lines", [("def graph_of(", "= graph_of("), ("def agent_of(", "= agent_of(")]
+)
+def test_the_page_runs_as_it_is_with_the_model_that_it_names(
+    stage, url, their_python, tmp_path, lines
+):
+    """The model's own client, too; what answers it here is a script."""
+    letter = {"to": "ceo", "type": "info", "subject": "Hello", "body": "A word."}
+    script = Script([("send_mail", letter), "That is refused."])
+    program = tmp_path / "program.py"
+    program.write_text("\n".join(snippets.only(BLOCKS, containing=words) for words in lines))
+    with scripted_api(script) as api:
+        known = installs.environment(
+            tmp_path,
+            NEXUS_URL=url,
+            NEXUS_KEY=stage.company.key("backend_worker"),
+            ANTHROPIC_BASE_URL=api,
+            ANTHROPIC_API_KEY="scripted",
+        )
+        done = subprocess.run(
+            [their_python, program],
+            env=known,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    assert done.stdout.strip() == "That is refused.", done.stderr
+    first, last = script.asked
+    assert first["model"] == "claude-sonnet-4-5"
+    assert [tool["name"] for tool in first["tools"]] == [
+        tool["name"] for tool in shown(stage, "backend_worker")
+    ]
+    assert "CONTACT_DENIED" in json.dumps(last["messages"][-1])
+
+
+def test_the_page_installs_what_is_tested_here():
+    named = snippets.only(snippets.indented("langgraph.md"), containing="pip install").split()[2:]
+    locked = installs.PYTHON_LOCK.read_text()
+    assert all(f"\n{name}==" in locked for name in named)

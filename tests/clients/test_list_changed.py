@@ -81,7 +81,7 @@ def test_the_client_for_javascript_is_told_in_both_revisions(
             stage.done("backend_worker", "accept_contract", contract_id=contract)
             assert "write_file" in json.loads(process.stdout.readline())
             process.stdin.close()
-            assert process.wait(20) == 0
+            assert process.wait(60) == 0
             wait_until(lambda: agent not in wake.BELL._waiting)
         finally:
             process.kill()
