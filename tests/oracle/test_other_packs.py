@@ -4,7 +4,7 @@ from typing import Any
 
 from orgchart.vocabulary import Office
 from tests.oracle import delegation, tasks
-from tests.oracle.reading import agents, read, roles
+from tests.oracle.reading import ORGANISATIONS, agents, read, roles
 
 
 class TestDevTeam:
@@ -37,6 +37,17 @@ class TestDevTeam:
         for permissions in self.permissions().values():
             assert permissions["update_own_tasks"] is True
             assert permissions["comment_on_all_tasks"] is True
+
+    def test_wants_deployments_approved_and_is_the_only_one_that_wants_any(self):
+        """§10.2: "some types"; which ones is the pack's own choice."""
+        wanted = {
+            name: read(name, "organisation.yaml")["settings"].get("approval_task_types")
+            for name in ORGANISATIONS
+        }
+        assert {name: types for name, types in wanted.items() if types} == {
+            "dev-team": ["deployment"]
+        }
+        assert "deployment" in tasks.TASK_TYPES
 
     @staticmethod
     def permissions() -> dict[str, Any]:

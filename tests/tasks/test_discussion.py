@@ -9,7 +9,8 @@ from tasks import discussion, services
 from tasks.models import Comment, Task
 from tasks.planning import Update
 from tasks.vocabulary import Status
-from tests.tasks.world import NOW, caller_of, configure, dev_team, permit
+from tests.company import load_company
+from tests.tasks.world import NOW, Http, caller_of, configure, dev_team, permit
 
 
 @pytest.fixture
@@ -136,3 +137,22 @@ class TestApproval:
         given = {"caller": who("team-lead"), "task_id": task_id}
         assert code_of(discussion.approve_task, **given) is Code.NOT_YOURS
         assert Task.objects.get().approved_at is None
+
+
+class TestTheShippedTeam:
+    """The dev-team pack marks deployments, so that the approval can be tried as it comes."""
+
+    def test_deploys_only_what_the_lead_approved(self, db):
+        http = Http(load_company("dev-team").organisation)
+        task_id = http.call(
+            "team-lead", "task_create", subject="ship", taskType="deployment"
+        ).result["id"]
+        work = {"taskId": task_id, "owner": "devops-leader", "status": "in_progress"}
+        http.call("devops-leader", "task_update", **work)
+        done = {"taskId": task_id, "status": "completed"}
+        refused = http.call("devops-leader", "task_update", **done)
+        assert refused.code == "APPROVAL_REQUIRED"
+        assert "team-lead" in refused.message
+        assert http.call("devops-leader", "task_approve", taskId=task_id).status == 403
+        http.call("team-lead", "task_approve", taskId=task_id)
+        assert http.call("devops-leader", "task_update", **done).result["status"] == "completed"
