@@ -411,8 +411,6 @@ class Death:
         if self.moment == "before" and not self.done:
             self.done = True
             _die()
-        if self.moment == "committed" and "TOOLBOX_CLOCKRUN" in text:
-            _die()
         answer = execute(sql, params, many, context)
         if text.startswith(WRITES) and "TOOLBOX_CLOCKRUN" not in text:
             self.writes += 1
@@ -430,9 +428,17 @@ def dying(moment: str, lost_after: int) -> Iterator[None]:
         yield
         return
     connection.ensure_connection()
-    commit = connection._commit
-    if moment == "at commit":
-        connection._commit = _die
+    commit, commits = connection._commit, count(1)
+
+    def commit_and_die() -> None:
+        number = next(commits)
+        if moment == ("at commit", "at the second commit")[min(number, 2) - 1]:
+            _die()
+        commit()
+        if moment == "after a commit":
+            _die()
+
+    connection._commit = commit_and_die
     try:
         with connection.execute_wrapper(Death(moment, lost_after)):
             yield
@@ -440,7 +446,7 @@ def dying(moment: str, lost_after: int) -> Iterator[None]:
         connection._commit = commit
 
 
-DEATHS = ["", "before", "amid", "at commit", "committed", "dropped"]
+DEATHS = ["", "before", "amid", "at commit", "after a commit", "dropped"]
 
 
 def beat(name: str, now: datetime | None, death: str = "") -> bool:
@@ -491,6 +497,7 @@ class Trial:
     keys: list[tuple[Hashable, datetime]] = field(default_factory=list)
     seen: datetime | None = None
     died: int = 0
+    patience: float = 3.0
 
     def run(self) -> None:
         """Raises AssertionError for anything early, lost or done twice."""
@@ -518,8 +525,8 @@ class Trial:
         self.seen = max(now, self.seen or now)
         self.died += beats(self.case.clock, now, at_once=self.at_once, death=death)
         again = now + (self.case.claimed_for if death else timedelta(0))
-        patience = time.monotonic() + (3.0 if self.case.timed else PATIENCE)
-        while self.case.left(self.handled) and time.monotonic() < patience:
+        until = time.monotonic() + (self.patience if self.case.timed else PATIENCE)
+        while self.case.left(self.handled) and time.monotonic() < until:
             beats(self.case.clock, again, at_once=self.at_once, death="")
         self.account()
 

@@ -13,7 +13,7 @@ from tests.company import load_company
 from tests.mailroom.clockwork import CASES, DEATHS, Trial, World
 from toolbox import clock
 
-UNTOUCHED = {("charts", "amid"), ("charts", "dropped")}
+UNTOUCHED = {("charts", death) for death in DEATHS if death != "before"}
 """This clock writes files alone."""
 
 
@@ -53,3 +53,10 @@ class TestEveryClock:
         trial = Trial(world, CASES[name], at_once=at_once, death=death)
         trial.run()
         assert not death or trial.died or (name, death) in UNTOUCHED
+
+    @pytest.mark.parametrize("at_once", [1, 3])
+    def test_sends_again_what_it_may_have_sent_before_it_died(self, world, at_once):
+        trial = Trial(world, CASES["notices"], at_once=at_once, death="at the second commit")
+        trial.run()
+        assert trial.died
+        assert len(world.arrived) > len(trial.keys), "sent, and not written down"
