@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import structlog
-from django.db import transaction
+from django.db import OperationalError, transaction
 from pydantic import ValidationError
 from pydantic_core import to_json
 
@@ -25,7 +25,12 @@ from toolbox.wake import wake
 
 log = structlog.get_logger(__name__)
 
+T = TypeVar("T")
+
 FORGED_SENDER = ("from", "from_agent", "from_")
+RETRIED = 3
+TRANSIENT = frozenset({"40P01", "40001"})
+"""SQLSTATEs of a broken deadlock and of a serialisation that failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +74,26 @@ def guarded(
     now: datetime,
     idempotency_key: str | None,
 ) -> Answer:
-    """Do the work once per idempotency key and answer it, or record why it was refused."""
+    """Do the work once per idempotency key and answer it, or record why it was refused.
+
+    What breaks on our side is answered like everything else, the same by every face.
+    """
     caller = replace(caller, tool=name[:64], args_digest=digest_of(params))
+    try:
+        return retried(lambda: _once(caller, params, work, now, idempotency_key))
+    except Exception:
+        log.exception("call_failed", tool=caller.tool)
+        body = envelope(internal(), tool=caller.tool, mode=caller.session.mode)
+        return Answer(status_of(Code.INTERNAL), body, {})
+
+
+def _once(
+    caller: Caller,
+    params: Mapping[str, Any],
+    work: Callable[[Caller], dict[str, Any]],
+    now: datetime,
+    idempotency_key: str | None,
+) -> Answer:
     try:
         with transaction.atomic() if idempotency_key is not None else nullcontext():
             kept = idempotency.begin(caller, idempotency_key, params, now=now)
@@ -81,6 +104,26 @@ def guarded(
             return answer
     except Denied as refusal:
         return refused(caller, refusal, now=now, idempotency_key=idempotency_key, params=params)
+
+
+def retried(work: Callable[[], T]) -> T:
+    """Do it again where PostgreSQL broke a deadlock: the transaction has left nothing behind."""
+    for _ in range(RETRIED - 1):
+        try:
+            return work()
+        except OperationalError as problem:
+            if getattr(problem.__cause__, "sqlstate", "") not in TRANSIENT:
+                raise
+    return work()
+
+
+def internal() -> Deny:
+    """What is said of our own faults."""
+    return Deny(
+        Code.INTERNAL,
+        "something broke on our side; nothing of this call was done",
+        "try again; if it stays, tell the people who run this installation",
+    )
 
 
 def unreadable(caller: Caller, name: str, refusal: Denied, *, now: datetime) -> Answer:
@@ -213,13 +256,7 @@ def explain(
     """
     caller = replace(caller, tool=name[:64], args_digest=digest_of(params))
     try:
-        with transaction.atomic():
-            tool, rule = admitted(caller, name)
-            valid = parsed(tool, params)
-            if not tool.outside:
-                tool.function(caller, valid, now)
-                rule = last_rule() or rule
-            transaction.set_rollback(True)
+        rule = retried(lambda: _tried(caller, name, params, now))
     except Denied as refusal:
         deny = refusal.deny
         return {
@@ -234,3 +271,15 @@ def explain(
         "rule": rule,
         "message": f"{name} would be carried out",
     }
+
+
+def _tried(caller: Caller, name: str, params: Mapping[str, Any], now: datetime) -> str:
+    """Do all of a call and take it back: the rule that let it through. Raises Denied."""
+    with transaction.atomic():
+        tool, rule = admitted(caller, name)
+        valid = parsed(tool, params)
+        if not tool.outside:
+            tool.function(caller, valid, now)
+            rule = last_rule() or rule
+        transaction.set_rollback(True)
+    return rule

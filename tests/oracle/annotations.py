@@ -21,6 +21,8 @@ class Hints(NamedTuple):
     open: bool
 
 
+NAMES = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+
 TABLE = """
 tool                reads ends repeats open
 generate_contract   -     -    -       -

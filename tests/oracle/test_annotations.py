@@ -1,11 +1,9 @@
 """Every registered tool carries the hints of the hand-written table, as tools/list gives them."""
 
 from tests.oracle import tools
-from tests.oracle.annotations import HINTS, Hints
+from tests.oracle.annotations import HINTS, NAMES, Hints
 from toolbox.exports import EXPORTS
 from toolbox.registry import REGISTRY
-
-NAMES = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
 
 class TestTheTable:

@@ -9,7 +9,6 @@ from typing import Any, Concatenate, ParamSpec, cast
 
 import structlog
 from django.conf import settings
-from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.http.request import RawPostDataException, UnreadablePostError
 from django.utils import timezone
@@ -26,9 +25,6 @@ log = structlog.get_logger(__name__)
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponse]
 CalledView = Callable[Concatenate[HttpRequest, Caller, P], HttpResponse]
-
-RETRIED = 3
-TRANSIENT = frozenset({"40P01", "40001"})
 
 
 def json_response(
@@ -59,38 +55,19 @@ def face(*methods: str) -> Callable[[CalledView[P]], View[P]]:
             try:
                 _require_method(request, methods)
                 caller = caller_of(request)
-                response = _with_retry(lambda: view(request, caller, *args, **kwargs))
+                response = view(request, caller, *args, **kwargs)
                 response.agent_id = caller.agent.id  # type: ignore[attr-defined]
                 return response  # noqa: TRY300  what follows answers refusals
             except Denied as refusal:
                 return error_response(refusal.deny, tool=tool)
             except Exception:
                 log.exception("call_failed", path=request.path)
-                return error_response(_internal(), tool=tool)
+                return error_response(door.internal(), tool=tool)
 
         answered.csrf_exempt = True  # type: ignore[attr-defined]
         return cast("View[P]", answered)
 
     return wrap
-
-
-def _with_retry(work: Callable[[], HttpResponse]) -> HttpResponse:
-    """Do it again where PostgreSQL broke a deadlock: the transaction has left nothing behind."""
-    for _ in range(RETRIED - 1):
-        try:
-            return work()
-        except OperationalError as problem:
-            if getattr(problem.__cause__, "sqlstate", "") not in TRANSIENT:
-                raise
-    return work()
-
-
-def _internal() -> Deny:
-    return Deny(
-        Code.INTERNAL,
-        "something broke on our side; nothing of this call was done",
-        "try again; if it stays, tell the people who run this installation",
-    )
 
 
 def _require_method(request: HttpRequest, methods: tuple[str, ...]) -> None:

@@ -1,0 +1,71 @@
+"""The door when the database breaks a deadlock, and when something of ours breaks."""
+
+import pytest
+from django.db import OperationalError
+
+from mailroom.models import Mail
+from toolbox import door
+
+MAIL = {"to": "it_manager", "type": "info", "subject": "Hello", "body": "A word."}
+KEY = {"Idempotency-Key": "once"}
+
+
+class Broken(Exception):
+    """What psycopg raises, as far as anybody looks."""
+
+    def __init__(self, sqlstate):
+        super().__init__(sqlstate)
+        self.sqlstate = sqlstate
+
+
+@pytest.fixture
+def breaking(monkeypatch):
+    """Break the next runs with these SQLSTATEs, one after the other; the parameters they had."""
+    seen = []
+    run = door.run
+
+    def arrange(*sqlstates):
+        left = list(sqlstates)
+
+        def broken(caller, name, params, *, now):
+            seen.append(dict(params))
+            if left:
+                raise OperationalError("broken") from Broken(left.pop(0))
+            return run(caller, name, params, now=now)
+
+        monkeypatch.setattr(door, "run", broken)
+        return seen
+
+    return arrange
+
+
+class TestABrokenDeadlock:
+    @pytest.mark.parametrize("headers", [None, KEY], ids=["plain", "idempotent"])
+    @pytest.mark.parametrize("sqlstate", sorted(door.TRANSIENT))
+    def test_is_tried_again_with_the_same_parameters(self, nexus, breaking, sqlstate, headers):
+        seen = breaking(sqlstate, sqlstate)
+        assert nexus.call("backend_worker", "send_mail", headers, **MAIL).code == "OK"
+        assert seen == [MAIL] * door.RETRIED
+        assert Mail.objects.count() == 1
+
+    def test_is_our_fault_when_it_stays(self, nexus, breaking):
+        seen = breaking(*["40P01"] * door.RETRIED)
+        answer = nexus.call("backend_worker", "send_mail", **MAIL)
+        assert (answer.status, answer.code) == (500, "INTERNAL")
+        assert len(seen) == door.RETRIED
+        assert not Mail.objects.exists()
+
+
+class TestOurOwnFault:
+    def test_is_not_tried_again(self, nexus, breaking):
+        seen = breaking("08006")
+        answer = nexus.call("backend_worker", "send_mail", **MAIL)
+        assert (answer.status, answer.code) == (500, "INTERNAL")
+        assert len(seen) == 1
+
+    def test_is_told_in_the_envelope_of_every_answer(self, nexus, breaking):
+        breaking("08006")
+        body = nexus.call("backend_worker", "send_mail", **MAIL).body
+        assert (body["ok"], body["tool_name"], body["mode"]) == (False, "send_mail", "chat_safe")
+        assert body["message"]
+        assert body["next_action"]
