@@ -9,9 +9,9 @@ FENCED = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INDENTED = re.compile(r"(?:^(?:    .*)?\n)+", re.MULTILINE)
 
 
-def fenced(page: str, language: str) -> list[str]:
-    """The page's blocks in a language, in their order."""
-    return [text for name, text in FENCED.findall(_text(page)) if name == language]
+def fenced(page: str, language: str = "") -> list[str]:
+    """The page's blocks in a language, or in any, in their order."""
+    return [text for name, text in FENCED.findall(_text(page)) if language in {"", name}]
 
 
 def indented(page: str) -> list[str]:
