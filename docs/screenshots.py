@@ -1,10 +1,10 @@
 # ruff: noqa: INP001  a script beside the documents, no package
 """Photographs of the admin: a day of the company in a database of its own, seen by a real browser.
 
-    python docs/screenshots.py [FOLDER]
+    python docs/screenshots.py [FOLDER [NAME …]]
 
-Makes a database, plays the day, opens the pages and throws the database away. Needs a chromium
-(CHROMIUM names another one than /usr/bin/chromium).
+Makes a database, plays the day, opens the pages (or those named) and throws the database away.
+Needs a chromium (CHROMIUM names another one than /usr/bin/chromium).
 """
 
 from __future__ import annotations
@@ -35,14 +35,17 @@ from playwright.sync_api import Browser, Page, sync_playwright  # noqa: E402
 from ledger.sealing import seal_events  # noqa: E402
 from orgchart.models import Agent, ContactRule, Organisation, Role  # noqa: E402
 from orgchart.people import Desk  # noqa: E402
+from tasks.models import Task  # noqa: E402
 from tests.browser.day import fill_the_day, play  # noqa: E402
 from tests.browser.eyes import CHROMIUM, make_people, sign_in  # noqa: E402
+from tests.browser.task_week import work  # noqa: E402
 from tests.company import load_company  # noqa: E402
 
 Opened = Callable[[Page], object]
 Shots = dict[str, Opened]
 Theme = Literal["light", "dark"]
 FOLDER = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "screenshots"
+ONLY = frozenset(sys.argv[2:])
 
 
 class Photographer:
@@ -70,6 +73,8 @@ class Photographer:
         page.set_default_timeout(30_000)
         sign_in(page, self.address, desk)
         for name, opened in shots.items():
+            if ONLY and name not in ONLY:
+                continue
             opened(page)
             page.wait_for_load_state("networkidle")
             page.set_viewport_size({"width": 1440, "height": max(900, height_of(page))})
@@ -103,6 +108,10 @@ class Photographer:
             "explain-tool": self.at(
                 f"explain/?ask=tool&organisation={nexus}&agent=qa_worker&tool=run_test&mode=coding"
             ),
+            "tasks": self.at("tasks/task/"),
+            "task": self.at(f"tasks/task/{ids['task']}/change/"),
+            "task-board": self.at(f"tasks/task/board/?organisation={ids['team']}"),
+            "task-measures": self.at(f"tasks/task/measures/?organisation={ids['team']}"),
             "agents": self.at("orgchart/agent/"),
             "sessions": self.at("toolbox/session/"),
             "role-looking": self.at(
@@ -135,6 +144,8 @@ class Photographer:
         return {
             "dark-dashboard": self.at(""),
             "dark-mail-thread": self.at(f"mailroom/mail/{self.ids['answer']}/change/"),
+            "dark-task": self.at(f"tasks/task/{self.ids['task']}/change/"),
+            "dark-task-measures": self.at(f"tasks/task/measures/?organisation={self.ids['team']}"),
         }
 
     def preview_of(self, path: str) -> Opened:
@@ -177,9 +188,11 @@ def main() -> None:
     server.daemon = True
     try:
         company = load_company("nexus")
-        load_company("dev-team")
+        team = load_company("dev-team")
         fill_the_day(company)
-        ids = play(company)
+        begun = work(team)["indexer"]
+        task = Task.objects.get(organisation=team.organisation, number=begun)
+        ids = play(company) | {"task": str(task.id), "team": str(team.organisation.id)}
         seal_events(now=timezone.now())
         make_people()
         server.start()

@@ -16,6 +16,8 @@ from ledger.models import Event, Seal
 from mailroom.models import Escalation, EscalationState, Mail
 from orgchart.editing import NOUNS
 from orgchart.models import Agent
+from tasks.models import Task
+from tasks.vocabulary import UNFINISHED
 
 SCANNED = 20_000
 """The newest rows a figure looks at; past them it says so with a plus sign."""
@@ -122,6 +124,16 @@ def contracts_by_state(organisation_id: int) -> Sequence[tuple[str, int]]:
     rows = Contract.objects.filter(organisation_id=organisation_id).order_by()
     found = dict(rows.values_list("state").annotate(n=Count("pk")))
     return [(state.value, found.get(state.value, 0)) for state in State]
+
+
+def open_tasks(organisation_id: int) -> tuple[str, str]:
+    """Tasks that are neither completed nor deleted, and those of them that nobody owns."""
+    rows = Task.objects.filter(organisation_id=organisation_id, status__in=UNFINISHED).order_by()
+    unowned = rows.filter(owner=None)
+    return (
+        shown(rows[:SCANNED].count(), SCANNED),
+        shown(unowned[:SCANNED].count(), SCANNED),
+    )
 
 
 def escalations(organisation_id: int, now: datetime) -> tuple[int, int]:

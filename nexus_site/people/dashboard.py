@@ -41,6 +41,7 @@ class Day:
     deactivated: int = 0
     refusals: Sequence[counting.Refusals] = ()
     refused: str | None = None
+    tasks: tuple[str, str] | None = None
     contracts: Sequence[tuple[str, int]] | None = None
     escalations: int | None = None
     overdue: int = 0
@@ -93,6 +94,8 @@ def day_of(organisation: Organisation, now: datetime, request: HttpRequest) -> D
         found["refusals"] = refusals[:6]
         found["refused"] = counting.shown(sum(r.count for r in refusals), counting.SCANNED)
         found["changed"] = counting.last_policy_change(organisation.id)
+    if may("tasks.view_task"):
+        found["tasks"] = counting.open_tasks(organisation.id)
     if may("contracts.view_contract"):
         found["contracts"] = counting.contracts_by_state(organisation.id)
     if may("mailroom.view_escalation"):

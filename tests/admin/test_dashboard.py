@@ -37,6 +37,19 @@ class TestDashboard:
         for state, count in [("pending", 1), ("in_progress", 2), ("passed", 1), ("failed", 0)]:
             assert re.search(rf">{state}<b>{count}</b>", html), state
 
+    def test_counts_open_tasks_and_leads_to_their_board(self, hr, nobody, company):
+        for subject, owner in (("free", None), ("mine", "qa_worker"), ("done", "qa_worker")):
+            made = company.call("qa_worker", "task_create", subject=subject).result["id"]
+            if owner:
+                company.call("qa_worker", "task_update", taskId=made, owner=owner)
+        for status in ("in_progress", "completed"):
+            company.call("qa_worker", "task_update", taskId=made, status=status)
+        html = hr.get("/admin/").content.decode()
+        assert figure(html, "Open tasks") == "2"
+        assert "1 without an owner" in html
+        assert f"/admin/tasks/task/board/?organisation={company.organisation.id}" in html
+        assert "Open tasks" not in nobody.get("/admin/").content.decode()
+
     def test_names_the_last_change_of_who_may_what(self, board, hr, company, played):
         role = company.agent("qa_worker").role
         page = change_page(role)
