@@ -7,7 +7,13 @@ import hashlib
 import hmac
 import ipaddress
 import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import cache
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -19,8 +25,11 @@ from mailroom.models import OutgoingNotice
 from orgchart.compiling import current_policy
 
 TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
-COMPATIBLE = ipaddress.IPv6Network("::/96")
+UNICAST = ipaddress.IPv6Network("2000::/3")
+PROTOCOLS = ipaddress.IPv4Network("192.0.0.0/24")
 TIMEOUT = httpx.Timeout(10.0, connect=5.0)
+LONGEST = 12.0
+"""Seconds that one attempt takes at most, however slowly a receiver lets its answer drip."""
 
 
 class Refused(Exception):
@@ -55,9 +64,14 @@ def send(row: OutgoingNotice, *, now: datetime) -> None:
         "webhook-timestamp": str(int(at.timestamp())),
         "webhook-signature": signer.sign(str(row.event_id), at, body.decode()),
     }
-    with httpx.Client(timeout=TIMEOUT, follow_redirects=False, trust_env=False) as client:
+    with (
+        cut_after(LONGEST) as trace,
+        httpx.Client(
+            timeout=TIMEOUT, follow_redirects=False, trust_env=False, verify=trusted()
+        ) as client,
+    ):
         request = client.build_request(
-            "POST", url, content=body, headers=headers, extensions=extensions
+            "POST", url, content=body, headers=headers, extensions={**extensions, "trace": trace}
         )
         response = client.send(request, stream=True)
         try:
@@ -65,6 +79,38 @@ def send(row: OutgoingNotice, *, now: datetime) -> None:
                 raise Refused(f"the receiver answered {response.status_code}")
         finally:
             response.close()
+
+
+@cache
+def trusted() -> ssl.SSLContext:
+    """The authorities that receivers' certificates are checked by, read once."""
+    return httpx.create_ssl_context(trust_env=False)
+
+
+@contextmanager
+def cut_after(seconds: float) -> Iterator[Callable[[str, Mapping[str, Any]], None]]:
+    """End the connection that the yielded trace sees being made, when its time is over.
+
+    The client's own timeouts begin anew with every byte.
+    """
+    sockets: list[socket.socket] = []
+
+    def trace(event: str, info: Mapping[str, Any]) -> None:
+        if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
+            sockets.append(info["return_value"].get_extra_info("socket"))
+
+    def cut() -> None:
+        for each in sockets[-1:]:
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(seconds, cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield trace
+    finally:
+        timer.cancel()
 
 
 def pinned(target: str, *, internal: bool) -> tuple[str, dict[str, str], str]:
@@ -84,15 +130,17 @@ def pinned(target: str, *, internal: bool) -> tuple[str, dict[str, str], str]:
     number = f"[{addresses[0]}]" if addresses[0].version == 6 else str(addresses[0])
     path = parts.path or "/"
     url = f"{parts.scheme}://{number}:{port}{path}" + (f"?{parts.query}" if parts.query else "")
-    host = parts.hostname if parts.port is None else f"{parts.hostname}:{parts.port}"
+    name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    host = name if parts.port is None else f"{name}:{parts.port}"
     return url, {"sni_hostname": parts.hostname}, host
 
 
 def _is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
     if isinstance(address, ipaddress.IPv6Address):
-        if address in TRANSLATED or address in COMPATIBLE:  # an IPv4 address in its last 32 bits
+        if address in TRANSLATED:  # an IPv4 address in its last 32 bits
             return _is_public(ipaddress.IPv4Address(address.packed[-4:]))
-        inner = address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
-        if inner is not None:
+        if address not in UNICAST or address.sixtofour or address.teredo:
             return False
+    elif address in PROTOCOLS:
+        return False
     return address.is_global and not address.is_multicast

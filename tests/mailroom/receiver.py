@@ -1,4 +1,4 @@
-"""A receiver of webhooks on this machine that takes, refuses, stalls or hangs up, as it is told."""
+"""A receiver of webhooks on this machine: it takes, refuses, stalls, stutters, as it is told."""
 
 import json
 import threading
@@ -12,11 +12,14 @@ from typing import Any
 
 @dataclass
 class Receiver:
-    """What arrived, and what is answered next: a status, `late`, or `hang up`."""
+    """What arrived, and what is answered next: a status, `late`, `twice`, `drop by drop` or
+    `hang up`.
+    """
 
     url: str = ""
     script: Iterator[Any] = field(default_factory=lambda: iter(()))
     arrived: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
+    cut_off: threading.Event = field(default_factory=threading.Event)
 
     @property
     def ids(self) -> list[str]:
@@ -24,6 +27,16 @@ class Receiver:
 
     def bodies(self) -> list[dict[str, Any]]:
         return [json.loads(body) for _, body in self.arrived]
+
+
+def _drip(handler: BaseHTTPRequestHandler, receiver: Receiver) -> None:
+    handler.close_connection = True
+    try:
+        for _ in range(200):
+            handler.wfile.write(b"H")
+            time.sleep(0.05)
+    except OSError:
+        receiver.cut_off.set()
 
 
 @contextmanager
@@ -43,6 +56,12 @@ def receiving() -> Iterator[Receiver]:
             if answer == "late":
                 time.sleep(0.6)
                 answer = 200
+            if answer == "drop by drop":
+                _drip(self, receiver)
+                return
+            if answer == "twice":
+                self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+                answer = 500
             self.send_response(answer)
             if answer in (301, 302, 307):
                 self.send_header("Location", "http://127.0.0.1:1/")
