@@ -25,7 +25,7 @@ def hurry() -> None:
 
     for name, clock in CLOCKS.items():
         CLOCKS[name] = replace(clock, every=EVERY if name in ABOUT_TIME else clock.every)
-    outbox.CLAIMED_FOR = timedelta(seconds=5)
+    outbox.CLAIMED_FOR = timedelta(seconds=15)
     outbox.FIRST_WAIT = 0.2
 
 

@@ -22,7 +22,7 @@ from nexus_site.run.postgres import Cluster, locked
 from nexus_site.run.shim import end_with_parent
 
 ROOT = Path(__file__).parent.parent.parent
-PATIENCE = 90.0  # seconds within which everything must have happened on the slowest machine
+PATIENCE = 180.0  # seconds within which everything must have happened on the slowest machine
 REDIS = shutil.which("redis-server")
 NO_REDIS = "no redis-server on this machine: the company runs on the embedded broker instead"
 PARTS = ("web", "worker", "beat", "postgres", *(("redis",) if REDIS else ()))

@@ -19,7 +19,7 @@ LATE = (200, 403, 409)
 """Answers to who comes back to a task: its claim may have run out meanwhile."""
 TOO_LATE = (200, 400)
 """Answers to who is heard only after the deadline that it names."""
-PAUSE = 0.05  # seconds of thought between two calls of one agent
+PAUSE = 0.2  # seconds of thought between two calls of one agent
 
 
 @dataclass(frozen=True, kw_only=True)

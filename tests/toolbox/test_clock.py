@@ -154,6 +154,22 @@ class TestJob:
         jobs.tick("idempotency")
         assert ClockRun.objects.get().runs == runs
 
+    def test_leaves_a_clock_alone_that_another_thread_looks_at(self):
+        with jobs.LOOKING["idempotency"]:
+            jobs.tick("idempotency")
+            jobs.tick("frames")
+        assert list(ClockRun.objects.values_list("name", flat=True)) == ["frames"]
+
+    def test_looks_again_after_a_look_that_failed(self, monkeypatch):
+        def broken(_now):
+            raise RuntimeError("no database")
+
+        monkeypatch.setitem(clock.CLOCKS, "broken", clock.Clock("broken", 1, broken))
+        for _ in range(2):
+            with pytest.raises(RuntimeError):
+                jobs.tick("broken")
+        assert ClockRun.objects.get(name="broken").runs == 2
+
     def test_looks_the_first_time(self):
         jobs.tick("idempotency")
         assert ClockRun.objects.get().runs == 1
