@@ -187,3 +187,19 @@ def visible(role: str, mode: str) -> frozenset[str]:
     """Exactly what a NEXUS agent's tool list holds, outside any frame."""
     mine = BOUND[role] if mode == "coding" else CHAT_SAFE[role]
     return frozenset(mine) | BUILTIN
+
+
+def answer(role: str, mode: str, tool: str, frames: tuple[frozenset[str], ...] = ()) -> str:
+    """What the execution gate says to a NEXUS agent: OK, or the code of its refusal.
+
+    `frames` is what each frame of the stack allows, the lowest first: a tool must be in all of
+    them (decisions.md § Tools: ∩ the frame's `allowed_tools`; § Groups: a frame's tools never
+    exceed its opener's). A frame can always be left.
+    """
+    if tool not in ROLE_TOOLS and tool not in BUILTIN:
+        return "UNKNOWN_TOOL"
+    if tool not in BOUND[role] and tool not in BUILTIN:
+        return "TOOL_NOT_BOUND"
+    if tool != "return_result" and not all(tool in frame for frame in frames):
+        return "TOOL_DENIED"
+    return "OK" if mode in modes(tool) else "MODE_DENIED"
