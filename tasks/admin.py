@@ -61,7 +61,6 @@ class TaskAdmin(ActingAdmin):
         "role",
         "kind",
         "waiting",
-        "version",
         "updated_at",
         "organisation",
     )
