@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -18,7 +19,11 @@ from orgchart.models import Agent, Organisation
 from orgchart.packs import load_pack
 from orgchart.services import issue_key
 
-DATABASE = "nexus_bench"
+DATABASE = "nexus_bench_"
+ABANDONED = """
+SELECT datname FROM pg_database d WHERE starts_with(datname, %s)
+AND NOT EXISTS (SELECT 1 FROM pg_stat_activity a WHERE a.datid = d.oid)
+"""
 
 FILL = """
 INSERT INTO mailroom_mail (id, organisation_id, sender_id, recipient_id, from_agent, to_agent,
@@ -37,21 +42,23 @@ def own_database() -> Iterator[str]:
     """Work in a database of the benchmark's own; its DATABASE_URL. It is dropped at the end."""
     given = connection.settings_dict
     creator = connection.creation
-    name = given["NAME"]
+    name, own = given["NAME"], f"{DATABASE}{os.getpid()}"
     with connection._nodb_cursor() as cursor:  # noqa: SLF001  Django's own way to make a database
-        cursor.execute(f'DROP DATABASE IF EXISTS "{DATABASE}" WITH (FORCE)')
-        cursor.execute(f'CREATE DATABASE "{DATABASE}"')
-    _switch(DATABASE)
+        cursor.execute(ABANDONED, [DATABASE])
+        for (left,) in cursor.fetchall():
+            cursor.execute(f'DROP DATABASE IF EXISTS "{left}"')
+        cursor.execute(f'CREATE DATABASE "{own}"')
+    _switch(own)
     try:
         call_command("migrate", verbosity=0, interactive=False)
         yield (
-            f"postgresql://{quote(given['USER'])}:{quote(given.get('PASSWORD') or '')}@/{DATABASE}"
+            f"postgresql://{quote(given['USER'])}:{quote(given.get('PASSWORD') or '')}@/{own}"
             f"?host={quote(str(given['HOST']), safe='')}&port={given.get('PORT') or 5432}"
         )
     finally:
         _switch(name)
         with creator.connection._nodb_cursor() as cursor:  # noqa: SLF001
-            cursor.execute(f'DROP DATABASE IF EXISTS "{DATABASE}" WITH (FORCE)')
+            cursor.execute(f'DROP DATABASE IF EXISTS "{own}" WITH (FORCE)')
 
 
 def _switch(name: str) -> None:

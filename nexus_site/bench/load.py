@@ -30,14 +30,22 @@ class Rate:
         return cls(len(times) / seconds, half * 1000, most * 1000, unexpected)
 
 
-def post(path: str, body: dict[str, object], key: str, *, host: str = "127.0.0.1") -> bytes:
+def post(
+    path: str, body: dict[str, object], key: str, *, headers: dict[str, str] | None = None
+) -> bytes:
     """The bytes of one call."""
     content = json.dumps(body).encode()
+    more = "".join(f"{name}: {value}\r\n" for name, value in (headers or {}).items())
     head = (
-        f"POST {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {key}\r\n"
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {key}\r\n{more}"
         f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
     )
     return head.encode() + content
+
+
+def always(content: bytes) -> Request:
+    """The same call each time."""
+    return lambda: content
 
 
 async def _one(port: int, request: Request, expected: int, until: float, times: list[float]) -> int:
@@ -52,14 +60,21 @@ async def _one(port: int, request: Request, expected: int, until: float, times: 
             begun = time.perf_counter()
             writer.write(content)
             head = await reader.readuntil(b"\r\n\r\n")
-            lower = head.lower()
-            at = lower.index(b"content-length:") + 15
-            await reader.readexactly(int(lower[at : lower.index(b"\r\n", at)]))
+            await _body(reader, head.lower())
             times.append(time.perf_counter() - begun)
             unexpected += int(head[9:12]) != expected
     finally:
         writer.close()
     return unexpected
+
+
+async def _body(reader: asyncio.StreamReader, head: bytes) -> None:
+    """Read the body that this head announces, by its length or in chunks."""
+    if b"transfer-encoding: chunked" in head:
+        await reader.readuntil(b"0\r\n\r\n")
+        return
+    at = head.index(b"content-length:") + 15
+    await reader.readexactly(int(head[at : head.index(b"\r\n", at)]))
 
 
 async def _all(port: int, request: Request, clients: int, seconds: float, expected: int) -> Rate:

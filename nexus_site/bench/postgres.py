@@ -66,6 +66,20 @@ def measure(*, script: str, clients: int, seconds: int) -> Rate:
     return Rate.of(times, len(times) / float(found[1]) if found else seconds, 0)
 
 
+def event_values(organisation: int, agent: int | None, now: datetime) -> dict[str, object]:
+    """An event's columns; its id, `@event@`, is for the script to replace."""
+    return dict.fromkeys(TYPES, "x") | {
+        "id": "@event@",
+        "at": now,
+        "organisation_id": organisation,
+        "policy_version": 1,
+        "for_agent_id": agent,
+        "details": "{}",
+        "digest": b"\0" * 32,
+        "decision": "allow",
+    }
+
+
 def send_script(organisation: int, agents: dict[str, int]) -> str:
     """The statement of send_mail with an id that PostgreSQL makes itself."""
     now = datetime.now(UTC)
@@ -82,17 +96,7 @@ def send_script(organisation: int, agents: dict[str, int]) -> str:
         "at": now,
         "route_log": "[]",
     }
-    event = dict.fromkeys(TYPES, "x") | {
-        "id": "@event@",
-        "at": now,
-        "organisation_id": organisation,
-        "policy_version": 1,
-        "for_agent_id": agents["it_manager"],
-        "details": "{}",
-        "digest": b"\0" * 32,
-        "decision": "allow",
-        "args_digest": "",
-    }
+    event = event_values(organisation, agents["it_manager"], now)
     text = literal(
         DELIVER, {f"m_{k}": v for k, v in mail.items()} | {f"ev_{k}": v for k, v in event.items()}
     )

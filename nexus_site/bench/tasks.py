@@ -8,7 +8,6 @@ from typing import Any
 
 from django.db import connection
 
-from ledger.sql import TYPES
 from nexus_site.bench import postgres
 from nexus_site.bench.load import Rate, Request, post
 from orgchart.models import Organisation
@@ -112,16 +111,7 @@ def claim_script(organisation: int, count: int) -> str:
     """The two statements of a claim, on a task that pgbench draws."""
     now = datetime.now(UTC)
     read = postgres.literal(READ, {"organisation": organisation, "number": "@n@"})
-    event: dict[str, Any] = dict.fromkeys(TYPES, "x") | {
-        "id": "@event@",
-        "at": now,
-        "organisation_id": organisation,
-        "policy_version": 1,
-        "for_agent_id": None,
-        "details": "{}",
-        "digest": b"\0" * 32,
-        "decision": "allow",
-    }
+    event = postgres.event_values(organisation, None, now)
     sets: dict[str, Any] = {"claimed_at": now, "lease_due_at": None, "owner_role": "backend_worker"}
     statement = writing.statement(tuple(sorted(sets)), claims=False, ends=False, completes=False)
     values: dict[str, Any] = {f"set_{name}": value for name, value in sets.items()}

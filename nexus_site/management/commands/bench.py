@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import itertools
-import os
-import socket
-import subprocess
-import sys
-import time
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from django.core.management.base import BaseCommand
 from django.utils import timezone
 
-from nexus_site.bench import company, decisions, postgres, tasks
-from nexus_site.bench.load import Rate, Request, measure, post
-from nexus_site.run import web
+from nexus_site.bench import company, decisions, events, mcp, postgres, sweeps, tasks
+from nexus_site.bench.load import Rate, Request, always, measure, post
+from nexus_site.bench.served import serving
 
 CLIENTS = (1, 8, 32)
 CALL = "/api/v1/tools/"
+PARTS = ("mail", "mcp", "events", "contracts", "tasks", "sweeps", "decisions")
 
 
 class Command(BaseCommand):
@@ -35,36 +30,41 @@ class Command(BaseCommand):
         parser.add_argument("--seconds", type=float, default=4.0, help="length of each measurement")
         parser.add_argument("--mails", type=int, default=1_000_000, help="mails in the large box")
         parser.add_argument("--tasks", type=int, default=1_000_000, help="tasks in the list")
+        parser.add_argument("--due", type=int, default=100_000, help="due rows to sweep")
+        parser.add_argument("--only", choices=PARTS, nargs="+", default=PARTS, help="these parts")
         parser.add_argument("--workers", type=int, default=2, help="web processes")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run every measurement in a database of its own."""
         with company.own_database() as url:
             organisation, keys = company.found()
-            with serving(url, workers=options["workers"]) as port:
-                self.rows(
-                    lambda request, clients, expected: measure(
-                        port=port,
-                        request=request,
-                        clients=clients,
-                        seconds=options["seconds"],
-                        expected=expected,
+            with serving(url, workers=options["workers"]) as served:
+                self.stdout.write(f"{'':38}{'clients':>8}{'calls/s':>10}{'p50 ms':>9}{'p99 ms':>9}")
+                rate = partial(rate_of, port=served.port, seconds=options["seconds"])
+                parts: dict[str, Callable[[], object]] = {
+                    "mail": lambda: self.mails(rate, organisation, keys, options["mails"]),
+                    "mcp": lambda: mcp.rows(self.line, rate, keys, clients=CLIENTS),
+                    "events": lambda: events.rows(
+                        self.line, self.stdout.write, served, organisation, keys
                     ),
-                    organisation,
-                    keys,
-                    options,
-                )
-        for line in decisions.measured():
-            self.stdout.write(line)
+                    "contracts": lambda: self.contracts(rate, organisation, keys),
+                    "tasks": lambda: tasks.rows(
+                        self.line, rate, organisation, keys, count=options["tasks"], clients=CLIENTS
+                    ),
+                    "sweeps": lambda: sweeps.rows(self.line, organisation, due=options["due"]),
+                    "decisions": lambda: self.stdout.write("\n".join(decisions.measured())),
+                }
+                for name in options["only"]:
+                    parts[name]()
 
-    def rows(
+    def mails(
         self,
         rate: Callable[[Request, int, int], Rate],
         organisation: Any,
         keys: dict[str, str],
-        options: dict[str, Any],
+        many: int,
     ) -> None:
-        """One line for each measurement and number of clients."""
+        """Mails sent, refused and listed, beside bare views; a small box beside a large one."""
         agents = {a.handle: a.id for a in organisation.agents.all()}
         company.fill_mailbox(organisation, "qa_worker", 1000)
         mail = {
@@ -84,7 +84,6 @@ class Command(BaseCommand):
         small = post(CALL + "read_inbox", dict(page), keys["qa_worker"])
         large = post(CALL + "read_inbox", dict(page), keys["devops_worker"])
         bare = post("/api/bench/inbox", dict(page), keys["qa_worker"])
-        self.stdout.write(f"{'':34}{'clients':>8}{'calls/s':>10}{'p50 ms':>9}{'p99 ms':>9}")
         for clients in CLIENTS:
             script = postgres.send_script(organisation.id, agents)
             self.line(
@@ -104,27 +103,20 @@ class Command(BaseCommand):
             )
             base = self.line("floor: bare view, inbox", clients, rate(lambda: bare, clients, 200))
             self.line("read_inbox, 1 k mails", clients, rate(lambda: small, clients, 200), base)
-        company.fill_mailbox(organisation, "devops_worker", options["mails"])
+        company.fill_mailbox(organisation, "devops_worker", many)
         for clients in CLIENTS:
             base = self.line("read_inbox, 1 k mails", clients, rate(lambda: small, clients, 200))
             self.line(
-                f"read_inbox, {options['mails']} mails",
+                f"read_inbox, {many} mails",
                 clients,
                 rate(lambda: large, clients, 200),
                 base,
             )
-        for clients in CLIENTS:
-            self.accepts(rate, organisation, keys, clients)
-        tasks.rows(self.line, rate, organisation, keys, count=options["tasks"], clients=CLIENTS)
 
-    def accepts(
-        self,
-        rate: Callable[[Request, int, int], Rate],
-        organisation: Any,
-        keys: dict[str, str],
-        clients: int,
+    def contracts(
+        self, rate: Callable[[Request, int, int], Rate], organisation: Any, keys: dict[str, str]
     ) -> None:
-        """Accept contracts issued for the purpose, each once."""
+        """Issue contracts, and accept those that were issued, each once."""
         issue = post(
             CALL + "create_contract",
             {
@@ -136,26 +128,31 @@ class Command(BaseCommand):
             },
             keys["it_manager"],
         )
-        self.line("create_contract", clients, rate(lambda: issue, clients, 200))
-        waiting = pending_of(organisation)
-        calls: Iterator[bytes] = iter(
-            [
-                post(CALL + "accept_contract", {"contract_id": c}, keys["backend_worker"])
-                for c in waiting
-            ]
-        )
-        self.line("accept_contract", clients, rate(lambda: next(calls), clients, 200))
+        for clients in CLIENTS:
+            self.line("create_contract", clients, rate(always(issue), clients, 200))
+            calls: Iterator[bytes] = iter(
+                [
+                    post(CALL + "accept_contract", {"contract_id": c}, keys["backend_worker"])
+                    for c in pending_of(organisation)
+                ]
+            )
+            self.line("accept_contract", clients, rate(calls.__next__, clients, 200))
 
     def line(self, what: str, clients: int, rate: Rate, beside: Rate | None = None) -> Rate:
         """Print one measurement, and its ratio where there is something beside it."""
         ratio = f"  ×{rate.per_second / beside.per_second:.2f}" if beside else ""
         wrong = f"  ({rate.unexpected} unexpected answers)" if rate.unexpected else ""
         self.stdout.write(
-            f"{what:34}{clients:>8}{rate.per_second:>10.0f}{rate.p50:>9.2f}{rate.p99:>9.2f}"
+            f"{what:38}{clients:>8}{rate.per_second:>10.0f}{rate.p50:>9.2f}{rate.p99:>9.2f}"
             f"{ratio}{wrong}"
         )
         self.stdout.flush()
         return rate
+
+
+def rate_of(request: Request, clients: int, expected: int, *, port: int, seconds: float) -> Rate:
+    """What a load on the web processes measures."""
+    return measure(port=port, request=request, clients=clients, seconds=seconds, expected=expected)
 
 
 def pending_of(organisation: Any) -> list[str]:
@@ -167,53 +164,3 @@ def pending_of(organisation: Any) -> list[str]:
             "pk", flat=True
         )
     )
-
-
-@contextmanager
-def serving(url: str, *, workers: int) -> Iterator[int]:
-    """Run the real web processes on a free port, without a limit of calls; the port."""
-    listening = web.listen(host="127.0.0.1", port=0)
-    port = listening.getsockname()[1]
-    environment = {
-        **os.environ,
-        "DATABASE_URL": url,
-        "NEXUS_BENCH": "1",
-        "NEXUS_RATE_PER_MINUTE": str(10**9),
-        "NEXUS_RATE_BURST": str(10**9),
-    }
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-m", "nexus_site.run.web", str(listening.fileno())],
-            env=environment,
-            pass_fds=[listening.fileno()],
-        )
-        for _ in range(workers)
-    ]
-    try:
-        wait_for(port, processes)
-        yield port
-    finally:
-        for process in processes:
-            process.terminate()
-        for process in processes:
-            process.wait(10)
-        listening.close()
-
-
-def wait_for(port: int, processes: list[subprocess.Popen[bytes]]) -> None:
-    """Wait until both processes answer. Raises RuntimeError when one has ended."""
-    for _ in itertools.repeat(None, 200):
-        if any(process.poll() is not None for process in processes):
-            raise RuntimeError("a web process did not start")
-        try:
-            with socket.create_connection(("127.0.0.1", port), 0.2) as probe:
-                probe.sendall(
-                    b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
-                )
-                if probe.recv(12)[9:12] == b"200":
-                    time.sleep(1.5)
-                    return
-        except OSError:
-            pass
-        time.sleep(0.1)
-    raise RuntimeError("the web processes did not answer in 20 s")
