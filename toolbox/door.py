@@ -118,11 +118,15 @@ def retried(work: Callable[[], T]) -> T:
 
 
 def internal() -> Deny:
-    """What is said of our own faults."""
+    """What is said of our own faults: never that nothing was done.
+
+    A database that falls while it commits has done the call or has not: nobody is left to say.
+    """
     return Deny(
         Code.INTERNAL,
-        "something broke on our side; nothing of this call was done",
-        "try again; if it stays, tell the people who run this installation",
+        "something broke on our side before this call could be answered",
+        "repeat it with the same Idempotency-Key, it is never done twice; without a key look first "
+        "whether it was done; if this stays, tell the people who run this installation",
     )
 
 
