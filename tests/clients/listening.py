@@ -58,13 +58,20 @@ def in_the_background(listen: Callable) -> Iterator[Heard]:
     task = loop.create_task(listen(heard.told.put))
 
     def run() -> None:
-        with contextlib.suppress(asyncio.CancelledError):
+        try:
             loop.run_until_complete(task)
+        except asyncio.CancelledError:
+            pass
+        except Exception as problem:  # noqa: BLE001  whatever it is, the test is told
+            heard.told.put(problem)
 
     thread = threading.Thread(target=run, name="listener")
     thread.start()
     try:
-        assert heard.next() == OPEN
+        first = heard.next()
+        if isinstance(first, Exception):
+            raise _innermost(first)
+        assert first == OPEN
         yield heard
     finally:
         loop.call_soon_threadsafe(task.cancel)
@@ -78,3 +85,7 @@ def wait_until(holds):
     while not holds():
         assert time.monotonic() < ends
         time.sleep(0.01)
+
+
+def _innermost(problem: BaseException) -> BaseException:
+    return _innermost(problem.exceptions[0]) if isinstance(problem, BaseExceptionGroup) else problem

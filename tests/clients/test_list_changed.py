@@ -1,16 +1,27 @@
 """A change of the caller's rights or mode announces itself, and to nobody else."""
 
+import asyncio
+import contextlib
 import json
 import subprocess
+import threading
+from types import SimpleNamespace
 
+import httpx
 import pytest
 from django.utils import timezone
+from mcp.shared.exceptions import MCPError
 
+from orgchart.decision import Denied
 from orgchart.services import PREFIX_LENGTH, issue_key, revoke_key
+from orgchart.vocabulary import ToolMode
 from tests.clients import installs
 from tests.clients.listening import ENDED, listening, wait_until
-from toolbox import wake
+from tests.loops import run as run_loop
+from toolbox import sessions, wake
+from toolbox.authentication import authenticate
 from toolbox.faces import changes
+from toolbox.models import Session
 
 LISTENS = installs.HERE / "npm" / "listens.mjs"
 
@@ -55,6 +66,78 @@ def test_the_stream_ends_with_its_key(stage, url):
         revoke_key(prefix=key[:PREFIX_LENGTH], **words)
         assert heard.next() == ENDED
         assert other.told.empty()
+
+
+def test_a_watch_outlasts_a_rate_that_is_used_up(stage, url, settings, monkeypatch):
+    limited = threading.Event()
+
+    def prove(**credentials):
+        try:
+            return authenticate(**credentials)
+        except Denied:
+            limited.set()
+            raise
+
+    monkeypatch.setattr(changes, "authenticate", prove)
+    burst = settings.NEXUS_RATE_BURST
+    company = stage.company
+    agent = company.agent("devops_worker")
+    with listening(url, company.key("devops_worker")) as heard:
+        stage.get("devops_worker", "/api/v1/me")
+        session = Session.objects.get(agent_id=agent.id, standing=True)
+        settings.NEXUS_RATE_BURST = 0
+        opened = {"session_id": str(session.id), "caller": stage.board, "now": timezone.now()}
+        sessions.open_mode(mode=ToolMode.CODING, reason="An outage.", **opened)
+        assert limited.wait(60)
+        assert heard.told.empty()
+        settings.NEXUS_RATE_BURST = burst
+        settings.NEXUS_RATE_PER_MINUTE = 1_000_000
+        assert "write_file" in heard.next()
+        sessions.close_mode(reason="It is over.", **opened)
+        assert "write_file" not in heard.next()
+
+
+def test_one_stream_too_many_is_refused_until_another_ends(stage, url, monkeypatch):
+    monkeypatch.setattr(changes, "MOST", 2)
+    key = stage.company.key("product_manager")
+    proof = {"Authorization": f"Bearer {key}", "Accept": "text/event-stream"}
+    standing = {"method": "GET", "url": f"{url}/mcp", "headers": proof}
+    with httpx.Client(timeout=60, trust_env=False) as http, contextlib.ExitStack() as last:
+        with http.stream(**standing) as stream:
+            assert stream.status_code == 200
+            last.enter_context(listening(url, key))
+            refused = http.request(**standing)
+            assert (refused.status_code, refused.json()["error_code"]) == (429, "RATE_LIMITED")
+            with pytest.raises(MCPError, match="2 streams"), listening(url, key):
+                pass
+        agent = stage.company.agent("product_manager").id
+        wait_until(lambda: changes._open[agent] < 2)
+        with http.stream(**standing) as stream:
+            assert stream.status_code == 200
+
+
+@pytest.mark.parametrize("turns", range(8))
+def test_no_watch_outlives_its_stream_even_if_the_bell_rings_as_it_ends(monkeypatch, turns):
+    agent = SimpleNamespace(agent=SimpleNamespace(id=-1))
+    monkeypatch.setattr(wake, "listen", lambda: None)
+    monkeypatch.setattr(changes, "authenticate", lambda: agent)
+    monkeypatch.setattr(changes, "tools_of", lambda _: ())
+
+    async def watch():
+        async for _ in changes.changes(changes.Watcher(agent, {})):
+            pass
+
+    async def end_as_it_rings():
+        task = asyncio.create_task(watch())
+        await asyncio.sleep(0.1)  # it has looked, and waits
+        wake.BELL.ring([-1])
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait({task}, timeout=1)
+        return task.cancelled()
+
+    assert run_loop(end_as_it_rings())
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])

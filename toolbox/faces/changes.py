@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +14,11 @@ import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.streamable_http import StreamableHTTPServerTransport
 from mcp.server.subscriptions import ListenHandler, ServerEvent, ToolsListChanged
+from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 
-from orgchart.decision import Code, Denied
-from toolbox import wake
+from orgchart.decision import Code, Denied, refuse
+from toolbox import door, wake
 from toolbox.authentication import authenticate
 from toolbox.caller import Caller
 from toolbox.exports import listing
@@ -28,6 +30,8 @@ HEARTBEAT = 15.0
 """Seconds after which a watch looks without having been woken: a wake-up is only a hint."""
 SPACING = 1.0
 """Seconds between two looks at least: each costs the agent one call of its rate."""
+MOST = 16
+"""Streams of one agent in one process: each looks when the agent's bell rings."""
 CHANGED = types.JSONRPCNotification(jsonrpc="2.0", method="notifications/tools/list_changed")
 
 
@@ -37,6 +41,30 @@ class Watcher:
 
     caller: Caller
     credentials: Message
+
+
+_open: Counter[int] = Counter()
+
+
+@contextlib.contextmanager
+def one_more(watcher: Watcher) -> Iterator[None]:
+    """Count the watcher's stream while it is open. Raises Denied for one too many."""
+    agent_id = watcher.caller.agent.id
+    if _open[agent_id] >= MOST:
+        raise refuse(
+            Code.RATE_LIMITED,
+            f"you have {MOST} streams of changes open here",
+            "listen with one of them, and end the others",
+            rule="streams of changes",
+            retry_after=SPACING,
+        )
+    _open[agent_id] += 1
+    try:
+        yield
+    finally:
+        _open[agent_id] -= 1
+        if not _open[agent_id]:
+            del _open[agent_id]
 
 
 async def changes(watcher: Watcher) -> AsyncGenerator[None, None]:
@@ -59,8 +87,10 @@ async def changes(watcher: Watcher) -> AsyncGenerator[None, None]:
                 known = now
                 yield
             await asyncio.sleep(SPACING)
+            # Not wait_for: Python 3.11's forgets a cancellation that comes together with the ring.
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(rung.wait(), HEARTBEAT)
+                async with asyncio.timeout(HEARTBEAT):
+                    await rung.wait()
 
 
 def tools_of(caller: Caller) -> tuple[str, ...]:
@@ -78,7 +108,12 @@ async def listen(
     bus = _OwnBus(changes(watcher))
     handler = ListenHandler(bus)
     bus.at_end = handler.close
-    return await handler(context, params)
+    try:
+        with one_more(watcher):
+            return await handler(context, params)
+    except Denied as refusal:
+        told = door.envelope(refusal.deny, tool="", mode=watcher.caller.session.mode)
+        raise MCPError(types.INVALID_REQUEST, refusal.deny.message, told) from refusal
 
 
 class _OwnBus:
@@ -118,7 +153,8 @@ async def stand(
 ) -> None:
     """A watcher's standing GET stream, in the revisions that begin with a handshake.
 
-    The SDK's stateless manager opens the same stream and leaves it silent.
+    The SDK's stateless manager opens the same stream and leaves it silent. Raises Denied, before
+    anything is sent, for one stream too many.
     """
     transport = StreamableHTTPServerTransport(mcp_session_id=None)
 
@@ -128,9 +164,10 @@ async def stand(
                 await write.send(SessionMessage(CHANGED))
         await transport.terminate()
 
-    async with transport.connect() as (_, write):
-        async with anyio.create_task_group() as group:
-            group.start_soon(tell)
-            await transport.handle_request(scope, receive, send)
-            group.cancel_scope.cancel()
-        await transport.terminate()
+    with one_more(watcher):
+        async with transport.connect() as (_, write):
+            async with anyio.create_task_group() as group:
+                group.start_soon(tell)
+                await transport.handle_request(scope, receive, send)
+                group.cancel_scope.cancel()
+            await transport.terminate()

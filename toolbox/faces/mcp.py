@@ -182,12 +182,12 @@ async def application(scope: Message, receive: Any, send: Any) -> None:
     credentials = credentials_of(scope, uuid.uuid4().hex)
     try:
         caller = await in_thread(lambda: authenticate(**credentials))
+        if scope["method"] == "GET" and _begins_with_a_handshake(scope):
+            watcher = changes.Watcher(caller, credentials)
+            await changes.stand(scope, receive, send, watcher=watcher)
+            return
     except Denied as refusal:
         await refuse_request(refusal, send)
-        return
-    if scope["method"] == "GET" and _begins_with_a_handshake(scope):
-        watcher = changes.Watcher(caller, credentials)
-        await changes.stand(scope, receive, send, watcher=watcher)
         return
     manager = _running
     if manager is None:
