@@ -16,6 +16,7 @@ import pytest
 
 from nexus_site.run import identity, lease, postgres
 from nexus_site.run.postgres import Cluster, PostgresUnavailable
+from nexus_site.run.supervisor import Child
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -142,6 +143,23 @@ class TestStart:
         finally:
             assert cluster.stop()
         assert not cluster.socket.exists()
+
+
+class TestKeep:
+    def test_starts_a_killed_server_again(self, cluster):
+        cluster.start()
+        remember(cluster, "kept")
+        keeper = Child(name="keeper", run=cluster.keep)
+        keeper.start(now=0.0)
+        try:
+            crash(cluster)
+            deadline = time.monotonic() + 2 * postgres.PATIENCE
+            while not cluster.answers():
+                assert time.monotonic() < deadline, "nobody started it again"
+                time.sleep(0.05)
+        finally:
+            keeper.kill_group()
+        assert remembered(cluster) == ["kept"]
 
 
 class TestPrivateFolder:
