@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, TypeVar, cast
 
 import structlog
-from django.db import OperationalError, transaction
+from django.db import OperationalError, connection, transaction
 from pydantic import ValidationError
 from pydantic_core import to_json
 
@@ -95,15 +95,31 @@ def _once(
     idempotency_key: str | None,
 ) -> Answer:
     try:
-        with transaction.atomic() if idempotency_key is not None else nullcontext():
+        if idempotency_key is None:
+            return Answer(200, work(caller), {})
+        with transaction.atomic():
             kept = idempotency.begin(caller, idempotency_key, params, now=now)
             if kept is not None:
                 return Answer(kept.status, kept.body, {"Idempotency-Replayed": "true"})
-            answer = Answer(200, work(caller), {})
+            answer = _worked(caller, work, now)
             idempotency.keep(caller, idempotency_key, answer.status, answer.body)
             return answer
     except Denied as refusal:
-        return refused(caller, refusal, now=now, idempotency_key=idempotency_key, params=params)
+        return refused(caller, refusal, now=now)
+
+
+def _worked(caller: Caller, work: Callable[[Caller], dict[str, Any]], now: datetime) -> Answer:
+    """The work or its refusal, in the transaction that holds the key: nobody comes in between.
+
+    Raises Denied where the refusal is not one to keep.
+    """
+    try:
+        with transaction.atomic():
+            return Answer(200, work(caller), {})
+    except Denied as refusal:
+        if refusal.deny.code in idempotency.NOT_KEPT:
+            raise
+        return refused(caller, refusal, now=now)
 
 
 def retried(work: Callable[[], T]) -> T:
@@ -182,43 +198,27 @@ def _place(loc: tuple[int | str, ...]) -> str:
     return ".".join(str(part)[:64] for part in loc) or "body"
 
 
-def refused(
-    caller: Caller,
-    refusal: Denied,
-    *,
-    now: datetime,
-    idempotency_key: str | None = None,
-    params: Mapping[str, Any] | None = None,
-) -> Answer:
-    """Record a refusal in a transaction of its own and answer the envelope.
+def refused(caller: Caller, refusal: Denied, *, now: datetime) -> Answer:
+    """Record a refusal and answer the envelope.
 
     A refusal that could not be recorded is still a refusal (design: one call, start to end).
     """
     deny = refusal.deny
-    body = envelope(deny, tool=caller.tool, mode=caller.session.mode)
     event = caller.event(
         "tool.denied",
         at=now,
         kind="tool_denied",
         for_agent_id=caller.agent.id,
-        **denial(deny, mode=caller.session.mode),
-    )
-    status = status_of(deny.code)
-    kept = (
-        idempotency_key is not None
-        and idempotency.is_usable(idempotency_key)
-        and deny.code not in idempotency.NOT_KEPT
+        **denial(deny, mode=caller.session.mode, call_id=caller.request_id),
     )
     try:
-        with transaction.atomic() if kept else nullcontext():
-            if kept:
-                idempotency.begin(caller, idempotency_key, params or {}, now=now)
-                idempotency.keep(caller, idempotency_key, status, body)
+        with transaction.atomic() if connection.in_atomic_block else nullcontext():
             (refusal.aftermath or record_alone)(event)
     except Exception:
         log.exception("denial_not_recorded", code=deny.code, tool=caller.tool)
     wake(caller.agent.id)
-    return Answer(status, body, headers_of(deny))
+    body = envelope(deny, tool=caller.tool, mode=caller.session.mode)
+    return Answer(status_of(deny.code), body, headers_of(deny))
 
 
 def envelope(deny: Deny, *, tool: str, mode: str) -> dict[str, Any]:

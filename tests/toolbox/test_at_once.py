@@ -56,7 +56,19 @@ class TestOneIdempotencyKey:
         answers = at_once([called(company, "send_mail", refused, "once")] * 6)
         assert {a.body["error_code"] for a in answers} == {"CONTACT_DENIED"}
         assert IdempotencyRecord.objects.count() == 1
-        assert Event.objects.filter(decision="deny").count() >= 1
+        assert Event.objects.filter(decision="deny").count() == 1
+
+    def test_of_a_refused_call_and_another_leaves_every_refusal_in_the_ledger(self, company):
+        seen = Counter()
+        for n in range(8):
+            refused = called(company, "send_mail", {**MAIL, "to": "ceo"}, f"once{n}")
+            other = called(company, "current_time", {}, f"once{n}")
+            answers = at_once([refused, other, other])
+            codes = Counter(a.body.get("error_code", "OK") for a in answers)
+            del codes["OK"]
+            kept = Counter(Event.objects.filter(decision="deny").values_list("code", flat=True))
+            seen += codes
+            assert kept == seen
 
 
 class TestAFirstCall:
