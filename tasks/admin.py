@@ -166,7 +166,7 @@ class TaskAdmin(ActingAdmin):
         """Who has claimed it."""
         return task.owner.handle if task.owner else "–"
 
-    @column("required role")
+    @column("requires")
     def role(self, task: Task) -> str:
         """The role it requires."""
         return task.required_role or "any"

@@ -26,6 +26,8 @@ from tasks.measures import (
 )
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
+LOOKED_THROUGH = 20_000
+"""Durations are those of that many tasks of the period, the last ones completed."""
 LINES = 20
 """Types, roles or agents in a table: those that completed most."""
 
@@ -120,6 +122,10 @@ def figures(organisation: Organisation, period: Period, now: datetime) -> dict[s
     created, started, completed = (
         [getattr(one, name) for one in counts] for name in ("created", "started", "completed")
     )
+    taken = {
+        by.value: durations(organisation.id, by, since=since, until=now, most=LOOKED_THROUGH)
+        for by in By
+    }
     return {
         "since": since,
         "until": now,
@@ -134,9 +140,10 @@ def figures(organisation: Organisation, period: Period, now: datetime) -> dict[s
         ),
         "ticks": labels[:: period.every],
         "numbers": list(zip(labels, counts, strict=True))[::-1],
-        "durations": [
-            (by.value, _lines(durations(organisation.id, by, since=since, until=now))) for by in By
-        ],
+        "durations": [(by, _lines(found)) for by, found in taken.items()],
+        "newest": LOOKED_THROUGH
+        if sum(one.count for one in taken[By.TYPE]) == LOOKED_THROUGH
+        else 0,
     }
 
 

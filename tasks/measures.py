@@ -92,16 +92,15 @@ UPDATES = tuple(
     f"task.{what}" for what in ("updated", "claimed", "released", "started", "completed", "deleted")
 )
 
-STRETCH = "floor(extract(epoch FROM {at} - %(since)s) / %(seconds)s)::int"
-CLAIMED = f"""
-SELECT {STRETCH.format(at="claimed_at")}, count(*) AS claimed,
+CLAIMED = """
+SELECT date_bin(%(step)s, claimed_at, %(since)s), count(*) AS claimed,
        count(*) FILTER (WHERE cross_role) AS across
 FROM tasks_task
 WHERE organisation_id = %(organisation)s AND claimed_at >= %(since)s AND claimed_at < %(until)s
 GROUP BY 1
 """
-EVENTS = f"""
-SELECT {STRETCH.format(at="at")},
+EVENTS = """
+SELECT date_bin(%(step)s, at, %(since)s),
        count(*) FILTER (WHERE action = ANY(%(updates)s)) AS updates,
        count(*) FILTER (WHERE code = 'VERSION_MISMATCH' AND action <> 'task.warned') AS refused,
        count(*) FILTER (WHERE code = 'VERSION_MISMATCH' AND action = 'task.warned') AS passed,
@@ -128,7 +127,7 @@ def count_tasks(
         "organisation": organisation_id,
         "since": since,
         "until": until,
-        "seconds": step.total_seconds(),
+        "step": step,
         "updates": list(UPDATES),
     }
     found = [Counts() for _ in range(max(1, ceil((until - since) / step)))]
@@ -136,8 +135,8 @@ def count_tasks(
         for query in (CLAIMED, EVENTS):
             cursor.execute(query, values)
             names = [column.name for column in cursor.description[1:]]
-            for place, *counted in cursor.fetchall():
-                found[place] += Counts(**dict(zip(names, counted, strict=True)))
+            for start, *counted in cursor.fetchall():
+                found[(start - since) // step] += Counts(**dict(zip(names, counted, strict=True)))
     return found
 
 
@@ -213,25 +212,39 @@ GROUPS = {
     By.AGENT: "a.handle",
 }
 DURATIONS = """
-SELECT {group}, count(*), avg(extract(epoch FROM t.completed_at - {begun})),
-       percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM t.completed_at - {begun})),
-       percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM t.claimed_at - t.created_at))
-FROM tasks_task t
+WITH ended AS (
+    SELECT task_type, completed_by_id,
+           extract(epoch FROM completed_at - coalesce(started_at, claimed_at, created_at))::float8
+               AS took,
+           extract(epoch FROM claimed_at - created_at)::float8 AS waited
+    FROM tasks_task
+    WHERE organisation_id = %(organisation)s
+      AND completed_at >= %(since)s AND completed_at < %(until)s
+    ORDER BY completed_at DESC LIMIT %(most)s
+)
+SELECT {group}, count(*), avg(took), percentile_cont(0.5) WITHIN GROUP (ORDER BY took),
+       percentile_cont(0.5) WITHIN GROUP (ORDER BY waited)
+FROM ended t
 LEFT JOIN orgchart_agent a ON a.id = t.completed_by_id
 LEFT JOIN orgchart_role r ON r.id = a.role_id
-WHERE t.organisation_id = %(organisation)s
-  AND t.completed_at >= %(since)s AND t.completed_at < %(until)s AND {group} IS NOT NULL
+WHERE {group} IS NOT NULL
 GROUP BY 1 ORDER BY 1
 """
-BEGUN = "coalesce(t.started_at, t.claimed_at, t.created_at)"
 
 
-def durations(organisation_id: int, by: By, *, since: datetime, until: datetime) -> list[Duration]:
-    """Mean and median time from start to completion, per type, role or agent."""
-    values: dict[str, Any] = {"organisation": organisation_id, "since": since, "until": until}
+def durations(
+    organisation_id: int, by: By, *, since: datetime, until: datetime, most: int | None = None
+) -> list[Duration]:
+    """Mean and median time from start to completion, per type, role or agent.
+
+    With `most`, of that many tasks, the last ones completed.
+    """
+    values: dict[str, Any] = {
+        "organisation": organisation_id,
+        "since": since,
+        "until": until,
+        "most": most,
+    }
     with connection.cursor() as cursor:
-        cursor.execute(DURATIONS.format(group=GROUPS[by], begun=BEGUN), values)
-        return [
-            Duration(name, count, float(mean), float(median), waited)
-            for name, count, mean, median, waited in cursor.fetchall()
-        ]
+        cursor.execute(DURATIONS.format(group=GROUPS[by]), values)
+        return [Duration(*found) for found in cursor.fetchall()]

@@ -131,6 +131,8 @@ class TestDurations:
         )  # fmt: skip
         assert by_agent.waited == 180.0
         assert [one.name for one in durations(team.id, By.ROLE, **period)] == ["test-leader"]
+        (last,) = durations(team.id, By.AGENT, **period, most=1)
+        assert (last.count, last.mean) == (1, 540.0)
         by_type = {one.name: one.mean for one in durations(team.id, By.TYPE, **period)}
         assert by_type == {"none": 60.0, "testing": 330.0}
 

@@ -9,6 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from orgchart.people import Desk
+from tasks import admin_measures
 from tasks.admin_measures import PERIODS, USUAL
 from tasks.models import Task
 from tests.tasks.people import sign_in
@@ -84,6 +85,12 @@ class TestThePage:
         for by, name in (("type", "api_design"), ("role", "architect"), ("agent", "architect")):
             assert name in card(html, f"by-{by}")
             assert "1 h 30 min" in card(html, f"by-{by}")
+
+    def test_takes_the_last_ones_where_many_were_completed(self, worked, monkeypatch):
+        html = html_of(sign_in(Desk.BOARD))
+        assert "completed last" not in html
+        monkeypatch.setattr(admin_measures, "LOOKED_THROUGH", 1)
+        assert "These are the 1 tasks completed last." in html_of(sign_in(Desk.BOARD))
 
     def test_says_that_there_is_nothing_yet(self, team):
         html = html_of(sign_in(Desk.BOARD))
