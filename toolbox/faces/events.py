@@ -73,7 +73,9 @@ async def _watch(caller: Caller, credentials: Message, place: stream.Place, send
             if page.more:
                 continue
             try:
-                await asyncio.wait_for(rung.wait(), HEARTBEAT)
+                # Not wait_for: Python 3.11's forgets a cancellation that comes with the ring.
+                async with asyncio.timeout(HEARTBEAT):
+                    await rung.wait()
             except TimeoutError:
                 await send(_part(b": alive\n\n"))
     await send({"type": "http.response.body", "body": b"", "more_body": False})
