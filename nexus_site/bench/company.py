@@ -38,8 +38,8 @@ FROM generate_series(1, %(count)s) n
 
 
 @contextmanager
-def own_database() -> Iterator[str]:
-    """Work in a database of the benchmark's own; its DATABASE_URL. It is dropped at the end."""
+def own_database(own: str = DATABASE) -> Iterator[str]:
+    """Work in a database of one's own; its DATABASE_URL. It is dropped at the end."""
     given = connection.settings_dict
     creator = connection.creation
     name, own = given["NAME"], f"{DATABASE}{os.getpid()}"

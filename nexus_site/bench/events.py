@@ -16,6 +16,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from ledger.services import record
+from nexus_site.bench import postgres
 from nexus_site.bench.load import Rate
 from nexus_site.bench.served import Served
 from orgchart.actors import System
@@ -61,7 +62,7 @@ def rows(
     keys: dict[str, str],
 ) -> None:
     """One line for each number of watchers, each event for one agent after the other."""
-    base = line("PostgreSQL itself: commit to NOTIFY", 1, _bare())
+    line("PostgreSQL itself: NOTIFY to LISTEN", 1, _bare())
     for many in WATCHERS:
         with _watching(served.port, list(keys.values()), many) as arrivals:
             before = served.cpu_seconds()
@@ -76,11 +77,10 @@ def rows(
             arrivals.wait_for(expected)
             took = time.perf_counter() - begun
             used = served.cpu_seconds() - before - idle * took
-        line("commit to client", many, Rate.of(arrivals.times(), took, 0), base)
-        each = used / EVENTS * 1000
+        line(f"commit to client, {many} watchers", 1, Rate.of(arrivals.times(), took, 0))
         say(
-            f"    {many} watchers: {idle * 100:.1f} % of a processor while nothing happens, "
-            f"{each:.2f} ms of it for each event that comes to {expected / EVENTS:.1f} of them"
+            f"    {idle * 100:.1f} % of a processor while nothing happens; each time that an event "
+            f"comes to a watcher {used / expected * 1000:.2f} ms of it"
         )
 
 
@@ -155,7 +155,7 @@ def _bare() -> Rate:
     """A commit, its NOTIFY and a LISTEN that hears it, with nothing between them."""
     heard: list[float] = []
     given = connection.get_connection_params()
-    where = {name: given[name] for name in ("host", "port", "user", "password", "dbname")}
+    where = {name: given[name] for name in postgres.WHERE if given.get(name)}
     with psycopg.connect(**where, autocommit=True) as hearing:
         hearing.execute("LISTEN nexus_bench")
         begun = time.perf_counter()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import time
 from collections.abc import Callable
@@ -93,3 +94,9 @@ def measure(
     """Let `clients` call as fast as they are answered for some seconds."""
     asyncio.run(_all(port, request, clients, min(0.5, seconds), expected))
     return asyncio.run(_all(port, request, clients, seconds, expected))
+
+
+def repeat(*, port: int, content: bytes, times: int) -> Rate:
+    """Make one call so many times, one after the other."""
+    calls = itertools.repeat(content, times).__next__
+    return asyncio.run(_all(port, calls, 1, 600.0, 200))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nexus_site.bench.load import Rate, Request, always, post
+from nexus_site.bench.load import Rate, Request, always, post, repeat
+from nexus_site.bench.served import Served
 
+CALLS = 300
 REVISION = "2025-11-25"
 HEADERS = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": REVISION}
 MAIL: dict[str, object] = {
@@ -18,7 +20,9 @@ MAIL: dict[str, object] = {
 
 def rows(
     line: Callable[..., Rate],
+    say: Callable[[str], object],
     rate: Callable[[Request, int, int], Rate],
+    served: Served,
     keys: dict[str, str],
     *,
     clients: tuple[int, ...],
@@ -27,11 +31,22 @@ def rows(
     key = keys["backend_worker"]
     calls: dict[str, dict[str, object]] = {"read_inbox": {"status": "all"}, "send_mail": MAIL}
     for tool, params in calls.items():
-        rest = always(post(f"/api/v1/tools/{tool}", params, key))
-        mcp = always(post("/mcp", _call(tool, params), key, headers=HEADERS))
+        rest = post(f"/api/v1/tools/{tool}", params, key)
+        mcp = post("/mcp", _call(tool, params), key, headers=HEADERS)
         for many in clients:
-            base = line(f"{tool} over REST", many, rate(rest, many, 200))
-            line(f"{tool} over MCP", many, rate(mcp, many, 200), base)
+            base = line(f"{tool} over REST", many, rate(always(rest), many, 200))
+            line(f"{tool} over MCP", many, rate(always(mcp), many, 200), base)
+        say(
+            f"    processor time of one {tool}: "
+            f"{_cost(served, rest):.1f} ms over REST, {_cost(served, mcp):.1f} ms over MCP"
+        )
+
+
+def _cost(served: Served, content: bytes) -> float:
+    """Milliseconds of the web processes' time for one call, whatever else the machine does."""
+    before = served.cpu_seconds()
+    repeat(port=served.port, content=content, times=CALLS)
+    return (served.cpu_seconds() - before) / CALLS * 1000
 
 
 def _call(tool: str, params: dict[str, object]) -> dict[str, object]:

@@ -15,6 +15,7 @@ from tasks import lists, writing
 from tasks.rows import READ
 
 CALL = "/api/v1/tools/"
+FEW = 10_000
 Measured = Callable[[Request, int, int], Rate]
 Line = Callable[..., Rate]
 
@@ -51,9 +52,9 @@ def rows(
     clients: tuple[int, ...],
 ) -> None:
     """One line for each measurement and number of clients, with few tasks and with many."""
-    fill(organisation, first=1, last=1000)
-    small = {many: _pages(line, rate, keys, many, "1 k tasks") for many in clients}
-    fill(organisation, first=1001, last=count)
+    fill(organisation, first=1, last=FEW)
+    small = {many: _pages(line, rate, keys, many, f"{FEW} tasks") for many in clients}
+    fill(organisation, first=FEW + 1, last=count)
     free = iter(range(2, count, 2))
     for many in clients:
         _pages(line, rate, keys, many, f"{count} tasks", small[many])

@@ -43,7 +43,9 @@ class Command(BaseCommand):
                 rate = partial(rate_of, port=served.port, seconds=options["seconds"])
                 parts: dict[str, Callable[[], object]] = {
                     "mail": lambda: self.mails(rate, organisation, keys, options["mails"]),
-                    "mcp": lambda: mcp.rows(self.line, rate, keys, clients=CLIENTS),
+                    "mcp": lambda: mcp.rows(
+                        self.line, self.stdout.write, rate, served, keys, clients=CLIENTS
+                    ),
                     "events": lambda: events.rows(
                         self.line, self.stdout.write, served, organisation, keys
                     ),
