@@ -106,10 +106,24 @@ def _other_mode(modes: frozenset[ToolMode], holder: Holder) -> str:
     reachable = modes & holder.policy.enabled_modes
     if not reachable:
         return f"no session of {holder.policy.organisation} can use it; go on with another tool"
+    accepts = (
+        "accept a contract issued with that mode (list_contracts shows yours), or "
+        if _keeps(holder, "accept_contract", "list_contracts")
+        else ""
+    )
     return (
         f"this session is in {holder.mode} mode and the tool needs {', '.join(sorted(reachable))}: "
-        "accept a contract issued with that mode (list_contracts shows yours), "
-        "or ask a human of the Board to open it"
+        f"{accepts}ask a human of the Board to open it"
+    )
+
+
+def _keeps(holder: Holder, *names: str) -> bool:
+    """Whether these built-in tools are left to the holder, as it is now."""
+    return all(
+        name not in holder.role.denied_tools
+        and holder.policy.tightened(holder.agent, name) in (None, frozenset(ToolMode))
+        and (holder.frame_tools is None or name in holder.frame_tools)
+        for name in names
     )
 
 
