@@ -131,7 +131,7 @@ def _decided(
         )
     require(terms.can_be_due(draft.deadline, now))
     require(terms.can_open_mode(draft.mode, policy))
-    require(terms.can_give_scope(draft.workspace_scope, assignee, policy))
+    require(terms.can_give_scope(draft.workspace_scope, issuer, assignee, policy))
     if draft.assigned_branch:
         require(terms.can_assign_branch(draft.assigned_branch))
     channels: dict[tuple[int, int], ChannelTerm] = {}

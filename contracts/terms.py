@@ -168,19 +168,22 @@ def can_open_mode(mode: ToolMode, policy: Policy) -> Decision:
     )
 
 
-def can_give_scope(paths: Sequence[str], assignee: Agent, policy: Policy) -> Decision:
+def can_give_scope(
+    paths: Sequence[str], issuer: Agent | None, assignee: Agent, policy: Policy
+) -> Decision:
     """Decide whether a contract may open these folders to its assignee.
 
-    Plain relative paths; never what its role is denied, another agent's home, or what managers
-    and the top keep for themselves: a contract gives folders of work, not rights of others.
+    Plain relative paths; never what the role of either is denied, another agent's home, or what
+    managers and the top keep or read: a contract gives folders of work, not rights of others.
     """
     for path in paths:
         normal = normal_path(path)
         if isinstance(normal, Deny):
             return normal
-        role = policy.role_of(assignee)
-        caught = is_denied(normal, expand(role.files.deny, assignee)) or _kept(
-            normal, assignee, policy
+        caught = (
+            _denied(normal, assignee, policy)
+            or (issuer and _denied(normal, issuer, policy))
+            or _kept(normal, assignee, policy)
         )
         if caught:
             return deny(
@@ -191,6 +194,14 @@ def can_give_scope(paths: Sequence[str], assignee: Agent, policy: Policy) -> Dec
                 rule="a contract opens folders of work (seed 000 §1.6)",
             )
     return Allow("workspace_scope")
+
+
+def _denied(path: str, agent: Agent, policy: Policy) -> str:
+    """What the agent's role is denied and the folder is, lies in, or holds."""
+    denied = expand(policy.role_of(agent).files.deny, agent)
+    return is_denied(path, denied) or next(
+        (folder for folder in denied if folder.endswith("/") and _covers(path, folder)), ""
+    )
 
 
 def _kept(path: str, assignee: Agent, policy: Policy) -> str:
@@ -204,7 +215,8 @@ def _kept(path: str, assignee: Agent, policy: Policy) -> str:
 def _scopes_of_others(assignee: Agent, policy: Policy) -> Iterator[str]:
     for role in policy.roles.values():
         if role.kind is not Kind.WORKER and role.name != assignee.role:
-            yield from (s for s in role.files.write if "{agent}" not in s)
+            files = role.files
+            yield from (s for s in files.write + files.read if "{agent}" not in s)
     for agent in policy.agents.values():
         if agent.handle != assignee.handle:
             files = policy.role_of(agent).files

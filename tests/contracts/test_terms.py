@@ -27,8 +27,8 @@ def answer(decision):
 
 
 class TestCanGiveScope:
-    def scope(self, *paths, assignee=BACKEND):
-        return answer(terms.can_give_scope(paths, agent(assignee), POLICY))
+    def scope(self, *paths, issuer=IT, assignee=BACKEND):
+        return answer(terms.can_give_scope(paths, agent(issuer), agent(assignee), POLICY))
 
     @pytest.mark.parametrize(
         "path", ["src/", "src/api/", "app", "tests/", "agents/backend_worker/workspace/", "源码/"]
@@ -52,6 +52,25 @@ class TestCanGiveScope:
     )  # fmt: skip
     def test_gives_nothing_that_is_denied_or_kept_by_others(self, path):
         assert self.scope(path) == Code.SCOPE_DENIED
+
+    @pytest.mark.parametrize(
+        "path",
+        ["reports/", "REPORTS/HR/", "reports/hr/", "reports/qa/", "reports/tech/",
+         "reports/product/", "company/contracts/", "agents/hr_manager/"],
+    )  # fmt: skip
+    def test_gives_nothing_that_managers_read_or_the_issuer_is_denied(self, path):
+        assert self.scope(path) == Code.SCOPE_DENIED
+
+    def test_gives_nothing_that_only_the_issuer_is_denied(self):
+        role = replace(POLICY.roles[IT], files=replace(POLICY.roles[IT].files, deny=("a/b/",)))
+        policy = replace(POLICY, roles={**POLICY.roles, IT: role})
+        for path, expected in {
+            "a/b/c/": "SCOPE_DENIED",
+            "a/": "SCOPE_DENIED",
+            "a/c/": "OK",
+        }.items():
+            found = terms.can_give_scope([path], agent(IT), agent(BACKEND), policy)
+            assert answer(found) == expected, path
 
     def test_takes_none_at_all(self):
         assert self.scope() == "OK"
@@ -194,4 +213,4 @@ class TestCanApprove:
 
 
 def test_qa_is_given_folders_to_read():
-    assert answer(terms.can_give_scope(["src/"], agent(QA), POLICY)) == "OK"
+    assert answer(terms.can_give_scope(["src/"], agent(IT), agent(QA), POLICY)) == "OK"
