@@ -63,6 +63,7 @@ from orgchart.services import digest_of
 from orgchart.vocabulary import ToolMode
 from tests.company import load_company
 from tests.oracle import org
+from tests.oracle import tools as oracle
 from tests.oracle.reading import compiled_nexus
 from toolbox import stream
 from toolbox.authentication import StoredMode, effective_mode
