@@ -68,6 +68,17 @@ def test_the_stream_ends_with_its_key(stage, url):
         assert other.told.empty()
 
 
+def test_a_standing_get_ends_with_its_key(stage, url):
+    agent = stage.company.agent("research_worker")
+    words = {"caller": stage.company.system, "now": timezone.now()}
+    key = issue_key(agent=agent, **words)
+    proof = {"Authorization": f"Bearer {key}", "Accept": "text/event-stream"}
+    with httpx.stream("GET", f"{url}/mcp", headers=proof, timeout=60, trust_env=False) as stream:
+        wait_until(lambda: agent.id in wake.BELL._waiting)
+        revoke_key(prefix=key[:PREFIX_LENGTH], **words)
+        assert "list_changed" not in "".join(stream.iter_text())
+
+
 def test_a_watch_outlasts_a_rate_that_is_used_up(stage, url, settings, monkeypatch):
     limited = threading.Event()
 
