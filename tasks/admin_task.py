@@ -28,7 +28,7 @@ from tasks.neighbourhood import neighbourhood
 from tasks.picture import draw
 from tasks.spoken import for_people
 from tasks.telling import told
-from tasks.vocabulary import UNFINISHED
+from tasks.vocabulary import UNFINISHED, Status
 
 DISCUSSION = "tasks.view_comment"
 NOTICES = frozenset({"task.unblocked", "task.free", "task.lost"})
@@ -124,7 +124,7 @@ APPROVE = Act(
     explanation="A task of this type is completed only once somebody who did not do the work has "
     "approved it. The approval ends when its content or its owner changes.",
     perform=lambda call: _judged(call, approve=True),
-    possible=waits_for_approval,
+    possible=lambda task: task.status == Status.IN_PROGRESS and waits_for_approval(task),
     form=ApprovalForm,
     version=lambda task: int(task.version),
     facts=_facts,

@@ -11,6 +11,7 @@ from orgchart.people import Desk
 from tasks import services
 from tasks.models import Comment, Task
 from tasks.planning import Update
+from tasks.vocabulary import Status
 from tests.browser.eyes import make_people, sign_in
 from tests.company import load_company
 
@@ -194,6 +195,40 @@ def test_a_tasks_page_draws_and_discusses(enter, live_server, ada, make, outside
     expect(page.locator("h1.tk-subject")).to_contain_text("ahead <b>of</b> all")
     assert outside == []
     assert complaints == []
+
+
+CONTRAST = """boxes => {
+    const light = c => {
+        const x = document.createElement('canvas').getContext('2d');
+        const paint = colour => { x.fillStyle = colour; x.fillRect(0, 0, 1, 1); };
+        paint(getComputedStyle(document.querySelector('#dependencies')).backgroundColor);
+        paint(c);
+        const [r, g, b] = x.getImageData(0, 0, 1, 1).data;
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const fill = (box, part) => light(getComputedStyle(box.querySelector(part)).fill);
+    return boxes.map(box => [fill(box, 'rect'), fill(box, '.tg-subject')]);
+}"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_drawing_is_readable_in_both_themes(enter, page, live_server, ada, make, theme):
+    first, second = make("begun"), make("done")
+    last = make("waits", blocked_by=[first, second])
+    moves = ((first, "in_progress"), (second, "in_progress"), (second, "completed"))
+    for number, status in moves:
+        services.update_task(
+            caller=ada, task_id=number, update=Update(status=Status(status)), now=timezone.now()
+        )
+    page.emulate_media(color_scheme=theme)
+    page = enter(Desk.BOARD)
+    task = Task.objects.get(number=last)
+    page.goto(f"{live_server.url}/admin/tasks/task/{task.id}/change/")
+    found = page.locator(".tg-box").evaluate_all(CONTRAST)
+    assert len(found) == 3
+    for back, text in found:
+        assert abs(back - text) > 120, found
+        assert (back < 128) is (theme == "dark")
 
 
 def test_pages_fit_a_telephone(enter, live_server, page, make, complaints):

@@ -210,8 +210,16 @@ class TestApproval:
         assert begun.approved_at is None
         assert Event.objects.filter(action="human.denied", code="VERSION_MISMATCH").exists()
 
-    def test_is_not_offered_where_no_type_asks_for_it(self, at, make):
-        assert "Approve the work" not in html_of(at(Desk.BOARD), make(task_type="testing"))
+    def test_is_not_offered_where_no_type_asks_for_it(self, at, make, begun):
+        Task.objects.filter(id=begun.id).update(task_type="testing")
+        html = html_of(at(Desk.BOARD), begun)
+        assert "Approve the work" not in html
+        assert "needs approval" not in html
+
+    def test_is_announced_but_not_offered_before_there_is_work(self, at, make, begun):
+        html = html_of(at(Desk.BOARD), make(task_type="deployment"))
+        assert "Approve the work" not in html
+        assert "needs approval" in html
 
     @pytest.mark.parametrize("desk", [Desk.HR, Desk.REVIEWER, Desk.OBSERVER])
     def test_is_the_boards_alone(self, at, begun, desk):
