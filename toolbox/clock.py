@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import structlog
 from django.db import connection, models, transaction
-from django.db.models import F, Max, QuerySet
+from django.db.models import Max, QuerySet
 
 from toolbox.models import ClockRun
 
@@ -112,19 +112,27 @@ def tick(name: str, *, now: datetime | None = None) -> int:
     return rows
 
 
+NOTE = """
+INSERT INTO toolbox_clockrun AS r
+    (name, last_at, last_seconds, last_rows, last_problem, rows, runs)
+VALUES (%(name)s, %(at)s, %(seconds)s, %(rows)s, %(problem)s, %(rows)s, 1)
+ON CONFLICT (name) DO UPDATE SET
+    last_at = EXCLUDED.last_at, last_seconds = EXCLUDED.last_seconds,
+    last_rows = EXCLUDED.last_rows, last_problem = EXCLUDED.last_problem,
+    rows = r.rows + EXCLUDED.rows, runs = r.runs + 1
+"""
+
+
 def _note(name: str, now: datetime, rows: int, seconds: float, problem: str) -> None:
-    ClockRun.objects.bulk_create(
-        [ClockRun(name=name, last_at=now)],
-        ignore_conflicts=True,
-    )
-    ClockRun.objects.filter(name=name).update(
-        last_at=now,
-        last_seconds=seconds,
-        last_rows=rows,
-        rows=F("rows") + rows,
-        runs=F("runs") + 1,
-        last_problem=problem,
-    )
+    values: dict[str, str | int | float | datetime] = {
+        "name": name,
+        "at": now,
+        "seconds": seconds,
+        "rows": rows,
+        "problem": problem,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(NOTE, values)
 
 
 def sweep(due: QuerySet[Row], act: Callable[[Row], None], *, batch: int = BATCH) -> int:

@@ -44,9 +44,17 @@ def refresh_charts() -> int:
     return written
 
 
+_written: dict[int, tuple[Policy, Mapping[str, str]]] = {}
+"""The files of each organisation's policy as it was last asked for: a policy never changes."""
+
+
 def charts(policy: Policy) -> Mapping[str, str]:
     """The two files of the organisation, by path."""
-    return {ORG: _yaml(_org(policy)), CHAIN: _yaml(_chain(policy))}
+    known = _written.get(policy.organisation_id)
+    if known is None or known[0] is not policy:
+        files = {ORG: _yaml(_org(policy)), CHAIN: _yaml(_chain(policy))}
+        known = _written[policy.organisation_id] = (policy, files)
+    return known[1]
 
 
 def _held(organisation: str, path: str) -> str:

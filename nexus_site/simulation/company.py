@@ -23,8 +23,18 @@ from toolbox.models import Session
 TEAM = 10
 ROLES = (
     ("ceo", 1, Kind.EXECUTIVE, ["send_mail", "generate_contract", "write_note"]),
-    ("manager", 2, Kind.MANAGER, ["send_mail", "create_contract", "escalate"]),
-    ("worker", 3, Kind.WORKER, ["send_mail", "escalate", "read_contract", "submit_report"]),
+    (
+        "manager",
+        2,
+        Kind.MANAGER,
+        ["send_mail", "create_contract", "approve_deployment", "escalate", "submit_report"],
+    ),
+    (
+        "worker",
+        3,
+        Kind.WORKER,
+        ["send_mail", "escalate", "read_contract", "submit_report", "docker_deploy"],
+    ),
 )
 CONTACTS = (
     ("ceo", "manager", Relation.ANY),
@@ -74,6 +84,11 @@ def _staff(organisation: Organisation, agents: int) -> None:
         organisation=organisation,
         name="contract",
         issued_by=["generate_contract", "create_contract"],
+    )
+    MailTypeRule.objects.create(
+        organisation=organisation,
+        name="deployment_approval",
+        issued_by=["approve_deployment"],
     )
     for sender, recipient, relation in CONTACTS:
         ContactRule.objects.create(

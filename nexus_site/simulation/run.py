@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -11,7 +11,8 @@ from statistics import quantiles
 
 from django.db import connection
 
-from mailroom.models import Escalation, EscalationState
+from contracts.models import Contract
+from mailroom.models import WAITING, Escalation, EscalationState
 from orgchart.policy import Policy
 from orgchart.vocabulary import Kind
 from toolbox import clock, door
@@ -26,26 +27,42 @@ DUE = {
     "leases": "SELECT lease_due_at FROM tasks_task WHERE lease_due_at <= %s",
     "frames": "SELECT due_at FROM toolbox_frame WHERE state IN ('open', 'taken') AND due_at <= %s",
     "deadlines": "SELECT due_at FROM contracts_deadline WHERE done_at IS NULL AND due_at <= %s",
+    "approvals": """SELECT expires_at FROM contracts_contract WHERE kind = 'deployment_approval'
+        AND state IN ('pending', 'in_progress') AND used_at IS NULL AND expires_at <= %s""",
     "idempotency": "SELECT due_at FROM toolbox_idempotencyrecord WHERE due_at <= %s",
 }
 """What is due on each clock, with its time."""
+BARS = " ▁▂▃▄▅▆▇█"
 
 
 @dataclass(slots=True)
 class Account:
-    """What happened on one clock: how late each row was handled, in seconds, and what was left."""
+    """What happened on one clock: when it fired, how late each row was handled, what was left."""
 
+    looks: int = 0
+    fired: list[datetime] = field(default_factory=list)
     late: list[float] = field(default_factory=list)
     left: int = 0
 
-    def line(self, name: str) -> str:
-        """The account in one line."""
+    def lines(self, name: str, start: datetime) -> Iterator[str]:
+        """The account in two lines: the figures, and a bar for each hour."""
         if not self.late:
-            return f"{name:16} nothing was due"
+            yield f"{name:12} looked {self.looks:5} times, nothing was due"
+            return
         cuts = quantiles(self.late, n=100) if len(self.late) > 1 else [self.late[0]] * 99
-        return (
-            f"{name:16} fired {len(self.late):6}   late p50 {cuts[49]:5.0f} s   "
-            f"p99 {cuts[98]:5.0f} s   left over {self.left}"
+        yield (
+            f"{name:12} looked {self.looks:5} times, fired {len(self.late):6}, "
+            f"late p50 {cuts[49]:4.0f} s  p99 {cuts[98]:4.0f} s  most {max(self.late):4.0f} s, "
+            f"left over {self.left}"
+        )
+        hours = Counter(int((at - start).total_seconds() // 3600) for at in self.fired)
+        most = max(hours.values())
+        bars = "".join(
+            BARS[-(-hours[hour] * (len(BARS) - 1) // most)] for hour in range(max(hours) + 1)
+        )
+        yield (
+            f"{'':12} first {self.fired[0]:%d %H:%M}, last {self.fired[-1]:%d %H:%M}, "
+            f"by the hour |{bars}| at most {most}"
         )
 
 
@@ -55,10 +72,12 @@ class Simulation:
 
     policy: Policy
     people: list[Caller]
+    start: datetime
     now: datetime
     dice: random.Random
     accounts: dict[str, Account] = field(default_factory=lambda: defaultdict(Account))
     calls: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    looked: dict[str, datetime] = field(default_factory=dict)
 
     def run(self, *, until: datetime, calls_per_step: int) -> Iterator[datetime]:
         """Live until then; yields the time after each step."""
@@ -74,12 +93,13 @@ class Simulation:
         kind = caller.role.kind
         deeds: list[Callable[[Caller], tuple[str, dict[str, object]]]] = [self.mail, self.claim]
         if kind is Kind.WORKER:
-            deeds.append(self.escalate)
+            deeds += [self.escalate, self.work]
         elif kind is Kind.MANAGER:
-            deeds += [self.answer, self.delegate]
+            deeds += [self.answer, self.delegate, self.order, self.order, self.approve]
         name, params = self.dice.choice(deeds)(caller)
         key = f"{self.now:%d%H%M}-{self.dice.random()}" if self.dice.random() < 0.1 else None
-        answer = door.call(caller, name, params, now=self.now, idempotency_key=key)
+        at = self.now - STEP * self.dice.random()
+        answer = door.call(caller, name, params, now=at, idempotency_key=key)
         self.calls[f"{name} {answer.status}"] += 1
 
     def mail(self, caller: Caller) -> tuple[str, dict[str, object]]:
@@ -129,20 +149,74 @@ class Simulation:
 
     def delegate(self, caller: Caller) -> tuple[str, dict[str, object]]:
         """Work handed to a member that may never return it."""
+        return "delegate_to", {"to": self.one_of(caller), "instruction": "Look into it"}
+
+    def one_of(self, caller: Caller) -> str:
+        """One of a manager's own workers."""
         workers = self.policy.workers_of(caller.agent)
-        to = self.dice.choice(workers).handle if workers else caller.handle
-        return "delegate_to", {"to": to, "instruction": "Look into it"}
+        return self.dice.choice(workers).handle if workers else caller.handle
+
+    def order(self, caller: Caller) -> tuple[str, dict[str, object]]:
+        """A contract with a deadline, which may pass; or one that answers an escalation."""
+        problem = (
+            Escalation.objects.filter(recipient_id=caller.agent.id, state__in=WAITING)
+            .select_related("mail")
+            .first()
+        )
+        to = self.policy.by_id[problem.sender_id].handle if problem else self.one_of(caller)
+        deadline = self.now + timedelta(minutes=self.dice.randint(20, 360))
+        return "create_contract", {
+            "to": to,
+            "title": "Work",
+            "body": "By then.",
+            "deadline": deadline.isoformat(),
+            **({"answers": str(problem.id)} if problem else {}),
+        }
+
+    def approve(self, caller: Caller) -> tuple[str, dict[str, object]]:
+        """An approval that nobody may use in time."""
+        return "approve_deployment", {
+            "to": self.one_of(caller),
+            "environment": "staging",
+            "artifact": f"sha256:{self.dice.getrandbits(64):x}",
+            "expires_at": (self.now + timedelta(minutes=self.dice.randint(5, 120))).isoformat(),
+            "reason": "A release.",
+        }
+
+    def work(self, caller: Caller) -> tuple[str, dict[str, object]]:
+        """A contract accepted, or one handed in, if there is any."""
+        row = (
+            Contract.objects.filter(
+                assignee_id=caller.agent.id, kind="work", state__in=["pending", "in_progress"]
+            )
+            .order_by("id")
+            .first()
+        )
+        if row is None:
+            return self.mail(caller)
+        if row.state == "pending":
+            return "accept_contract", {"contract_id": row.id}
+        report = {"kind": "completion", "title": "Done", "body": "It works."}
+        return "submit_report", {"contract_id": row.id, **report}
 
     def tick(self) -> None:
-        """Let every clock handle what is due, and note how late each row was."""
-        for name in clock.CLOCKS:
-            if name in SKIPPED:
+        """Let every clock whose period is over handle what is due; note how late each row was."""
+        for name, each in clock.CLOCKS.items():
+            if name in SKIPPED or not self.is_time(each):
                 continue
+            self.looked[name] = self.now
             due = self.due(name)
             clock.tick(name, now=self.now)
             account = self.accounts[name]
+            account.looks += 1
+            account.fired += [self.now] * len(due)
             account.late += [(self.now - at).total_seconds() for at in due]
             account.left = len(self.due(name))
+
+    def is_time(self, each: clock.Clock) -> bool:
+        """Whether beat would let this clock look now."""
+        last = self.looked.get(each.name)
+        return last is None or self.now - last >= timedelta(seconds=each.every)
 
     def due(self, name: str) -> list[datetime]:
         """The times of everything that is due on a clock now."""

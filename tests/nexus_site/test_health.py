@@ -1,5 +1,6 @@
 """What proxies and Prometheus ask."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -32,21 +33,22 @@ class TestReady:
         }
 
     @pytest.mark.parametrize(
-        ("silent", "word"), [(3, "heard 3 s ago"), (300, "no beat was heard for 300 s")]
+        ("silent", "word"),
+        [(3, r"heard \d+ s ago"), (300, r"no beat was heard for 3\d\d s")],
     )
     def test_says_how_long_the_clocks_were_silent(self, client, silent, word):
         last = database_now() - timedelta(seconds=silent)
         for name in CLOCKS:
             ClockRun.objects.update_or_create(name=name, defaults={"last_at": last})
-        assert client.get("/readyz").json()["clocks"] == word
+        assert re.fullmatch(word, client.get("/readyz").json()["clocks"])
 
     def test_names_the_clocks_that_were_not_looked_at_in_time(self, client):
-        last = {"leases": 61, "charts": 899, "files": 100}
+        last = {"leases": 61, "charts": 800, "files": 100}
         for name in set(CLOCKS) - {"notices"}:
             at = database_now() - timedelta(seconds=last.get(name, 2))
             ClockRun.objects.update_or_create(name=name, defaults={"last_at": at})
         word = client.get("/readyz").json()["clocks"]
-        assert word.startswith("heard 2 s ago; late: ")
+        assert re.match(r"heard \d+ s ago; late: ", word)
         assert set(word.partition("late: ")[2].split(", ")) == {"leases", "files", "notices"}
 
     def test_is_unavailable_without_its_database(self, client, monkeypatch):

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from django.db import connection
+from django.db import connection, connections
 from django.utils import timezone
 
 from nexus_site.bench.company import own_database
@@ -23,12 +23,27 @@ ONCE = {
     "a CEO told twice of one thread": """
         SELECT subject FROM ledger_event WHERE action = 'escalation.ceo_told'
         GROUP BY subject HAVING count(*) > 1""",
+    "a deadline told twice": """
+        SELECT subject FROM ledger_event WHERE action IN ('contract.reminded', 'contract.overdue')
+        GROUP BY subject, action HAVING count(*) > 1""",
+    "an approval called off twice": """
+        SELECT subject FROM ledger_event WHERE action = 'approval.expired'
+        GROUP BY subject HAVING count(*) > 1""",
     "a frame ended twice": """
         SELECT subject FROM ledger_event
         WHERE action IN ('frame.returned', 'frame.failed', 'frame.cancelled')
         GROUP BY subject HAVING count(*) > 1""",
 }
 """What must never be found after a run; each query finds it if it is there."""
+
+
+def forget_power_cuts() -> None:
+    """A played company need not survive one: its commits wait for no disk."""
+    with connection.cursor() as cursor:
+        name = connection.ops.quote_name(connection.settings_dict["NAME"])
+        cursor.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
+    connections.close_all()
+    connection.close_pool()  # type: ignore[attr-defined]
 
 
 class Command(BaseCommand):
@@ -46,12 +61,14 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Simulate in a database of its own, which is dropped at the end."""
         begun = time.monotonic()
-        with own_database():
+        with own_database("nexus_simulation"):
+            forget_power_cuts()
             start = timezone.now().replace(second=0, microsecond=0)
             policy = found_company(agents=options["agents"], now=start)
             simulation = Simulation(
                 policy=policy,
                 people=callers(policy),
+                start=start,
                 now=start,
                 dice=random.Random(options["seed"]),  # noqa: S311  decides a play, guards nothing
             )
@@ -76,7 +93,8 @@ class Command(BaseCommand):
         for name, number in sorted(simulation.calls.items()):
             self.stdout.write(f"  {number:7} {name}")
         for name, account in simulation.accounts.items():
-            self.stdout.write(account.line(name))
+            for line in account.lines(name, simulation.start):
+                self.stdout.write(line)
 
     def twice(self) -> list[str]:
         """Whatever happened more than once."""

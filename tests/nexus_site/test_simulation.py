@@ -1,0 +1,96 @@
+"""The played company: everything that falls due is accounted for, and a wrong account is seen."""
+
+import random
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from ledger.services import record
+from nexus_site.management.commands.simulate import Command
+from nexus_site.simulation.company import callers, found_company
+from nexus_site.simulation.run import DUE, Account, Simulation
+from orgchart.actors import System
+from orgchart.compiling import POLICIES
+from toolbox import clock
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def play():
+    POLICIES.clear()
+    start = timezone.now().replace(second=0, microsecond=0)
+    policy = found_company(agents=12, now=start)
+    dice = random.Random(3)  # the play is the same every time
+    yield Simulation(policy=policy, people=callers(policy), start=start, now=start, dice=dice)
+    POLICIES.clear()
+
+
+def run(play, **time):
+    for _ in play.run(until=play.start + timedelta(**time), calls_per_step=2):
+        pass
+
+
+class TestAPlay:
+    def test_accounts_for_every_row_that_fell_due(self, play):
+        run(play, hours=4)
+        fired = {name: len(account.fired) for name, account in play.accounts.items()}
+        for name in ("escalations", "deadlines", "approvals", "leases"):
+            assert fired[name] > 0, fired
+        for name, account in play.accounts.items():
+            assert account.left == 0
+            assert min(account.late, default=0) >= 0
+            assert max(account.late, default=0) <= max(clock.CLOCKS[name].every, 60)
+        assert Command().twice() == []
+
+    def test_calls_what_the_company_can_do(self, play):
+        run(play, hours=2)
+        done = {name for name in play.calls if name.endswith(" 200")}
+        assert done >= {
+            "send_mail 200",
+            "escalate 200",
+            "create_contract 200",
+            "approve_deployment 200",
+            "delegate_to 200",
+            "task_create 200",
+        }
+        assert not [name for name in play.calls if name.endswith(("400", "500"))]
+
+    def test_lets_a_clock_look_as_often_as_beat_would(self, play):
+        run(play, hours=1)
+        assert play.accounts["escalations"].looks == 60
+        assert play.accounts["charts"].looks == 12
+
+    def test_sees_what_stays_undone(self, play, monkeypatch):
+        real = clock.CLOCKS["leases"]
+        monkeypatch.setitem(clock.CLOCKS, "leases", clock.Clock("leases", real.every, lambda _: 0))
+        run(play, hours=2)
+        assert play.accounts["leases"].left > 0
+
+    def test_sees_what_was_done_twice(self, play):
+        system = System(name="trial", organisation_id=play.policy.organisation_id)
+        for _ in range(2):
+            record(system.event("contract.overdue", at=play.now, subject="contract:CON-1"))
+        assert Command().twice() == ["a deadline told twice: contract:CON-1"]
+
+    def test_knows_what_is_due_on_every_clock_that_goes_by_rows(self):
+        without_rows = {"notices", "ledger seals", "files", "charts"}
+        assert set(DUE) == set(clock.CLOCKS) - without_rows
+
+
+class TestAnAccount:
+    def test_says_how_often_when_and_how_late(self):
+        start = timezone.now().replace(hour=9, minute=0, second=0, microsecond=0)
+        fired = [start + timedelta(minutes=m) for m in (10, 20, 130)]
+        account = Account(looks=180, fired=fired, late=[1.0, 2.0, 50.0], left=1)
+        figures, hours = account.lines("deadlines", start)
+        assert "looked   180 times, fired      3" in figures
+        assert "most   50 s, left over 1" in figures
+        assert "09:10" in hours
+        assert "11:10" in hours
+        assert "|█ ▄|" in hours
+
+    def test_says_that_nothing_was_due(self):
+        (line,) = Account(looks=7).lines("frames", timezone.now())
+        assert "looked     7 times, nothing was due" in line
