@@ -68,6 +68,7 @@ def holder_of(tool: str) -> str:
     return next((agent for agent in AGENTS if tool in oracle.BOUND[agent]), AGENTS[0])
 
 
-def stranger_to(tool: str) -> str:
-    """An agent who does not have it; the researcher for what everybody has."""
-    return next(agent for agent in reversed(AGENTS) if tool not in oracle.BOUND[agent])
+def stranger_to(tool: str) -> str | None:
+    """An agent who does not have it, if there is one."""
+    has_it_not = (agent for agent in reversed(AGENTS) if tool not in oracle.BOUND[agent])
+    return None if tool in oracle.BUILTIN else next(has_it_not, None)
