@@ -153,7 +153,7 @@ def sweep(due: QuerySet[Row], act: Callable[[Row], None], *, batch: int = BATCH)
                         act(row)
                     handled += 1
                 except Exception as failure:
-                    if connection.needs_rollback:
+                    if connection.needs_rollback or not connection.is_usable():
                         raise  # not this row's fault: the transaction is lost, and all in it
                     log.exception("due_row_failed", row=f"{type(row).__name__} {row.pk}")
                     failed.add(row.pk)

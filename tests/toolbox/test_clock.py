@@ -4,8 +4,9 @@ import threading
 from datetime import timedelta
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 from django.utils import timezone
+from structlog.testing import capture_logs
 
 from toolbox import clock, jobs
 from toolbox.models import ClockRun, IdempotencyRecord
@@ -56,6 +57,29 @@ class TestSweep:
         assert clock.sweep(due, act, batch=batch) == 9
         left = set(IdempotencyRecord.objects.values_list("key", flat=True))
         assert left == {"k3", "later"}
+
+
+@pytest.mark.django_db(transaction=True)
+class TestSweepWithoutItsDatabase:
+    def test_ends_where_the_connection_was_lost_between_two_rows(self, due, monkeypatch):
+        seen, release = [], connection.savepoint_commit
+
+        def act(row):
+            seen.append(row.key)
+            delete(row)
+
+        def released(sid):
+            release(sid)
+            if len(seen) == 3:
+                connection.connection.close()
+
+        monkeypatch.setattr(connection, "savepoint_commit", released)
+        with capture_logs() as said, pytest.raises(OperationalError):
+            clock.sweep(due.all(), act)
+        monkeypatch.undo()
+        assert len(seen) == 3
+        assert said == [], "a row was blamed for it"
+        assert due.count() == 10
 
 
 @pytest.mark.django_db(transaction=True)
