@@ -6,12 +6,14 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from django.contrib.admin import ModelAdmin
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import URLPattern, path
 from django.utils import timezone
 from unfold.sites import UnfoldAdminSite
 
+from nexus_site.people.lookups import guarded
 from orgchart.people import not_your_desk, record_refusal, signed_in
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
@@ -55,6 +57,15 @@ class PeopleSite(UnfoldAdminSite):
 
     enable_nav_sidebar = True
     index_title = "Dashboard"
+
+    def register(
+        self,
+        model_or_iterable: Any,
+        admin_class: type[ModelAdmin[Any]] | None = None,
+        **options: Any,
+    ) -> None:
+        """Every table, our own and those of libraries, filtered by what it declares only."""
+        super().register(model_or_iterable, guarded(admin_class or ModelAdmin), **options)
 
     def admin_view(self, view: View, cacheable: bool = False) -> View:  # noqa: FBT001, FBT002  Django's own signature
         """Check that somebody of the staff is signed in, as Django does, and keep the trace."""

@@ -1,0 +1,89 @@
+"""What an address may ask of a table: the filters the table declares, and nothing else."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import messages
+from django.contrib.admin import ModelAdmin
+from django.contrib.admin.exceptions import DisallowedModelAdminLookup
+from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.admin.views.main import ERROR_FLAG, ChangeList
+from django.db import DataError
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+
+if TYPE_CHECKING:
+    AnyAdmin = ModelAdmin[Any]
+else:
+    AnyAdmin = object
+
+
+class DeclaredFilters(ChangeList):
+    """Rows by the declared filters; Django would take the name of any column and any look-up."""
+
+    def get_filters(self, request: HttpRequest) -> Any:
+        """The filters. Raises DisallowedModelAdminLookup for a parameter that none of them took."""
+        found = super().get_filters(request)
+        if undeclared := sorted(found[2].keys() - self._hierarchy(request)):
+            raise DisallowedModelAdminLookup(undeclared[0])
+        return found
+
+    def _hierarchy(self, request: HttpRequest) -> frozenset[str]:
+        """The bounds that Django makes of a chosen year of the table's date hierarchy."""
+        if f"{self.date_hierarchy}__year" not in request.GET:
+            return frozenset()
+        return frozenset({f"{self.date_hierarchy}__gte", f"{self.date_hierarchy}__lt"})
+
+
+class DeclaredLookups(AnyAdmin):
+    """Answers every address of its table: with the rows, or with a page that says why not."""
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        """Whatever Django thinks of it: the table decides, and more strictly."""
+        return True
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        """The table that takes no other filter."""
+        return _declared(super().get_changelist(request, **kwargs))
+
+    def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        """The table. Raises IncorrectLookupParameters for values that no column can hold."""
+        try:
+            return super().get_changelist_instance(request)
+        except (DataError, OverflowError, ValueError) as problem:
+            raise IncorrectLookupParameters from problem
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The table; all of it, and a word, for odd values; 400 for what is no filter of it."""
+        if ERROR_FLAG in request.GET:
+            messages.warning(request, "No filter has such a value: this is the whole table.")
+        try:
+            answer: HttpResponse = super().changelist_view(request, extra_context)
+        except DisallowedModelAdminLookup as asked:
+            return self._not_a_filter(request, str(asked))
+        return answer
+
+    def _not_a_filter(self, request: HttpRequest, asked: str) -> HttpResponse:
+        request.current_app = self.admin_site.name
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Not a filter",
+            "opts": self.opts,
+            "asked": asked[:100],
+            "back": request.path,
+        }
+        return TemplateResponse(request, "admin/nexus/not_a_filter.html", context, status=400)
+
+
+def _declared(table: type[ChangeList]) -> type[ChangeList]:
+    return type(table.__name__, (DeclaredFilters, table), {})
+
+
+@cache
+def guarded(page: type[ModelAdmin[Any]]) -> type[ModelAdmin[Any]]:
+    """The same page, whoever wrote it, taking no look-up that it does not declare."""
+    return type(page.__name__, (DeclaredLookups, page), {"__module__": page.__module__})
