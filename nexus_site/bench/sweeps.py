@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,6 +19,8 @@ from tasks import writing
 from tasks.rows import READ
 from toolbox import clock
 
+SECONDS = 60.0
+"""How long the clock may sweep."""
 OTHERS = 20_000
 """Claimed tasks that are not due: PostgreSQL's own rate is measured on them."""
 
@@ -38,9 +42,16 @@ END $$;
 CREATE TRIGGER bench_swept AFTER UPDATE ON tasks_task FOR EACH ROW
 WHEN (NEW.lease_due_at IS NULL AND OLD.lease_due_at IS NOT NULL) EXECUTE FUNCTION bench_swept();
 """
+TOMORROW = """
+UPDATE tasks_task SET lease_due_at = now() + interval '1 day' WHERE id IN (
+    SELECT id FROM tasks_task WHERE lease_due_at <= now() FOR UPDATE SKIP LOCKED
+)
+"""
 
 
-def rows(line: Callable[..., Rate], organisation: Organisation, *, due: int) -> None:
+def rows(
+    line: Callable[..., Rate], say: Callable[[str], object], organisation: Organisation, *, due: int
+) -> None:
     """PostgreSQL's rate for what one released claim writes, then the clock over all that is due.
 
     All are due at once, so a row's lateness is its wait behind the others.
@@ -65,12 +76,37 @@ def rows(line: Callable[..., Rate], organisation: Organisation, *, due: int) -> 
         cursor.execute("SELECT clock_timestamp()")
         (began,) = cursor.fetchone()
     begun = time.perf_counter()
-    clock.tick("leases")
+    with _at_most(SECONDS):
+        clock.tick("leases")
     took = time.perf_counter() - begun
     with connection.cursor() as cursor:
         cursor.execute("SELECT extract(epoch FROM at - %s) FROM bench_swept", [began])
         late = [float(seconds) for (seconds,) in cursor.fetchall()]
-    line(f"leases swept, {due} due", 1, Rate.of(late, took, abs(len(late) - due)), own)
+    swept = line(f"leases swept, {due} due", 1, Rate.of(late, took, 0), own)
+    say(
+        f"    {len(late)} swept; at this rate half of all {due} wait "
+        f"{due / swept.per_second / 2:.0f} s or more, the last {due / swept.per_second:.0f} s"
+    )
+
+
+@contextmanager
+def _at_most(seconds: float) -> Iterator[None]:
+    """Let what is still due after some seconds be due tomorrow, so that the sweep ends."""
+
+    def end() -> None:
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(TOMORROW)
+        finally:
+            connection.close()
+
+    timer = threading.Timer(seconds, end)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
 
 
 def _postgres(script: str) -> Rate:

@@ -53,7 +53,9 @@ class Command(BaseCommand):
                     "tasks": lambda: tasks.rows(
                         self.line, rate, organisation, keys, count=options["tasks"], clients=CLIENTS
                     ),
-                    "sweeps": lambda: sweeps.rows(self.line, organisation, due=options["due"]),
+                    "sweeps": lambda: sweeps.rows(
+                        self.line, self.stdout.write, organisation, due=options["due"]
+                    ),
                     "decisions": lambda: self.stdout.write("\n".join(decisions.measured())),
                 }
                 for name in options["only"]:
