@@ -19,6 +19,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from ledger.events import text
+from orgchart.compiling import current_policy
 from orgchart.decision import Code, Denied, refuse
 from orgchart.models import Agent, Organisation, Role
 from orgchart.people import Desk, desks_of, person, record_refusal, signed_in
@@ -28,7 +29,7 @@ from tasks.models import Counter, Task
 from tasks.planning import Update
 from tasks.services import update_task
 from tasks.spoken import for_people
-from tasks.vocabulary import LISTED, TRANSITIONS, Status, TaskType
+from tasks.vocabulary import LISTED, TRANSITIONS, UNFINISHED, Status, TaskType
 
 SHOWN = 100
 """Cards in a column: the newest."""
@@ -41,10 +42,11 @@ FILTERS = ("role", "owner", "type")
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A task on the board, and the columns that it may be moved to from where it is."""
+    """A task on the board, the columns it may be moved to, whether an approval comes first."""
 
     task: Task
     moves: tuple[Status, ...]
+    needs_approval: bool
 
     @property
     def options(self) -> list[tuple[Status, str]]:
@@ -114,7 +116,7 @@ def board_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     choice = choice_of(organisation, request.GET)
     rows, narrowed = _rows(organisation, choice.chosen)
     context |= {
-        "columns": _columns(rows, deleted=choice.deleted),
+        "columns": _columns(rows, _approved_types(organisation), deleted=choice.deleted),
         "acts": Desk.BOARD in desks_of(request.user),
         "choice": choice,
         "back": urlencode(choice.query),
@@ -159,14 +161,26 @@ def _rows(organisation: Organisation, chosen: Mapping[str, str]) -> tuple[QueryS
     return rows.filter(number__gt=edge), edge > 0
 
 
-def _columns(rows: QuerySet[Task], *, deleted: bool) -> list[Column]:
+def _approved_types(organisation: Organisation) -> frozenset[str]:
+    """The types whose tasks are completed only after an approval."""
+    return frozenset(current_policy(organisation.id).settings["approval_task_types"])
+
+
+def _columns(rows: QuerySet[Task], types: frozenset[str], *, deleted: bool) -> list[Column]:
     shown = (*LISTED, Status.DELETED) if deleted else LISTED
-    return [_column(rows.filter(status=status), status) for status in shown]
+    return [_column(rows.filter(status=status), status, types) for status in shown]
 
 
-def _column(rows: QuerySet[Task], status: Status) -> Column:
+def _column(rows: QuerySet[Task], status: Status, types: frozenset[str]) -> Column:
     newest = rows.select_related("owner").defer("description", "metadata").order_by("-number")
-    cards = [Card(task, moves_of(task.status, task.open_blockers)) for task in newest[:SHOWN]]
+    cards = [
+        Card(
+            task,
+            moves_of(task.status, task.open_blockers),
+            status in UNFINISHED and task.task_type in types and task.approved_at is None,
+        )
+        for task in newest[:SHOWN]
+    ]
     full = len(cards) == SHOWN
     total = rows.order_by()[:COUNTED].count() if full else len(cards)
     return Column(status, cards, total)

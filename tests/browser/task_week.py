@@ -54,6 +54,7 @@ def work(company: Company) -> dict[str, str]:
     ids = _feature(company, now - timedelta(days=6, hours=3))
     for day in range(7):
         _routine(company, day, now - timedelta(days=6 - day))
+    ids["staging"] = _deployment(company, now - timedelta(hours=5))
     _mistakes(company, ids, now)
     _discuss(company, ids, now)
     return ids
@@ -113,6 +114,23 @@ def _routine(company, day, at):
         _update(company, role, made, begin + timedelta(minutes=4), owner=role)
         _update(company, role, made, begin + timedelta(minutes=6), status=Status.IN_PROGRESS)
         _update(company, role, made, begin + took, status=Status.COMPLETED)
+
+
+def _deployment(company, at):
+    """Done, and waiting for the approval that the pack asks for."""
+    lead, devops = _caller(company, "team-lead"), "devops-leader"
+    made = services.create_task(
+        caller=lead,
+        subject="Move staging to the new cluster",
+        description="Traffic of the last night replayed without an error.",
+        required_role=devops,
+        task_type="deployment",
+        now=at,
+    )["id"]
+    for minutes, changes in ((8, {"owner": devops}), (12, {"status": Status.IN_PROGRESS})):
+        _update(company, devops, made, at + timedelta(minutes=minutes), **changes)
+    _update(company, devops, made, at + timedelta(hours=4), status=Status.COMPLETED)
+    return made
 
 
 def _mistakes(company, ids, now):

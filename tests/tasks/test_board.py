@@ -259,6 +259,8 @@ class TestMovingWithAScript:
     def test_needs_an_approval_where_the_type_does(self, team, make):
         configure(team, approval_task_types=["deployment"])
         client, task = sign_in(Desk.BOARD), make(task_type="deployment")
+        assert "needs approval" in card(html_of(client), task)
+        assert "needs approval" not in card(html_of(client), make(task_type="testing"))
         post(client, task, "in_progress")
         task.refresh_from_db()
         answer = post(client, task, "completed").json()
