@@ -13,7 +13,7 @@ from django.db.models import Count, Q, QuerySet
 from contracts.models import Contract
 from contracts.vocabulary import State
 from ledger.models import Event, Seal
-from mailroom.models import Escalation, EscalationState, Mail
+from mailroom.models import WAITING, Escalation, Mail
 from orgchart.editing import NOUNS
 from orgchart.models import Agent
 from tasks.models import Task
@@ -137,8 +137,8 @@ def open_tasks(organisation_id: int) -> tuple[str, str]:
 
 
 def escalations(organisation_id: int, now: datetime) -> tuple[int, int]:
-    """Open escalations, and how many of them are past their time."""
-    waiting = Q(state__in=[EscalationState.OPEN, EscalationState.UNANSWERED])
+    """Escalations that wait, each by its last step, and how many of them are past their time."""
+    waiting = Q(state__in=WAITING, followers=None)
     row = Escalation.objects.filter(waiting, organisation_id=organisation_id).aggregate(
         n=Count("id"), late=Count("id", filter=Q(due_at__lt=now))
     )
