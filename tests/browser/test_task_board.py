@@ -102,6 +102,8 @@ def test_a_card_is_dragged_and_a_stale_one_goes_home(board, ada, make, complaint
     expect(sight.page.locator("#tb-said.tb-bad")).to_contain_text("Load the page again")
     expect(sight.column("pending").locator(".tb-card", has_text="stale")).to_have_count(1)
     assert status_of("stale") == "pending"
+    sight.said.get_by_role("link", name="Load it again").click()
+    expect(sight.card("stale")).to_contain_text("v2")
 
 
 def test_a_card_moves_by_the_keyboard_alone(board, make, complaints):

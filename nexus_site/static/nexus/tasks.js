@@ -26,6 +26,14 @@
     said.hidden = false;
   }
 
+  function offerAgain() {
+    const link = document.createElement("a");
+    link.href = location.href;
+    link.className = "nx-link";
+    link.textContent = "Load it again";
+    said.append(" ", link);
+  }
+
   function count(column, by) {
     const shown = column && column.querySelector(".tb-count");
     if (shown && "exact" in shown.dataset)
@@ -84,7 +92,7 @@
       if (!(answer.headers.get("Content-Type") || "").includes("json"))
         throw new Error("Nothing was moved. Load the board again; you may have to sign in.");
       const found = await answer.json();
-      if (!answer.ok) throw new Error(found.message);
+      if (!answer.ok) throw Object.assign(new Error(found.message), found);
       count(home.closest(".tb-column"), -1);
       count(column, 1);
       renew(card, found);
@@ -94,6 +102,7 @@
       home.insertBefore(card, next);
       const silent = problem instanceof TypeError;
       say(silent ? "The server did not answer. Try again." : problem.message, false);
+      if (problem.code === "VERSION_MISMATCH") offerAgain();
     } finally {
       card.classList.remove("tb-busy");
       if (focused && card.isConnected) card.querySelector("a").focus();
