@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 
-from orgchart import catalogue
+from orgchart import catalogue, reach
 from orgchart.catalogue import Source
-from orgchart.policy import Agent, ContactRule, Policy
-from orgchart.vocabulary import BOARD, ContractScope, Relation
+from orgchart.policy import Agent, Policy
+from orgchart.vocabulary import ContractScope
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +32,13 @@ def between(before: Policy | None, after: Policy) -> Difference:
     new = frozenset(facts(after))
     lifted = frozenset(denials(before)) if before else frozenset()
     imposed = frozenset(denials(after))
+    had = frozenset(builtins(before)) if before else frozenset()
+    has = frozenset(builtins(after))
+    allowed = (new - old) | {f"{d} (lifted)" for d in lifted - imposed} | {*_together(has - had)}
+    forbidden = (old - new) | (imposed - lifted) | {*_together(had - has)}
     return Difference(
-        tuple(sorted((new - old) | {f"{d} (lifted)" for d in lifted - imposed})),
-        tuple(sorted((old - new) | (imposed - lifted))),
+        tuple(sorted(allowed.union(reach.newly(before, after)))),
+        tuple(sorted(forbidden.union(reach.newly(after, before) if before else ()))),
     )
 
 
@@ -46,10 +52,9 @@ def denials(policy: Policy) -> Iterator[str]:
 
 
 def facts(policy: Policy) -> Iterator[str]:
-    """Everything the policy permits, one sentence each: exact, finite, comparable.
+    """What the policy permits, one sentence each: exact, finite, comparable.
 
-    Rules that hold for any two holders of two roles are stated once per sender; those between a
-    manager and its own are stated per pair.
+    Who may write to whom is in `reach`, what everybody is given in `builtins`.
     """
     for mode in policy.enabled_modes:
         yield f"sessions may be in {mode}"
@@ -74,16 +79,12 @@ def _agent_facts(policy: Policy, agent: Agent) -> Iterator[str]:
         yield f"{agent.handle} leads {agent.group}"
     for tool in (role.tools | agent.skills) - role.denied_tools:
         yield from _tool_facts(policy, agent, tool)
-    yield from _tightened_builtins(policy, agent)
     for path in role.files.write:
         yield f"{agent.handle} may write {path.replace('{agent}', agent.handle)}"
     for path in role.files.read:
         yield f"{agent.handle} may read {path.replace('{agent}', agent.handle)}"
     if role.files.contract is not ContractScope.NONE:
         yield f"{agent.handle} may {role.files.contract} the scope of its contracts"
-    for rule in policy.contacts.values():
-        if rule.sender == agent.role:
-            yield from _contact_facts(policy, agent, rule)
 
 
 def _tool_facts(policy: Policy, agent: Agent, tool: str) -> Iterator[str]:
@@ -94,24 +95,18 @@ def _tool_facts(policy: Policy, agent: Agent, tool: str) -> Iterator[str]:
         yield f"{agent.handle} may call {tool} in {mode}"
 
 
-def _tightened_builtins(policy: Policy, agent: Agent) -> Iterator[str]:
-    for name, entry in catalogue.known().items():
-        if entry.source is Source.BUILTIN and policy.tightened(agent, name) is None:
-            yield f"{agent.handle} has the built-in {name}"
+def builtins(policy: Policy) -> Iterator[tuple[str, str]]:
+    """Every agent in service with each built-in tool that nothing tightens for it."""
+    names = [n for n, entry in catalogue.known().items() if entry.source is Source.BUILTIN]
+    for agent in policy.agents.values():
+        if agent.active:
+            yield from (
+                (agent.handle, name) for name in names if policy.tightened(agent, name) is None
+            )
 
 
-def _contact_facts(policy: Policy, agent: Agent, rule: ContactRule) -> Iterator[str]:
-    ceiling = policy.types_from(agent.role)
-    types = ceiling if rule.types is None else ceiling & rule.types
-    under = " under a contract" if rule.needs_contract else ""
-    if rule.relation is Relation.ANY or rule.recipient == BOARD:
-        recipients = [f"any {rule.recipient}" if rule.recipient != BOARD else BOARD]
-    else:
-        recipients = [
-            other.handle
-            for other in policy.agents.values()
-            if other.active and other.role == rule.recipient and policy.is_own(agent, other)
-        ]
-    for recipient in recipients:
-        for mail_type in types:
-            yield f"{agent.handle} may send {mail_type} to {recipient}{under}"
+def _together(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """One sentence for each agent, however many built-ins it has."""
+    for handle, found in groupby(sorted(pairs), key=itemgetter(0)):
+        names = [name for _, name in found]
+        yield f"{handle} has the built-in{'s' * (len(names) > 1)} {', '.join(names)}"

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from orgchart import catalogue
 from orgchart.difference import between
 from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import Tightening, policy_of
@@ -75,7 +76,28 @@ def test_names_each_pair_that_a_rule_opens():
     pack = with_contact(
         "hr_manager", "research_worker", types=frozenset({"info"}), relation=Relation.ANY
     )
-    assert change(pack) == (["hr_manager may send info to any research_worker"], [])
+    assert change(pack) == (
+        [
+            "hr_manager may contact any research_worker",
+            "hr_manager may send info to any research_worker",
+        ],
+        [],
+    )
+
+
+def test_names_a_rule_that_only_tools_may_use():
+    """Who may be contacted may be given a contract, whatever send_mail carries."""
+    pack = with_contact("ceo", "qa_worker", types=frozenset(), relation=Relation.ANY)
+    assert change(pack) == (["ceo may contact any qa_worker"], [])
+
+
+def test_of_a_rule_widened_to_everybody_forbids_nothing():
+    rule = BEFORE.contacts["it_manager", "qa_worker"]
+    types = {"types": rule.types, "needs_contract": rule.needs_contract}
+    assert change(with_contact("it_manager", "qa_worker", **types, relation=Relation.ANY)) == (
+        [],
+        [],
+    )
 
 
 def test_tells_a_channel_under_a_contract_from_an_open_one():
@@ -93,7 +115,17 @@ def test_names_a_new_superior_and_the_mails_that_move_with_it():
     allowed, forbidden = change(with_agent("qa_worker", reports_to="product_manager"))
     assert "product_manager manages qa_worker" in allowed
     assert "it_manager manages qa_worker" in forbidden
-    assert "qa_worker may send verdict to it_manager" in forbidden
+    assert "qa_worker may send escalation to it_manager" in forbidden
+    assert "it_manager may send info to qa_worker" in forbidden
+
+
+def test_names_no_mail_that_was_never_possible():
+    """Escalations go up, and what only tools issue is sent by nobody."""
+    for who, above in (("qa_worker", "product_manager"), ("product_manager", "it_manager")):
+        allowed, forbidden = change(with_agent(who, reports_to=above))
+        said = [*allowed, *forbidden]
+        assert f"it_manager may send escalation to {who}" not in said
+        assert not [s for s in said if "may send contract" in s or "deployment_approval to" in s]
 
 
 def test_names_all_that_goes_with_who_is_deactivated():
@@ -101,6 +133,19 @@ def test_names_all_that_goes_with_who_is_deactivated():
     assert allowed == []
     assert "qa_worker acts as qa_worker (level 3)" in forbidden
     assert "it_manager may send info to qa_worker" in forbidden
+
+
+def test_names_the_built_ins_of_an_agent_in_one_line(monkeypatch):
+    entry = catalogue.Entry(catalogue.Source.BUILTIN, frozenset(ToolMode))
+    entries = dict.fromkeys(("aa", "bb", "cc"), entry)
+    monkeypatch.setattr(catalogue, "known", lambda: entries)
+    gone = with_agent("qa_worker", active=False)
+    assert "qa_worker has the built-ins aa, bb, cc" in change(gone)[1]
+    tightening = Tightening(override=Override("agent:qa_worker", "bb", frozenset()), reason="x")
+    assert change(replace(NEXUS, tightenings=(tightening,))) == (
+        [],
+        ["qa_worker has the built-in bb"],
+    )
 
 
 def test_names_a_tightening():

@@ -66,7 +66,6 @@ class TestLoadingOverALiveOrganisation:
         )
         assert difference.forbidden == (
             "hand_one may send escalation to lead",
-            "hand_one may send escalation to other_lead",
             "hand_two may send escalation to other_lead",
         )
 
