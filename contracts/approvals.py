@@ -152,7 +152,7 @@ def request_budget(
     Raises Denied LEVEL_DENIED for who has no superior agent, NOT_FOUND for a contract that the
     caller is no party of, and what the mail rules refuse.
     """
-    require(can_escalate_to(caller.agent))
+    require(can_escalate_to(caller.agent, caller.policy))
     superior = caller.policy.agents[caller.agent.superior]
     rule = require(can_mail(caller.agent, superior, "approval_request", caller.policy)).rule
     require_own(caller, contract_ref=contract_ref)

@@ -116,7 +116,7 @@ def list_contracts(
 
     Raises Denied INVALID_PARAMS for a cursor that no list gave.
     """
-    before = paging.decode(cursor)
+    before = paging.decode(cursor, prefix="CON-")
     sides = {
         Part.ISSUED: Contract.objects.filter(issuer_id=caller.agent.id),
         Part.ASSIGNED: Contract.objects.filter(assignee_id=caller.agent.id),

@@ -13,10 +13,11 @@ from mailroom import rules
 from mailroom.delivery import Letter, post
 from mailroom.models import WAITING, Escalation, EscalationState
 from mailroom.parties import require_own
+from mailroom.refusals import as_rejection
 from orgchart.actors import Actor
-from orgchart.decision import Code, refuse, require
+from orgchart.decision import Code, Denied, refuse, require
 from orgchart.policy import Agent
-from orgchart.vocabulary import BOARD
+from orgchart.vocabulary import BOARD, ESCALATION
 from toolbox.caller import Caller
 
 
@@ -31,10 +32,16 @@ def escalate(
 ) -> dict[str, Any]:
     """Send a problem one step up; with `follows`, pass on or repeat an earlier escalation.
 
-    Raises Denied LEVEL_DENIED for who has no superior agent, NOT_FOUND for a thread or contract
-    that the caller is no party of.
+    Raises Denied LEVEL_DENIED for who has no superior agent, CONTACT_DENIED for who may not write
+    to its superior, RECIPIENT_INACTIVE for whose own has left (the next above is told), NOT_FOUND
+    for a thread or contract that the caller is no party of.
     """
-    allowed = require(rules.can_escalate_to(caller.agent))
+    try:
+        allowed = require(rules.can_escalate_to(caller.agent, caller.policy))
+    except Denied as refusal:
+        if refusal.deny.code is Code.LEVEL_DENIED:
+            raise
+        raise as_rejection(refusal, caller, "its superior", ESCALATION, now) from refusal
     superior = caller.policy.agents[caller.agent.superior]
     require_own(caller, contract_ref=contract_ref)
     with transaction.atomic():
@@ -44,7 +51,7 @@ def escalate(
             sender=caller.agent,
             recipient=superior,
             sender_name=caller.handle,
-            mail_type="escalation",
+            mail_type=ESCALATION,
             subject=subject,
             body=body,
             priority="high",

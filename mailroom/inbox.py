@@ -10,7 +10,9 @@ from django.db import connection, transaction
 
 from ledger.services import record
 from mailroom.models import Mail, Status
+from mailroom.rules import can_read_left_mail
 from orgchart.decision import Code, refuse
+from orgchart.policy import Agent
 from toolbox import paging
 from toolbox.caller import Caller
 
@@ -67,14 +69,21 @@ def read_inbox(
     status: str = "unread",
     mail_type: str | None = None,
     sent_by: str | None = None,
+    left_by: str | None = None,
     cursor: str | None = None,
     limit: int = paging.DEFAULT_LIMIT,
 ) -> dict[str, Any]:
     """One page of the caller's inbox, newest first. Looking consumes nothing.
 
-    `unread` counts up to 1,000. Raises Denied INVALID_PARAMS for a cursor that no list gave.
+    `left_by` names a deactivated agent whose unread mail is the caller's now. `unread` counts up
+    to 1,000. Raises Denied INVALID_PARAMS for a cursor that no list gave, NOT_FOUND for anybody
+    else's mail.
     """
-    before = paging.decode(cursor)
+    before = paging.decode(cursor, prefix="MAIL-")
+    holder = caller.agent if left_by is None else _leaver(caller, left_by)
+    if left_by is not None:
+        status = "unread"
+    sender = caller.policy.resolve(sent_by) if sent_by is not None else None
     text = page_query(
         status,
         typed=mail_type is not None,
@@ -82,9 +91,9 @@ def read_inbox(
         paged=before is not None,
     )
     values = {
-        "me": caller.agent.id,
+        "me": holder.id,
         "type": mail_type,
-        "from": sent_by,
+        "from": sender.handle if sender else sent_by,
         "before": before,
         "limit": limit,
     }
@@ -101,14 +110,28 @@ def read_inbox(
     }
 
 
+def _leaver(caller: Caller, name: str) -> Agent:
+    """A deactivated agent whose unread mail is the caller's now. Raises Denied NOT_FOUND."""
+    leaver = caller.policy.resolve(name)
+    if leaver is None or not can_read_left_mail(caller.agent, leaver):
+        raise refuse(
+            Code.NOT_FOUND,
+            "nobody of that name has left you mail",
+            "leave `left_by` out to read your own inbox",
+            rule="unread mail of a deactivated agent is its superior's (seed 000 §4.5)",
+        )
+    return leaver
+
+
 def read_mail(*, caller: Caller, mail_id: str, now: datetime) -> dict[str, Any]:
     """One mail whole, for its sender or recipient; reading marks it for its recipient only.
 
-    Raises Denied NOT_FOUND for any other.
+    Unread mail of a deactivated agent is read by the one above it. Raises Denied NOT_FOUND for any
+    other.
     """
     mails = Mail.objects.select_related("escalation")
     row = mails.filter(id=mail_id, organisation_id=caller.organisation_id).first()
-    if row is None or caller.agent.id not in (row.sender_id, row.recipient_id):
+    if row is None or not _may_read(row, caller):
         raise refuse(
             Code.NOT_FOUND,
             "you have no such mail",
@@ -140,6 +163,13 @@ def _escalation_of(row: Mail) -> dict[str, str]:
     """What answering or passing on an escalation asks for; nothing for any other mail."""
     escalation = getattr(row, "escalation", None)
     return {} if escalation is None else {"escalation_id": str(escalation.id)}
+
+
+def _may_read(row: Mail, caller: Caller) -> bool:
+    if caller.agent.id in (row.sender_id, row.recipient_id):
+        return True
+    recipient = caller.policy.by_id.get(row.recipient_id or 0)
+    return row.read_at is None and can_read_left_mail(caller.agent, recipient)
 
 
 def _mark_read(caller: Caller, row: Mail, now: datetime) -> datetime:

@@ -161,7 +161,7 @@ def wait_after(attempts: int) -> float:
 def _mail(row: OutgoingNotice) -> None:
     data = row.payload["data"]
     EmailMessage(
-        subject=str(data["subject"]).replace("\n", " ")[:200],
+        subject=" ".join(str(data["subject"]).split())[:200],
         body=str(data["body"]),
         from_email=settings.DEFAULT_FROM_EMAIL,
         to=[row.target],

@@ -53,7 +53,7 @@ def write_rejection(
         organisation_id=caller.organisation_id,
         recipient=told or caller.agent,
         subject=_subject(deny.code, caller, to),
-        body=f"{deny.message}\n\nNext: {deny.next_action}",
+        body=f"{deny.message}\n\n{_further(deny, caller)}",
     )
     values: dict[str, Any] = {
         "r_organisation": caller.organisation_id,
@@ -94,6 +94,12 @@ def _subject(code: Code, caller: Caller, to: str) -> str:
     if code is Code.CONTACT_DENIED:
         return f"You may not contact {_storable(to)}"
     return f"Your mail to {_storable(to)} was refused"
+
+
+def _further(deny: Deny, caller: Caller) -> str:
+    if deny.code is Code.RECIPIENT_INACTIVE:
+        return f"The mail was refused. Name who stands in, if {caller.handle} needs somebody there."
+    return f"Next: {deny.next_action}"
 
 
 def _storable(text: str) -> str:

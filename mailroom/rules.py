@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from orgchart.decision import Allow, Code, Decision, Deny, deny
 from orgchart.paths import can_touch
 from orgchart.policy import Agent, ContactRule, Policy
-from orgchart.vocabulary import BOARD, Access
+from orgchart.vocabulary import BOARD, ESCALATION, Access
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,9 @@ def _no_contact(sender: Agent, recipient: str, policy: Policy) -> Deny:
         Code.CONTACT_DENIED,
         f"Communication denied: {sender.handle} is not authorized to contact {recipient}. "
         f"Allowed contacts: {named or 'none'}",
-        f"write to one of: {named}" if allowed else "return your result instead",
+        f"write to one of: {named}"
+        if allowed
+        else "you have no contacts: return a result where you were asked for one",
         rule=f"contacts of {sender.role} (seed 000 §2.2)",
         allowed_contacts=list(allowed[:NAMED]),
     )
@@ -162,8 +164,12 @@ def can_attach(
     return Allow("attachments in scope")
 
 
-def can_escalate_to(sender: Agent) -> Decision:
-    """Only up, only to the direct superior; the top agent has its notes to the Board (§4.4)."""
+def can_escalate_to(sender: Agent, policy: Policy) -> Decision:
+    """Only up, only to the direct superior; the top agent has its notes to the Board (§4.4).
+
+    Where the superior is gone, the next above stands in if the sender may write to it at all: a
+    worker does not reach the top because its manager left (C-03).
+    """
     if sender.superior == BOARD:
         return deny(
             Code.LEVEL_DENIED,
@@ -171,4 +177,19 @@ def can_escalate_to(sender: Agent) -> Decision:
             "write it down with write_note for the Board, or send the Board a report",
             rule="escalation goes one step up (seed 000 §4.4)",
         )
+    if not policy.carries_up(sender, ESCALATION):
+        if not sender.orphaned:
+            return _no_contact(sender, sender.superior, policy)
+        return deny(
+            Code.RECIPIENT_INACTIVE,
+            f"{sender.handle} has no superior to escalate to: its own is deactivated, and "
+            f"{sender.superior}, the next above, is not among its contacts",
+            f"go on with what you can do: {sender.superior} has been told that you need a superior",
+            rule="escalation goes one step up (seed 000 §4.4)",
+        )
     return Allow("escalation to the direct superior (seed 000 §4.4)")
+
+
+def can_read_left_mail(reader: Agent, leaver: Agent | None) -> bool:
+    """Whether the unread mail of an agent that left is this one's: who is next above it now."""
+    return leaver is not None and not leaver.active and leaver.superior == reader.handle

@@ -19,13 +19,15 @@ from mailroom.rules import Channel
 from orgchart.actors import Actor
 from orgchart.decision import Denied, Deny, require
 from orgchart.policy import Agent
-from orgchart.vocabulary import BOARD
+from orgchart.vocabulary import BOARD, ESCALATION
 from toolbox.caller import Caller
 from toolbox.scopes import active_scopes
 
 __all__ = ["close_grants", "deliver", "hand_over", "open_grants", "post_notice", "send_mail"]
 
-ESCALATION = "escalation"
+
+LISTED = 50
+"""Unread mails that a successor's notice names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,18 +183,20 @@ def close_grants(*, caller: Actor, contract_ref: str, now: datetime) -> int:
 
 
 def hand_over(*, caller: Actor, leaver: Agent, successor: Agent | None, now: datetime) -> int:
-    """Tell the successor of the leaver's unread mail, and where to find it; returns how many."""
+    """Tell the successor of the leaver's unread mail, which it may read now; returns how many."""
     unread = Mail.objects.filter(recipient_id=leaver.id, read_at=None).order_by("-id")
     count = unread.count()
     if count and successor is not None:
         listed = "\n".join(
-            f"- {m.id} {m.mail_type} from {m.from_agent}: {m.subject}" for m in unread[:50]
+            f"- {m.id} {m.mail_type} from {m.from_agent}: {m.subject}" for m in unread[:LISTED]
         )
         post_notice(
             organisation_id=caller.organisation_id,
             recipient=successor,
             subject=f"{leaver.handle} left {count} unread mails",
-            body=f"{leaver.handle} was deactivated. Its unread mails, newest first:\n{listed}",
+            body=f"{leaver.handle} was deactivated; its unread mails are yours to read (read_inbox "
+            f"with left_by = {leaver.handle} lists them all). Newest first:\n{listed}"
+            + (f"\n… and {count - LISTED} more" if count > LISTED else ""),
             now=now,
         )
     return count

@@ -86,7 +86,10 @@ class ReadInbox(Params):
 
     status: Literal["unread", "read", "all"] = "unread"
     type: Name | None = None
-    sent_by: Name | None = Field(None, alias="from", description="handle of the sender")
+    sent_by: Name | None = Field(None, alias="from", description="who sent it")
+    left_by: Name | None = Field(
+        None, description="an agent that was deactivated below you: the unread mail it left"
+    )
     cursor: Annotated[str, StringConstraints(max_length=200)] | None = None
     limit: int = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT)
     wait: int = Field(
@@ -110,6 +113,7 @@ def read_inbox(caller: Caller, params: ReadInbox, now: datetime) -> dict[str, An
         status=params.status,
         mail_type=params.type,
         sent_by=params.sent_by,
+        left_by=params.left_by,
         cursor=params.cursor,
         limit=params.limit,
     )

@@ -137,6 +137,7 @@ def _agents(rows: Iterable[models.Agent]) -> list[Agent]:
             role=row.role.name,
             title=row.title,
             active=row.active,
+            orphaned=row.reports_to_id is not None and not by_id[row.reports_to_id].active,
             managers=(*_superior(row, by_id), *sorted(co_managers.get(row.id, []))),
             group=row.group.slug if row.group else "",
             name=row.name,

@@ -58,6 +58,8 @@ class Agent:
     is_leader: bool = False
     skills: frozenset[str] = frozenset()
     system_prompt: str = ""
+    orphaned: bool = False
+    """Its own superior is deactivated; the next above stands in."""
 
     @property
     def address(self) -> str:
@@ -187,6 +189,17 @@ class Policy:
             for name in types
             if not self.mail_types[name].issued_by
             and (not self.mail_types[name].to_superior or recipient == sender.superior)
+        )
+
+    def carries_up(self, agent: Agent, mail_type: str) -> bool:
+        """Whether a type reaches the agent's superior without a contract, by whichever tool."""
+        above = self.agents.get(agent.superior)
+        rule = self.rule_between(agent, above) if above else None
+        return (
+            rule is not None
+            and not rule.needs_contract
+            and mail_type in self.types_from(agent.role)
+            and (rule.types is None or mail_type in rule.types)
         )
 
     def tightened(self, agent: Agent, tool: str) -> frozenset[ToolMode] | None:

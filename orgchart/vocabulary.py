@@ -69,6 +69,9 @@ class Access(StrEnum):
 BOARD = "board"
 """The humans at level 0. Not an agent; a name that no agent may take."""
 
+ESCALATION = "escalation"
+"""The mail type that goes to the direct superior, and waits for an answer (seed 000 §4.4)."""
+
 RESERVED = frozenset({BOARD, "system", "human", "agent"})
 """Names that mean somebody else in mails and in the ledger."""
 

@@ -73,7 +73,7 @@ def _place(cursor: str | None) -> tuple[int, int]:
     except ValueError:
         rank, number = 0, -1
     if not (abs(rank) <= HIGHEST and 0 <= number < 2**63):
-        paging.decode("!")  # refused like every cursor that no list gave
+        raise paging.unknown_cursor()
     return rank, number
 
 

@@ -155,7 +155,7 @@ def list_feedback(
     """One page of the organisation's feedback, newest first."""
     place = paging.decode(cursor)
     if place is not None and not (place.isascii() and place.isdigit() and len(place) <= 18):
-        paging.decode("!")  # refused like every cursor that no list gave
+        raise paging.unknown_cursor()
     found = Feedback.objects.filter(organisation_id=caller.organisation_id)
     if category is not None:
         found = found.filter(category=category)

@@ -126,7 +126,7 @@ def _before(cursor: str | None) -> int:
     if place is None:
         return FIRST
     if not (place.isascii() and place.isdigit() and len(place) <= 18):
-        place = paging.decode("!")  # refused like every cursor that no list gave
+        raise paging.unknown_cursor()
     return int(place or FIRST)
 
 

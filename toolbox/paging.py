@@ -16,8 +16,11 @@ def encode(place: str) -> str:
     return base64.urlsafe_b64encode(place.encode()).decode().rstrip("=")
 
 
-def decode(cursor: str | None) -> str | None:
-    """The key a cursor stands for; None for the first page. Raises Denied INVALID_PARAMS."""
+def decode(cursor: str | None, *, prefix: str = "") -> str | None:
+    """The key a cursor stands for; None for the first page.
+
+    Raises Denied INVALID_PARAMS for one that no list gave, or a list of other things than these.
+    """
     if cursor is None:
         return None
     try:
@@ -26,7 +29,7 @@ def decode(cursor: str | None) -> str | None:
         ).decode()
     except (binascii.Error, ValueError):
         place = ""
-    if not place or not place.isprintable():
+    if not place or not place.isprintable() or not place.startswith(prefix):
         raise unknown_cursor()
     return place
 

@@ -10,6 +10,7 @@ from contracts import handover
 from mailroom.services import hand_over as hand_over_mail
 from mailroom.services import post_notice
 from orgchart.actors import Actor
+from orgchart.compiling import current_policy
 from orgchart.policy import Agent
 from orgchart.vocabulary import BOARD
 from tasks.models import Task
@@ -20,12 +21,14 @@ LISTED = 50
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """Open contracts (worked on, issued), unfinished tasks, unread mails of an agent."""
+    """Open contracts (worked on, issued), unfinished tasks, unread mails, reports of an agent."""
 
     assigned: tuple[str, ...]
     issued: tuple[str, ...]
     tasks: tuple[str, ...]
     unread_mails: int
+    reports: tuple[str, ...]
+    """Active agents that reported to it, who need a new superior."""
 
     def shown(self) -> dict[str, Any]:
         """As the tool answers."""
@@ -34,6 +37,7 @@ class Holdings:
             "contracts_issued": list(self.issued),
             "tasks": list(self.tasks),
             "unread_mails": self.unread_mails,
+            "reports": list(self.reports),
         }
 
 
@@ -51,6 +55,13 @@ def hand_over(
         issued=contracts.issued,
         tasks=_tasks_of(leaver, caller.organisation_id),
         unread_mails=hand_over_mail(caller=caller, leaver=leaver, successor=successor, now=now),
+        reports=tuple(
+            sorted(
+                agent.handle
+                for agent in current_policy(caller.organisation_id).agents.values()
+                if agent.active and agent.superior == leaver.handle
+            )
+        ),
     )
     if successor is not None:
         post_notice(
@@ -89,6 +100,7 @@ def _told(leaver: Agent, held: Holdings, reason: str) -> str:
         f"- contracts it had issued, now yours to close: {_some(held.issued)}",
         f"- tasks it owned, now free for others: {_some(held.tasks)}",
         f"- unread mails: {held.unread_mails}",
+        f"- agents that reported to it and need a new superior: {_some(held.reports)}",
     ]
     return "\n".join(lines)
 

@@ -13,6 +13,7 @@ from orgchart import staffing
 from orgchart.actors import Actor, Person
 from orgchart.compiling import compile_policy
 from orgchart.decision import Code, refuse, require
+from orgchart.models import Organisation
 from orgchart.people import Desk
 from orgchart.policy import Agent, Policy
 from toolbox.caller import Caller
@@ -68,6 +69,8 @@ def _deactivated(
     caller: Actor, policy: Policy, target: Agent, reason: str, now: datetime, **details: Any
 ) -> dict[str, Any]:
     successor = policy.agents.get(target.superior)
+    # First the organisation, then what is handed over: as a pack that drops agents does.
+    Organisation.objects.select_for_update(no_key=True).get(id=policy.organisation_id)
     held = holdings.hand_over(
         caller=caller, leaver=target, successor=successor, reason=reason, now=now
     )

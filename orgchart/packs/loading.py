@@ -108,8 +108,9 @@ def _changed(
 ) -> PolicyChange:
     caller = replace(caller, organisation_id=organisation.id)
     held: dict[str, Any] = {}
-    before = None if new else compile_policy(organisation.id)
-    if before is not None:
+    if not new:
+        Organisation.objects.select_for_update(no_key=True).get(id=organisation.id)
+        before = compile_policy(organisation.id)
         staying = {one.handle for one in pack.staff if one.active}
         held = staffing.hand_over(
             caller=caller, policy=before, staying=staying, reason=GONE, now=now
@@ -126,8 +127,6 @@ def _changed(
         caller=caller,
         action="pack.loaded",
         now=now,
-        # Who leaves was read from this version.
-        expected_version=before.version if before is not None and held else None,
         preview=preview,
         new=new,
         details={"rows": rows, **({"holds": held} if held else {})},

@@ -78,6 +78,7 @@ def policy_of(pack: Pack) -> Policy:
                 role=one.role,
                 title=one.title,
                 active=one.active,
+                orphaned=one.reports_to != BOARD and not everybody[one.reports_to].active,
                 managers=(_superior(one, everybody), *sorted(one.co_managers)),
                 group=one.group,
                 name=one.name,

@@ -235,7 +235,7 @@ class TestDeactivate:
         assert answer["handed_to"] == "it_manager"
         assert answer["holds"] == {
             "contracts_assigned": [theirs["contract_id"]], "contracts_issued": [], "tasks": [],
-            "unread_mails": 2,
+            "unread_mails": 2, "reports": [],
         }  # fmt: skip
         told = Mail.objects.filter(to_agent="it_manager", from_agent="system")
         notice = told.get(subject="backend_worker was deactivated")
@@ -251,6 +251,8 @@ class TestDeactivate:
         )  # fmt: skip
         answer = done(nexus, "deactivate_agent", agent="it_manager", reason="reorganised")
         assert answer["holds"]["contracts_issued"] == [issued["contract_id"]]
+        workers = ["backend_worker", "devops_worker", "frontend_worker", "qa_worker"]
+        assert answer["holds"]["reports"] == workers
         assert Contract.objects.get(id=issued["contract_id"]).issuer.handle == "ceo"
 
     def test_ends_what_the_agent_can_do(self, nexus, contract):

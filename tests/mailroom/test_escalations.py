@@ -13,6 +13,7 @@ from mailroom.unanswered import sweep_due
 from orgchart.decision import Denied
 from orgchart.models import Agent
 from tests.company import load_company
+from tests.mailroom.test_seed_rules import deactivate
 from tests.mailroom.world import NOW, after, call, configure, mails, sent
 
 HELP = {"subject": "Help", "body": "The disk is full."}
@@ -49,6 +50,33 @@ class TestOpening:
         mail = sent(nexus, "frontend_worker", "it_manager", type="escalation")
         found = Escalation.objects.get(mail_id=mail)
         assert (found.state, found.due_at) == ("open", after(seconds=WAIT))
+
+    def test_never_passes_a_superior_who_left_by_to_one_who_is_no_contact(self, nexus):
+        """C-03: a worker does not reach the CEO because its manager is gone (seed 000 §4.5)."""
+        deactivate(nexus, "it_manager")
+        answer = call(nexus, "backend_worker", "escalate", **HELP)
+        assert (answer.status, answer.code) == (403, "RECIPIENT_INACTIVE")
+        assert not Escalation.objects.exists()
+        (told,) = mails(nexus, "ceo")
+        assert (told.from_agent, told.mail_type) == ("system", "info")
+        assert "backend_worker" in told.subject
+        assert HELP["body"] not in told.body
+
+    def test_goes_past_a_superior_who_left_to_one_who_is_a_contact(self, nexus):
+        Agent.objects.filter(handle="hr_manager").update(
+            reports_to=Agent.objects.get(handle="product_manager")
+        )
+        deactivate(nexus, "product_manager")
+        assert escalate(nexus, "hr_manager")["to"] == "ceo"
+
+    def test_is_refused_to_whom_a_superior_is_no_contact(self, nexus):
+        Agent.objects.filter(handle="backend_worker").update(
+            reports_to=Agent.objects.get(handle="hr_manager")
+        )
+        configure(nexus)
+        answer = call(nexus, "backend_worker", "escalate", **HELP)
+        assert (answer.status, answer.code) == (403, "CONTACT_DENIED")
+        assert mails(nexus, "hr_manager") == []
 
     def test_takes_the_organisations_own_patience(self, nexus):
         configure(nexus, escalation_timeout=60)

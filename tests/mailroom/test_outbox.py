@@ -88,7 +88,7 @@ class TestSending:
 
     def test_mails_it_to_people(self, nexus):
         configure(nexus, board_email="board@b.example")
-        notify(nexus, subject="Two\nlines")
+        notify(nexus, subject="Two\r\nlines\r")
         outbox.send_due(now=NOW)
         (letter,) = postbox.outbox
         assert (letter.subject, letter.to) == ("Two lines", ["board@b.example"])

@@ -235,10 +235,10 @@ class TestSection44AnEscalationGoesOneStepUp:
     def test_to_the_direct_superior_whoever_else_is_a_contact(self, sender):
         reached = {to for to in AGENTS if to != sender and sent(sender, to, "escalation") == "OK"}
         assert reached == {oracle.ESCALATES_TO[sender]}
-        assert isinstance(rules.can_escalate_to(agent(sender)), Allow)
+        assert isinstance(rules.can_escalate_to(agent(sender), POLICY), Allow)
 
     def test_and_the_ceo_has_nobody_above(self):
-        decision = rules.can_escalate_to(agent(CEO))
+        decision = rules.can_escalate_to(agent(CEO), POLICY)
         assert (decision.code, "write_note" in decision.next_action) == (Code.LEVEL_DENIED, True)
 
 
