@@ -2,10 +2,15 @@
 
 import pytest
 
-from tests.clients.api import described, try_as_holder, try_as_stranger
+from tests.clients.api import OPERATIONS, described, tried, try_as_holder, try_as_stranger
 from tests.clients.staff import at_work
 
-API = described(phase="fuzzing", examples=200)
+TOOLS = [one for one in OPERATIONS if one[1].startswith("/api/v1/tools/")]
+
+
+@pytest.fixture(scope="module")
+def api():
+    return described(phase="fuzzing", examples=200)
 
 
 @pytest.fixture(scope="module")
@@ -14,11 +19,11 @@ def staff(django_db_setup, django_db_blocker):
         yield staff
 
 
-@API.parametrize()
-def test_every_operation_answers_its_holder_as_described(case, staff):
-    try_as_holder(case, staff)
+@pytest.mark.parametrize("operation", OPERATIONS, ids=" ".join)
+def test_every_operation_answers_its_holder_as_described(operation, api, staff):
+    tried(operation, try_as_holder, api, staff)
 
 
-@API.include(path_regex="^/api/v1/tools/").parametrize()
-def test_every_tool_refuses_a_stranger_as_described(case, staff):
-    try_as_stranger(case, staff)
+@pytest.mark.parametrize("operation", TOOLS, ids=" ".join)
+def test_every_tool_refuses_a_stranger_as_described(operation, api, staff):
+    tried(operation, try_as_stranger, api, staff)

@@ -9,6 +9,8 @@ import schemathesis
 from schemathesis import Case
 from schemathesis.config import SchemathesisConfig
 from schemathesis.core.parameters import ParameterLocation
+from schemathesis.generation.feedback import NO_FEEDBACK
+from schemathesis.pytest._test_builder import build_operation_test
 from schemathesis.specs.openapi.checks import negative_data_rejection
 
 from tests.clients.staff import Staff, holder_of, stranger_to
@@ -38,6 +40,31 @@ BEYOND = {
 }
 
 _numbers = itertools.count()
+
+
+OPERATIONS = tuple(
+    (method, path)
+    for path, methods in document()["paths"].items()
+    for method in methods
+    if path != EVENTS
+)
+
+
+def tried(operation: tuple[str, str], attempt: Any, api: Any, staff: Staff) -> None:
+    """Make every call of one operation.
+
+    Schemathesis makes all calls of all operations while tests are collected; here each test makes
+    its own, so that who runs another file does not pay for it.
+    """
+    method, path = operation
+    test = build_operation_test(
+        config=api.config,
+        operation=api[path][method],
+        test_func=attempt,
+        given_kwargs={},
+        feedback=NO_FEEDBACK,
+    )
+    test(staff=staff)
 
 
 def described(*, phase: str, examples: int = 1) -> Any:
@@ -76,8 +103,7 @@ def described(*, phase: str, examples: int = 1) -> Any:
             },
         }
     )
-    api = schemathesis.openapi.from_dict(told, config=config)
-    return api.exclude(path=EVENTS)
+    return schemathesis.openapi.from_dict(told, config=config)
 
 
 def try_as_holder(case: Case, staff: Staff) -> None:

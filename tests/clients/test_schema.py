@@ -2,10 +2,13 @@
 
 import pytest
 
-from tests.clients.api import described, try_as_holder
+from tests.clients.api import OPERATIONS, described, tried, try_as_holder
 from tests.clients.staff import at_work
 
-API = described(phase="coverage")
+
+@pytest.fixture(scope="module")
+def api():
+    return described(phase="coverage")
 
 
 @pytest.fixture(scope="module")
@@ -14,6 +17,6 @@ def staff(django_db_setup, django_db_blocker):
         yield staff
 
 
-@API.parametrize()
-def test_every_operation_answers_as_described(case, staff):
-    try_as_holder(case, staff)
+@pytest.mark.parametrize("operation", OPERATIONS, ids=" ".join)
+def test_every_operation_answers_as_described(operation, api, staff):
+    tried(operation, try_as_holder, api, staff)
