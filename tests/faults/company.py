@@ -1,4 +1,4 @@
-"""`python -m tests.faults.company`: `manage.py up` with three beats and clocks that hurry.
+"""`python -m tests.faults.company`: `manage.py up` with more beats and workers, and quick clocks.
 
 What the product itself does not know lies here: `FAULTS_TWIN` names a file, and the twin that is
 written in it stands in for its mechanism (twins.py).
@@ -16,6 +16,7 @@ from nexus_site.run.shim import end_with_parent
 EVERY = 1.0  # seconds between two looks at a clock that is about time
 ABOUT_TIME = ("escalations", "deadlines", "leases", "notices")
 BEATS = 3
+WORKERS = 2
 
 
 def hurry() -> None:
@@ -29,18 +30,19 @@ def hurry() -> None:
     outbox.FIRST_WAIT = 0.2
 
 
-def several_beats() -> None:
-    """More beats than the one that `up` keeps, each kept as that one is."""
+def several() -> None:
+    """More beats and workers than the one that `up` keeps, each kept as that one is."""
     from nexus_site.run import up, worker
     from nexus_site.run.supervisor import Child
 
     children = up.children
 
-    def with_beats(*args, **options):
-        more = [Child(name=f"beat {n}", run=worker.beat) for n in range(2, BEATS + 1)]
-        return [*children(*args, **options), *more]
+    def with_more(*args, **options):
+        beats = [Child(name=f"beat {n}", run=worker.beat) for n in range(2, BEATS + 1)]
+        workers = [Child(name=f"worker {n}", run=worker.work) for n in range(2, WORKERS + 1)]
+        return [*children(*args, **options), *beats, *workers]
 
-    up.children = with_beats
+    up.children = with_more
 
 
 def main() -> None:
@@ -51,7 +53,7 @@ def main() -> None:
     os.environ["DJANGO_SETTINGS_MODULE"] = "nexus_site.settings"
     django.setup()
     hurry()
-    several_beats()
+    several()
     if "FAULTS_TWIN" in os.environ:
         from tests.faults import twins
 

@@ -123,7 +123,7 @@ class Installation:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        self.wait_until_ready()
+        self.wait_until_ready(patience=4 * PATIENCE)  # a first start makes a whole database
 
     def stop(self) -> None:
         """End it with everything it started, whatever state it is in."""
@@ -171,8 +171,8 @@ class Installation:
         except (httpx.HTTPError, ValueError):
             return {}
 
-    def wait_until_ready(self) -> None:
-        wait_until("/readyz", lambda: self.ready().get("status") == "ready")
+    def wait_until_ready(self, patience: float = PATIENCE) -> None:
+        wait_until("/readyz", lambda: self.ready().get("status") == "ready", patience)
 
     def wait_until_clocks_tick(self) -> None:
         """Wait until beat, broker, worker and database have done a round from now on."""
@@ -260,9 +260,9 @@ def _children_of(parent: int) -> list[tuple[int, str]]:
 
 
 @contextmanager
-def installation(var: Path, settings: dict[str, str]):
+def installation(var: Path, settings: dict[str, str], *, twins: bool):
     """Found a company, and stop it with everything it started."""
-    one = Installation(var, settings, redis=Redis(var) if REDIS else None)
+    one = Installation(var, settings, redis=Redis(var) if REDIS else None, twins=twins)
     try:
         one.start()
         one.configure()

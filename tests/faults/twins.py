@@ -4,7 +4,6 @@ A twin stands in while a file holds its name. It stops where its mechanism is we
 beside that file that it is there, and waits for the kill.
 """
 
-import os
 import queue
 import threading
 import time
@@ -27,17 +26,20 @@ class Stage:
         except FileNotFoundError:
             return False
 
-    def enters(self, name: str, word: str) -> bool:
-        """Whether this call is the first at its weak moment; its word is left for the test."""
+    def chosen(self, name: str) -> bool:
+        """Whether this call is the one that the twin carries out; one is enough."""
         if not self.plays(name):
             return False
         try:
-            number = os.open(moment(self.file), os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+            self.file.with_suffix(f".{name}").touch(exist_ok=False)
         except FileExistsError:
             return False
-        os.write(number, word.encode())
-        os.close(number)
         return True
+
+    def stop(self, word: str = "") -> None:
+        """Stand still at the weak moment, and say so."""
+        moment(self.file).write_text(word)
+        time.sleep(FOR_EVER)
 
 
 def moment(file: Path) -> Path:
@@ -66,11 +68,11 @@ def records_after_the_commit(stage: Stage) -> None:
     record = issuing.record
 
     def late(event: Any) -> int:
-        if not stage.enters("records_after_the_commit", event.subject):
+        if not stage.chosen("records_after_the_commit"):
             return record(event)
 
         def afterwards() -> None:
-            time.sleep(FOR_EVER)
+            stage.stop()
             with transaction.atomic():
                 record(event)
 
@@ -88,15 +90,14 @@ def answers_before_the_commit(stage: Stage) -> None:
     call = door.call
 
     def early(caller: Any, name: str, params: Any, **options: Any) -> Any:
-        key = options["idempotency_key"]
-        if name != "send_mail" or not stage.enters("answers_before_the_commit", key or ""):
+        if name != "send_mail" or not stage.chosen("answers_before_the_commit"):
             return call(caller, name, params, **options)
         answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
         def work() -> None:
             with transaction.atomic():
                 answers.put(call(caller, name, params, **options))
-                time.sleep(FOR_EVER)
+                stage.stop(options["idempotency_key"])
             connection.close()
 
         threading.Thread(target=work, daemon=True).start()
@@ -151,10 +152,10 @@ def settles_before_it_sends(stage: Stage) -> None:
     send = outbox.webhook.send
 
     def too_late(row: Any, **options: Any) -> None:
-        if not stage.enters("settles_before_it_sends", str(row.event_id)):
+        if not stage.chosen("settles_before_it_sends"):
             return send(row, **options)
         outbox.OutgoingNotice.objects.filter(id=row.id).update(state="sent")
-        time.sleep(FOR_EVER)
+        stage.stop()
         return None
 
     outbox.webhook.send = too_late
