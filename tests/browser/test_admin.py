@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from contracts.models import Contract
+from mailroom.models import Escalation
 from orgchart.models import ContactRule
 from orgchart.people import Desk
 
@@ -55,6 +56,23 @@ class TestTheBoard:
         expect(page.get_by_text("is cancelled")).to_be_visible()
         expect(page.get_by_text("The quarter changed.").first).to_be_visible()
         assert Contract.objects.get(id=company.ids["it"]).state == "cancelled"
+
+    def test_answers_an_escalation_and_reads_the_thread_on_one_page(
+        self, enter, company, live_server, complaints
+    ):
+        row = Escalation.objects.get(mail_id=company.ids["escalation"])
+        page = enter(Desk.BOARD)
+        page.goto(f"{live_server.url}/admin/mailroom/escalation/{row.id}/change/")
+        expect(page.locator("#chain")).to_contain_text("waits until")
+        page.get_by_role("link", name="Answer for the Board").click()
+        expect(page.get_by_text("Two nights of load tests fill it.")).to_be_visible()
+        page.fill("textarea[name=reply]", "Keep the logs of one night.")
+        page.get_by_role("button", name="Answer for the Board").click()
+        expect(page.locator("#chain")).to_contain_text("answered by ada.board")
+        expect(
+            page.locator("#thread").get_by_text("Keep the logs of one night.", exact=True)
+        ).to_be_visible()
+        assert complaints == []
 
     def test_sees_a_key_once(self, enter, company, live_server):
         page = enter(Desk.BOARD)
