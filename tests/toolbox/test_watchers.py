@@ -20,6 +20,7 @@ from tests.company import load_company
 from tests.loops import run as run_loop
 from tests.server import serving
 from toolbox import stream, wake
+from toolbox.faces import events
 
 MANY = 200
 PATIENCE = 30
@@ -73,7 +74,8 @@ def listening(company):
 
 @pytest.fixture
 def looks(monkeypatch, listening):
-    """How often each agent's stream was read."""
+    """How often each agent's stream was read, its heartbeats put off."""
+    monkeypatch.setattr(events, "HEARTBEAT", 600.0)
     counted, read = Counter(), stream.read
 
     def counting(*, caller, **where):
@@ -179,8 +181,9 @@ class TestManyWatchers:
             async def others():
                 async with watchers(company, port, 1) as found:
                     mail = {"to": found[0][0], **MAIL}
-                    await meanwhile(lambda: company.call("it_manager", "send_mail", **mail))
-                    await until(lambda: found[0][1])
+                    for number in range(1, pages + 1):
+                        await meanwhile(lambda: company.call("it_manager", "send_mail", **mail))
+                        await until(lambda number=number: len(found[0][1]) == number)
 
             run_loop(others())
             assert 1 <= looks[stalled] < pages
