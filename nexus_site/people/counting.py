@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, IntegerField, OuterRef, Q, QuerySet, Subquery
 
 from contracts.models import Contract
 from contracts.vocabulary import State
 from ledger.models import Event, Seal
-from mailroom.models import WAITING, Escalation, Mail
+from mailroom.models import Escalation, EscalationState, Mail
 from orgchart.editing import NOUNS
-from orgchart.models import Agent
+from orgchart.models import Agent, Organisation
 from tasks.models import Task
 from tasks.vocabulary import UNFINISHED
 
 SCANNED = 20_000
 """The newest rows a figure looks at; past them it says so with a plus sign."""
+
+
+Ids = Sequence[int]
+"""The organisations a figure is asked of: all of them are answered together, in one query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One refusal: why, of whom, and when."""
+
+    code: str
+    actor: str
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,49 +61,58 @@ def shown(count: int, limit: int) -> str:
     return f"{count:,}" + ("+" if count >= limit else "")
 
 
-def agents(organisation_id: int) -> tuple[int, int]:
+class Counted(Subquery):
+    """How many rows a subquery has; slice it, and it counts no further."""
+
+    template = "(SELECT count(*) FROM (%(subquery)s) AS counted)"
+    output_field = IntegerField()
+
+
+def agents(ids: Ids) -> Mapping[int, tuple[int, int]]:
     """Active and deactivated agents."""
-    active = Count("id", filter=Q(active=True))
-    row = Agent.objects.filter(organisation_id=organisation_id).aggregate(a=active, n=Count("id"))
-    return row["a"], row["n"] - row["a"]
+    rows = Agent.objects.filter(organisation__in=ids).order_by().values_list("organisation_id")
+    counts = rows.annotate(a=Count("id", filter=Q(active=True)), n=Count("id"))
+    return {key: (active, n - active) for key, active, n in counts}
 
 
-def mails_since(organisation_id: int, since: datetime) -> str:
-    """Mails since a moment: their ids begin with their time, so an index counts them."""
-    rows = _mails(organisation_id, since)[:SCANNED]
-    return shown(rows.count(), SCANNED)
-
-
-def mails_by_hour(organisation_id: int, since: datetime) -> Mapping[datetime, int]:
-    """Mails per hour among the newest."""
-    ids = _mails(organisation_id, since).order_by("-id").values_list("id", flat=True)[:SCANNED]
-    stamps = Counter(mail_id[5:15] for mail_id in ids)
-    return {
-        datetime.strptime(stamp, "%Y%m%d%H").replace(tzinfo=UTC): n
-        for stamp, n in stamps.items()
-        if stamp.isdigit()
-    }
-
-
-def _mails(organisation_id: int, since: datetime) -> QuerySet[Mail]:
+def mails_by_hour(ids: Ids, since: datetime) -> Mapping[int, Counter[datetime]]:
+    """Mails per hour among the newest: their ids begin with their time, so an index finds them."""
     earliest = f"MAIL-{since.astimezone(UTC):%Y%m%d%H%M%S}"
-    return Mail.objects.filter(organisation_id=organisation_id, id__gte=earliest)
+    newest = Mail.objects.filter(id__gte=earliest).order_by("-id")
+    stamps = Counter((key, mail_id[5:15]) for key, mail_id in _of_each(ids, newest, "id"))
+    found: dict[int, Counter[datetime]] = {key: Counter() for key in ids}
+    for (key, stamp), n in stamps.items():
+        if stamp.isdigit():
+            found[key][datetime.strptime(stamp, "%Y%m%d%H").replace(tzinfo=UTC)] = n
+    return found
 
 
-def _refused(organisation_id: int, since: datetime) -> QuerySet[Event]:
+def _of_each(ids: Ids, rows: QuerySet[Any], *columns: str) -> Iterable[tuple[Any, ...]]:
+    """The first SCANNED of the rows of each organisation, in one query."""
+    wanted = ("organisation_id", *columns)
+    parts = [rows.filter(organisation_id=key).values_list(*wanted)[:SCANNED] for key in ids]
+    return parts[0].union(*parts[1:], all=True) if len(parts) > 1 else [r for p in parts for r in p]
+
+
+def newest_event() -> int:
+    """The sequence number of the newest event; 0 before the first."""
+    return Event.objects.order_by("-seq").values_list("seq", flat=True).first() or 0
+
+
+def refusals(ids: Ids, since: datetime, newest: int) -> Mapping[int, list[Refusal]]:
     """Refusals among the newest events; the sequence bounds the work, the time the answer."""
-    newest = Event.objects.order_by("-seq").values_list("seq", flat=True).first() or 0
-    return Event.objects.filter(
-        organisation_id=organisation_id, seq__gt=newest - 10 * SCANNED, at__gte=since
-    ).filter(decision="deny")
+    rows = Event.objects.filter(seq__gt=newest - 10 * SCANNED, at__gte=since, decision="deny")
+    found: dict[int, list[Refusal]] = {key: [] for key in ids}
+    for key, *columns in _of_each(ids, rows.order_by("-seq"), "code", "actor", "at"):
+        found[key].append(Refusal(*columns))
+    return found
 
 
-def refusals_since(organisation_id: int, since: datetime) -> list[Refusals]:
+def refusals_by_code(refused: Iterable[Refusal]) -> list[Refusals]:
     """Refusals by code, most first, each with the actor who tried most."""
-    rows = _refused(organisation_id, since).order_by("-seq").values_list("code", "actor")[:SCANNED]
     codes: dict[str, Counter[str]] = {}
-    for code, actor in rows:
-        codes.setdefault(code, Counter())[actor] += 1
+    for one in refused:
+        codes.setdefault(one.code, Counter())[one.actor] += 1
     most = max([1, *(sum(c.values()) for c in codes.values())])
     found = [
         Refusals(
@@ -111,55 +133,61 @@ def _who(actors: Counter[str]) -> str:
     return ", ".join(top) + (f" and {more} more" if more > 0 else "")
 
 
-def refusals_by_hour(organisation_id: int, since: datetime) -> Mapping[datetime, int]:
-    """Refusals per hour among the newest."""
-    times = _refused(organisation_id, since).order_by("-seq").values_list("at", flat=True)
+def refusals_by_hour(refused: Iterable[Refusal]) -> Counter[datetime]:
+    """Refusals per hour."""
     return Counter(
-        at.astimezone(UTC).replace(minute=0, second=0, microsecond=0) for at in times[:SCANNED]
+        one.at.astimezone(UTC).replace(minute=0, second=0, microsecond=0) for one in refused
     )
 
 
-def contracts_by_state(organisation_id: int) -> Sequence[tuple[str, int]]:
+def contracts_by_state(ids: Ids) -> Mapping[int, Sequence[tuple[str, int]]]:
     """Every state with its number of contracts, in the order of a contract's life."""
-    rows = Contract.objects.filter(organisation_id=organisation_id).order_by()
-    found = dict(rows.values_list("state").annotate(n=Count("pk")))
-    return [(state.value, found.get(state.value, 0)) for state in State]
+    rows = Contract.objects.filter(organisation__in=ids).order_by()
+    counts = rows.values_list("organisation_id", "state").annotate(n=Count("pk"))
+    found = {(key, state): n for key, state, n in counts}
+    return {
+        key: [(state.value, found.get((key, state.value), 0)) for state in State] for key in ids
+    }
 
 
-def open_tasks(organisation_id: int) -> tuple[str, str]:
+def open_tasks(ids: Ids) -> Mapping[int, tuple[str, str]]:
     """Tasks that are neither completed nor deleted, and those of them that nobody owns."""
-    rows = Task.objects.filter(organisation_id=organisation_id, status__in=UNFINISHED).order_by()
-    unowned = rows.filter(owner=None)
-    return (
-        shown(rows[:SCANNED].count(), SCANNED),
-        shown(unowned[:SCANNED].count(), SCANNED),
+    rows = Task.objects.filter(organisation=OuterRef("pk"), status__in=UNFINISHED).order_by()
+    counts = Organisation.objects.filter(id__in=ids).values_list(
+        "id",
+        Counted(rows.values("pk")[:SCANNED]),
+        Counted(rows.filter(owner=None).values("pk")[:SCANNED]),
     )
+    return {key: (shown(n, SCANNED), shown(free, SCANNED)) for key, n, free in counts}
 
 
-def escalations(organisation_id: int, now: datetime) -> tuple[int, int]:
-    """Escalations that wait, each by its last step, and how many of them are past their time."""
-    waiting = Q(state__in=WAITING, followers=None)
-    row = Escalation.objects.filter(waiting, organisation_id=organisation_id).aggregate(
+def escalations(ids: Ids, now: datetime) -> Mapping[int, tuple[int, int]]:
+    """Open escalations, and how many of them are past their time."""
+    waiting = [EscalationState.OPEN, EscalationState.UNANSWERED]
+    rows = Escalation.objects.filter(state__in=waiting, organisation__in=ids).order_by()
+    counts = rows.values_list("organisation_id").annotate(
         n=Count("id"), late=Count("id", filter=Q(due_at__lt=now))
     )
-    return row["n"], row["late"]
+    return {key: (n, late) for key, n, late in counts}
 
 
-def last_policy_change(organisation_id: int) -> Any:
-    """The newest event that changed who may what; found by its subject, which is indexed."""
+def last_policy_changes(ids: Ids) -> Mapping[int, Event]:
+    """The newest events that changed who may what; found by their subjects, which are indexed."""
     subjects = Q()
     for noun in {*NOUNS.values(), "tool"}:
         subjects |= Q(subject__startswith=f"{noun}:")
     rows = Event.objects.filter(
-        subjects, organisation_id=organisation_id, details__has_key="policy_version"
+        subjects, organisation_id=OuterRef("pk"), details__has_key="policy_version"
     )
-    return rows.defer("digest").order_by("-seq").first()
+    last = Subquery(rows.order_by("-seq").values("seq")[:1])
+    newest = Organisation.objects.filter(id__in=ids).values_list(last, flat=True)
+    events = Event.objects.filter(seq__in=[seq for seq in newest if seq]).defer("digest")
+    return {event.organisation_id: event for event in events if event.organisation_id}
 
 
-def sealed() -> Sealed | None:
-    """The newest seal, and how many events wait for the next."""
+def sealed(last: int) -> Sealed | None:
+    """The newest seal, and how many events up to the last wait for the next."""
     seal = Seal.objects.defer("marks").order_by("-number").first()
-    last = Event.objects.order_by("-seq").values_list("seq", flat=True).first() or 0
     if seal is None:
         return None
     waiting = Event.objects.filter(era=seal.era, xid__gte=seal.hi).order_by()[:SCANNED].count()

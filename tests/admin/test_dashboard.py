@@ -4,7 +4,9 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from mailroom.delivery import deliver
@@ -14,6 +16,12 @@ from orgchart.people import Desk
 from tests.admin.forms import confirm, preview
 from tests.admin.places import change_page
 from tests.browser.day import play
+from tests.company import load_company
+
+
+def everything(right):
+    """Somebody who may see it all."""
+    return True
 
 
 @pytest.fixture
@@ -75,7 +83,8 @@ class TestDashboard:
                 body="b",
                 now=now - timedelta(hours=hours),
             )
-        bars = dashboard.bars(company.organisation.id, now)
+        (day,) = dashboard.days_of([company.organisation], now, counting.newest_event(), everything)
+        bars = day.bars
         assert len(bars) == 24
         assert (bars[-1].mails, bars[-4].mails) == (1, 2)
         assert (bars[-1].mails_height, bars[-4].mails_height) == (50, 100)
@@ -92,7 +101,8 @@ class TestDashboard:
                 body="b",
                 now=now,
             )
-        assert counting.mails_since(company.organisation.id, now - timedelta(hours=1)) == "2+"
+        (day,) = dashboard.days_of([company.organisation], now, counting.newest_event(), everything)
+        assert day.mails == "2+"
 
     def test_shows_each_only_what_they_may_open(self, hr, nobody, company, played):
         html = hr.get("/admin/").content.decode()
@@ -107,6 +117,31 @@ class TestDashboard:
         html = board.get("/admin/").content.decode()
         outside = re.findall(r"""(?:src|href|action)=["'](?:https?:)?//[^"']+""", html)
         assert outside == []
+
+    def test_asks_no_more_for_many_organisations_than_for_two(self, board, company, played):
+        def asked():
+            board.get("/admin/")
+            with CaptureQueriesContext(connection) as seen:
+                assert board.get("/admin/").status_code == 200
+            return len(seen)
+
+        load_company("dev-team")
+        two = asked()
+        for name in ("soloqueue", "constitution"):
+            load_company(name)
+        assert asked() == two
+        assert two <= 20
+
+    def test_keeps_the_figures_of_each_organisation_apart(self, company, played, now):
+        other = load_company("dev-team").organisation
+        ours = [company.organisation, other]
+        mine, theirs = dashboard.days_of(ours, now, counting.newest_event(), everything)
+        assert (mine.mails, mine.refused, mine.escalations) == ("18", "12", 1)
+        assert (theirs.mails, theirs.refused, theirs.escalations) == ("0", "0", 0)
+        assert theirs.agents == other.agents.filter(active=True).count()
+        assert sum(n for _, n in mine.contracts) > sum(n for _, n in theirs.contracts) == 0
+        assert mine.changed.organisation_id == company.organisation.id
+        assert theirs.changed.organisation_id == other.id
 
 
 class TestExplain:
