@@ -94,6 +94,7 @@ def submit_report(
             title=title,
             body=body,
             report_type=report.report_type,
+            reader=contract.issuer,
             contract_ref=row.id,
             now=now,
         )

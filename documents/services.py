@@ -15,6 +15,7 @@ from documents.filing import file_soon
 from documents.models import Document, Kind, ReportType
 from ledger.services import record
 from orgchart.decision import require
+from orgchart.policy import Agent
 from toolbox.caller import Caller
 
 ATTEMPTS = 50
@@ -75,15 +76,16 @@ def file_report(
     title: str,
     body: str,
     report_type: str,
+    reader: Agent | None,
     contract_ref: str,
     now: datetime,
 ) -> Document:
-    """File a report that a higher room has accepted, where the author's manager reads it.
+    """File a report that a higher room has accepted, in the department of who reads it.
 
-    The folder is the system's choice, not the author's, so its write scope is not asked. In the
-    transaction of the report.
+    `reader` None is the Board, which reads the author's own. The folder is the system's choice, not
+    the author's, so its write scope is not asked. In the transaction of the report.
     """
-    draft = _report(caller, title, body, report_type, contract_ref=contract_ref)
+    draft = _report(caller, title, body, report_type, reader=reader, contract_ref=contract_ref)
     with transaction.atomic():
         return _kept(caller, draft, "report.filed", now)
 
@@ -102,9 +104,15 @@ def shown(row: Document) -> dict[str, Any]:
 
 
 def _report(
-    caller: Caller, title: str, body: str, report_type: str, *, contract_ref: str = ""
+    caller: Caller,
+    title: str,
+    body: str,
+    report_type: str,
+    *,
+    reader: Agent | None = None,
+    contract_ref: str = "",
 ) -> Draft:
-    department = rules.department_of(caller.agent, caller.policy)
+    department = rules.department_of(reader or caller.agent, caller.policy)
     return Draft(
         kind=Kind.REPORT,
         folder=rules.reports_of(department),

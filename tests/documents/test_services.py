@@ -24,13 +24,14 @@ def note(caller, title="A decision", content="We hire.", *, for_board=False, now
     )
 
 
-def filed(caller, title="Week 7", *, report_type="status", now=NOW, body="All well."):
+def filed(caller, title="Week 7", *, report_type="status", reader="", now=NOW, body="All well."):
     with transaction.atomic():
         return services.file_report(
             caller=caller,
             title=title,
             body=body,
             report_type=report_type,
+            reader=caller.policy.agents.get(reader),
             contract_ref="CON-1",
             now=now,
         )
@@ -162,6 +163,20 @@ class TestFileReport:
         assert row.folder == "reports/tech/"
         assert row.contract_ref == "CON-1"
         assert titles(listed(caller_of(nexus, "it_manager"))) == ["Week 7"]
+
+    @pytest.mark.parametrize(
+        ("author", "reader", "folder"),
+        [
+            ("qa_worker", "it_manager", "reports/tech/"),
+            ("research_worker", "product_manager", "reports/product/"),
+            ("frontend_worker", "product_manager", "reports/product/"),
+            ("qa_worker", "", "reports/qa/"),
+        ],
+    )
+    def test_puts_it_where_who_gave_the_work_reads(self, nexus, author, reader, folder):
+        assert filed(caller_of(nexus, author), reader=reader).folder == folder
+        if reader:
+            assert titles(listed(caller_of(nexus, reader))) == ["Week 7"]
 
     def test_refuses_a_type_that_there_is_not(self, nexus):
         with pytest.raises(ValueError, match="gossip"):
