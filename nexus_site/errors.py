@@ -12,8 +12,8 @@ def envelope(*, status: int, code: str, message: str, next_action: str) -> JsonR
         {
             "ok": False,
             "error_code": code,
-            "tool_name": None,
-            "mode": None,
+            "tool_name": "",
+            "mode": "",
             "message": message,
             "next_action": next_action,
             "details": {},
@@ -69,7 +69,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
         return defaults.server_error(request)
     return envelope(
         status=500,
-        code="INTERNAL_ERROR",
+        code="INTERNAL",
         message="the call failed inside NEXUS and was rolled back",
         next_action="Retry once; then report the X-Request-ID of this answer.",
     )

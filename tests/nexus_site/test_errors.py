@@ -1,16 +1,20 @@
 """Answers when no view could give one."""
 
+import json
+
 import pytest
 from django.test import RequestFactory
+from jsonschema import validate
 
 from nexus_site import errors
+from toolbox.openapi import document
 
-ENVELOPE = {"ok", "error_code", "tool_name", "mode", "message", "next_action", "details"}
+ENVELOPE = document()["components"]["schemas"]["Error"]
 HANDLERS = [
     (lambda request: errors.bad_request(request, ValueError()), 400, "INVALID_PARAMS"),
     (lambda request: errors.forbidden(request, ValueError()), 401, "UNAUTHENTICATED"),
     (lambda request: errors.not_found(request, ValueError()), 404, "NOT_FOUND"),
-    (errors.server_error, 500, "INTERNAL_ERROR"),
+    (errors.server_error, 500, "INTERNAL"),
 ]
 
 
@@ -18,12 +22,10 @@ HANDLERS = [
 class TestHandlers:
     @pytest.mark.parametrize("path", ["/api/v1/x", "/mcp"])
     def test_give_a_program_the_envelope(self, handler, status, code, path):
-        import json
-
         response = handler(RequestFactory().get(path))
         body = json.loads(response.content)
         assert response.status_code == status
-        assert set(body) == ENVELOPE
+        validate(body, ENVELOPE)
         assert (body["ok"], body["error_code"]) == (False, code)
         assert body["message"]
         assert body["next_action"]
