@@ -4,7 +4,14 @@ import pytest
 
 from tasks import services
 from tasks.models import Task
-from tasks.neighbourhood import MOST, Neighbour, Neighbourhood, neighbourhood, shares
+from tasks.neighbourhood import (
+    MOST,
+    Neighbour,
+    Neighbourhood,
+    _reached,
+    neighbourhood,
+    shares,
+)
 from tasks.picture import cut, draw
 from tasks.vocabulary import Status
 from tests.tasks.world import NOW, caller_of, dev_team
@@ -119,6 +126,8 @@ class TestANeighbourhood:
         found = self.of(team, last)
         numbers = sorted(t.number for t in found.tasks.values())
         assert numbers == list(range(int(last) - MOST + 1, int(last) + 1))
+        task = Task.objects.get(organisation=team, number=last)
+        assert len(_reached(task.id, ahead=True)) == MOST  # no further is it looked
 
     def test_stays_in_its_organisation(self, team):
         other = dev_team("other")
