@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from django import forms
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.template.response import TemplateResponse
 from unfold.widgets import UnfoldAdminSelect2Widget, UnfoldAdminTextInputWidget
 
@@ -119,16 +120,18 @@ def explain_page(request: HttpRequest) -> HttpResponse:
 
 def _asked(request: HttpRequest, organisations: dict[int, str]) -> dict[str, Any]:
     """The form, the answer if a whole question was asked, and the agent's rights."""
-    policy = current_policy(_chosen(request, organisations))
+    policy = _chosen(request, organisations)
     kind = request.GET.get("ask") if request.GET.get("ask") in QUESTIONS else "mail"
     data = request.GET.copy()
     data.setdefault("organisation", str(policy.organisation_id))
     if data.get("agent") not in policy.agents:
-        data["agent"] = next(iter(policy.agents), "")
+        data["agent"] = next(iter(_correspondents(policy)), next(iter(policy.agents), ""))
     asked = set(QUESTIONS[str(kind)].base_fields) - {"contract"} <= set(request.GET)
     form = QUESTIONS[str(kind)](data, organisations=organisations, policy=policy)
     agent = policy.agents.get(str(data["agent"]))
     shown: dict[str, Any] = {"form": form, "ask": kind, "media": form.media, "agent": agent}
+    if agent and not asked:
+        _complete(data, policy, agent)
     if asked and form.is_valid() and agent:
         sentence, decision = form.answer(policy, agent)
         shown |= {"sentence": sentence, "decision": decision}
@@ -139,10 +142,41 @@ def _asked(request: HttpRequest, organisations: dict[int, str]) -> dict[str, Any
     return shown | _rights(policy, agent)
 
 
-def _chosen(request: HttpRequest, organisations: dict[int, str]) -> int:
+def _chosen(request: HttpRequest, organisations: dict[int, str]) -> Policy:
+    """The organisation asked for; else the first by name of two agents who may write each other."""
     given = request.GET.get("organisation", "")
     number = int(given) if given.isascii() and given.isdigit() and len(given) < 18 else None
-    return number if number in organisations else next(iter(organisations))
+    if number in organisations:
+        return current_policy(number)
+    policies = (current_policy(key) for key in organisations)
+    found = next((policy for policy in policies if any(_correspondents(policy))), None)
+    return found or current_policy(next(iter(organisations)))
+
+
+def _correspondents(policy: Policy) -> Iterator[str]:
+    """The agents who may write to an agent that may answer them."""
+    for agent in policy.agents.values():
+        if agent.active and _answering(policy, agent):
+            yield agent.handle
+
+
+def _answering(policy: Policy, agent: Agent) -> list[str]:
+    return [
+        handle
+        for handle in policy.contacts_of(agent)
+        if handle in policy.agents and agent.handle in policy.contacts_of(policy.agents[handle])
+    ]
+
+
+def _complete(data: QueryDict, policy: Policy, agent: Agent) -> None:
+    """Propose a mail that somebody might ask of: to another, of a type that may pass."""
+    recipient = next(iter([*_answering(policy, agent), *policy.contacts_of(agent)]), BOARD)
+    data.setdefault("recipient", recipient)
+    chosen = str(data["recipient"])
+    other = policy.agents.get(chosen)
+    rule = policy.rule_between(agent, other) if other else policy.board_rule(agent)
+    types = policy.sendable_types(agent, chosen, rule) if rule else frozenset()
+    data.setdefault("type", min(types, default=""))
 
 
 def _rights(policy: Policy, agent: Agent | None) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from django.utils import timezone
 from mailroom.delivery import deliver
 from mailroom.models import Escalation
 from nexus_site.people import counting, dashboard
+from orgchart.models import Organisation
 from orgchart.people import Desk
 from tests.admin.forms import confirm, preview
 from tests.admin.places import change_page
@@ -22,6 +23,10 @@ from tests.company import load_company
 def everything(right):
     """Somebody who may see it all."""
     return True
+
+
+def pick(values, names):
+    return {name: values[name] for name in names.split()}
 
 
 @pytest.fixture
@@ -165,6 +170,24 @@ class TestExplain:
         )
         assert "<strong>Allowed</strong>" in html
         assert "contact backend_worker -&gt; it_manager" in html
+
+    def test_opens_on_two_who_may_write_to_each_other(self, observer, company):
+        """Also where an organisation without such two comes first by name."""
+        Organisation.objects.create(slug="aaa", name="AAA, of nobody")
+        page = observer.get("/admin/explain/")
+        proposed = page.context["form"].initial
+        assert proposed["organisation"] == str(company.organisation.id)
+        html = self.ask(observer, company, ask="mail", **pick(proposed, "agent recipient type"))
+        assert proposed["agent"] != proposed["recipient"]
+        assert "<strong>Allowed</strong>" in html
+        back = {"agent": proposed["recipient"], "recipient": proposed["agent"]}
+        assert "CONTACT_DENIED" not in self.ask(observer, company, ask="mail", **back, type="info")
+
+    def test_opens_on_another_recipient_for_each_agent(self, observer, company):
+        for agent in company.policy.agents:
+            asked = {"organisation": company.organisation.id, "agent": agent}
+            proposed = observer.get("/admin/explain/", asked).context["form"].initial
+            assert proposed["agent"] == agent != proposed["recipient"]
 
     def test_answers_for_a_channel_under_a_contract(self, observer, company, played):
         from mailroom.models import ContactGrant
