@@ -101,15 +101,16 @@ class EditAdmin(PreviewingAdmin):
     ) -> HttpResponse:
         """GET shows the form; POST shows what it would do, and does it when that was confirmed."""
         _dress()
-        row = self.get_object(request, unquote(object_id)) if object_id else None
-        if object_id and row is None and self.has_view_permission(request):
-            return self.gone(request, object_id)
         if request.method == "POST":
+            row = self.get_object(request, unquote(object_id)) if object_id else None
+            if object_id and row is None and self.has_view_permission(request):
+                return self.gone(request, object_id)
             allowed = self.has_change_permission if object_id else self.has_add_permission
             if not allowed(request):
                 raise PermissionDenied
             return self._posted(request, row)
-        if row is None and self.has_add_permission(request) and self._organisation(request) is None:
+        adding = object_id is None and self.has_add_permission(request)
+        if adding and self._organisation(request) is None:
             return self._choose_organisation(request)
         extra = {"show_save_and_continue": False, "show_save_and_add_another": False}
         page: HttpResponse = super().changeform_view(

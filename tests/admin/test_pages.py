@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from ledger.models import Event
 from nexus_site.people.rights import ACTS, HR_EDITS, rights_of
 from orgchart.people import Desk
+from orgchart.services import issue_key
 from tests.admin.places import change_page, list_page, page_of
 from tests.browser.day import play, vandalise
 
@@ -93,6 +94,19 @@ class TestEveryTable:
             with CaptureQueriesContext(connection) as seen:
                 observer.get(list_page(model))
             assert len(seen) <= MOST_QUERIES, (label(model), [q["sql"] for q in seen])
+
+
+class TestAnAgentsPage:
+    def test_asks_for_each_thing_once(self, board, company, now):
+        agent = company.agent("qa_worker")
+        agent.co_managers.add(company.agent("hr_manager"))
+        key = issue_key(agent=agent, caller=company.person(Desk.BOARD), now=now)
+        board.get(change_page(agent))
+        with CaptureQueriesContext(connection) as seen:
+            page = board.get(change_page(agent)).content.decode()
+        assert len(seen) <= 8, [q["sql"] for q in seen]
+        assert key[:8] in page
+        assert "hr_manager" in page
 
 
 class TestLooking:
