@@ -147,7 +147,7 @@ DATABASES["default"]["OPTIONS"]["pool"] = {
     "min_size": 1,
     "max_size": env.number("DATABASE_POOL", WEB_THREADS + 8, least=2),  # threads, and the streams
     "timeout": 20,
-    "reconnect_timeout": 5,  # seconds; after it whoever asks next tries anew, and does not wait
+    "reconnect_timeout": 20,  # as long as who asked waits; then whoever asks next tries anew
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
