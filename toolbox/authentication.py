@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 import structlog
 from django.conf import settings
-from django.db import connection
+from django.db import DatabaseError, connection
 from django.utils import timezone
 
+from ledger.events import Event
+from ledger.services import record_alone
+from orgchart.actors import denial
 from orgchart.compiling import POLICIES
-from orgchart.decision import Code, refuse
+from orgchart.decision import Code, Denied, refuse
+from orgchart.models import ApiKey
 from orgchart.policy import Policy
 from orgchart.services import KEY_PREFIX, digest_of
 from orgchart.vocabulary import ToolMode
@@ -59,6 +64,16 @@ LEFT JOIN toolbox_frame f ON f.id = s.frame_id
 RENEW = "mint a key with `manage.py issue_key ORG AGENT` and send it as `Authorization: Bearer`"
 
 
+NOBODYS = UUID(int=0)
+"""What stands for a session id that is none: no session has it."""
+
+SELDOM = 60.0
+"""Seconds between two events of one key that proves nobody, in one process."""
+
+_last_recorded: dict[bytes, float] = {}
+"""When; only keys that were issued come here, so it cannot grow beyond these."""
+
+
 @dataclass(frozen=True, slots=True)
 class StoredMode:
     """What the session row says of its mode, and the open grant that backs it, if any."""
@@ -71,15 +86,16 @@ def authenticate(*, authorization: str, session_id: str | None, request_id: str)
     """The caller that the key proves; nothing else in a request says who calls (wire).
 
     Raises Denied: UNAUTHENTICATED, NOT_FOUND for a session that is not the agent's own,
-    RATE_LIMITED with `retry_after` seconds in details.
+    RATE_LIMITED with `retry_after` seconds in details. Whose the refused call was is known for a
+    foreign session and for a key that was good once: these are in the ledger.
     """
-    key = _bearer(authorization)
+    digest = digest_of(_bearer(authorization))
     per_second = settings.NEXUS_RATE_PER_MINUTE / 60
     with connection.cursor() as cursor:
         cursor.execute(
             AUTHENTICATE,
             {
-                "digest": digest_of(key),
+                "digest": digest,
                 "session": _session_uuid(session_id),
                 "burst": settings.NEXUS_RATE_BURST,
                 "per_second": per_second,
@@ -87,9 +103,7 @@ def authenticate(*, authorization: str, session_id: str | None, request_id: str)
         )
         row = cursor.fetchone()
     if row is None:
-        raise refuse(
-            Code.UNAUTHENTICATED, "this key is unknown, revoked or its agent deactivated", RENEW
-        )
+        raise _unproven(digest, request_id)
     agent_id, organisation_id, version, tokens, allowed, *row = row
     sid, mode, standing, granted, contract, frame_id, frame_state, frame_tools = row
     if not allowed:
@@ -97,7 +111,8 @@ def authenticate(*, authorization: str, session_id: str | None, request_id: str)
     policy = POLICIES.get(organisation_id, version)
     if sid is None:
         if session_id is not None:
-            raise _no_session(session_id)
+            handle = policy.by_id[agent_id].handle
+            raise _recorded(_no_session(session_id), handle, organisation_id, request_id)
         sid, mode, standing = standing_session(agent_id, organisation_id), ToolMode.CHAT_SAFE, True
     agent = policy.by_id.get(agent_id)
     if agent is None or not agent.active:
@@ -186,18 +201,54 @@ def _session_uuid(session_id: str | None) -> str | None:
     try:
         return str(UUID(session_id))
     except ValueError:
-        raise _no_session(session_id) from None
+        return str(NOBODYS)
 
 
-def _no_session(session_id: str | None) -> Exception:
+def _unproven(digest: bytes, request_id: str) -> Denied:
+    """The refusal of a key; recorded for its agent where there was one, once in a while.
+
+    A key that proves nobody is held to no rate, so a flood of it must not flood the ledger.
+    """
+    refusal = refuse(
+        Code.UNAUTHENTICATED, "this key is unknown, revoked or its agent deactivated", RENEW
+    )
+    known = ApiKey.objects.filter(digest=digest).values_list(
+        "agent__handle", "agent__organisation_id"
+    )
+    for handle, organisation_id in known:
+        now = time.monotonic()
+        if now - _last_recorded.get(digest, -SELDOM) >= SELDOM:
+            _last_recorded[digest] = now
+            return _recorded(refusal, handle, organisation_id, request_id)
+    return refusal
+
+
+def _recorded(refusal: Denied, handle: str, organisation_id: int, request_id: str) -> Denied:
+    """The refusal, once it is in the ledger as far as that can be."""
+    event = Event(
+        action="tool.denied",
+        actor=f"agent:{handle}",
+        at=timezone.now(),
+        organisation_id=organisation_id,
+        request_id=request_id,
+        **denial(refusal.deny),
+    )
+    try:
+        record_alone(event)
+    except DatabaseError:
+        log.exception("denial_not_recorded", code=refusal.deny.code)
+    return refusal
+
+
+def _no_session(session_id: str) -> Denied:
     return refuse(
         Code.NOT_FOUND,
-        f"you have no session {str(session_id)[:64]!r}",
+        f"you have no session {session_id[:64]!r}",
         "leave X-Nexus-Session out, or open a session with POST /api/v1/sessions",
     )
 
 
-def _too_fast(tokens: float, per_second: float) -> Exception:
+def _too_fast(tokens: float, per_second: float) -> Denied:
     wait = max(1, math.ceil((1 - tokens) / per_second)) if per_second > 0 else 60
     return refuse(
         Code.RATE_LIMITED,

@@ -213,6 +213,8 @@ class TestKeys:
         revoke_key(prefix=key[:12], caller=nexus.system, now=timezone.now(), reason="lost")
         answers = {nexus.get("/api/v1/me", "qa_worker").status for _ in range(1000)}
         assert answers == {401}
+        (event,) = Event.objects.filter(decision="deny")  # one in a while: no flood of the ledger
+        assert (event.actor, event.code) == ("agent:qa_worker", "UNAUTHENTICATED")
 
 
 class TestIdempotency:
@@ -278,6 +280,8 @@ class TestSessions:
         for foreign in (made, NOBODYS, "x", "", "' OR 1=1"):
             answer = nexus.get("/api/v1/me", "qa_worker", {"X-Nexus-Session": foreign})
             assert (answer.status, answer.code) == (404, "NOT_FOUND"), foreign
+            event = Event.objects.latest("seq")
+            assert (event.actor, event.code) == ("agent:qa_worker", "NOT_FOUND"), foreign
         assert nexus.get(f"/api/v1/sessions/{made}", "qa_worker").status == 404
         assert nexus.get(f"/api/v1/sessions/{made}", "backend_worker").status == 200
 
