@@ -37,7 +37,7 @@ def task(team) -> Task:
 
 
 @pytest.mark.parametrize(
-    "query", ["", "?q=2", "?q=%23" + "2", "?q=architect", "?q=script", "?status=pending"]
+    "query", ["", "?q=2", "?q=%23" + "2", "?q=architect", "?q=script", "?status__exact=pending"]
 )
 def test_the_list_answers(board, task, query):
     page = board.get(reverse("admin:tasks_task_changelist") + query)

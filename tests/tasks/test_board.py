@@ -185,6 +185,18 @@ class TestManyCards:
         assert len(few) == len(many) <= MOST_QUERIES
 
 
+def test_the_ways_to_the_list_lead_there(make, monkeypatch):
+    monkeypatch.setattr(admin_board, "SHOWN", 1)
+    first, second = make(), make()
+    client = sign_in(Desk.BOARD)
+    found = re.findall(r'href="(/admin/tasks/task/\?[^"]+)"', html_of(client))
+    assert len(found) == 2
+    for address in found:
+        listed = client.get(address.replace("&amp;", "&"))
+        assert listed.status_code == 200
+        assert all(f"#{task.number} x" in listed.content.decode() for task in (first, second))
+
+
 class TestOrganisations:
     def test_are_kept_apart(self, make, team):
         other = dev_team("other")
