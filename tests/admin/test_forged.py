@@ -1,0 +1,126 @@
+"""Forms sent by who has not seen the page, or has seen an old one."""
+
+import pytest
+from django.contrib import admin
+from django.test import Client
+from django.urls import URLPattern, get_resolver
+
+from ledger.models import Event
+from orgchart.admin_edit import EditAdmin
+from orgchart.models import (
+    Agent,
+    Alias,
+    ContactRule,
+    Group,
+    MailTypeRule,
+    Organisation,
+    Role,
+    ToolOverride,
+)
+from tests.admin.forms import confirm, preview
+from tests.admin.places import change_page
+
+REASON = "The new team needs it."
+EDITS = {
+    Organisation: {"name": "Renamed"},
+    Role: {"title": "Renamed"},
+    Group: {"context": "Renamed"},
+    Agent: {"title": "Renamed"},
+    Alias: {"alias": "renamed"},
+    MailTypeRule: {"description": "Renamed"},
+    ContactRule: {"types": ["info"], "every_type": None},
+    ToolOverride: {"modes": []},
+}
+
+
+@pytest.fixture
+def rows(company):
+    """A row of each table that people edit; made where the company has none."""
+    ours = company.organisation
+    Group.objects.create(organisation=ours, slug="team", name="Team")
+    Alias.objects.create(organisation=ours, alias="quality", agent=company.agent("qa_worker"))
+    ToolOverride.objects.create(
+        organisation=ours,
+        agent=company.agent("qa_worker"),
+        tool="run_test",
+        modes=["coding"],
+        set_by="human:x",
+    )
+    return {model: model.objects.filter(**where(model, ours)).first() for model in EDITS}
+
+
+def where(model, organisation):
+    return {"id": organisation.id} if model is Organisation else {"organisation": organisation}
+
+
+def values(row):
+    return type(row).objects.filter(pk=row.pk).values().get()
+
+
+def edited():
+    return {m for m, page in admin.site._registry.items() if isinstance(page, EditAdmin)}
+
+
+class TestAStaleForm:
+    def test_is_tried_of_every_table_that_people_edit(self):
+        assert edited() == set(EDITS)
+
+    def test_of_any_of_them_changes_nothing_and_says_why(self, hr, company, rows):
+        seen = {
+            model: preview(
+                hr,
+                change_page(row),
+                f"{model._meta.model_name}_form",
+                reason=REASON,
+                **EDITS[model],
+            )
+            for model, row in rows.items()
+        }
+        role = company.agent("ceo").role
+        first = preview(hr, change_page(role), "role_form", title="Chief", reason=REASON)
+        assert confirm(hr, change_page(role), first).status_code == 302
+        held = {model: values(row) for model, row in rows.items()}
+        before = Event.objects.exclude(action="human.denied").count()
+        for model, row in rows.items():
+            answer = confirm(hr, change_page(row), seen[model])
+            assert answer.status_code == 409, model
+            assert "Somebody was faster" in answer.content.decode(), model
+            assert values(row) == held[model], model
+        assert Event.objects.exclude(action="human.denied").count() == before
+
+
+def addresses(patterns, before=""):
+    """Every address of the admin, with 1 for each of its parameters."""
+    for one in patterns:
+        route = before + str(one.pattern)
+        if isinstance(one, URLPattern):
+            yield one, route
+        else:
+            yield from addresses(one.url_patterns, route)
+
+
+class TestAFormWithoutItsToken:
+    def test_is_refused_by_every_address_before_anything_else(self, board, company):
+        """Whatever an address is for: one that is exempt would be found here."""
+        site = next(r for r in get_resolver().url_patterns if str(r.pattern) == "admin/")
+        exempt = [
+            route
+            for one, route in addresses(site.url_patterns)
+            if getattr(one.callback, "csrf_exempt", False)
+        ]
+        assert exempt == []
+
+    def test_leaves_nothing_and_is_told_so(self, board, company):
+        strict = Client(HTTP_HOST="127.0.0.1", enforce_csrf_checks=True)
+        strict.cookies = board.cookies
+        before = Event.objects.count()
+        agent = change_page(company.agent("qa_worker"))
+        for address in [
+            *("/admin/login/", "/admin/logout/", "/admin/password_change/"),
+            *(agent, agent.replace("/change/", "/issue-key/"), "/admin/orgchart/role/add/"),
+            *("/admin/contracts/contract/issue/", "/admin/auth/user/add/", "/admin/explain/"),
+        ]:
+            answer = strict.post(address, {"reason": REASON})
+            assert answer.status_code == 403, address
+            assert "CSRF verification failed" in answer.content.decode(), address
+        assert Event.objects.count() == before
