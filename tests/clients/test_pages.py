@@ -67,5 +67,5 @@ class TestInstalled:
             monkeypatch.setenv(name, "http://127.0.0.1:1/simple")
         monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
         monkeypatch.setenv("UV_HTTP_RETRIES", "0")
-        with pytest.raises(installs.Unreachable, match="need a package index in reach"):
+        with pytest.raises(installs.Unreachable, match="need their index in reach"):
             installs.python()
