@@ -81,7 +81,7 @@ class TestEveryTable:
             for field in ["organisation__id__exact", "state__exact", "q", "reading"]:
                 for value in ["x'--", "999999999999999999999"]:
                     status = observer.get(list_page(model), {field: value}).status_code
-                    assert status in (200, 302), (label(model), field, value)
+                    assert status in (200, 302, 400), (label(model), field, value)
 
     def test_refuses_what_no_database_can_hold(self, observer, company):
         for model in MODELS:
