@@ -47,7 +47,7 @@ def _as_number(value: object) -> object:
 
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=64)]
-Title = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Title = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"\S")]
 Body = Annotated[str, StringConstraints(max_length=10_000)]
 Reason = Annotated[str, StringConstraints(min_length=1, max_length=2_000)]
 EscalationId = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,18}$")]

@@ -144,7 +144,8 @@ def can_move(contract: Facts, move: Move) -> Decision:
     allowed = [str(TRANSITIONS[m][1]) for m in moves_from(contract.state)]
     return deny(
         Code.INVALID_TRANSITION,
-        f"{contract.id} is {contract.state} and cannot become {target}; "
+        f"{contract.id} is {contract.state} "
+        + ("already; " if contract.state is target else f"and cannot become {target}; ")
         + (f"from here it can become {', '.join(allowed)}" if allowed else "that state is final"),
         _next_step(contract),
         rule="contract states (seed 000 §6.2)",

@@ -54,7 +54,7 @@ def find_assignee(name: str, policy: Policy) -> Agent | Deny:
         return deny(
             Code.CONTACT_DENIED,
             "contracts go down, never to the Board (seed 000 §4.3)",
-            "report to the Board with send_mail, where you may",
+            "issue it to somebody who reports to you; what the Board must decide, escalate",
             rule="never to board (seed 000 §4.3)",
         )
     return find_recipient(name, policy)

@@ -126,6 +126,7 @@ def _type_refused(
         f"Mail type '{mail_type[:32]}' not allowed for {sender.handle} -> {recipient}. "
         f"Allowed types: {', '.join(sorted(allowed)) or 'none'}",
         f"send one of: {', '.join(sorted(allowed))}"
+        + ", under a contract that grants this channel" * rule.needs_contract
         if allowed
         else f"ask {sender.superior} to relay it",
         rule=f"{rule.label} ∩ types of {sender.role} (seed 000 §3.2)",

@@ -15,7 +15,7 @@ from toolbox.paging import DEFAULT_LIMIT, MAX_LIMIT
 from toolbox.registry import ANY_MODE, Params, tool
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=64)]
-Subject = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Subject = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"\S")]
 Body = Annotated[str, StringConstraints(max_length=10_000)]
 Reference = Annotated[str, StringConstraints(min_length=1, max_length=32)]
 PriorityName = Literal["low", "medium", "high", "critical"]

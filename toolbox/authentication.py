@@ -61,7 +61,10 @@ LEFT JOIN LATERAL (
 LEFT JOIN toolbox_frame f ON f.id = s.frame_id
 """
 
-RENEW = "mint a key with `manage.py issue_key ORG AGENT` and send it as `Authorization: Bearer`"
+RENEW = (
+    "ask the people who run this installation for a new key (`manage.py issue_key ORG AGENT`) and "
+    "send it as `Authorization: Bearer nxs_…`"
+)
 
 
 NOBODYS = UUID(int=0)

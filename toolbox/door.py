@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 import structlog
 from django.db import OperationalError, connection, transaction
 from pydantic import ValidationError
-from pydantic_core import to_json
+from pydantic_core import ErrorDetails, to_json
 
 from ledger.services import record_alone
 from orgchart.actors import denial
@@ -173,7 +173,7 @@ def parsed(tool: Tool, params: Mapping[str, Any]) -> Any:
     try:
         return tool.params.model_validate(_without_forged_sender(tool, params))
     except ValidationError as problems:
-        details = {_place(p["loc"]): p["msg"] for p in problems.errors(include_url=False)}
+        details = {_place(p["loc"]): _said(p) for p in problems.errors(include_url=False)}
         first = next(iter(details.items()), ("body", "invalid"))
         raise Denied(
             Deny(
@@ -192,6 +192,15 @@ def _without_forged_sender(tool: Tool, params: Mapping[str, Any]) -> Mapping[str
         return params
     known = {field.alias or key for key, field in tool.params.model_fields.items()}
     return {k: v for k, v in params.items() if k in known or k not in forged}
+
+
+def _said(problem: ErrorDetails) -> str:
+    """What is wrong with a value, in words that do not need Python."""
+    if problem["type"] in ("model_type", "dict_type"):
+        return "must be an object"
+    if problem.get("ctx", {}).get("pattern") == r"\S":
+        return "must hold more than spaces"
+    return problem["msg"].removeprefix("Value error, ")
 
 
 def _place(loc: tuple[int | str, ...]) -> str:

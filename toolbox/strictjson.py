@@ -30,8 +30,13 @@ def read_object(body: bytes) -> dict[str, Any]:
         )
     except Denied:
         raise
+    except json.JSONDecodeError as problem:
+        where = f"line {problem.lineno}, column {problem.colno}"
+        raise _bad("body", f"not a JSON text, from {where} on") from problem
     except (ValueError, RecursionError) as problem:
-        raise _bad("body", f"not a JSON text: {problem}") from problem
+        raise _bad(
+            "body", "not a JSON text in UTF-8, or with a number too long to read"
+        ) from problem
     if not isinstance(found, dict):
         raise _bad("body", "must be a JSON object")
     if b"\\u" in body:

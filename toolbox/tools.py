@@ -26,5 +26,5 @@ class CurrentTime(Params):
     idempotent=True,
 )
 def current_time(caller: Caller, params: CurrentTime, now: datetime) -> dict[str, Any]:
-    """The time now, in UTC (seed 002 §2.3)."""
+    """The time now, in UTC."""
     return {"now": now.astimezone(UTC), "timezone": "UTC"}

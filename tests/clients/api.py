@@ -28,14 +28,14 @@ BEYOND = {
     r"owner: .* is no agent of this organisation": "the organisation's own agents",
     r"\w+: amount: Decimal input should have no more than \d+ (digits|decimal places)": "decimals",
     r"\w+: amount: Input should be greater than 0": "zero, written as text",
-    r"\w+: (deadline|expires_at): Value error, must lie in the years": "the calendar's ends",
+    r"\w+: (deadline|expires_at): must lie in the years": "the calendar's ends",
     r"expires_at: must be a time that is still to come": "the clock",
     r"date_range: ": "days that no month has, and ends before beginnings",
     r"url: must be a plain http or https address": "the parts of an address",
     r"[a-zA-Z_]+: a text holds NUL or half a surrogate pair": "signs that are no text",
     r"\w+: \w+: Input should be a valid integer": "1.0 is an integer there, and not here",
     r"nothing to change was given": "one of several fields",
-    r"manage_backlog: body: Value error, (add|edit|remove) needs a": "what each action needs",
+    r"manage_backlog: body: (add|edit|remove) needs a": "what each action needs",
     r"manage_tools: (agent|tool|modes|reason): this action needs it": "what each action needs",
 }
 

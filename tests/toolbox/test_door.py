@@ -56,6 +56,21 @@ class TestABrokenDeadlock:
         assert not Mail.objects.exists()
 
 
+class TestWhatIsWrong:
+    @pytest.mark.parametrize(
+        ("params", "field", "said"),
+        [
+            ({"subject": " \t"}, "subject", "must hold more than spaces"),
+            ({"attachments": ["a"]}, "attachments.0", "must be an object"),
+            ({"reply_to": 7}, "reply_to", "Input should be a valid string"),
+        ],
+    )
+    def test_is_said_in_words_that_need_no_python(self, nexus, params, field, said):
+        answer = nexus.call("backend_worker", "send_mail", **{**MAIL, **params})
+        assert (answer.code, answer.body["details"]) == ("INVALID_PARAMS", {field: said})
+        assert not Mail.objects.exists()
+
+
 class TestOurOwnFault:
     def test_is_not_tried_again(self, nexus, breaking):
         seen = breaking("08006")
