@@ -88,6 +88,7 @@ def test_a_card_is_dragged_and_a_stale_one_goes_home(board, ada, make, complaint
     sight.card("third").drag_to(sight.column("completed"))
     expect(sight.column("completed").locator(".tb-card")).to_have_count(0)
     sight.card("drag me").drag_to(sight.column("completed"))
+    expect(sight.said).to_contain_text("is completed")
     expect(sight.column("completed").locator(".tb-card")).to_contain_text("drag me")
 
     stale = Task.objects.get(subject="stale")
@@ -125,6 +126,7 @@ def test_a_card_moves_by_the_keyboard_alone(board, make, complaints):
     card.locator("summary").click()
     card.locator("select").select_option("completed")
     card.get_by_role("button", name="Move").click()
+    expect(sight.said).to_contain_text("is completed")  # the form is closed once that is said
     expect(sight.column("completed").locator(".tb-card")).to_contain_text("by keys")
 
     card.locator("summary").click()
