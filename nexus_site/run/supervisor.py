@@ -67,8 +67,9 @@ class Child:
             return
         try:
             os.killpg(self.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+        except ProcessLookupError:  # gone, or so young that it leads no group yet
+            if self.ended() is None:
+                os.kill(self.pid, signal.SIGKILL)
         if self.ended() is None:
             self.status = status_of(self.pid, wait=True)
 

@@ -190,6 +190,16 @@ class TestFinish:
             assert watcher.finish(task, lambda: done.append(True)) == 5
         assert done == [True]
 
+    def test_ends_a_child_that_leads_no_group_yet(self, monkeypatch):
+        def young(pid, number):
+            raise ProcessLookupError
+
+        monkeypatch.setattr(os, "killpg", young)
+        child = Child(name="young", run=lambda: time.sleep(60))
+        child.start(now=0.0)
+        child.kill_group()
+        assert child.status == -signal.SIGKILL
+
     def test_breaks_the_task_off_when_asked_to_stop(self, said):
         task = Child(name="task", run=lambda: time.sleep(60))
         with Supervisor(children=[], say=said.append) as watcher:
