@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import DataError, connection
+from pydantic_core import from_json
 
 from orgchart.decision import Code, Denied, refuse
 from toolbox.caller import Caller
@@ -62,6 +63,7 @@ FROM present LEFT JOIN LATERAL (
 ) AS e ON present.good
 ORDER BY e.xid, e.seq
 """
+ASKED_OF_A_DENIAL = ("call_id", "mode", "next_action")
 NAMES = ("kind", "action", "actor", "tool", "subject", "code", "reason", "at", "details")
 
 
@@ -171,7 +173,7 @@ def read(*, caller: Caller, key: bytes, after: Place) -> Page:
     events = [
         (
             Place(after.history, seq, tag, after.seen, until, xid),
-            dict(zip(NAMES, fields, strict=True)),
+            _shown(dict(zip(NAMES, fields, strict=True))),
         )
         for xid, seq, tag, *fields in found
     ]
@@ -183,3 +185,17 @@ def read(*, caller: Caller, key: bytes, after: Place) -> Page:
         end = replace(events[-1][0], seen=until, within="")
         events[-1] = (end, events[-1][1])
     return Page(events, end, more=bool(after.within))
+
+
+def _shown(event: dict[str, Any]) -> dict[str, Any]:
+    """The event as a watcher sees it; a denial with the fields of seed 002 §4.2 beside it."""
+    details = from_json(event["details"])
+    event["details"] = details
+    if event["kind"] == "tool_denied":
+        event |= {
+            "tool_name": event["tool"],
+            "error_code": event["code"],
+            "message": event["reason"],
+        }
+        event |= {name: details.get(name) or "" for name in ASKED_OF_A_DENIAL}
+    return event

@@ -160,6 +160,15 @@ class TestEvents:
             soon(lambda: others)
         denied = next(e for e in mine if e["event"] == "tool_denied")
         assert (denied["data"]["code"], denied["data"]["tool"]) == ("CONTACT_DENIED", "send_mail")
+        seen = {name: denied["data"][name] for name in ("tool_name", "error_code", "mode")}
+        assert seen == {
+            "tool_name": "send_mail",
+            "error_code": "CONTACT_DENIED",
+            "mode": "chat_safe",
+        }  # seed 002 §4.2
+        assert "it_manager" in denied["data"]["next_action"]
+        assert denied["data"]["message"] == denied["data"]["reason"]
+        assert denied["data"]["details"]["rule"]
         subjects = [event["data"]["subject"] for event in others]
         assert subjects == [f"mail:{last['result']['mail_id']}"]
         contracts.close(company, contract, "cancelled")
