@@ -24,6 +24,8 @@ from toolbox.caller import Caller
 
 MOST = 10_000
 """Items of one import."""
+YEARS = (1970, 2200)
+"""What a time from outside may lie in: far from the ends that no zone can be added to."""
 
 
 def _storable(text: str) -> str:
@@ -32,11 +34,19 @@ def _storable(text: str) -> str:
     return text
 
 
-def _aware(at: datetime) -> datetime:
-    return at if at.tzinfo else at.replace(tzinfo=UTC)
+def _within(at: datetime) -> datetime:
+    try:
+        moment = at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+    except OverflowError:
+        moment = None
+    if moment is None or not YEARS[0] <= moment.year <= YEARS[1]:
+        raise ValueError(f"is not between the years {YEARS[0]} and {YEARS[1]}, in UTC")
+    return moment
 
 
 Plain = Annotated[str, AfterValidator(_storable)]
+Moment = Annotated[datetime, AfterValidator(_within)]
+"""A time as files and hooks give it, in UTC; one without a zone is meant so."""
 
 
 class Item(BaseModel):
@@ -50,7 +60,7 @@ class Item(BaseModel):
     source: Plain = Field("", max_length=64)
     rating: int | None = Field(None, ge=1, le=5)
     external_id: Plain = Field("", max_length=200, alias="id")
-    received_at: Annotated[datetime, AfterValidator(_aware)] | None = None
+    received_at: Moment | None = None
 
 
 def read_file(name: str, content: bytes) -> list[Item]:

@@ -4,31 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import from_json, to_json
 
 from orgchart.decision import Denied
 from orgchart.policy import Policy
 from tasks.checking import checked_metadata, checked_role, checked_type, owner_named
-from tasks.feedback import Plain
+from tasks.feedback import Moment, Plain
 from tasks.models import Task
 from tasks.rows import READ, as_row, number_of
 from tasks.vocabulary import Status
+from toolbox.strictjson import read_object
 
 
 class BadTask(ValueError):
     """A file or an object in it that cannot be read as a task."""
 
 
-def _aware(at: datetime) -> datetime:
-    return at if at.tzinfo else at.replace(tzinfo=UTC)
-
-
-Moment = Annotated[datetime, AfterValidator(_aware)]
+MOST_DIGITS = 10
+"""Digits of an imported id. The organisation counts on behind it, so room to grow is left."""
 
 
 class Stored(BaseModel):
@@ -36,7 +33,7 @@ class Stored(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    id: Annotated[str, Field(min_length=1, max_length=18)]
+    id: str = Field(min_length=1, max_length=MOST_DIGITS)
     subject: Plain = Field(min_length=1, max_length=500)
     description: Plain = Field("", max_length=100_000)
     active_form: Plain | None = Field(None, alias="activeForm", max_length=500)
@@ -120,7 +117,7 @@ def _stored(raw: Any, policy: Policy) -> Stored:
     try:
         checked_role(policy, task.required_role or None)
         checked_type(task.task_type or None)
-        checked_metadata(task.metadata or {})
+        read_object(checked_metadata(task.metadata or {}).encode())
         owner_named(policy, task.owner or "")
     except Denied as refusal:
         raise BadTask(refusal.deny.message) from refusal

@@ -51,6 +51,10 @@ class TestFiles:
             ("a.json", b'{"body": "a\\u0000b"}'),
             ("a.json", b'{"body": "\\ud800"}'),
             ("a.json", b'{"body": NaN}'),
+            ("a.json", b'{"body": "x", "received_at": "0001-01-01T00:00:00+14:00"}'),
+            ("a.json", b'{"body": "x", "received_at": "9999-12-31T23:00:00-12:00"}'),
+            ("a.json", b'{"body": "x", "received_at": "1970-01-01T00:00:00+14:00"}'),
+            ("a.csv", b"body,received_at\nx,2201-01-01T00:00:00Z\n"),
             ("a.csv", b"author\nann\n"),
             ("a.csv", b"body\n\xff\xfe\n"),
         ],
@@ -138,6 +142,13 @@ class TestHook:
 
     def test_refuses_an_old_signature(self, send):
         assert send({"body": "x"}, at=timezone.now() - timedelta(hours=1)).status_code == 401
+
+    def test_refuses_a_time_that_no_page_could_show(self, send):
+        answer = send({"body": "x", "received_at": "0001-01-01T00:00:00+14:00"})
+        assert answer.status_code == 400
+        assert "received_at" in answer.json()["message"]
+        assert "between the years 1970 and 2200" in answer.json()["message"]
+        assert not Feedback.objects.exists()
 
     @pytest.mark.parametrize("body", [[], 7, {"data": []}, {"data": {"body": ""}}, {"data": 7}])
     def test_answers_what_it_cannot_read_without_breaking(self, send, body):

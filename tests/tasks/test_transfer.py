@@ -47,6 +47,20 @@ class TestImport:
         run("import", folder(OLD))
         assert http.call("architect", "task_create", subject="x").result["id"] == "6"
 
+    @pytest.mark.parametrize("number", ["999999999999999999", 10**10])
+    def test_refuses_an_id_that_counting_could_not_go_on_behind(self, team, folder, number):
+        with pytest.raises(CommandError, match="nothing was imported"):
+            run("import", folder({"id": number, "subject": "x"}))
+        said = run("import", folder({"id": number, "subject": "x"}), "--skip-bad")
+        assert "0.json: bad: id: " in said
+        assert "at most 10 characters" in said
+        assert not Task.objects.exists()
+
+    def test_of_the_highest_id_leaves_room_to_go_on(self, team, http, folder):
+        run("import", folder(OLD | {"id": "9" * 10}))
+        made = http.call("architect", "task_create", subject="x").result["id"]
+        assert http.call("architect", "task_get", taskId=made).result["id"] == str(10**10)
+
     def test_reads_lists_numbers_and_everything_a_task_has(self, team, http, folder):
         whole = OLD | {
             "id": 6,
@@ -96,6 +110,12 @@ class TestImport:
             {"id": "1", "subject": "x", "blockedBy": ["5"], "status": "completed"},
             {"id": "5", "subject": "the same id again"},
             {"id": "1", "subject": "a\x00b"},
+            {"id": "1", "subject": "x", "metadata": {"a": [{"b": "\x00"}]}},
+            {"id": "1", "subject": "x", "metadata": {"\x00": 1}},
+            '{"id": "1", "subject": "x", "metadata": {"a": 1e999}}',
+            {"id": "1", "subject": "x", "createdAt": "0001-01-01T00:00:00+14:00"},
+            {"id": "1", "subject": "x", "updatedAt": "9999-12-31T23:00:00-12:00"},
+            {"id": "1", "subject": "x", "updatedAt": "2201-01-01T00:00:00Z"},
         ],
     )
     def test_with_one_bad_changes_nothing_unless_it_is_skipped(self, team, folder, bad):
