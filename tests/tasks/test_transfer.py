@@ -171,3 +171,19 @@ class TestExport:
     def test_read_back_changes_nothing(self, lively, tmp_path):
         run("export", "dev-team", tmp_path / "out")
         assert "0 imported, 3 exists, 0 bad" in run("import", "dev-team", tmp_path / "out")
+
+    @pytest.mark.parametrize("place", ["file/out", "file/all.json", "nowhere/all.json"])
+    def test_to_where_nothing_can_be_written_says_so(self, lively, tmp_path, place):
+        (tmp_path / "file").write_text("in the way")
+        with pytest.raises(CommandError, match="cannot be written: "):
+            run("export", "dev-team", tmp_path / place)
+
+
+class TestReport:
+    @pytest.mark.parametrize("days", [9999999, 36501, 0, -4])
+    def test_refuses_days_that_no_calendar_has(self, team, days):
+        with pytest.raises(CommandError, match=f"from 1 to 36500, not {days}"):
+            run("report", "dev-team", f"--days={days}")
+
+    def test_looks_back_as_far_as_it_says(self, team):
+        assert "dev-team, " in run("report", "dev-team", "--days=36500")

@@ -19,6 +19,8 @@ from tasks.measures import By, durations, measure_tasks
 
 SEEDED = "dev-team"
 """The organisation that is meant where none is named."""
+LONGEST = 36_500
+"""Days that a report may look back."""
 
 
 class Verb(StrEnum):
@@ -72,6 +74,8 @@ class Command(BaseCommand):
             raise CommandError(refusal.deny.message, returncode=1) from None
 
     def _report(self, slug: str | None, days: int) -> None:
+        if not 1 <= days <= LONGEST:
+            raise CommandError(f"--days is a number from 1 to {LONGEST}, not {days}")
         until = timezone.now()
         since = until - timedelta(days=days)
         chosen = [organisation_of(slug)] if slug else Organisation.objects.order_by("slug")
@@ -97,10 +101,13 @@ class Command(BaseCommand):
                 )
 
     def _import(self, organisation: Organisation, path: Path, *, skip_bad: bool) -> None:
-        if not path.exists():
-            raise CommandError(f"{path} is not there")
         policy = current_policy(organisation.id)
-        reading = transfer.read_path(path, policy)
+        try:
+            if not path.exists():
+                raise CommandError(f"{path} is not there")
+            reading = transfer.read_path(path, policy)
+        except OSError as problem:
+            raise CommandError(f"{path} cannot be read: {problem.strerror}") from None
         try:
             outcomes = importing.import_tasks(
                 caller=system(organisation),
@@ -125,7 +132,12 @@ class Command(BaseCommand):
             self.stdout.write(f"{one.place}: {one.result}: {one.detail}")
 
     def _export(self, organisation: Organisation, path: Path) -> None:
-        count = transfer.write_path(path, transfer.export_tasks(organisation.id))
+        try:
+            count = transfer.write_path(path, transfer.export_tasks(organisation.id))
+        except OSError as problem:
+            raise CommandError(
+                f"{problem.filename or path} cannot be written: {problem.strerror}"
+            ) from None
         self.stdout.write(f"{count} tasks written to {path}")
 
     def _feedback(self, organisation: Organisation, path: Path) -> None:
