@@ -28,6 +28,7 @@ log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 FORGED_SENDER = ("from", "from_agent", "from_")
+REPLAYED = "Idempotency-Replayed"
 RETRIED = 3
 TRANSIENT = frozenset({"40P01", "40001"})
 """SQLSTATEs of a broken deadlock and of a serialisation that failed."""
@@ -49,11 +50,13 @@ def call(
     *,
     now: datetime,
     idempotency_key: str | None = None,
+    last: bool = True,
 ) -> Answer:
     """Run one tool call to its end and answer it; never raises for what a caller did.
 
     Gate, parameters, the tool in one transaction. With an idempotency key the answer is kept in
-    that same transaction, so that a repetition finds the answer or nothing at all.
+    that same transaction, so that a repetition finds the answer or nothing at all. Of a call that
+    waits only the `last` look keeps an empty answer: the others will be followed by another.
     """
     return guarded(
         caller,
@@ -62,7 +65,16 @@ def call(
         work=lambda caller: run(caller, name, params, now=now),
         now=now,
         idempotency_key=idempotency_key,
+        keeps=lambda answer: last or not is_empty(name, answer),
     )
+
+
+def is_empty(name: str, answer: Answer) -> bool:
+    """Whether a tool that can wait was carried out now and found nothing of what it waits for."""
+    tool = REGISTRY.get(name)
+    if tool is None or not tool.waits_for or not answer.body["ok"] or REPLAYED in answer.headers:
+        return False
+    return not answer.body["result"][tool.waits_for]
 
 
 def guarded(
@@ -73,14 +85,15 @@ def guarded(
     work: Callable[[Caller], dict[str, Any]],
     now: datetime,
     idempotency_key: str | None,
+    keeps: Callable[[Answer], bool] = lambda _: True,
 ) -> Answer:
     """Do the work once per idempotency key and answer it, or record why it was refused.
 
-    What breaks on our side is answered like everything else, the same by every face.
+    An answer that is not one to keep leaves the key free. What breaks on our side is answered like everything else, the same by every face.
     """
     caller = replace(caller, tool=name[:64], args_digest=digest_of(params))
     try:
-        return retried(lambda: _once(caller, params, work, now, idempotency_key))
+        return retried(lambda: _once(caller, params, work, now, idempotency_key, keeps))
     except Exception:
         log.exception("call_failed", tool=caller.tool)
         body = envelope(internal(), tool=caller.tool, mode=caller.session.mode)
@@ -93,6 +106,7 @@ def _once(
     work: Callable[[Caller], dict[str, Any]],
     now: datetime,
     idempotency_key: str | None,
+    keeps: Callable[[Answer], bool],
 ) -> Answer:
     try:
         if idempotency_key is None:
@@ -100,9 +114,12 @@ def _once(
         with transaction.atomic():
             kept = idempotency.begin(caller, idempotency_key, params, now=now)
             if kept is not None:
-                return Answer(kept.status, kept.body, {"Idempotency-Replayed": "true"})
+                return Answer(kept.status, kept.body, {REPLAYED: "true"})
             answer = _worked(caller, work, now)
-            idempotency.keep(caller, idempotency_key, answer.status, answer.body)
+            if keeps(answer):
+                idempotency.keep(caller, idempotency_key, answer.status, answer.body)
+            else:
+                idempotency.release(caller, idempotency_key)
             return answer
     except Denied as refusal:
         return refused(caller, refusal, now=now)
@@ -265,7 +282,7 @@ def explain(
     """What a call would answer and by which rule, without doing it (wire: /explain).
 
     The very code of the call decides, in a transaction that is rolled back; a tool whose effects
-    no rollback undoes is explained up to its parameters.
+    no rollback undoes says what is done in its place.
     """
     caller = replace(caller, tool=name[:64], args_digest=digest_of(params))
     try:
@@ -291,8 +308,7 @@ def _tried(caller: Caller, name: str, params: Mapping[str, Any], now: datetime) 
     with transaction.atomic():
         tool, rule = admitted(caller, name)
         valid = parsed(tool, params)
-        if not tool.outside:
-            tool.function(caller, valid, now)
-            rule = last_rule() or rule
+        (tool.tried or tool.function)(caller, valid, now)
+        rule = last_rule() or rule
         transaction.set_rollback(True)
     return rule

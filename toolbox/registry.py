@@ -46,7 +46,7 @@ class Tool:
     destructive: bool = False
     idempotent: bool = False
     open_world: bool = False
-    outside: bool = False
+    tried: ToolFunction | None = None
     waits_for: str = ""
     declared: frozenset[str] = frozenset()
     _schema: dict[str, Any] = field(default_factory=dict)
@@ -105,8 +105,9 @@ def tool(
     """Declare a function as a tool; its docstring is the description that models read.
 
     `group`, `modes`, `offices`, MCP's hints (`read_only`, `destructive`, `idempotent`,
-    `open_world`), `outside` (has effects that no rollback undoes) and `waits_for` (the result field
-    that ends a `wait`) are declared here or stay at their closed defaults.
+    `open_world`), `tried` (what an explanation does in its place, where no rollback undoes what the
+    tool does) and `waits_for` (the result field that ends a `wait`) are declared here or stay at
+    their closed defaults.
     """
 
     def declare(function: ToolFunction) -> ToolFunction:

@@ -282,6 +282,42 @@ class TestApproval:
         assert not Frame.objects.exists()
 
 
+class TestExplained:
+    """`POST /api/v1/explain` of use_skill asks every rule and runs nothing."""
+
+    def asked(self, company, name="plan"):
+        params = {"name": name, "args": ""}
+        return company.post("/api/v1/explain", {"tool": "use_skill", "params": params}, LEADER).body
+
+    @pytest.fixture(autouse=True)
+    def unrun(self, monkeypatch):
+        """No command may run; the walls count as there."""
+        monkeypatch.setattr(driver, "problem_of", lambda _: "")
+        monkeypatch.setattr(driver, "find", lambda: driver.Walls("bwrap", "prlimit", "setpriv"))
+        monkeypatch.setattr(driver, "_run", lambda *_: pytest.fail("a command was run"))
+
+    def test_runs_no_command_and_leaves_nothing(self, company, home):
+        write(home, "plan", "!sleep 30")
+        give(company, LEADER, "plan")
+        approve(company, "plan")
+        answer = self.asked(company)
+        assert answer["allowed"] is True
+        assert not Frame.objects.exists()
+        assert company.caller(LEADER).frame_id is None
+
+    def test_answers_the_rules_that_decide(self, company, home, monkeypatch):
+        write(home, "plan", "!id")
+        write(home, "person", "Do", disable_model_invocation="true")
+        give(company, LEADER, "plan", "person", "gone")
+        assert self.asked(company, "other")["error_code"] == "TOOL_NOT_BOUND"
+        assert self.asked(company, "gone")["error_code"] == "NOT_FOUND"
+        assert self.asked(company, "person")["error_code"] == "TOOL_DENIED"
+        assert self.asked(company)["error_code"] == "APPROVAL_REQUIRED"
+        approve(company, "plan")
+        monkeypatch.setattr(driver, "problem_of", lambda _: "no walls")
+        assert self.asked(company)["error_code"] == "ISOLATION_UNAVAILABLE"
+
+
 @needs_walls
 class TestCommands:
     def test_run_where_approved_and_stand_in_the_prompt(self, company, home):

@@ -110,6 +110,11 @@ def run(command: str, *, limits: Limits | None = None) -> Outcome:
 
     Everything it started is gone when this returns. Raises Denied ISOLATION_UNAVAILABLE.
     """
+    return _run(required(), command, limits or Limits())
+
+
+def required() -> Walls:
+    """The walls that commands run behind here. Raises Denied ISOLATION_UNAVAILABLE."""
     walls = find()
     problem = problem_of(walls)
     if isinstance(walls, str) or problem:
@@ -119,7 +124,7 @@ def run(command: str, *, limits: Limits | None = None) -> Outcome:
             "go on without it; who runs the installation installs bubblewrap",
             rule="commands run only behind walls",
         )
-    return _run(walls, command, limits or Limits())
+    return walls
 
 
 def find() -> Walls | str:

@@ -22,7 +22,7 @@ from workspace.sandbox import driver
 from workspace.skills import folders
 from workspace.skills.definition import Definition
 from workspace.skills.folders import OnDisk
-from workspace.skills.prompting import prompt_of
+from workspace.skills.prompting import Runner, prompt_of
 from workspace.skills.rules import Found, can_use_skill
 
 PREFIX = "skill__"
@@ -94,18 +94,25 @@ def withdraw(*, name: str, reason: str, caller: Actor, now: datetime) -> None:
 
 
 def use_skill(
-    *, caller: Caller, name: str, arguments: str, now: datetime, person: bool = False
+    *,
+    caller: Caller,
+    name: str,
+    arguments: str,
+    now: datetime,
+    person: bool = False,
+    explained: bool = False,
 ) -> dict[str, Any]:
     """Open a skill for the caller as `skill__<name>`, in a frame on its session (seed 003 §7.2).
 
-    Its tools are those it allows, of those the caller has now. Raises Denied: TOOL_NOT_BOUND,
+    Its tools are those it allows, of those the caller has now. Only `explained`, to be rolled back,
+    every rule is asked and no command runs. Raises Denied: TOOL_NOT_BOUND,
     NOT_FOUND, TOOL_DENIED, APPROVAL_REQUIRED, ISOLATION_UNAVAILABLE, INVALID_TRANSITION, TOO_LARGE.
     """
     on_disk = folders.read(name)
     found = _found(name, on_disk)
     allowed = require(can_use_skill(caller.agent, name, found, person=person))
     skill = cast("Definition", found.definition)
-    prompt = _prompt(skill, arguments)
+    prompt = _prompt(skill, arguments, _unrun if explained else _within_time())
     has = {tool.name for tool in effective_tools(REGISTRY.all(), caller.holder)}
     with transaction.atomic():
         frame = enter_skill(
@@ -149,8 +156,8 @@ def _found(name: str, on_disk: OnDisk | None) -> Found:
     )
 
 
-def _prompt(skill: Definition, arguments: str) -> str:
-    """Run the commands, each within what is left of the time, and put the prompt together."""
+def _within_time() -> Runner:
+    """Runs commands, each within what is left of the time of all."""
     ends = time.monotonic() + SECONDS
 
     def run(command: str) -> driver.Outcome:
@@ -158,6 +165,17 @@ def _prompt(skill: Definition, arguments: str) -> str:
         left = max(0.0, ends - time.monotonic())
         return driver.run(command, limits=replace(limits, seconds=min(limits.seconds, left)))
 
+    return run
+
+
+def _unrun(_command: str) -> driver.Outcome:
+    """What stands for a command that is not run, where it could be."""
+    driver.required()
+    return driver.Outcome(output=b"", status=0)
+
+
+def _prompt(skill: Definition, arguments: str, run: Runner) -> str:
+    """Run the commands and put the prompt together."""
     prompt = prompt_of(skill, arguments, run)
     if len(prompt) > MAX_PROMPT:
         raise refuse(

@@ -25,12 +25,19 @@ class UseSkill(Params):
     )
 
 
+def _explained(caller: Caller, params: UseSkill, now: datetime) -> dict[str, Any]:
+    return services.use_skill(
+        caller=caller, name=params.name, arguments=params.args, now=now, explained=True
+    )
+
+
 @tool(
     "use_skill",
     params=UseSkill,
     source=Source.BUILTIN,
     group=ToolGroup.DELEGATION,
     modes=ANY_MODE,
+    tried=_explained,
 )
 def use_skill(caller: Caller, params: UseSkill, now: datetime) -> dict[str, Any]:
     """Start one of your skills: you go on inside its frame, by its prompt and with its tools only,
