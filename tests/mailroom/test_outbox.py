@@ -8,6 +8,7 @@ from dataclasses import replace
 import httpx
 import pytest
 from django.core import mail as postbox
+from django.core.management import CommandError, call_command
 from django.db import transaction
 from standardwebhooks import Webhook
 
@@ -78,6 +79,26 @@ class TestSending:
         assert headers["webhook-id"] == str(notice().event_id)
         assert notice().state == "sent"
         assert Event.objects.filter(action="notice.sent").count() == 1
+
+    def test_is_verified_by_the_secret_that_its_receiver_was_given(self, company, receiver, capsys):
+        call_command("board_webhook", "nexus")
+        address, secret = capsys.readouterr().out.split()
+        assert address == receiver.url
+        notify(company)
+        outbox.send_due(now=NOW)
+        ((headers, body),) = receiver.arrived
+        said = Webhook(secret).verify(body, headers)
+        assert said["data"]["body"] == "Nobody answers."
+
+    def test_secret_is_given_before_there_is_an_address(self, nexus, capsys):
+        call_command("board_webhook", "nexus")
+        said = capsys.readouterr()
+        assert said.out.split() == [webhook.secret_of("nexus")]
+        assert "org set nexus board_webhook=" in said.err
+
+    def test_secret_of_an_unknown_organisation_is_not_made_up(self, nexus):
+        with pytest.raises(CommandError, match="no organisation nobody"):
+            call_command("board_webhook", "nobody")
 
     def test_with_another_secret_is_not_believed(self, company, receiver):
         notify(company)
