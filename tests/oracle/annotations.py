@@ -78,7 +78,7 @@ task_comment        -     -    -       -
 task_approve        -     Y    -       -
 task_recommend      Y     -    Y       -
 delegate_to         -     -    -       -
-return_result       -     Y    Y       -
+return_result       -     Y    -       -
 next_frame          -     -    Y       -
 use_skill           -     -    -       -
 save_artifact       -     -    -       -

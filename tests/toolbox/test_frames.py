@@ -248,6 +248,15 @@ class TestReturnResult:
         )
         assert answer.code == "INVALID_TRANSITION"
 
+    def test_without_an_id_is_of_the_frame_the_session_is_in(self, company):
+        outer = delegate(company, LEADER, DEVELOPER)
+        take(company, DEVELOPER)
+        inner = str(restricted(company, DEVELOPER, "current_time").id)
+        for frame_id in (inner, outer):
+            answer = company.call(DEVELOPER, "return_result", result="x")
+            assert answer.result == {"frame_id": frame_id, "state": "returned"}
+        assert company.call(DEVELOPER, "return_result", result="x").code == "INVALID_TRANSITION"
+
     def test_cancels_what_it_delegated_and_nobody_finished(self, company):
         outer = delegate(company, OTHER, "coding.leader")
         take(company, LEADER)

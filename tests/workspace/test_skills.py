@@ -375,6 +375,21 @@ class TestStartedByAPerson:
         assert event.for_agent_id == company.agent(LEADER).id
         assert event.kind == "frame"
 
+    def test_shows_the_agent_its_prompt_and_the_way_out(self, company, home):
+        write(home, "plan", allowed_tools="[current_time]")
+        give(company, LEADER, "plan")
+        frame_id = self.start(company)["frame_id"]
+        refused = company.call(LEADER, "read_inbox")
+        assert refused.code == "TOOL_DENIED"
+        assert "return_result, also without frame_id" in refused.body["next_action"]
+        frame = company.call(LEADER, "next_frame").result["frame"]
+        assert (frame["frame_id"], frame["instruction"]) == (frame_id, "Do x")
+        assert company.call(LEADER, "return_result", result="done").result == {
+            "frame_id": frame_id,
+            "state": "returned",
+        }
+        assert company.call(LEADER, "read_inbox").status == 200
+
     @pytest.mark.parametrize(
         ("changes", "code"),
         [

@@ -185,19 +185,26 @@ def untold(*, caller: Caller, inside: int | None) -> list[str]:
 
 
 def return_result(
-    *, caller: Caller, frame_id: str, result: Any, failed: bool, now: datetime
+    *, caller: Caller, frame_id: str | None, result: Any, failed: bool, now: datetime
 ) -> Frame:
     """End the frame that the session is in and hand its result to whoever opened it.
 
-    What it delegated and nobody has finished is cancelled. Raises Denied: NOT_FOUND for a frame of
-    somebody else, INVALID_TRANSITION for one that ended or that this session is not in, TOO_LARGE.
+    It need not be named: whom a person put into a frame was never told its id. What it delegated
+    and nobody has finished is cancelled. Raises Denied: NOT_FOUND for a frame of somebody else,
+    INVALID_TRANSITION for one that ended or that this session is not in, TOO_LARGE.
     """
     _require_small("result", result)
+    number = caller.frame_id if frame_id is None else _number(frame_id)
+    if number is None:
+        raise refuse(
+            Code.INVALID_TRANSITION,
+            "this session is in no frame",
+            "call next_frame for what waits for you",
+            rule="a frame is returned from inside, the last one first",
+        )
     with transaction.atomic():
         frame = (
-            Frame.objects.select_for_update()
-            .filter(id=_number(frame_id), assignee_id=caller.agent.id)
-            .first()
+            Frame.objects.select_for_update().filter(id=number, assignee_id=caller.agent.id).first()
             or _not_found()
         )
         require(_can_return(frame, caller))

@@ -81,7 +81,7 @@ def next_frame(caller: Caller, params: NextFrame, now: datetime) -> dict[str, An
 class ReturnResult(Params):
     """The end of a frame."""
 
-    frame_id: FrameId
+    frame_id: FrameId | None = Field(None, description="the frame you are in, which it is without")
     result: JsonValue = Field(description="text or data for whoever asked")
     status: Literal["ok", "failed"] = "ok"
 
@@ -93,7 +93,6 @@ class ReturnResult(Params):
     group=ToolGroup.DELEGATION,
     modes=ANY_MODE,
     destructive=True,
-    idempotent=True,
 )
 def return_result(caller: Caller, params: ReturnResult, now: datetime) -> dict[str, Any]:
     """Leave the frame you are in and give its result to whoever opened it. Work you delegated from

@@ -29,6 +29,8 @@ PREFIX = "skill__"
 SECONDS = 20.0
 """All commands of one skill together."""
 MAX_PROMPT = 200_000
+TO_BE_SEEN = "next_frame"
+"""What a frame has too where a person opened it: its agent was answered no prompt, no frame_id."""
 
 
 def scan(*, caller: Actor, now: datetime) -> list[Skill]:
@@ -113,13 +115,14 @@ def use_skill(
     allowed = require(can_use_skill(caller.agent, name, found, person=person))
     skill = cast("Definition", found.definition)
     prompt = _prompt(skill, arguments, _unrun if explained else _within_time())
+    extra = (TO_BE_SEEN,) if person else ()
     has = {tool.name for tool in effective_tools(REGISTRY.all(), caller.holder)}
     with transaction.atomic():
         frame = enter_skill(
             caller=caller,
             name=f"{PREFIX}{name}",
             prompt=prompt,
-            tools=[tool for tool in skill.allowed_tools if tool in has],
+            tools=[tool for tool in (*skill.allowed_tools, *extra) if tool in has],
             now=now,
         )
         require(allowed)
