@@ -72,7 +72,7 @@ def can_use(  # noqa: PLR0911  one return for each answer a gate can give
         return deny(
             Code.TOOL_DENIED,
             f"{name} is not among the tools of this frame",
-            "use the frame's tools, or leave the frame you are in: return_result, also without frame_id",
+            "use the frame's tools, or leave your frame: return_result, also without frame_id",
             rule="allowed_tools of the frame",
         )
     modes = tool.allowed_modes if tightened is None else tool.allowed_modes & tightened
