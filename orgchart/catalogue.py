@@ -1,11 +1,12 @@
-"""Which tools exist, as far as the organisation needs to know: names, and who may bind them.
+"""Which tools and kinds of work exist, as far as the organisation needs to know: their names.
 
-Rooms above declare tools; the door hands their names down here when it starts, so that packs and
-people are told of a tool that does not exist without this room knowing any tool.
+Rooms above declare them; they are handed down here when the door starts, so that packs and people
+are told of a tool that does not exist without this room knowing any tool.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -30,6 +31,7 @@ class Entry:
 
 
 _entries: dict[str, Entry] = {}
+_task_types: set[str] = set()
 
 
 def declare(name: str, entry: Entry) -> None:
@@ -45,3 +47,13 @@ def known() -> dict[str, Entry]:
 def bindable() -> frozenset[str]:
     """Tools that a role may list: neither built-ins nor those that come with an office."""
     return frozenset(name for name, entry in _entries.items() if entry.source is Source.ROLE)
+
+
+def declare_task_types(names: Iterable[str]) -> None:
+    """Tell the organisation what kinds of work exist."""
+    _task_types.update(names)
+
+
+def task_types() -> frozenset[str]:
+    """Every declared kind of work."""
+    return frozenset(_task_types)

@@ -1,4 +1,4 @@
-"""Closed sets of the organisation: kinds, modes, tool groups, offices, conditions."""
+"""Closed sets of the organisation: kinds, modes, tool groups, offices, permissions."""
 
 from enum import StrEnum
 
@@ -81,3 +81,11 @@ HANDLE_FORM = r"^[a-z][a-z0-9_.-]{0,63}\Z"
 HANDLE_MEANT = (
     "use lower-case letters, digits, '_', '-' and '.', starting with a letter, 64 at most"
 )
+
+
+class Permission(StrEnum):
+    """What a role's `permissions` may list (seed 001 §10.1)."""
+
+    CLAIM_TASK_TYPE = "claim_task_type"
+    UPDATE_OWN_TASKS = "update_own_tasks"
+    COMMENT_ON_ALL_TASKS = "comment_on_all_tasks"

@@ -2,6 +2,9 @@
 
 from django.apps import AppConfig
 
+from orgchart import catalogue
+from tasks.vocabulary import TaskType
+
 
 class TasksConfig(AppConfig):
     """Tasks, dependencies, claims."""
@@ -9,3 +12,7 @@ class TasksConfig(AppConfig):
     name = "tasks"
     verbose_name = "Tasks"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Hand the kinds of work down to whoever reads packs."""
+        catalogue.declare_task_types(str(kind) for kind in TaskType)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from orgchart.policy import Agent, Policy
-from orgchart.vocabulary import BOARD
-from tasks.vocabulary import Permission
+from orgchart.vocabulary import BOARD, Permission
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Closed sets of the tasks room: states and their transitions, types, permissions (seed 001)."""
+"""Closed sets of the tasks room: states and their transitions, types (seed 001)."""
 
 from __future__ import annotations
 
@@ -59,11 +59,3 @@ class Enforcement(StrEnum):
     ENFORCE = "enforce"
     WARN = "warn"
     OFF = "off"
-
-
-class Permission(StrEnum):
-    """What a role's `permissions` may list (seed 001 §10.1)."""
-
-    CLAIM_TASK_TYPE = "claim_task_type"
-    UPDATE_OWN_TASKS = "update_own_tasks"
-    COMMENT_ON_ALL_TASKS = "comment_on_all_tasks"

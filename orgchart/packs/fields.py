@@ -16,6 +16,7 @@ from orgchart.vocabulary import HANDLE_FORM, HANDLE_MEANT
 TEXT, INT, FLOAT, BOOL, NULL = (
     f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "float", "bool", "null")
 )
+MAP = "tag:yaml.org,2002:map"
 TRUE = frozenset({"true", "yes", "on"})
 DECIMAL = re.compile(r"[+-]?[0-9]{1,15}\Z")
 REAL = re.compile(r"-?[0-9]{1,17}\.[0-9]*([eE][+-][0-9]{1,3})?\Z")
@@ -122,13 +123,25 @@ class Section:
         """Whether the value of a key is text rather than a list or a mapping."""
         return key in self._values and self._values[key][1].tag == TEXT
 
+    def is_list(self, key: str) -> bool:
+        """Whether the value of a key is a list."""
+        return key in self._values and isinstance(self._values[key][1], SequenceNode)
+
+    def is_flag(self, key: str) -> bool:
+        """Whether the value of a key is true or false."""
+        return key in self._values and self._values[key][1].tag == BOOL
+
+    def kind(self, key: str) -> str:
+        """What the value of a key is, in words; the key must be there."""
+        return kind_of(self._values[key][1])
+
     def name(
         self, key: str, *, known: Collection[str] | None = None, what: str = "", longest: int = 64
     ) -> str:
         """A name in the form of a handle; with `known`, one of those (`what` says of what)."""
-        value = self.text(key, longest=longest)
-        if key not in self._values or not value:
-            return value
+        value = self.text(key, longest=longest, empty=False)
+        if not value.strip():
+            return ""
         return value if self.is_name(value, self.line_of(key), known, what or key) else ""
 
     def is_name(self, value: str, line: int, known: Collection[str] | None, what: str) -> bool:
@@ -182,7 +195,9 @@ class Section:
             return default
         line, node = self._values[key]
         if not isinstance(node, ScalarNode) or node.tag != BOOL:
-            self.note(line, f"{key} must be true or false, this is {kind_of(node)}", "correct it")
+            self.note(
+                line, f"{key} must be true or false, this is {kind_of(node)}", "write one of them"
+            )
             return default
         return str(node.value).lower() in TRUE
 
@@ -223,6 +238,11 @@ class Section:
             return None
         return Section(node, self.file, self.notes)
 
+    def of_pairs(self, key: str, pairs: list[tuple[Node, Node]]) -> Section:
+        """The mapping that a key means where it is written in another form."""
+        mark = self._values[key][1].start_mark
+        return Section(MappingNode(MAP, pairs, mark, mark), self.file, self.notes)
+
     def sections(self, key: str) -> Iterator[Section]:
         """The mappings of a list."""
         for node in self.nodes(key):
@@ -231,7 +251,7 @@ class Section:
                 yield section
 
     def value(self, key: str) -> Any:
-        """Any JSON value: what settings and permissions hold."""
+        """Any JSON value: what settings hold."""
         return self._plain(key, self._values[key][1])
 
     def _plain(self, key: str, node: Node) -> Any:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from orgchart import catalogue
 from orgchart.catalogue import Source
 from orgchart.packs.fields import Section, suggest
+from orgchart.packs.permissions import read_permissions
 from orgchart.paths import problem_of_deny, problem_of_scope
 from orgchart.policy import FileScopes, Role
 from orgchart.violation import Subject
@@ -63,7 +63,7 @@ def _role(name: str, section: Section) -> Role:
         prohibitions=section.texts("prohibitions", longest=1000),
         files=_files(section),
         task_lead=section.flag("task_lead"),
-        permissions=_permissions(section),
+        permissions=read_permissions(section),
         offices=frozenset(
             Office(office)
             for office in section.names(
@@ -119,10 +119,3 @@ def _paths(files: Section, key: str, problem_of: Callable[[str], str]) -> tuple[
         else:
             found.append(path)
     return tuple(found)
-
-
-def _permissions(section: Section) -> dict[str, Any]:
-    if section.section("permissions") is None:
-        return {}
-    value: dict[str, Any] = section.value("permissions")
-    return value

@@ -74,7 +74,7 @@ MISTAKES = [
     (ROLES, "[git_push]", "[git_psh]", 20, "there is no tool 'git_psh'; did you mean git_push?"),
     (ROLES, "task_lead: true", "task_lead: 1", 13, "task_lead must be true or false"),
     (ROLES, "permissions: {", "permissions: [{", 14, "this is no YAML"),
-    (ROLES, "{claim_task_type: [review]", "{at: 2026-01-01", 14, "must be text, this is a date"),
+    (ORG, "max_rounds: 5", "max_rounds: 2026-01-01", 4, "must be text, this is a date"),
     (ROLES, "task_lead: true", "offices: [JUDGE]", 13, "there is no office 'JUDGE'"),
     (ROLES, "contract: write", "contract: all", 26, "contract cannot be 'all'"),
     (ROLES, "contract: write", "execute: [docs/]", 26, "unknown key execute"),
@@ -104,6 +104,7 @@ MISTAKES = [
     (MAIL, "relation: own}\n  - {from: h", "relation: mine}\n  - {from: h", 9, "cannot be 'mine'"),
     (MAIL, "{from: boss, types", "{from: boss, to: lead, types", 12, "unknown key to"),
     # people
+    (HAND, "role: hand", "role: ''", 1, "role is empty; give the role"),
     (HAND, "role: hand", "role: hnd", 1, "there is no role 'hnd'; did you mean hand?"),
     (HAND, "reports_to: lead", "reports_to: led", 3, "there is no superior 'led'"),
     (HAND, "reports_to: lead", "reports_to: hand_one", 3, "there is no superior 'hand_one'"),

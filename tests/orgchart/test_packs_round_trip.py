@@ -125,12 +125,14 @@ def some(values):
     return st.lists(st.sampled_from(values), unique=True, max_size=4).map(tuple)
 
 
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**14), 10**14) | texts,
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(titles.map(str.strip), inner, max_size=3)
-    ),
-    max_leaves=6,
+permissions = st.fixed_dictionaries(
+    {},
+    optional={
+        "claim_task_type": st.just(value=True)
+        | st.lists(st.sampled_from(("testing", "bug_fix", "other")), unique=True),
+        "update_own_tasks": st.booleans(),
+        "comment_on_all_tasks": st.booleans(),
+    },
 )
 
 
@@ -152,7 +154,7 @@ def roles(draw, name, level, kind):
             draw(st.sampled_from(ContractScope)),
         ),
         task_lead=draw(st.booleans()),
-        permissions=draw(st.dictionaries(titles.map(str.strip), json_values, max_size=3)),
+        permissions=draw(permissions),
     )
 
 

@@ -47,7 +47,7 @@ roles:
     summary: Leads.
     tools: [send_mail, create_contract, read_code, web_search]
     task_lead: true
-    permissions: {claim_task_type: [review], quota: 2.5, all: true, none: null}
+    permissions: {claim_task_type: [code_review], update_own_tasks: true}
   hand:
     title: Hand
     level: 3
