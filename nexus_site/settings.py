@@ -156,6 +156,7 @@ REDIS_URL = env.text("REDIS_URL")
 NEXUS_BROKER_FOLDER = NEXUS_VAR / "broker"
 WORKER_THREADS = env.number("WORKER_THREADS", 4, least=1)
 CELERY_BROKER_URL = REDIS_URL or "filesystem://localhost//"
+CELERY_BROKER_TRANSPORT = None if REDIS_URL else "nexus_site.broker:Transport"
 CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = (
     {}
     if REDIS_URL
