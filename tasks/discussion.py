@@ -93,7 +93,8 @@ def approve_task(
 ) -> dict[str, Any]:
     """Approve a task's work, or take the approval back (seed 001 §10.2).
 
-    The approval stands until somebody else than a lead changes content or owner. Raises Denied.
+    Only work that has begun is approved, and by nobody who did it. The approval stands until
+    anybody changes content, or somebody else than a lead the owner. Raises Denied.
     """
     hand = hand_of(caller)
     with transaction.atomic():

@@ -10,7 +10,10 @@ from tasks.vocabulary import Status
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """A task as the rules see it. `open_blockers` are the ids of unfinished tasks it waits for."""
+    """A task as the rules see it. `open_blockers` are the ids of unfinished tasks it waits for.
+
+    `workers` did the work: they owned it, started it, or changed its content after it had begun.
+    """
 
     id: str
     status: Status
@@ -30,13 +33,15 @@ class Change:
     """What a call wants of a task.
 
     `assigns`: by a manager's own tool, to one of its workers. `curates`: by the tools of whoever
-    keeps the backlog, which reach tasks that nobody owns and that have not begun.
+    keeps the backlog, which reach tasks that nobody owns and that have not begun. `reworks`: it
+    names subject, description or metadata, which is what an approval is given for.
     """
 
     status: Status | None = None
     sets_owner: bool = False
     new_owner: Agent | None = None
     edits: bool = False
+    reworks: bool = False
     expected_version: int | None = None
     force: bool = False
     assigns: bool = False

@@ -31,7 +31,8 @@ class Task(models.Model):
     """One task (seed 001 §2.2). `required_role` and `task_type` are '' where undefined.
 
     `version` counts every change of the object; `open_blockers` and `dependents` count unfinished
-    neighbours and change without it. `workers` are the agents that ever owned it.
+    neighbours and change without it. `workers` are the agents that did the work:
+    they owned it, started or completed it, or changed its content after it had begun.
     """
 
     organisation = models.ForeignKey(

@@ -6,7 +6,7 @@ from orgchart.decision import Allow, Code, Decision, Deny, deny
 from orgchart.policy import Agent, Policy
 from tasks.facts import Change, Facts
 from tasks.parties import Hand, is_for, lead_name, permissions_of, roles_taking
-from tasks.vocabulary import TRANSITIONS, Status
+from tasks.vocabulary import Status
 
 YES = Allow("tasks (seed 001 §5.2)")
 
@@ -150,15 +150,38 @@ def can_approve(hand: Hand, task: Facts) -> Decision:
     if hand.agent is not None and hand.agent.id in task.workers:
         return deny(
             Code.NOT_YOURS,
-            f"{hand.handle} worked on task #{task.id} and cannot approve it",
+            f"{hand.handle} worked on task #{task.id} (owned, started or changed it) and cannot "
+            "approve it",
             "ask another task lead or a person of the Board to approve it",
             rule=rule,
         )
     if not leads_task(hand, task):
         return _theirs(task, "approve tasks of your own workers")
-    if TRANSITIONS[task.status] and task.status is not Status.COMPLETED:
-        return YES
-    return ended(task, rule)
+    match task.status:
+        case Status.IN_PROGRESS:
+            return YES
+        case Status.PENDING:
+            return deny(
+                Code.INVALID_TRANSITION,
+                f"Task #{task.id} is pending: nobody has begun the work that would be approved.",
+                "approve it once whoever does it has set status to in_progress and done the work",
+                rule=rule,
+                allowed=[],
+            )
+        case Status.COMPLETED | Status.DELETED:
+            return ended(task, rule)
+
+
+def keeps_approval(hand: Hand, task: Facts, change: Change) -> bool:
+    """Whether an approval stands after an update (seed 001 §10.2).
+
+    It ends with the start, with a change of content by anybody, and with a change of owner by
+    anybody but a lead.
+    """
+    takes = change.sets_owner and change.new_owner != task.owner
+    started = change.status is Status.IN_PROGRESS
+    redone = started or change.reworks or (takes and not leads_task(hand, task))
+    return task.approved and not redone
 
 
 def can_comment(hand: Hand, task: Facts) -> Decision:

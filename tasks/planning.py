@@ -12,8 +12,8 @@ from orgchart.actors import Actor
 from orgchart.decision import Deny
 from orgchart.policy import Agent, Policy
 from tasks.checking import checked_metadata
-from tasks.facts import Change
-from tasks.ownership import leads_task
+from tasks.facts import Change, Facts
+from tasks.ownership import keeps_approval
 from tasks.parties import Hand
 from tasks.rows import Row, merged, subject_of
 from tasks.vocabulary import UNFINISHED, Status
@@ -59,6 +59,11 @@ class Update:
             "task_type": self.task_type,
         }
         return {name: value for name, value in named.items() if value is not None}
+
+    @property
+    def reworks(self) -> bool:
+        """Whether it names what an approval is given for: subject, description or metadata."""
+        return (self.subject, self.description, self.metadata) != (None, None, None)
 
     @property
     def edits(self) -> bool:
@@ -132,8 +137,11 @@ def plan_of(
     owner_id = sets.get("owner_id", row.owner_id)
     sets |= _progress(hand, row, change.status, owner_id, now)
     sets |= _lease(hand, row, sets, takes=takes, now=now)
-    redone = row.status in UNFINISHED and (takes or sets.keys() & CONTENT)
-    if row.approved_at is not None and redone and not leads_task(hand, facts):
+    worker = hand.agent.id if hand.agent and _works(facts, change) else None
+    did = sets.get("workers", row.workers)
+    if worker is not None and worker not in did:
+        sets["workers"] = [*did, worker]
+    if row.approved_at is not None and not keeps_approval(hand, facts, change):
         sets |= {"approved_by": "", "approved_at": None}
     ends = change.status in ENDS and bool(row.blocks or row.blocked_by)
     return Plan(
@@ -153,8 +161,10 @@ def plan_of(
     )
 
 
-CONTENT = frozenset({"subject", "description", "metadata"})
-"""What an approval was given for."""
+def _works(task: Facts, change: Change) -> bool:
+    """Whether the update is work on the task, owned or not: nobody approves their own."""
+    moves = change.status in (Status.IN_PROGRESS, Status.COMPLETED)
+    return moves or (change.reworks and task.status is not Status.PENDING)
 
 
 def _ownership(row: Row, new: Agent | None, now: datetime) -> dict[str, Any]:

@@ -7,10 +7,19 @@ from dataclasses import dataclass
 
 from orgchart.decision import Allow, Code, Decision, Deny, deny
 from tasks.facts import Change, Facts
-from tasks.ownership import YES, ended, fits_owner, leads_task, may_change, may_set_owner
+from tasks.ownership import (
+    YES,
+    ended,
+    fits_owner,
+    keeps_approval,
+    leads_task,
+    may_change,
+    may_set_owner,
+)
 from tasks.parties import Hand, lead_name
 from tasks.vocabulary import LEAD_ONLY, TRANSITIONS, Enforcement, Status
 
+ENDED = "what has ended stays (seed 001 §5.2.3)"
 SOFT = frozenset({Code.VERSION_MISMATCH, Code.ROLE_MISMATCH})
 """What `enforcement` switches (decisions.md § Tasks)."""
 
@@ -83,11 +92,11 @@ def has_transition(hand: Hand, task: Facts, change: Change) -> Decision:
     """The state matrix with its actors (seed 001 §5.2.3, appendix C); what has ended stays."""
     rule = "state transitions (seed 001 §5.2.3)"
     if change.status is None:
-        return YES if not _too_late(task, change) else ended(task, rule)
+        return _in_time(task, change)
     allowed = TRANSITIONS[task.status]
     lead_only = (task.status, change.status) in LEAD_ONLY
     if change.status in allowed and not (lead_only and not leads_task(hand, task)):
-        return YES if not _too_late(task, change) else ended(task, rule)
+        return _in_time(task, change)
     names = ", ".join(f'"{status}"' for status in allowed)
     only = any((task.status, status) in LEAD_ONLY for status in allowed)
     actors = f" ({lead_name(hand.policy)} only)" if only else ""
@@ -101,10 +110,22 @@ def has_transition(hand: Hand, task: Facts, change: Change) -> Decision:
     )
 
 
-def _too_late(task: Facts, change: Change) -> bool:
+def _in_time(task: Facts, change: Change) -> Decision:
     if task.status is Status.DELETED:
-        return True
-    return task.status is Status.COMPLETED and change.sets_owner and change.new_owner != task.owner
+        return ended(task, ENDED)
+    if task.status is not Status.COMPLETED:
+        return YES
+    if change.sets_owner and change.new_owner != task.owner:
+        return ended(task, ENDED)
+    if task.approved and change.reworks:
+        return deny(
+            Code.INVALID_TRANSITION,
+            f"Task #{task.id} is completed as it was approved: its content stays.",
+            "say it with task_comment, or create a new task with task_create",
+            rule=ENDED,
+            allowed=[],
+        )
+    return YES
 
 
 def _next_state(task: Facts, wanted: Status) -> str:
@@ -133,14 +154,20 @@ def not_blocked(hand: Hand, task: Facts, change: Change) -> Decision:
 
 
 def is_approved(hand: Hand, task: Facts, change: Change) -> Decision:
-    """Types that the pack marks complete only with a task lead's approval (seed 001 §10.2)."""
-    if change.status is not Status.COMPLETED or not task.needs_approval or task.approved:
+    """Types that the pack marks complete only with an approval that this update leaves standing.
+
+    (seed 001 §10.2)
+    """
+    if change.status is not Status.COMPLETED or not task.needs_approval:
+        return YES
+    if keeps_approval(hand, task, change):
         return YES
     return deny(
         Code.APPROVAL_REQUIRED,
         f'Tasks of type "{task.task_type}" need the approval of {lead_name(hand.policy)} '
         "before they are completed.",
-        f"ask {lead_name(hand.policy)} to call task_approve on #{task.id}, then complete it",
+        f"ask {lead_name(hand.policy)} to call task_approve on #{task.id}, then set status alone "
+        "to completed",
         rule="approval (seed 001 §10.2)",
     )
 

@@ -157,6 +157,7 @@ def _change(policy: Policy, row: Row, update: Update, new_blockers: tuple[str, .
         sets_owner=update.owner is not None,
         new_owner=new_owner,
         edits=update.edits,
+        reworks=update.reworks,
         expected_version=expected,
         force=update.force,
         assigns=update.assigns,

@@ -243,7 +243,8 @@ def task_comment(world: World) -> Call:
 @done
 def task_approve(world: World) -> Call:
     task = world.task()
-    world.done("backend_worker", "task_update", taskId=task, owner="backend_worker")
+    work = {"owner": "backend_worker", "status": "in_progress"}
+    world.done("backend_worker", "task_update", taskId=task, **work)
     return Call("it_manager", {"taskId": task})
 
 

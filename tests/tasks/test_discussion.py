@@ -118,10 +118,61 @@ class TestApproval:
             self.approve(who("team-lead"), task_id)
             assert "approvedBy" not in update("devops-leader", **change)
 
-    def test_outlives_a_heartbeat_and_the_leads_own_edits(self, who, task_id, update, begun):
+    def test_outlives_a_heartbeat_and_an_owner_that_the_lead_sets(
+        self, who, task_id, update, begun
+    ):
         self.approve(who("team-lead"), task_id)
         assert update("devops-leader")["approvedBy"]
-        assert update("team-lead", description="clearer")["approvedBy"]
+        assert update("team-lead", owner="architect")["approvedBy"]
+
+    @pytest.mark.parametrize("change", [{"subject": "y"}, {"description": "y"}, {"metadata": {}}])
+    def test_ends_with_the_leads_own_edit_who_then_has_worked_on_it(
+        self, who, task_id, update, begun, change
+    ):
+        self.approve(who("team-lead"), task_id)
+        assert "approvedBy" not in update("team-lead", **change)
+        given = {"caller": who("team-lead"), "task_id": task_id}
+        assert code_of(discussion.approve_task, **given) is Code.NOT_YOURS
+
+    def test_is_not_for_a_lead_who_started_it_without_owning_it(self, who, task_id, update):
+        update("team-lead", status=Status.IN_PROGRESS, description="done")
+        given = {"caller": who("team-lead"), "task_id": task_id}
+        assert code_of(discussion.approve_task, **given) is Code.NOT_YOURS
+
+    def test_is_still_for_a_lead_who_described_and_gave_the_job(self, who, task_id, update):
+        update("team-lead", description="how", owner="devops-leader")
+        update("devops-leader", status=Status.IN_PROGRESS)
+        assert self.approve(who("team-lead"), task_id)["approvedBy"] == "agent:team-lead"
+
+    def test_that_this_very_update_ends_completes_nothing(self, who, task_id, update, begun):
+        for change in ({"description": "y"}, {"metadata": {"a": 1}}, {"owner": ""}):
+            self.approve(who("team-lead"), task_id)
+            with pytest.raises(Denied) as denied:
+                update("devops-leader", status=Status.COMPLETED, **change)
+            assert denied.value.deny.code is Code.APPROVAL_REQUIRED
+            assert Task.objects.get().status == "in_progress"
+
+    def test_keeps_what_was_approved_once_it_is_completed(self, who, task_id, update, begun):
+        self.approve(who("team-lead"), task_id)
+        update("devops-leader", status=Status.COMPLETED)
+        for by in ("devops-leader", "team-lead"):
+            for change in ({"subject": "y"}, {"description": "y"}, {"metadata": {"a": 1}}):
+                with pytest.raises(Denied) as denied:
+                    update(by, **change)
+                assert denied.value.deny.code is Code.INVALID_TRANSITION
+                assert "task_comment" in denied.value.deny.next_action
+        assert Task.objects.get().description == ""
+
+    def test_waits_until_there_is_work(self, who, task_id, update):
+        update("devops-leader", owner="devops-leader")
+        with pytest.raises(Denied) as denied:
+            self.approve(who("team-lead"), task_id)
+        assert denied.value.deny.code is Code.INVALID_TRANSITION
+        assert "in_progress" in denied.value.deny.next_action
+
+    def test_given_before_there_was_work_ends_when_it_starts(self, task_id, update):
+        Task.objects.update(approved_by="agent:team-lead", approved_at=NOW)
+        assert "approvedBy" not in update("devops-leader", status=Status.IN_PROGRESS)
 
     def test_minds_the_version(self, who, task_id, begun):
         given = {"caller": who("team-lead"), "task_id": task_id, "expected_version": 1}

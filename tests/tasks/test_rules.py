@@ -363,6 +363,33 @@ class TestApproval:
     def test_comes_too_late_for_what_has_ended(self, status):
         assert code(can_approve(hand("team-lead"), task(status))) == "INVALID_TRANSITION"
 
+    def test_comes_too_early_for_what_has_not_begun(self):
+        for who in (hand("team-lead"), Hand(TEAM)):
+            found = can_approve(who, task())
+            assert isinstance(found, Deny)
+            assert found.code is Code.INVALID_TRANSITION
+            assert "in_progress" in found.next_action
+
+    def test_has_to_outlive_the_update_that_completes(self):
+        me = TEAM.agents["architect"]
+        done = task("in_progress", owner=me, needs_approval=True, approved=True)
+        finish = {"status": Status.COMPLETED}
+        assert update(hand("architect"), done, **finish) == "OK"
+        for also in ({"sets_owner": True}, {"edits": True, "reworks": True}):
+            assert update(hand("architect"), done, **finish, **also) == "APPROVAL_REQUIRED"
+        assert update(hand("architect"), done, **finish, sets_owner=True, new_owner=me) == "OK"
+        assert update(hand("team-lead"), done, **finish, sets_owner=True) == "OK"
+        rework = {"edits": True, "reworks": True}
+        assert update(hand("team-lead"), done, **finish, **rework) == "APPROVAL_REQUIRED"
+
+    def test_freezes_what_is_completed_with_it(self):
+        me = TEAM.agents["architect"]
+        done = task("completed", owner=me, approved=True)
+        for who in (hand("architect"), hand("team-lead"), Hand(TEAM)):
+            assert update(who, done, edits=True, reworks=True) == "INVALID_TRANSITION"
+            free = replace(done, approved=False)
+            assert update(who, free, edits=True, reworks=True) == "OK"
+
     def test_people_of_the_board_may(self):
         assert code(can_approve(Hand(TEAM), task("in_progress"))) == "OK"
 
