@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import admin
-from django.urls import reverse
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.contrib.filters.admin import RelatedDropdownFilter
+from unfold.enums import ActionVariant
 
 from ledger.browsing import MomentFilter, RecentFilter
 from ledger.events import text
 from orgchart.admin_base import BrowseAdmin, block, column
+from tasks.admin_intake import TAKE_IN, intake_page
 from tasks.models import Feedback
 
 BY_ORGANISATION = ("organisation", RelatedDropdownFilter)
@@ -58,6 +63,33 @@ class FeedbackAdmin(BrowseAdmin):
         "external_id",
         "task_link",
     )
+
+    def get_urls(self) -> list[URLPattern]:
+        """And the page on which the Board takes feedback in."""
+        page = self.admin_site.admin_view(self.intake_view)
+        return [path("take-in/", page, name="tasks_feedback_intake"), *super().get_urls()]
+
+    def intake_view(self, request: HttpRequest) -> HttpResponse:
+        """One report by hand, or a file of them."""
+        return intake_page(self, request)
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The list, with the way to that page for whoever may take in."""
+        page = super().changelist_view(request, extra_context)
+        if request.user.has_perm(TAKE_IN) and hasattr(page, "context_data"):
+            button = {
+                "title": "Take in feedback",
+                "icon": "add",
+                "variant": ActionVariant.PRIMARY,
+                "attrs": {},
+                "path": reverse("admin:tasks_feedback_intake"),
+            }
+            listed = page.context_data.get("actions_list") or []
+            page.context_data["actions_list"] = [*listed, button]
+        answer: HttpResponse = page
+        return answer
 
     def subject_of(self, row: Feedback) -> str:
         """How the ledger names where it came from."""

@@ -37,11 +37,13 @@ ACTS: Mapping[str, tuple[str, tuple[Desk, ...]]] = {
         (Desk.BOARD, Desk.HR),
     ),
     "toolbox.session.switch_mode": ("Can open and close a session's coding mode", (Desk.BOARD,)),
+    "toolbox.frame.cancel_frame": ("Can cancel what an agent delegated", (Desk.BOARD,)),
     "workspace.skill.approve_skill": ("Can approve a skill's exact file", (Desk.BOARD,)),
     "contracts.contract.issue_contract": ("Can issue a contract to the top agent", (Desk.BOARD,)),
     "contracts.contract.cancel_contract": ("Can cancel a contract", (Desk.BOARD,)),
     "tasks.task.comment_task": ("Can comment on a task", (Desk.BOARD, Desk.OBSERVER)),
     "tasks.task.approve_task": ("Can approve a task's work", (Desk.BOARD,)),
+    "tasks.feedback.take_in_feedback": ("Can take in users' feedback", (Desk.BOARD,)),
     "mailroom.escalation.answer_escalation": (
         "Can answer an escalation for the Board",
         (Desk.BOARD,),

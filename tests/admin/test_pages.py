@@ -199,6 +199,7 @@ class TestRights:
             "contracts.cancel_contract",
             "tasks.comment_task",
             "tasks.approve_task",
+            "tasks.take_in_feedback",
         }
         assert held[Desk.OBSERVER] == looking | {"tasks.comment_task"}
         assert held[Desk.REVIEWER] == looking

@@ -1,0 +1,136 @@
+"""The page on which the Board takes in what users reported: one report, or a file of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+from unfold.widgets import (
+    UnfoldAdminFileFieldWidget,
+    UnfoldAdminSelectWidget,
+    UnfoldAdminSplitDateTimeWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldAdminTextInputWidget,
+)
+
+from orgchart.decision import Denied
+from orgchart.models import Organisation
+from orgchart.people import person, record_refusal, signed_in
+from tasks.admin_pages import choose, opened
+from tasks.feedback import Item, add_feedback, read_file, read_items
+
+TAKE_IN = "tasks.take_in_feedback"
+BY_HAND = "admin"
+"""The source of a report that somebody typed and named none for."""
+RATINGS = [("", "none"), *((str(stars), str(stars)) for stars in range(1, 6))]
+
+
+class ReportForm(forms.Form):
+    """One report, as somebody heard it."""
+
+    body = forms.CharField(
+        max_length=20_000,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 6}),
+        help_text="What the user said.",
+    )
+    author = forms.CharField(
+        max_length=200, required=False, widget=UnfoldAdminTextInputWidget(), help_text="Who."
+    )
+    category = forms.CharField(
+        max_length=64, required=False, widget=UnfoldAdminTextInputWidget(), help_text="E.g. bug."
+    )
+    rating = forms.ChoiceField(
+        choices=RATINGS, required=False, widget=UnfoldAdminSelectWidget(), help_text="5 is best."
+    )
+    source = forms.CharField(
+        max_length=64,
+        required=False,
+        widget=UnfoldAdminTextInputWidget(),
+        help_text=f"Where it was heard; else: {BY_HAND}.",
+    )
+    received_at = forms.SplitDateTimeField(
+        required=False, widget=UnfoldAdminSplitDateTimeWidget(), help_text="UTC; else: now."
+    )
+
+    def read(self) -> tuple[str, list[Item]]:
+        """The source and the report. Raises Denied INVALID_PARAMS."""
+        given = {name: value for name, value in self.cleaned_data.items() if value}
+        return BY_HAND, read_items(given, "feedback")
+
+
+class FileForm(forms.Form):
+    """A file of reports: all of it is taken in, or nothing."""
+
+    file = forms.FileField(
+        widget=UnfoldAdminFileFieldWidget(attrs={"accept": ".csv,.json"}),
+        help_text="CSV with a header line, or JSON: one object or a list. Each needs a body; "
+        "author, category, source, rating (1-5), id and received_at may be. A known id is not "
+        "kept again.",
+    )
+
+    def clean_file(self) -> Any:
+        """Refuse what is too large to be read at once."""
+        file = self.cleaned_data["file"]
+        if file.size > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+            most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE // 1024
+            raise forms.ValidationError(f"The file has more than {most} KiB: send it in parts.")
+        return file
+
+    def read(self) -> tuple[str, list[Item]]:
+        """The file's name as the source, and what it holds. Raises Denied INVALID_PARAMS."""
+        file = self.cleaned_data["file"]
+        return file.name[:64], read_file(file.name, file.read())
+
+
+def intake_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
+    """Ask for a report or a file; on POST keep it, and show the list."""
+    if not request.user.has_perm(TAKE_IN):
+        raise PermissionDenied(TAKE_IN)
+    organisation, context = opened(model_admin, request, "Take in feedback")
+    if organisation is None:
+        return choose(request, context)
+    sent = request.POST if request.method == "POST" else None
+    by_file = sent is not None and "_file" in sent
+    report = ReportForm(None if by_file else sent)
+    file = FileForm(sent, request.FILES) if by_file else FileForm()
+    chosen = file if by_file else report
+    back = reverse("admin:tasks_feedback_changelist")
+    if chosen.is_valid():
+        said = _taken_in(request, organisation, chosen)
+        if said:
+            model_admin.message_user(request, said, messages.SUCCESS)
+            return HttpResponseRedirect(back)
+    context |= {
+        "forms": ((report, "report", "One report"), (file, "file", "A file of reports")),
+        "media": model_admin.media + report.media + file.media,
+        "back": back,
+    }
+    return TemplateResponse(request, "admin/nexus/feedback_intake.html", context)
+
+
+def _taken_in(request: HttpRequest, organisation: Organisation, form: ReportForm | FileForm) -> str:
+    """What was kept; or '' with the refusal on the form and in the ledger."""
+    now = timezone.now()
+    try:
+        source, items = form.read()
+        kept, known = add_feedback(
+            caller=person(request, organisation.id), items=items, source=source, now=now
+        )
+    except Denied as refusal:
+        record_refusal(
+            who=signed_in(request),
+            deny=refusal.deny,
+            subject="feedback:admin",
+            organisation_id=organisation.id,
+            now=now,
+        )
+        form.add_error(None, f"{refusal.deny.message}: {refusal.deny.next_action}")
+        return ""
+    return f"{kept} kept, {known} known already."
