@@ -52,15 +52,25 @@ def assign_task(caller: Caller, params: AssignTask, now: datetime) -> dict[str, 
     return services.update_task(caller=caller, task_id=params.task_id, update=update, now=now)
 
 
+WORDS = frozenset({"subject", "description", "required_role", "task_type"})
+TAKES = {
+    "list": frozenset({"cursor", "limit"}),
+    "add": WORDS | {"blocked_by", "feedback_id"},
+    "edit": WORDS | {"task_id", "expected_version"},
+    "remove": frozenset({"task_id", "expected_version"}),
+}
+"""What each act on the backlog reads."""
+
+
 class ManageBacklog(TaskParams):
     """One act on the backlog."""
 
     action: Literal["list", "add", "edit", "remove"] = "list"
     task_id: TaskId | None = Field(None, alias="taskId", description="for edit and remove")
     subject: Subject | None = Field(None, description="for add and edit")
-    description: Text | None = None
-    required_role: Name | None = Field(None, alias="requiredRole")
-    task_type: TypeName | None = Field(None, alias="taskType")
+    description: Text | None = Field(None, description="for add and edit")
+    required_role: Name | None = Field(None, alias="requiredRole", description="for add and edit")
+    task_type: TypeName | None = Field(None, alias="taskType", description="for add and edit")
     blocked_by: Ids = Field(default_factory=list, alias="blockedBy", description="for add")
     feedback_id: TaskId | None = Field(
         None, alias="feedbackId", description="for add: the user feedback that it answers"
@@ -77,6 +87,14 @@ class ManageBacklog(TaskParams):
             raise ValueError("add needs a subject")
         if self.action in ("edit", "remove") and self.task_id is None:
             raise ValueError(f"{self.action} needs a taskId")
+        idle = [
+            field.alias or name
+            for name, field in type(self).model_fields.items()
+            if name not in TAKES[self.action] | {"action"}
+            and getattr(self, name) not in (None, field.get_default(call_default_factory=True))
+        ]
+        if idle:
+            raise ValueError(f"{self.action} takes no {', '.join(idle)}")
         return self
 
 

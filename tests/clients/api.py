@@ -36,6 +36,7 @@ BEYOND = {
     r"\w+: \w+: Input should be a valid integer": "1.0 is an integer there, and not here",
     r"nothing to change was given": "one of several fields",
     r"manage_backlog: body: (add|edit|remove) needs a": "what each action needs",
+    r"manage_backlog: body: (list|add|edit|remove) takes no ": "what each action takes",
     r"manage_tools: (agent|tool|modes|reason): this action needs it": "what each action needs",
 }
 

@@ -89,9 +89,8 @@ class TestBacklog:
     def test_edits_nothing_that_has_been_taken(self, http):
         one = made(http)
         http.call("ceo", "task_update", taskId=one, owner="ceo")
-        for action in ("edit", "remove"):
-            answer = self.keep(http, action=action, taskId=one, subject="mine")
-            assert answer.code == "NOT_YOURS"
+        for params in ({"action": "edit", "subject": "mine"}, {"action": "remove"}):
+            assert self.keep(http, taskId=one, **params).code == "NOT_YOURS"
 
     @pytest.mark.parametrize(
         "params",
@@ -107,6 +106,30 @@ class TestBacklog:
     )
     def test_refuses_what_it_cannot_read(self, http, params):
         assert self.keep(http, **params).code == "INVALID_PARAMS"
+
+    @pytest.mark.parametrize(
+        ("params", "said"),
+        [
+            ({"action": "edit", "subject": "y", "blockedBy": ["77"]}, "edit takes no blockedBy"),
+            ({"action": "edit", "feedbackId": "77"}, "edit takes no feedbackId"),
+            ({"action": "add", "subject": "y", "expectedVersion": 1},
+             "add takes no taskId, expectedVersion"),
+            ({"action": "remove", "subject": "y", "limit": 7}, "remove takes no subject, limit"),
+            ({"action": "list", "description": "", "cursor": "x"},
+             "list takes no taskId, description"),
+        ],
+    )  # fmt: skip
+    def test_refuses_what_an_action_would_ignore(self, http, params, said):
+        one = made(http)
+        answer = self.keep(http, taskId=one, **params)
+        assert answer.code == "INVALID_PARAMS"
+        assert said in answer.message
+        assert http.call("ceo", "task_get", taskId=one).result["version"] == 1
+        assert self.ids(http) == [one]
+
+    def test_minds_no_parameter_that_says_nothing(self, http):
+        nothing = {"taskId": None, "expectedVersion": None, "cursor": None, "limit": 50}
+        assert self.keep(http, action="add", subject="x", **nothing).status == 200
 
     def test_is_ranked_in_the_given_order(self, http):
         one, two, three, four = (made(http) for _ in range(4))
