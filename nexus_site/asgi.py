@@ -20,7 +20,7 @@ from django.urls import get_resolver  # noqa: E402
 
 from nexus_site.bridge import Bridge, Receive, Scope, Send  # noqa: E402
 from nexus_site.handlers import ApiHandler, PeopleHandler  # noqa: E402
-from nexus_site.waiting import WaitingCall, waiting_field  # noqa: E402
+from nexus_site.waiting import WaitingCall, can_wait  # noqa: E402
 
 # Faces that wait. Each module offers `application(scope, receive, send)`, and `lifespan()`, an
 # asynchronous context manager, if something of it must live as long as the process.
@@ -72,8 +72,8 @@ class Site:
             face = self.faces.get((scope["method"], path)) or self.faces.get(("*", path))
             if face is not None:
                 await face.application(scope, receive, send)
-            elif waited := waiting_field(scope["method"], path):
-                await WaitingCall(self.agents, self.threads, waited)(scope, receive, send)
+            elif can_wait(scope["method"], path):
+                await WaitingCall(self.agents, self.threads)(scope, receive, send)
             elif path.startswith(MACHINE_PATHS):
                 await self.agents(scope, receive, send)
             else:

@@ -9,18 +9,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from nexus_site.bridge import Bridge, Disconnected, Receive, Scope, Send, read_body
+from toolbox.faces.rest import LAST
 from toolbox.faces.waiting import patience_of, patiently
 from toolbox.registry import REGISTRY
 
 CALLS = "/api/v1/tools/"
 
 
-def waiting_field(method: str, path: str) -> str:
-    """The result field that a call to this address waits for, or ''."""
+def can_wait(method: str, path: str) -> bool:
+    """Whether a call to this address is of a tool that can wait."""
     if method != "POST" or not path.startswith(CALLS):
-        return ""
+        return False
     tool = REGISTRY.get(path.removeprefix(CALLS))
-    return tool.waits_for if tool is not None else ""
+    return tool is not None and bool(tool.waits_for)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,6 @@ class WaitingCall:
 
     bridge: Bridge
     threads: ThreadPoolExecutor
-    field: str
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -37,17 +37,17 @@ class WaitingCall:
             body = await read_body(receive, limit=self.bridge.limit)
         except (Disconnected, TimeoutError):
             return
-        patience, at_once = split(body)
-        response = await self.ask(scope, at_once)
+        patience = patience_in(body)
+        response = await self.ask(scope, body, last=not patience)
         agent_id = getattr(response, "agent_id", None)
-        if patience and agent_id is not None and self.is_empty(response):
+        if patience and agent_id is not None and found_nothing(response):
             gone = asyncio.ensure_future(receive())
             try:
                 response = await patiently(
                     agent_id=agent_id,
                     patience=patience,
-                    ask=lambda: self.ask(scope, at_once),
-                    is_empty=self.is_empty,
+                    ask=lambda last: self.ask(scope, body, last=last),
+                    is_empty=found_nothing,
                     gone=gone,
                 )
             finally:
@@ -55,28 +55,24 @@ class WaitingCall:
         if response is not None:
             await self.bridge.send(response, send)
 
-    async def ask(self, scope: Scope, body: bytes) -> Any:
-        """One look, by the same view as every other call."""
+    async def ask(self, scope: Scope, body: bytes, *, last: bool) -> Any:
+        """One look, by the same view as every other call; only of the last is nothing an answer."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self.threads, self.bridge.answer, scope, body)
-
-    def is_empty(self, response: Any) -> bool:
-        """Whether an answer holds nothing of what the call waits for."""
-        if response.status_code != 200:
-            return False
-        return not json.loads(response.content)["result"][self.field]
+        return await loop.run_in_executor(
+            self.threads, self.bridge.answer, {**scope, LAST: last}, body
+        )
 
 
-def split(body: bytes) -> tuple[int, bytes]:
-    """How long a call may wait, and the same call without waiting.
+def found_nothing(response: Any) -> bool:
+    """Whether the view says that there is nothing yet of what the call waits for."""
+    return bool(getattr(response, "found_nothing", False))
 
-    Whatever is wrong with a body is left in it, for the view to refuse.
-    """
+
+def patience_in(body: bytes) -> int:
+    """How long the call may wait; 0 for whatever is wrong with a body: the view refuses it."""
     if body.count(b'"wait"') != 1:
-        return 0, body
+        return 0
     try:
-        params = json.loads(body)
+        return patience_of(json.loads(body))
     except (ValueError, RecursionError):
-        return 0, body
-    patience = patience_of(params)
-    return (patience, json.dumps({**params, "wait": 0}).encode()) if patience else (0, body)
+        return 0

@@ -89,7 +89,8 @@ def guarded(
 ) -> Answer:
     """Do the work once per idempotency key and answer it, or record why it was refused.
 
-    An answer that is not one to keep leaves the key free. What breaks on our side is answered like everything else, the same by every face.
+    What breaks on our side is answered like everything else, the same by every face. An answer
+    that is not one to keep leaves the key free.
     """
     caller = replace(caller, tool=name[:64], args_digest=digest_of(params))
     try:

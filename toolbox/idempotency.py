@@ -95,3 +95,8 @@ def keep(caller: Caller, key: str | None, status: int, body: Mapping[str, Any]) 
     IdempotencyRecord.objects.filter(agent_id=caller.agent.id, key=key).update(
         status=status, answer=from_json(to_json(body))
     )
+
+
+def release(caller: Caller, key: str) -> None:
+    """Give a claim back, in its transaction, where the call has no answer yet."""
+    IdempotencyRecord.objects.filter(agent_id=caller.agent.id, key=key).delete()

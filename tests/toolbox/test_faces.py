@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+import uuid
 from contextlib import contextmanager
 
 import httpx
@@ -19,6 +20,7 @@ from tests.contracts import world as contracts
 from tests.loops import run as run_loop
 from tests.server import serving
 from toolbox import wake
+from toolbox.models import IdempotencyRecord
 
 MAIL = {"to": "it_manager", "type": "info", "subject": "Hello", "body": "A word."}
 
@@ -46,6 +48,11 @@ def rest(url, company, who, tool, **params):
         f"{url}/api/v1/tools/{tool}", json=params, headers=proof(company, who), timeout=40
     )
     return answer.json()
+
+
+def keyed_rest(url, company, who, key, tool, **params):
+    headers = {**proof(company, who), "Idempotency-Key": key}
+    return httpx.post(f"{url}/api/v1/tools/{tool}", json=params, headers=headers, timeout=40).json()
 
 
 def over_mcp(url, headers, *asks):
@@ -212,6 +219,35 @@ class TestWaiting:
         waiting.join(10)
         assert time.monotonic() - begun < 5
         assert [m["from"] for m in done[0]["result"]["mails"]] == ["product_manager"]
+
+    @pytest.mark.parametrize("ask", [keyed_rest])
+    def test_with_an_idempotency_key_wakes_and_keeps_what_came(self, company, url, ask):
+        key, done = uuid.uuid4().hex, []
+        company.key("devops_worker")
+        waiting = threading.Thread(
+            target=lambda: done.append(
+                ask(url, company, "devops_worker", key, "read_inbox", wait=20)
+            )
+        )
+        waiting.start()
+        soon(lambda: company.agent("devops_worker").id in wake.BELL._waiting)
+        assert not IdempotencyRecord.objects.filter(key=key).exists()
+        sent = rest(url, company, "it_manager", "send_mail", **{**MAIL, "to": "devops_worker"})
+        waiting.join(25)
+        assert [m["mail_id"] for m in done[0]["result"]["mails"]] == [sent["result"]["mail_id"]]
+        rest(url, company, "devops_worker", "read_mail", mail_id=sent["result"]["mail_id"])
+        again = ask(url, company, "devops_worker", key, "read_inbox", wait=20)
+        assert again == done[0]
+        other = ask(url, company, "devops_worker", key, "read_inbox", wait=0)
+        assert other["error_code"] == "IDEMPOTENCY_MISMATCH"
+
+    @pytest.mark.parametrize("ask", [keyed_rest])
+    def test_with_an_idempotency_key_keeps_an_empty_end(self, company, url, ask):
+        key = uuid.uuid4().hex
+        first = ask(url, company, "hr_manager", key, "next_frame", wait=1)
+        assert first["result"]["frame"] is None
+        assert IdempotencyRecord.objects.get(key=key).status == 200
+        assert ask(url, company, "hr_manager", key, "next_frame", wait=1) == first
 
     def test_for_nothing_ends_with_patience(self, company, url):
         begun = time.monotonic()

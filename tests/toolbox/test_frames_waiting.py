@@ -49,7 +49,7 @@ def wait_for(company, handle: str, patience: float, **params):
         return await patiently(
             agent_id=agent_id,
             patience=patience,
-            ask=lambda: in_thread(look),
+            ask=lambda _: in_thread(look),
             is_empty=lambda result: not result["frame"],
         )
 

@@ -6,6 +6,7 @@ import logging
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import mcp_types as types
@@ -21,7 +22,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic_core import to_json
 from starlette.responses import Response
 
-from orgchart.decision import Code, Denied, refuse
+from orgchart.decision import Code, Denied, refuse, status_of
 from toolbox import door
 from toolbox.authentication import authenticate
 from toolbox.caller import Caller
@@ -63,50 +64,55 @@ async def call_tool(context: Context, params: types.CallToolRequestParams) -> ty
     arguments = dict(params.arguments or {})
     tool = REGISTRY.get(params.name)
     patience = patience_of(arguments) if tool is not None and tool.waits_for else 0
-    if patience:
-        arguments["wait"] = 0
-    body = await ask(scope[CALLER], params.name, arguments)
-    if patience and tool is not None and _is_empty(body, tool.waits_for):
+    first = Call(name=params.name, arguments=arguments, last=not patience)
+    found = await ask(scope[CALLER], first)
+    if patience and door.is_empty(params.name, found):
         credentials = scope[CREDENTIALS]
 
-        async def again() -> dict[str, Any]:
+        async def again(last: bool) -> door.Answer:  # noqa: FBT001  as `patiently` asks
             try:
                 caller = await in_thread(lambda: authenticate(**credentials))
             except Denied as refusal:
-                return door.envelope(refusal.deny, tool=params.name, mode="")
-            return await ask(caller, params.name, arguments)
+                body = door.envelope(refusal.deny, tool=params.name, mode="")
+                return door.Answer(status_of(refusal.deny.code), body, {})
+            return await ask(caller, replace(first, last=last))
 
         answer = await patiently(
             agent_id=scope[CALLER].agent.id,
             patience=patience,
             ask=again,
-            is_empty=lambda found: _is_empty(found, tool.waits_for),
+            is_empty=lambda found: door.is_empty(params.name, found),
         )
-        body = answer or body
-    return _result(body)
+        found = answer or found
+    return _result(dict(found.body))
 
 
-async def ask(caller: Caller, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """What a message asks to be done; `last` where no look follows this one."""
+
+    name: str
+    arguments: dict[str, Any]
+    last: bool
+
+
+async def ask(caller: Caller, call: Call) -> door.Answer:
     """One call; arguments pass the same strict reader as a REST body."""
-    return await in_thread(lambda: _called(caller, name, arguments))
+    return await in_thread(lambda: _called(caller, call))
 
 
-def _called(caller: Caller, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+def _called(caller: Caller, call: Call) -> door.Answer:
     now = timezone.now()
     try:
-        params = read_object(to_json(arguments))
+        params = read_object(to_json(call.arguments))
     except (Denied, ValueError) as problem:
         refusal = problem if isinstance(problem, Denied) else _unreadable(problem)
-        return dict(door.unreadable(caller, name, refusal, now=now).body)
-    return dict(door.call(caller, name, params, now=now).body)
+        return door.unreadable(caller, call.name, refusal, now=now)
+    return door.call(caller, call.name, params, now=now, last=call.last)
 
 
 def _unreadable(problem: Exception) -> Denied:
     return refuse(Code.INVALID_PARAMS, f"arguments: {problem}"[:300], "correct them and call again")
-
-
-def _is_empty(body: dict[str, Any], field: str) -> bool:
-    return bool(body["ok"]) and not body["result"][field]
 
 
 def _result(body: dict[str, Any]) -> types.CallToolResult:

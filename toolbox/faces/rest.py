@@ -22,6 +22,10 @@ from toolbox.exports import EXPORTS, listing
 from toolbox.strictjson import read_object
 
 log = structlog.get_logger(__name__)
+
+LAST = "nexus.last"
+"""In the scope of a request that waits: whether no look follows this one."""
+
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponse]
 CalledView = Callable[Concatenate[HttpRequest, Caller, P], HttpResponse]
@@ -163,8 +167,11 @@ def call(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
             params,
             now=timezone.now(),
             idempotency_key=request.headers.get("Idempotency-Key"),
+            last=getattr(request, "scope", {}).get(LAST, True),
         )
-    return json_response(answer.body, answer.status, dict(answer.headers))
+    response = json_response(answer.body, answer.status, dict(answer.headers))
+    response.found_nothing = door.is_empty(name, answer)  # type: ignore[attr-defined]
+    return response
 
 
 @face("POST")

@@ -25,13 +25,14 @@ async def patiently(
     *,
     agent_id: int,
     patience: float,
-    ask: Callable[[], Awaitable[T]],
+    ask: Callable[[bool], Awaitable[T]],
     is_empty: Callable[[T], bool],
     gone: asyncio.Future[Any] | None = None,
 ) -> T | None:
     """Ask again whenever the agent's bell rings, until there is something or patience ends.
 
-    Each asking passes key, gates and policy anew. None when the client has gone meanwhile.
+    Each asking passes key, gates and policy anew, and is told whether it is the last. None when the
+    client has gone meanwhile.
     """
     loop, rung = asyncio.get_running_loop(), asyncio.Event()
     ends = time.monotonic() + patience
@@ -39,10 +40,11 @@ async def patiently(
     with wake.BELL.waiting(agent_id, lambda: loop.call_soon_threadsafe(rung.set)):
         while True:
             rung.clear()
-            answer = await ask()
             left = ends - time.monotonic()
+            answer = await ask(left <= 0)
             if left <= 0 or not is_empty(answer):
                 return answer
+            left = max(0.0, ends - time.monotonic())
             ringing = asyncio.ensure_future(rung.wait())
             waiting: set[asyncio.Future[Any]] = {ringing} if gone is None else {ringing, gone}
             await asyncio.wait(waiting, timeout=left, return_when=asyncio.FIRST_COMPLETED)
