@@ -34,7 +34,8 @@ class Change:
 
     `assigns`: by a manager's own tool, to one of its workers. `curates`: by the tools of whoever
     keeps the backlog, which reach tasks that nobody owns and that have not begun. `reworks`: it
-    names subject, description or metadata, which is what an approval is given for.
+    names subject, description or metadata, which is what an approval is given for. `renews`: it
+    names nothing, and so only keeps a claim alive.
     """
 
     status: Status | None = None
@@ -42,6 +43,7 @@ class Change:
     new_owner: Agent | None = None
     edits: bool = False
     reworks: bool = False
+    renews: bool = False
     expected_version: int | None = None
     force: bool = False
     assigns: bool = False

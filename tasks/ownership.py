@@ -76,21 +76,32 @@ def _manages(hand: Hand, change: Change) -> bool:
 
 
 def may_change(hand: Hand, task: Facts, change: Change) -> Decision:
-    """Owner, task lead, or where nobody owns it whoever could take it or created it."""
+    """Owner, task lead, or where nobody owns it whoever could take it or created it.
+
+    Not owning it first is no way around `update_own_tasks`; keeping a claim alive needs none.
+    """
     if change.curates:
         return _in_backlog(task)
     owner_alone = change.sets_owner and change.status is None and not change.edits
     if owner_alone or leads_task(hand, task):  # may_set_owner has decided on the owner
         return YES
+    mine = task.owner is not None and _is(hand, task.owner)
     holder = change.new_owner if change.sets_owner else task.owner
-    if any(one is not None and _is(hand, one) for one in (task.owner, holder)):
-        return _own(hand)
+    if mine or (holder is not None and _is(hand, holder)):
+        return YES if mine and change.renews else _own(hand)
     if holder is not None or hand.agent is None:
         return _theirs(task, "comment on it with task_comment, or ask its owner")
+    return _open(hand, hand.agent, task, change)
+
+
+def _open(hand: Hand, agent: Agent, task: Facts, change: Change) -> Decision:
     moves = change.status in (Status.IN_PROGRESS, Status.COMPLETED)
     if task.creator == hand.handle and not moves:
         return YES
-    return can_take(hand.policy, hand.agent, task.required_role, task.task_type)
+    own = _own(hand)
+    if isinstance(own, Deny):
+        return own
+    return can_take(hand.policy, agent, task.required_role, task.task_type)
 
 
 def _in_backlog(task: Facts) -> Decision:

@@ -66,14 +66,15 @@ class Update:
         return (self.subject, self.description, self.metadata) != (None, None, None)
 
     @property
+    def renews(self) -> bool:
+        """Whether it names nothing, and so only renews the owner's claim."""
+        named = self.content or self.metadata is not None or self.touches_others
+        return not named and self.status is None and self.owner is None
+
+    @property
     def edits(self) -> bool:
-        """Whether it changes more than owner and status; one that names nothing renews a claim."""
-        return bool(
-            self.content
-            or self.metadata is not None
-            or self.touches_others
-            or (self.status is None and self.owner is None)
-        )
+        """Whether it is more than a change of owner and status; one that renews a claim is."""
+        return bool(self.content or self.metadata is not None or self.touches_others or self.renews)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

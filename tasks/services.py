@@ -158,6 +158,7 @@ def _change(policy: Policy, row: Row, update: Update, new_blockers: tuple[str, .
         new_owner=new_owner,
         edits=update.edits,
         reworks=update.reworks,
+        renews=update.renews,
         expected_version=expected,
         force=update.force,
         assigns=update.assigns,

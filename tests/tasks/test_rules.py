@@ -324,6 +324,27 @@ class TestPermissions:
         assert update(hand("architect", team), owned, status=Status.COMPLETED) == "NOT_YOURS"
         assert update(hand("architect", team), owned, sets_owner=True) == "OK"
 
+    @pytest.mark.parametrize("enforcement", Enforcement)
+    def test_without_update_own_tasks_reach_nothing_by_not_claiming_it(self, enforcement):
+        team = self._team(claim_task_type=["testing"])
+        who = hand("architect", team)
+        begun = task("in_progress", task_type="testing")
+        assert update(who, task(), enforcement, status=Status.IN_PROGRESS) == "NOT_YOURS"
+        assert update(who, begun, enforcement, status=Status.COMPLETED) == "NOT_YOURS"
+        assert update(who, begun, enforcement, edits=True) == "NOT_YOURS"
+
+    def test_without_update_own_tasks_withdraw_what_they_created(self):
+        team = self._team(claim_task_type=["testing"])
+        mine = task(creator="architect")
+        assert update(hand("architect", team), mine, status=Status.DELETED) == "OK"
+
+    def test_without_update_own_tasks_keep_a_claim_alive(self):
+        team = self._team(claim_task_type=["testing"])
+        who, beat = hand("architect", team), {"edits": True, "renews": True}
+        assert update(who, task(owner=team.agents["architect"]), **beat) == "OK"
+        assert update(who, task(owner=team.agents["test-leader"]), **beat) == "NOT_YOURS"
+        assert update(who, task(), **beat) == "NOT_YOURS"
+
     def test_without_comment_on_all_tasks_speak_of_their_own_only(self):
         team = self._team(update_own_tasks=True)
         me, who = team.agents["architect"], hand("architect", team)

@@ -179,6 +179,15 @@ class TestLease:
         later = NOW + timedelta(minutes=20)
         assert update("architect", task_id, at=later)["leaseDueAt"] == later + LEASE
 
+    def test_is_renewed_by_who_may_claim_and_no_more(self, team, make, update, refusal):
+        permit(team, "architect", claim_task_type=True)
+        task_id = make()
+        update("architect", task_id, owner="architect")
+        later = NOW + timedelta(minutes=20)
+        assert update("architect", task_id, at=later)["leaseDueAt"] == later + LEASE
+        assert refusal("architect", task_id, status=Status.IN_PROGRESS) is Code.NOT_YOURS
+        assert refusal("architect", task_id, metadata={}) is Code.NOT_YOURS
+
     def test_is_not_renewed_by_anybody_else(self, make, update):
         task_id = make()
         update("architect", task_id, owner="architect")
