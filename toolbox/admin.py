@@ -19,15 +19,14 @@ from unfold.contrib.filters.admin import (
 )
 
 from ledger.browsing import MomentFilter
-from ledger.events import text
 from orgchart.admin_acts import Act, ActingAdmin, Answer, Call, offer
 from orgchart.admin_base import BrowseAdmin, column
 from orgchart.compiling import current_policy
 from orgchart.models import Agent
 from orgchart.vocabulary import ToolMode
-from toolbox import admin_clocks  # noqa: F401  it registers its page
+from toolbox import admin_clocks, admin_frames  # noqa: F401  they register their pages
 from toolbox.authentication import standing_session
-from toolbox.models import Frame, IdempotencyRecord, ModeGrant, RateBucket, Session
+from toolbox.models import IdempotencyRecord, ModeGrant, RateBucket, Session
 from toolbox.sessions import close_mode, open_mode, view_of
 
 
@@ -256,44 +255,3 @@ class RateBucketAdmin(BrowseAdmin):
     def left(self, row: RateBucket) -> int:
         """Whole calls left in the bucket."""
         return int(row.tokens)
-
-
-@admin.register(Frame)
-class FrameAdmin(BrowseAdmin):
-    """Delegations and skills at work: who asked whom, and what came back."""
-
-    list_display = ("work", "organisation", "opener", "assignee", "depth", "standing", "due_at")
-    list_filter = (
-        ("organisation", RelatedDropdownFilter),
-        ("opener", AutocompleteSelectFilter),
-        ("assignee", AutocompleteSelectFilter),
-        ("kind", ChoicesDropdownFilter),
-        ("state", ChoicesDropdownFilter),
-        ("opened_at", MomentFilter),
-    )
-    list_select_related = ("organisation", "opener", "assignee")
-    search_fields = ("=id", "=opener__handle", "=assignee__handle")
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Frame]:
-        """A list needs no contexts."""
-        rows: QuerySet[Frame] = super().get_queryset(request)
-        return rows.defer("context", "result")
-
-    @column("work")
-    def work(self, row: Frame) -> str:
-        """What was asked, cut where a list would break."""
-        return text(row.name or row.instruction, 70)
-
-    @column(
-        "state",
-        label={
-            "open": "info",
-            "taken": "primary",
-            "returned": "success",
-            "failed": "danger",
-            "cancelled": "default",
-        },
-    )
-    def standing(self, row: Frame) -> str:
-        """Where it stands, in colour."""
-        return str(row.state)

@@ -402,11 +402,26 @@ class TestCancel:
         services.cancel_frame(
             frame_id=int(outer), caller=company.person(), reason="no longer", now=timezone.now()
         )
-        rows = Frame.objects.filter(id__in=[outer, inner, waiting])
-        assert {row.state for row in rows} == {FrameState.CANCELLED}
+        rows = {str(row.id): row.state for row in Frame.objects.all()}
+        assert rows == {
+            outer: FrameState.FAILED,
+            inner: FrameState.CANCELLED,
+            waiting: FrameState.CANCELLED,
+        }
         assert not Session.objects.exclude(frame=None).exists()
         for handle in (LEADER, DEVELOPER, ARCHITECT):
             assert kinds(handle)[-1] == "frame.cancelled"
+
+    def test_is_a_failure_for_the_opener(self, company):
+        frame_id = delegate(company, LEADER, DEVELOPER)
+        services.cancel_frame(
+            frame_id=int(frame_id), caller=company.person(), reason="moot", now=timezone.now()
+        )
+        assert kinds(LEADER)[-1] == "frame.failed"
+        assert company.call(LEADER, "next_frame").result["returned"] == [frame_id]
+        outcome = take(company, LEADER, frame_id=frame_id)
+        assert (outcome["state"], outcome["reason"]) == ("failed", "moot")
+        assert outcome["result"] == {"error": "cancelled", "message": "moot"}
 
     def test_goes_back_to_where_a_skill_was_entered(self, company):
         frame_id = delegate(company, LEADER, DEVELOPER)

@@ -217,7 +217,8 @@ def return_result(
 def cancel_frame(*, frame_id: int, caller: Actor, reason: str, now: datetime) -> Frame:
     """Cancel a frame, and with it everything that stands on it.
 
-    Raises Denied: NOT_FOUND for another organisation's, INVALID_TRANSITION for an ended one,
+    Its opener waits for a result, and gets a failure; who works on it is told that it need not go
+    on. Raises Denied: NOT_FOUND for another organisation's, INVALID_TRANSITION for an ended one,
     INVALID_PARAMS for an empty reason.
     """
     if not reason.strip():
@@ -230,9 +231,31 @@ def cancel_frame(*, frame_id: int, caller: Actor, reason: str, now: datetime) ->
             or _not_found()
         )
         if frame.state not in UNENDED:
-            raise _ended(frame)
-        ending = Ending(state=FrameState.CANCELLED, action="frame.cancelled", reason=reason)
+            raise refuse(
+                Code.INVALID_TRANSITION,
+                f"frame {frame.id} has ended, it is {frame.state}",
+                "there is nothing left to cancel",
+                rule="a frame ends once",
+            )
+        ending = Ending(
+            state=FrameState.FAILED,
+            action="frame.failed",
+            reason=reason,
+            result={"error": "cancelled", "message": reason},
+        )
         end(frame=frame, ending=ending, actor=caller, now=now)
+        if frame.assignee_id != frame.opener_id:
+            record(
+                caller.event(
+                    "frame.cancelled",
+                    at=now,
+                    subject=f"frame:{frame.id}",
+                    reason=reason,
+                    kind="frame",
+                    for_agent_id=frame.assignee_id,
+                    details={"frame_id": str(frame.id), "state": frame.state},
+                )
+            )
     return frame
 
 

@@ -1,0 +1,204 @@
+"""The humans' face of frames: who waits for whom, and the Board's way to end what hangs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.timesince import timeuntil
+from unfold.contrib.filters.admin import (
+    AutocompleteSelectFilter,
+    ChoicesDropdownFilter,
+    RelatedDropdownFilter,
+)
+
+from ledger.browsing import MomentFilter
+from ledger.events import text
+from orgchart.admin_acts import Act, ActingAdmin, Answer, Call
+from orgchart.admin_base import block, chips, column
+from toolbox.frames.services import cancel_frame
+from toolbox.frames.stack import UNENDED
+from toolbox.models import Frame
+
+SHOWN = 200
+"""Frames of the open stacks on one page, and children of one frame."""
+
+
+def _cancel(call: Call) -> Answer:
+    cancel_frame(frame_id=call.row.id, caller=call.person, reason=call.reason, now=call.now)
+    return f"{call.row} is cancelled; {call.row.opener.handle} is told."
+
+
+CANCEL = Act(
+    name="cancel",
+    title="Cancel",
+    icon="cancel",
+    danger=True,
+    permission="toolbox.cancel_frame",
+    explanation=(
+        "Its opener gets a failure with your reason instead of a result. Whatever was delegated "
+        "from inside it is cancelled too, and whoever works on it is told."
+    ),
+    perform=_cancel,
+    facts=lambda row: [("From", row.opener.handle), ("To", row.assignee.handle)],
+    possible=lambda row: row.state in UNENDED,
+)
+
+
+@admin.register(Frame)
+class FrameAdmin(ActingAdmin):
+    """Delegations and skills at work: who asked whom, and what came back."""
+
+    acts = (CANCEL,)
+    list_display = ("work", "organisation", "opener", "assignee", "depth", "standing", "due_at")
+    list_filter = (
+        ("organisation", RelatedDropdownFilter),
+        ("opener", AutocompleteSelectFilter),
+        ("assignee", AutocompleteSelectFilter),
+        ("kind", ChoicesDropdownFilter),
+        ("state", ChoicesDropdownFilter),
+        ("opened_at", MomentFilter),
+    )
+    list_select_related = ("organisation", "opener", "assignee")
+    list_before_template = "admin/nexus/frames.html"
+    search_fields = ("=id", "=opener__handle", "=assignee__handle")
+    fields = (
+        "organisation",
+        "kind",
+        "name",
+        "opener",
+        "assignee",
+        "standing",
+        "below",
+        "above",
+        "asked",
+        "context",
+        "tools",
+        "result",
+        "reason",
+        "opened_at",
+        "due_at",
+        "taken_at",
+        "ended_at",
+        "told_at",
+    )
+    readonly_fields = fields
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Frame]:
+        """A list needs no contexts."""
+        rows: QuerySet[Frame] = super().get_queryset(request)
+        return rows.defer("context", "result")
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The frames, under the stacks that are open now."""
+        found = list(_drawn(Frame.objects.filter(state__in=UNENDED)).order_by("id")[: SHOWN + 1])
+        context = {
+            "tree": tree(found[:SHOWN], now=timezone.now()),
+            "shown": min(len(found), SHOWN),
+            "more": len(found) > SHOWN,
+            **(extra_context or {}),
+        }
+        page: HttpResponse = super().changelist_view(request, context)
+        return page
+
+    @column("work")
+    def work(self, row: Frame) -> str:
+        """What was asked, cut where a list would break."""
+        return text(row.name or row.instruction, 70)
+
+    @column(
+        "state",
+        label={
+            "open": "info",
+            "taken": "primary",
+            "returned": "success",
+            "failed": "danger",
+            "cancelled": "default",
+        },
+    )
+    def standing(self, row: Frame) -> str:
+        """Where it stands, in colour."""
+        return str(row.state)
+
+    @column("opened inside")
+    def below(self, row: Frame) -> SafeString:
+        """The frames it stands on, the first one first."""
+        return _list(reversed(list(_parents(row))))
+
+    @column("opened from it")
+    def above(self, row: Frame) -> SafeString:
+        """The frames that were opened inside it."""
+        return _list(_drawn(Frame.objects.filter(parent=row)).order_by("id")[:SHOWN])
+
+    @column("instruction")
+    def asked(self, row: Frame) -> SafeString:
+        """The whole instruction."""
+        return block(row.instruction)
+
+    @column("allowed tools")
+    def tools(self, row: Frame) -> SafeString:
+        """What it restricts its agent to."""
+        return chips(row.allowed_tools, "not restricted" if row.allowed_tools is None else "none")
+
+
+def tree(frames: Iterable[Frame], *, now: datetime) -> SafeString:
+    """Frames as nested lists, each under the one it was opened inside."""
+    found = list(frames)
+    known = {frame.id for frame in found}
+    inside: dict[int | None, list[Frame]] = {}
+    for frame in found:
+        inside.setdefault(frame.parent_id if frame.parent_id in known else None, []).append(frame)
+    return _branch(inside, None, now)
+
+
+def _branch(inside: dict[int | None, list[Frame]], at: int | None, now: datetime) -> SafeString:
+    rows = inside.get(at)
+    if not rows:
+        return SafeString("")
+    items = ((_line(frame, now), _branch(inside, frame.id, now)) for frame in rows)
+    return format_html('<ul class="nx-list">{}</ul>', format_html_join("", "<li>{}{}</li>", items))
+
+
+def _line(frame: Frame, now: datetime | None = None) -> SafeString:
+    """A frame in one line, with the time it has left where it is drawn at a time."""
+    left = "" if now is None else ", its time is over"
+    if now is not None and frame.due_at > now:
+        left = f", {timeuntil(frame.due_at, now)} left"
+    return format_html(
+        '<a href="{}">{}</a> {} → {}: {} <span class="nx-quiet">({}{})</span>',
+        reverse("admin:toolbox_frame_change", args=[frame.id]),
+        str(frame),
+        frame.opener.handle,
+        frame.assignee.handle,
+        text(frame.name or frame.instruction, 70),
+        frame.state,
+        left,
+    )
+
+
+def _list(frames: Iterable[Frame]) -> SafeString:
+    items = format_html_join("", "<li>{}</li>", ((_line(frame),) for frame in frames))
+    return format_html('<ul class="nx-list">{}</ul>', items) if items else SafeString("–")
+
+
+def _parents(row: Frame) -> Iterator[Frame]:
+    """The frames below one, the nearest first: at most seven."""
+    at = row.parent_id
+    while at is not None:
+        frame = _drawn(Frame.objects.filter(id=at)).get()
+        yield frame
+        at = frame.parent_id
+
+
+def _drawn(rows: QuerySet[Frame]) -> QuerySet[Frame]:
+    return rows.select_related("opener", "assignee").defer("context", "result")
