@@ -44,6 +44,8 @@ def _told(row: Deadline, now: datetime) -> None:
     contract = Contract.objects.get(id=row.contract_id)
     if contract.state not in OPEN_WORK:
         return
+    if row.stage == "remind" and contract.deadline is not None and contract.deadline <= now:
+        return  # nobody looked in between: all that is left to say is that it is overdue
     policy = current_policy(contract.organisation_id)
     recipient_id = contract.assignee_id if row.stage == "remind" else contract.issuer_id
     recipient = policy.by_id.get(recipient_id or 0)
