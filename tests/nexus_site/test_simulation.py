@@ -1,6 +1,8 @@
 """The played company: everything that falls due is accounted for, and a wrong account is seen."""
 
+import io
 import random
+import re
 from datetime import timedelta
 
 import pytest
@@ -79,7 +81,24 @@ class TestAPlay:
         assert set(DUE) == set(clock.CLOCKS) - without_rows
 
 
+class TestAReport:
+    def test_names_the_clocks_that_are_not_played(self, play):
+        run(play, minutes=5)
+        said = io.StringIO()
+        Command(stdout=said).report(play, {"hours": 5 / 60, "agents": 12}, 1.0)
+        last = said.getvalue().splitlines()[-1]
+        assert last == "not played: ledger seals, notices"
+        assert not {"notices", "ledger seals"} & set(play.accounts)
+
+
 class TestAnAccount:
+    @pytest.mark.parametrize("late", [[1.0, 46.0], [0.0, 1.0, 46.0], [5.0], [3.0] * 9])
+    def test_says_nothing_later_than_the_latest(self, late):
+        start = timezone.now()
+        figures, _ = Account(looks=9, fired=[start] * len(late), late=late).lines("frames", start)
+        p50, p99, most = (float(n) for n in re.findall(r"(\d+) s", figures))
+        assert p50 <= p99 <= most == max(late)
+
     def test_says_how_often_when_and_how_late(self):
         start = timezone.now().replace(hour=9, minute=0, second=0, microsecond=0)
         fired = [start + timedelta(minutes=m) for m in (10, 20, 130)]

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from nexus_site.bench.company import own_database
 from nexus_site.simulation.company import callers, found_company
-from nexus_site.simulation.run import Simulation
+from nexus_site.simulation.run import SKIPPED, Simulation
 
 ONCE = {
     "an escalation settled twice": """
@@ -95,6 +95,7 @@ class Command(BaseCommand):
         for name, account in simulation.accounts.items():
             for line in account.lines(name, simulation.start):
                 self.stdout.write(line)
+        self.stdout.write(f"not played: {', '.join(sorted(SKIPPED))}")
 
     def twice(self) -> list[str]:
         """Whatever happened more than once."""
