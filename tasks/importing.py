@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from django.db import IntegrityError, connection, transaction
+from django.db import connection, transaction
 from django.db.models import F
 
 from ledger.services import record
@@ -19,10 +20,16 @@ from tasks.rows import subject_of
 from tasks.transfer import Found, Reading, Stored
 from tasks.vocabulary import UNFINISHED, Status
 
+SHOWN = 10
+"""Tasks of a circle that its line names."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one object: `imported`, `exists` (left as it is) or `bad`."""
+    """What became of one object: `imported`, `exists` (left as it is) or `bad`.
+
+    And `good` for one that was not taken in only because another is bad.
+    """
 
     place: str
     result: str
@@ -30,7 +37,7 @@ class Outcome:
 
 
 class NothingImported(Exception):
-    """Something was bad, so nothing was taken in; carries what would have become of each."""
+    """Something was bad, so nothing was taken in; carries what each was found to be."""
 
     def __init__(self, outcomes: Sequence[Outcome]) -> None:
         super().__init__("nothing was imported")
@@ -50,18 +57,10 @@ def import_tasks(
         existing = _existing(policy.organisation_id, [int(task.id) for _, task in good])
         fresh = [(one, task) for one, task in good if int(task.id) not in existing]
         broken = _broken(policy.organisation_id, [task for _, task in fresh])
-        kept = [(one, task) for one, task in fresh if task.id not in broken]
         outcomes = [_outcome(one, existing, broken) for one in reading.found]
         if any(one.result == "bad" for one in outcomes) and not skip_bad:
-            raise NothingImported(outcomes)
-        try:
-            with transaction.atomic():
-                _write(caller, policy, [task for _, task in kept], now)
-        except IntegrityError as problem:
-            if "circle" not in str(problem):
-                raise
-            circle = Outcome("dependencies", "bad", "blocks and blockedBy close a circle")
-            raise NothingImported([*outcomes, circle]) from problem
+            raise NothingImported([_not_taken(one) for one in outcomes])
+        _write(caller, policy, [task for _, task in fresh if task.id not in broken], now)
     return outcomes
 
 
@@ -75,13 +74,17 @@ def _outcome(one: Found, existing: set[int], broken: dict[str, str]) -> Outcome:
     return Outcome(one.place, "imported", f"#{one.task.id} {one.task.subject}")
 
 
+def _not_taken(one: Outcome) -> Outcome:
+    return replace(one, result="good") if one.result == "imported" else one
+
+
 def _existing(organisation_id: int, numbers: list[int]) -> set[int]:
     tasks = Task.objects.filter(organisation_id=organisation_id, number__in=numbers)
     return set(tasks.values_list("number", flat=True))
 
 
 def _broken(organisation_id: int, tasks: Sequence[Stored]) -> dict[str, str]:
-    """Tasks whose neighbours are missing, or that are completed while one is unfinished."""
+    """Tasks whose neighbours are missing, that are completed before their turn, or in a circle."""
     broken: dict[str, str] = {}
     by_id = {task.id: task for task in tasks}
     named = {int(other) for task in tasks for other in (*task.blocks, *task.blocked_by)}
@@ -109,8 +112,43 @@ def _broken(organisation_id: int, tasks: Sequence[Stored]) -> dict[str, str]:
                     f"#{blocked} is completed while #{blocker}, which blocks it, is not"
                 )
         if not found:
+            found = _circling(organisation_id, left, joins_old=bool(there))
+        if not found:
             return broken
         broken |= found
+
+
+def _circling(
+    organisation_id: int, tasks: Mapping[str, Stored], *, joins_old: bool
+) -> dict[str, str]:
+    """Tasks that would close a circle, by themselves or with what is there, and the circle."""
+    before: dict[int, set[int]] = {}
+    edges = {(int(blocker), int(blocked)) for blocker, blocked in _edges(tasks.values())}
+    if joins_old:
+        old = Dependency.objects.filter(organisation_id=organisation_id)
+        edges |= set(old.values_list("blocker__number", "blocked__number"))
+    for blocker, blocked in edges:
+        before.setdefault(blocked, set()).add(blocker)
+    found: dict[str, str] = {}
+    while (circle := _circle(before)) is not None:
+        named = " > ".join(f"#{number}" for number in circle[:SHOWN])
+        more = " > …" if len(circle) > SHOWN else ""
+        closing = {number for number in circle if str(number) in tasks}
+        for number in closing:
+            found[str(number)] = f"blocks and blockedBy close a circle: {named}{more}"
+        before = {
+            number: ahead - closing for number, ahead in before.items() if number not in closing
+        }
+    return found
+
+
+def _circle(before: Mapping[int, set[int]]) -> list[int] | None:
+    try:
+        TopologicalSorter(before).prepare()
+    except CycleError as problem:
+        circle: list[int] = problem.args[1]
+        return circle
+    return None
 
 
 def _edges(tasks: Any) -> set[tuple[str, str]]:

@@ -133,6 +133,42 @@ class TestImport:
             run("import", path)
         assert not Task.objects.exists()
 
+    def test_leaves_out_only_what_is_in_a_circle(self, team, folder):
+        path = folder(
+            OLD | {"blocks": ["6"]},
+            OLD | {"id": "6", "blocks": ["7"]},
+            OLD | {"id": "7", "blocks": ["5"]},
+            OLD | {"id": "8"},
+            OLD | {"id": "9", "blockedBy": ["8"]},
+            OLD | {"id": "10", "blockedBy": ["7"]},
+            OLD | {"id": "11", "blocks": ["11"]},
+        )
+        said = run("import", path, "--skip-bad")
+        assert "2 imported, 0 exists, 5 bad" in said
+        for file in (0, 1, 2, 6):
+            assert f"{file}.json: bad: blocks and blockedBy close a circle: #" in said
+        assert "5.json: bad: it names #7, which is not there" in said
+        assert set(Task.objects.values_list("number", flat=True)) == {8, 9}
+        assert Dependency.objects.count() == 1
+
+    def test_leaves_out_what_closes_a_circle_with_what_is_there(self, team, folder):
+        run("import", folder(OLD, OLD | {"id": "6", "blockedBy": ["5"]}))
+        path = folder(
+            OLD | {"id": "7", "blockedBy": ["6"], "blocks": ["5"]},
+            OLD | {"id": "8", "blockedBy": ["6"]},
+        )
+        said = run("import", path, "--skip-bad")
+        assert "0.json: bad: blocks and blockedBy close a circle" in said
+        assert "1.json: imported: #8" in said
+        assert set(Task.objects.values_list("number", flat=True)) == {5, 6, 8}
+
+    def test_says_imported_only_of_what_was(self, team, folder):
+        out = StringIO()
+        with pytest.raises(CommandError, match="nothing was imported"):
+            call_command("tasks", "import", str(folder(OLD, "{")), stdout=out)
+        assert "0.json: good: #5" in out.getvalue()
+        assert "imported" not in out.getvalue()
+
     def test_of_what_is_not_there_says_so(self, team, tmp_path):
         with pytest.raises(CommandError, match="not there"):
             run("import", tmp_path / "none")
