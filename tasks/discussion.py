@@ -10,14 +10,16 @@ from django.db import transaction
 from ledger.services import record
 from orgchart.actors import Actor, Person
 from orgchart.compiling import current_policy
-from orgchart.decision import Code, refuse, require
+from orgchart.decision import Code, Deny, refuse, require
 from tasks.facts import Change
-from tasks.hands import BOARD_DESK, hand_of
+from tasks.hands import BOARD_DESK, enforcement_of, hand_of
 from tasks.models import Comment
 from tasks.ownership import can_approve, can_comment
 from tasks.parties import Hand
+from tasks.planning import warned
 from tasks.rows import Row, read_row, subject_of
 from tasks.rules import has_version
+from tasks.vocabulary import Enforcement
 from tasks.writing import Write, swap
 from toolbox.wake import wake
 
@@ -94,15 +96,21 @@ def approve_task(
     """Approve a task's work, or take the approval back (seed 001 §10.2).
 
     Only work that has begun is approved, and by nobody who did it. The approval stands until
-    anybody changes content, or somebody else than a lead the owner. Raises Denied.
+    anybody changes content, or somebody else than a lead the owner. A stale version is answered
+    as in an update: `enforcement` says how (seed 001 §8.2). Raises Denied.
     """
     hand = hand_of(caller)
     with transaction.atomic():
         row = read_row(caller.organisation_id, task_id, lock=True)
         facts = row.facts(hand.policy)
-        require(has_version(hand, facts, Change(expected_version=expected_version)))
+        stale = has_version(hand, facts, Change(expected_version=expected_version))
+        enforcement = enforcement_of(hand.policy)
+        if enforcement is Enforcement.ENFORCE:
+            require(stale)
         require(can_approve(hand, facts))
         row = _marked(caller, hand, row, approve=approve, now=now)
+        if isinstance(stale, Deny) and enforcement is Enforcement.WARN:
+            record(warned(stale, caller, subject_of(hand.policy, row.number), now))
         if comment:
             comment_task(caller=caller, task_id=task_id, body=comment, now=now)
     return row.shown()

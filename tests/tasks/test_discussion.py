@@ -178,6 +178,17 @@ class TestApproval:
         given = {"caller": who("team-lead"), "task_id": task_id, "expected_version": 1}
         assert code_of(discussion.approve_task, **given) is Code.VERSION_MISMATCH
 
+    @pytest.mark.parametrize(("enforcement", "said"), [("warn", ["VERSION_MISMATCH"]), ("off", [])])
+    def test_passes_a_stale_version_where_it_is_not_enforced(
+        self, team, who, task_id, begun, enforcement, said
+    ):
+        configure(team, enforcement=enforcement)
+        task = self.approve(who("team-lead"), task_id, expected_version=1)
+        assert (task["approvedBy"], task["version"]) == ("agent:team-lead", 3)
+        assert [e.code for e in Event.objects.filter(action="task.warned")] == said
+        given = {"caller": who("architect"), "task_id": task_id, "expected_version": 1}
+        assert code_of(discussion.approve_task, **given) is Code.LEVEL_DENIED
+
     def test_is_not_for_members(self, who, task_id, begun):
         given = {"caller": who("architect"), "task_id": task_id}
         assert code_of(discussion.approve_task, **given) is Code.LEVEL_DENIED
