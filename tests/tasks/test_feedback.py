@@ -161,8 +161,9 @@ class TestHook:
         settings.NEXUS_MAX_BODY = 1024
         assert send({"body": "x" * 2000}).status_code == 413
 
-    def test_has_one_secret_until_it_is_renewed(self, team, secret):
+    def test_has_one_secret_until_it_is_renewed(self, team, secret, settings):
+        settings.PUBLIC_URL = "https://nexus.example:9000"
         first = run("hook", "dev-team").split()
-        assert first == ["http://127.0.0.1:8000/api/v1/hooks/feedback/dev-team", secret]
+        assert first == ["https://nexus.example:9000/api/v1/hooks/feedback/dev-team", secret]
         assert len(b64decode(secret.removeprefix("whsec_"))) == 32
         assert run("hook", "dev-team", "--renew").split()[1] != secret
