@@ -423,7 +423,7 @@ NOT_OF_A_TOOL = {
     "UNAUTHENTICATED": "the face, before a tool is known",
     "RATE_LIMITED": "the face, before a tool is known",
     "METHOD_NOT_ALLOWED": "REST alone has methods",
-    "IDEMPOTENCY_MISMATCH": "REST alone has the header",
+    "IDEMPOTENCY_MISMATCH": "a second call with the first one's key",
     "STAGE_DENIED": "the cases of a constitution",
     "INPUT_DENIED": "the cases of a constitution",
     "INTERNAL": "what breaks; below",

@@ -13,6 +13,7 @@ from django.utils import timezone
 from mcp.client.session import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 
+from mailroom.models import Mail
 from orgchart.compiling import POLICIES
 from orgchart.services import revoke_key
 from tests.company import load_company
@@ -53,6 +54,12 @@ def rest(url, company, who, tool, **params):
 def keyed_rest(url, company, who, key, tool, **params):
     headers = {**proof(company, who), "Idempotency-Key": key}
     return httpx.post(f"{url}/api/v1/tools/{tool}", json=params, headers=headers, timeout=40).json()
+
+
+def keyed_mcp(url, company, who, key, tool, **params):
+    headers = {**proof(company, who), "Idempotency-Key": key}
+    (answer,) = over_mcp(url, headers, lambda session: session.call_tool(tool, params))
+    return answer.structured_content
 
 
 def over_mcp(url, headers, *asks):
@@ -203,6 +210,36 @@ class TestEvents:
         assert httpx.get(f"{url}/api/v1/events").status_code == 401
 
 
+class TestIdempotencyOverMcp:
+    def test_does_the_work_once_and_gives_the_first_answer_again(self, company, url):
+        key, subject = uuid.uuid4().hex, uuid.uuid4().hex
+        mail = {**MAIL, "subject": subject}
+        first = keyed_mcp(url, company, "qa_worker", key, "send_mail", **mail)
+        assert first["ok"]
+        assert keyed_mcp(url, company, "qa_worker", key, "send_mail", **mail) == first
+        assert keyed_rest(url, company, "qa_worker", key, "send_mail", **mail) == first
+        assert Mail.objects.filter(subject=subject).count() == 1
+
+    @pytest.mark.parametrize(
+        ("tool", "params"), [("send_mail", {**MAIL, "body": "Another."}), ("read_inbox", {})]
+    )
+    def test_is_a_mismatch_with_another_call(self, company, url, tool, params):
+        key = uuid.uuid4().hex
+        assert keyed_mcp(url, company, "qa_worker", key, "send_mail", **MAIL)["ok"]
+        other = keyed_mcp(url, company, "qa_worker", key, tool, **params)
+        assert (other["error_code"], other["tool_name"]) == ("IDEMPOTENCY_MISMATCH", tool)
+
+    def test_takes_no_odd_key(self, company, url):
+        odd = keyed_mcp(url, company, "qa_worker", "k" * 256, "send_mail", **MAIL)
+        assert odd["error_code"] == "INVALID_PARAMS"
+
+    def test_concerns_calls_alone(self, company, url):
+        headers = {**proof(company, "qa_worker"), "Idempotency-Key": uuid.uuid4().hex}
+        one, two = over_mcp(url, headers, lambda s: s.list_tools(), lambda s: s.list_tools())
+        assert one.tools == two.tools
+        assert not IdempotencyRecord.objects.filter(key=headers["Idempotency-Key"]).exists()
+
+
 class TestWaiting:
     def test_for_a_mail_ends_when_it_arrives(self, company, url):
         done = []
@@ -220,7 +257,7 @@ class TestWaiting:
         assert time.monotonic() - begun < 5
         assert [m["from"] for m in done[0]["result"]["mails"]] == ["product_manager"]
 
-    @pytest.mark.parametrize("ask", [keyed_rest])
+    @pytest.mark.parametrize("ask", [keyed_rest, keyed_mcp])
     def test_with_an_idempotency_key_wakes_and_keeps_what_came(self, company, url, ask):
         key, done = uuid.uuid4().hex, []
         company.key("devops_worker")
@@ -241,7 +278,7 @@ class TestWaiting:
         other = ask(url, company, "devops_worker", key, "read_inbox", wait=0)
         assert other["error_code"] == "IDEMPOTENCY_MISMATCH"
 
-    @pytest.mark.parametrize("ask", [keyed_rest])
+    @pytest.mark.parametrize("ask", [keyed_rest, keyed_mcp])
     def test_with_an_idempotency_key_keeps_an_empty_end(self, company, url, ask):
         key = uuid.uuid4().hex
         first = ask(url, company, "hr_manager", key, "next_frame", wait=1)

@@ -64,7 +64,12 @@ async def call_tool(context: Context, params: types.CallToolRequestParams) -> ty
     arguments = dict(params.arguments or {})
     tool = REGISTRY.get(params.name)
     patience = patience_of(arguments) if tool is not None and tool.waits_for else 0
-    first = Call(name=params.name, arguments=arguments, last=not patience)
+    first = Call(
+        name=params.name,
+        arguments=arguments,
+        key=_header_or_none(scope, "idempotency-key"),
+        last=not patience,
+    )
     found = await ask(scope[CALLER], first)
     if patience and door.is_empty(params.name, found):
         credentials = scope[CREDENTIALS]
@@ -89,10 +94,11 @@ async def call_tool(context: Context, params: types.CallToolRequestParams) -> ty
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """What a message asks to be done; `last` where no look follows this one."""
+    """What a message asks to be done, once per key; `last` where no look follows this one."""
 
     name: str
     arguments: dict[str, Any]
+    key: str | None
     last: bool
 
 
@@ -108,7 +114,7 @@ def _called(caller: Caller, call: Call) -> door.Answer:
     except (Denied, ValueError) as problem:
         refusal = problem if isinstance(problem, Denied) else _unreadable(problem)
         return door.unreadable(caller, call.name, refusal, now=now)
-    return door.call(caller, call.name, params, now=now, last=call.last)
+    return door.call(caller, call.name, params, now=now, idempotency_key=call.key, last=call.last)
 
 
 def _unreadable(problem: Exception) -> Denied:
@@ -224,6 +230,10 @@ def _begins_with_a_handshake(scope: Message) -> bool:
 
 
 def _header(scope: Message, name: str) -> str:
+    return _header_or_none(scope, name) or ""
+
+
+def _header_or_none(scope: Message, name: str) -> str | None:
     wanted = name.encode()
-    found = (value for key, value in scope["headers"] if key == wanted)
-    return next(found, b"").decode("latin-1")
+    found = (value.decode("latin-1") for key, value in scope["headers"] if key == wanted)
+    return next(found, None)
