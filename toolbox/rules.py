@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from orgchart.catalogue import Source
 from orgchart.decision import Allow, Code, Decision, deny
 from orgchart.policy import Agent, Policy, Role
-from orgchart.vocabulary import ToolMode
+from orgchart.vocabulary import BOARD, ToolMode
 from toolbox.registry import Tool
 
 
@@ -99,7 +99,25 @@ def _is_bound(tool: Tool, holder: Holder) -> bool:
 
 
 def _others(holder: Holder) -> str:
-    return f"use a tool that GET /api/v1/tools lists for you, or ask {holder.agent.superior}"
+    agent = holder.agent
+    asks = _asks_board(holder) if agent.superior == BOARD else f", or ask {agent.superior}"
+    return f"use a tool that GET /api/v1/tools lists for you{asks}"
+
+
+def _asks_board(holder: Holder) -> str:
+    """How who has no agent above itself tells the humans what it lacks, if at all."""
+    if _holds(holder, "write_note"):
+        return ", or tell the Board with write_note, for_board true"
+    rule = holder.policy.board_rule(holder.agent)
+    types = holder.policy.sendable_types(holder.agent, BOARD, rule) if rule else ()
+    if types and _holds(holder, "send_mail"):
+        return f", or tell the Board with send_mail to {BOARD}, as {min(types)}"
+    return ""
+
+
+def _holds(holder: Holder, name: str) -> bool:
+    """Whether a tool that roles list is bound and left to the holder, as it is now."""
+    return name in holder.role.tools | holder.agent.skills and _keeps(holder, name)
 
 
 def _other_mode(modes: frozenset[ToolMode], holder: Holder) -> str:
@@ -118,7 +136,7 @@ def _other_mode(modes: frozenset[ToolMode], holder: Holder) -> str:
 
 
 def _keeps(holder: Holder, *names: str) -> bool:
-    """Whether these built-in tools are left to the holder, as it is now."""
+    """Whether these tools, once bound, are left to the holder, as it is now."""
     return all(
         name not in holder.role.denied_tools
         and holder.policy.tightened(holder.agent, name) in (None, frozenset(ToolMode))

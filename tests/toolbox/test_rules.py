@@ -6,7 +6,7 @@ import pytest
 
 from orgchart.catalogue import Source
 from orgchart.decision import Allow, Code
-from orgchart.policy import Agent, Override, Role, build_policy
+from orgchart.policy import Agent, ContactRule, MailTypeRule, Override, Role, build_policy
 from orgchart.vocabulary import Kind, Office, ToolGroup, ToolMode
 from toolbox.registry import ANY_MODE, CODING_ONLY, Params, Registry, Tool
 from toolbox.rules import Holder, can_use, effective_tools
@@ -29,6 +29,8 @@ def a_holder(
     mode=CHAT,
     frame=None,
     enabled=frozenset({CHAT, CODING}),
+    superior="board",
+    to_board=(),
 ):
     role = Role(
         name="r",
@@ -40,7 +42,7 @@ def a_holder(
         offices=frozenset(offices),
     )
     agent = Agent(
-        id=1, handle="a", role="r", title="A", managers=("board",), skills=frozenset(skills)
+        id=1, handle="a", role="r", title="A", managers=(superior,), skills=frozenset(skills)
     )
     policy = build_policy(
         organisation_id=1,
@@ -49,8 +51,8 @@ def a_holder(
         roles=[role],
         agents=[agent],
         groups=[],
-        mail_types=[],
-        contacts=[],
+        mail_types=[MailTypeRule("report", None), MailTypeRule("verdict", None, ("judge",))],
+        contacts=[ContactRule("r", "board", frozenset(to_board))] if to_board else [],
         aliases={},
         settings={},
         enabled_modes=enabled,
@@ -134,6 +136,27 @@ class TestCanUse:
             bound=["probe"], overrides=[Override("role:r", "probe", frozenset({CHAT, CODING}))]
         )
         assert answer(a_tool(allowed_modes=CODING_ONLY), holder) == Code.MODE_DENIED
+
+    @pytest.mark.parametrize(
+        ("fields", "said"),
+        [
+            ({"superior": "b"}, ", or ask b"),
+            ({}, ""),
+            ({"bound": ["write_note"]}, ", or tell the Board with write_note, for_board true"),
+            ({"bound": ["write_note"], "denied": ["write_note"]}, ""),
+            ({"bound": ["write_note"], "frame": ["probe"]}, ""),
+            ({"bound": ["write_note"],
+              "overrides": [Override("role:r", "write_note", frozenset())]}, ""),
+            ({"bound": ["send_mail"], "to_board": ["report"]},
+             ", or tell the Board with send_mail to board, as report"),
+            ({"bound": ["send_mail"], "to_board": ["verdict"]}, ""),
+            ({"bound": ["send_mail"]}, ""),
+            ({"to_board": ["report"]}, ""),
+        ],
+    )  # fmt: skip
+    def test_points_only_to_who_can_be_asked(self, fields, said):
+        decision = can_use(a_tool(), "probe", a_holder(**fields))
+        assert decision.next_action == f"use a tool that GET /api/v1/tools lists for you{said}"
 
     def test_ignores_the_group(self):
         for group in ToolGroup:
