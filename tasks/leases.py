@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import partial
 
 from django.db.models import QuerySet
 
 from orgchart.actors import System
 from orgchart.compiling import current_policy
+from orgchart.models import Organisation
 from orgchart.policy import Policy
 from tasks.announcing import takers, tell
-from tasks.models import Task
+from tasks.models import UNDATED, Task
 from tasks.rows import Row, read_row, subject_of
 from tasks.vocabulary import UNFINISHED
 from tasks.writing import Write, swap
@@ -24,8 +26,30 @@ def release_overdue(*, now: datetime) -> int:
 
     Several sweeps at once are harmless: each row is taken by one of them.
     """
+    _date_claims()
     over = Task.objects.filter(lease_due_at__lte=now).order_by("lease_due_at")
     return _swept(over, now, gone=False) + _swept(_left(), now, gone=True)
+
+
+def undated_claims() -> QuerySet[Task]:
+    """Unfinished tasks that are owned without a due time, the longest untouched first."""
+    return Task.objects.filter(UNDATED).order_by("organisation", "updated_at")
+
+
+def _date_claims() -> None:
+    """Claims taken while the lease was 0 last, once there is one, from their last update."""
+    lasting = Organisation.objects.exclude(settings__contains={"task_lease": 0})
+    some = lasting.values_list("id", flat=True)
+    undated = Task.objects.filter(UNDATED, organisation_id__in=list(some)).order_by()
+    for organisation_id in undated.values_list("organisation_id", flat=True).distinct():
+        lasts = current_policy(organisation_id).settings["task_lease"]
+        if lasts:
+            claims = undated_claims().filter(organisation_id=organisation_id)
+            sweep(claims, partial(_date, lasts=timedelta(seconds=lasts)), batch=BATCH)
+
+
+def _date(task: Task, *, lasts: timedelta) -> None:
+    Task.objects.filter(id=task.id).update(lease_due_at=task.updated_at + lasts)
 
 
 def _left() -> QuerySet[Task]:

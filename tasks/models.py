@@ -12,6 +12,7 @@ from tasks.vocabulary import Status, TaskType
 
 UNOWNED = Q(owner__isnull=True)
 TAKEABLE = UNOWNED & Q(status__in=["pending", "in_progress"], open_blockers=0)
+UNDATED = Q(owner__isnull=False, lease_due_at__isnull=True, status__in=["pending", "in_progress"])
 CROSS_ROLE = ~Q(required_role="") & Q(owner__isnull=False) & Q(cross_role=True)
 
 
@@ -115,6 +116,9 @@ class Task(models.Model):
                 fields=["lease_due_at"],
                 condition=Q(lease_due_at__isnull=False),
                 name="task_lease_due",
+            ),
+            models.Index(
+                fields=["organisation", "updated_at"], condition=UNDATED, name="task_undated"
             ),
             models.Index(
                 fields=["organisation", "completed_at"],

@@ -201,7 +201,7 @@ def _lease(
     """A claim lasts for the organisation's lease; each update by the owner renews it."""
     owner_id = sets.get("owner_id", row.owner_id)
     if owner_id is None or sets.get("status", row.status) not in UNFINISHED:
-        return {"lease_due_at": None} if row.lease_due_at is not None else {}
+        return {"lease_due_at": None}  # the sweep may date a claim after it was read
     if not takes and (hand.agent is None or hand.agent.id != owner_id):
         return {}
     lasts = hand.policy.settings["task_lease"]

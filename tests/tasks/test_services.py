@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 
 from ledger.models import Event
 from mailroom.models import Mail
@@ -10,10 +11,11 @@ from orgchart.actors import Person
 from orgchart.decision import Code, Denied
 from orgchart.models import Agent
 from tasks import services
-from tasks.leases import release_overdue
+from tasks.leases import release_overdue, undated_claims
 from tasks.models import Experience, Task
 from tasks.planning import Update
 from tasks.vocabulary import Status
+from tasks.writing import swap
 from tests.tasks.world import NOW, caller_of, configure, dev_team, permit, touch
 
 LEASE = timedelta(seconds=1800)
@@ -230,6 +232,54 @@ class TestLease:
         task = services.get_task(caller=who("architect"), task_id=task_id)
         assert (task["owner"], task["version"]) == ("architect", 2)
         assert "leaseDueAt" not in task
+
+    def test_set_later_counts_for_claims_taken_before(self, team, make, update):
+        configure(team, task_lease=0)
+        left, kept = make(), make()
+        for task_id in (left, kept):
+            update("architect", task_id, owner="architect")
+        update("architect", kept, at=NOW + LEASE)
+        configure(team, task_lease=1800)
+        assert release_overdue(now=NOW + LEASE) == 1
+        owners = dict(Task.objects.values_list("number", "owner__handle"))
+        assert owners == {int(left): None, int(kept): "architect"}
+        assert Task.objects.get(number=kept).lease_due_at == NOW + 2 * LEASE
+        assert release_overdue(now=NOW + 2 * LEASE) == 1
+
+    @pytest.mark.parametrize("chosen", [{}, {"task_lease": 1800}])
+    def test_reaches_claims_without_a_due_time_of_every_organisation_that_has_one(
+        self, chosen, team, make, update
+    ):
+        update("architect", make(), owner="architect")
+        Task.objects.update(lease_due_at=None)
+        configure(team, **chosen)
+        assert release_overdue(now=NOW + LEASE) == 1
+
+    def test_of_0_gets_no_due_time(self, team, make, update):
+        configure(team, task_lease=0)
+        update("architect", make(), owner="architect")
+        assert release_overdue(now=NOW + LEASE) == 0
+        assert Task.objects.get().lease_due_at is None
+
+    def test_dated_while_its_owner_completes_is_no_obstacle(self, make, update, monkeypatch):
+        task_id = make()
+        update("architect", task_id, owner="architect", status=Status.IN_PROGRESS)
+        Task.objects.update(lease_due_at=None)
+
+        def dated_first(*given):
+            Task.objects.update(lease_due_at=NOW)
+            return swap(*given)
+
+        monkeypatch.setattr(services, "swap", dated_first)
+        assert "leaseDueAt" not in update("architect", task_id, status=Status.COMPLETED)
+        assert Task.objects.get().lease_due_at is None
+
+    def test_finds_claims_without_a_due_time_by_index(self, db):
+        undated = undated_claims().filter(organisation_id=1)
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL enable_seqscan = off")
+            cursor.execute("SET LOCAL enable_bitmapscan = off")
+        assert "task_undated" in undated.explain()
 
     def test_ends_with_the_task(self, make, update):
         task_id = make()
