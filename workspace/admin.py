@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django import forms
 from django.contrib import admin
 from django.utils.safestring import SafeString
 from unfold.contrib.filters.admin import BooleanRadioFilter
@@ -12,7 +13,8 @@ from ledger.browsing import MomentFilter
 from orgchart.admin_acts import Act, ActingAdmin, Answer, Call, FileForm
 from orgchart.admin_base import block, chips, column, listed
 from workspace.models import Skill
-from workspace.skills.services import approve, withdraw
+from workspace.skills import folders
+from workspace.skills.services import approve, scan, withdraw
 
 RIGHT = "workspace.approve_skill"
 
@@ -33,6 +35,32 @@ def _withdraw(call: Call) -> Answer:
     return f"The approval of {call.row.name} is withdrawn."
 
 
+def _look(call: Call) -> Answer:
+    seen = scan(caller=call.person, now=call.now)
+    return f"The folders were looked into: {len(seen)} skills are known."
+
+
+def _moved(row: Skill) -> bool:
+    """Whether the file is no longer what the page shows of it."""
+    on_disk = folders.read(row.name)
+    if on_disk is None:
+        return row.installed
+    return not row.installed or on_disk.digest != row.digest
+
+
+LOOK = Act(
+    name="look-again",
+    title="Look again",
+    icon="refresh",
+    permission=RIGHT,
+    explanation=(
+        "The skill folders are read again, so that this page shows the files as they are now. "
+        "Nothing is approved by it."
+    ),
+    perform=_look,
+    form=forms.Form,
+    possible=_moved,
+)
 APPROVE = Act(
     name="approve",
     title="Approve this file",
@@ -67,7 +95,7 @@ WITHDRAW = Act(
 class SkillAdmin(ActingAdmin):
     """Skills of this installation as they were last seen, and which exact files were approved."""
 
-    acts = (APPROVE, WITHDRAW)
+    acts = (LOOK, APPROVE, WITHDRAW)
     list_display = ("name", "description", "state", "command_count", "approved_by", "seen_at")
     list_filter = (("installed", BooleanRadioFilter), ("seen_at", MomentFilter))
     search_fields = ("name",)
@@ -76,6 +104,7 @@ class SkillAdmin(ActingAdmin):
         "name",
         "description",
         "state",
+        "on_disk",
         "path",
         "file",
         "runs",
@@ -108,12 +137,20 @@ class SkillAdmin(ActingAdmin):
         },
     )
     def state(self, row: Skill) -> str:
-        """Whether its commands may run, in colour."""
-        if not row.installed:
+        """Whether its commands may run, by the file as it is at this moment, in colour."""
+        on_disk = folders.read(row.name)
+        if on_disk is None:
             return "gone"
-        if row.approved:
+        if on_disk.digest and on_disk.digest == row.approved_digest:
             return "approved"
         return "changed" if row.approved_digest else "not approved"
+
+    @column("on disk")
+    def on_disk(self, row: Skill) -> str:
+        """Whether what the page shows is what there is."""
+        if not _moved(row):
+            return "as shown here"
+        return "The file is another one than is shown here. Look again, then read it."
 
     @column("commands")
     def command_count(self, row: Skill) -> int:

@@ -1,5 +1,6 @@
 """What people do beside editing: keys, activity, modes, contracts; who may, and the trace."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -358,6 +359,35 @@ class TestSkills:
         assert "no longer the file that was read" in answer.content.decode()
         assert not skill.approved
         assert (newest().action, newest().code) == ("human.denied", "VERSION_MISMATCH")
+
+    def test_are_looked_at_again_where_the_file_is_another(self, board, observer, skill):
+        act(board, skill, "approve")
+        look, path = act_page(skill, "look-again"), Path(skill.path)
+        html = board.get(change_page(skill)).content.decode()
+        assert look not in html
+        assert "as shown here" in html
+        path.write_text(path.read_text() + "!`date`\n")
+        for page in (change_page(skill), list_page(type(skill))):
+            assert re.search(r">\s*changed\s*<", observer.get(page).content.decode())
+        html = board.get(change_page(skill)).content.decode()
+        assert "another one than is shown here" in html
+        assert look in html
+        assert look not in observer.get(change_page(skill)).content.decode()
+        assert observer.post(look).status_code == 403
+        assert board.post(look).status_code == 302
+        assert (newest().action, newest().actor) == ("skill.changed", "human:board")
+        assert "date" in board.get(act_page(skill, "approve")).content.decode()
+        assert act(board, skill, "approve").status_code == 302
+        html = board.get(change_page(skill)).content.decode()
+        assert re.search(r">\s*approved\s*<", html)
+        assert look not in html
+
+    def test_whose_file_is_gone_are_shown_so(self, board, skill):
+        Path(skill.path).unlink()
+        assert re.search(r">\s*gone\s*<", board.get(change_page(skill)).content.decode())
+        assert board.post(act_page(skill, "look-again")).status_code == 302
+        skill.refresh_from_db()
+        assert not skill.installed
 
     @pytest.mark.parametrize("desk", [None, Desk.HR, Desk.REVIEWER, Desk.OBSERVER])
     def test_are_approved_by_nobody_else(self, sign_in, skill, desk):
