@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.db import connection
+from pydantic_core import to_json
 
 from documents.memory import rules
-from documents.memory.words import asked_for, tsquery
+from documents.memory.words import asked_for
 from documents.models import Artifact, Memory, Scope
 from orgchart.decision import Code, refuse, require
 from orgchart.models import Agent
@@ -21,18 +22,31 @@ from toolbox.caller import Caller
 PAGE_SIZE = 100_000
 """Characters of one page; one entry always fits."""
 
-SEARCH = """
+SEARCH = r"""
 WITH asked AS (
-    SELECT websearch_to_tsquery('english', %(spaced)s) && %(lexemes)s::tsquery AS words
+    SELECT websearch_to_tsquery('english', way.spaced) && way.lexemes::tsquery AS words,
+           way.has, way.lacks
+    FROM jsonb_to_recordset(%(ways)s::jsonb)
+         AS way(spaced text, lexemes text, has text[], lacks text[])
 ), mine AS (
     SELECT id FROM orgchart_group WHERE organisation_id = %(organisation)s AND slug = %(group)s
 ), found AS (
     SELECT m.id, m.scope, m.author_id, m.text, m.created_at,
-           ts_rank(m.words, asked.words)::float8 AS rank
+           sum(ts_rank(m.words, asked.words)::float8) AS rank
     FROM documents_memory m CROSS JOIN asked
-    WHERE m.words @@ asked.words AND m.organisation_id = %(organisation)s
+    WHERE m.words @@ asked.words
+      AND NOT EXISTS (
+          SELECT FROM unnest(asked.has) AS wanted
+          WHERE strpos(lower(regexp_replace(normalize(m.text, NFKC), '\s+', ' ', 'g')),
+                       lower(wanted)) = 0)
+      AND NOT EXISTS (
+          SELECT FROM unnest(asked.lacks) AS unwanted
+          WHERE strpos(lower(regexp_replace(normalize(m.text, NFKC), '\s+', ' ', 'g')),
+                       lower(unwanted)) > 0)
+      AND m.organisation_id = %(organisation)s
       AND (m.scope = 'organisation' OR m.agent_id = %(agent)s
            OR m.group_id IN (SELECT id FROM mine))
+    GROUP BY m.id
 )
 SELECT id, scope, author_id, text, created_at, rank FROM found
 WHERE %(rank)s::float8 IS NULL OR (rank, id) < (%(rank)s::float8, %(id)s::bigint)
@@ -98,12 +112,10 @@ def read_artifact(*, caller: Caller, artifact_id: str) -> dict[str, Any]:
 
 
 def memory_search(*, caller: Caller, query: str, cursor: str | None, limit: int) -> dict[str, Any]:
-    """Entries that hold everything asked for, best first, over all that the caller may see."""
+    """Entries that hold what is asked for, best first, over all that the caller may see."""
     rank, number = _place(cursor)
-    words = asked_for(query)
     values: dict[str, Any] = {
-        "spaced": words.spaced,
-        "lexemes": tsquery(words.lexemes),
+        "ways": to_json(asked_for(query)).decode(),
         "organisation": caller.organisation_id,
         "group": caller.agent.group,
         "agent": caller.agent.id,

@@ -173,6 +173,37 @@ class TestSearch:
         assert (found(company, DEVELOPER, query) == [text]) == hit
 
     @pytest.mark.parametrize(
+        ("query", "hits"),
+        [
+            ("-香蕉", "ac"),
+            ("-投资 -苹果", "b"),
+            ("risk -投资", ""),
+            ("risk -香蕉", "c"),
+            ("苹果 or 香蕉", "ab"),
+            ("苹果 or risk", "ac"),
+            ("苹果 香蕉", ""),
+            ("果苹 or 香蕉 market", "b"),
+            ('"大风险"', "c"),
+            ('"大险"', ""),
+            ('-"大风险" -苹果', "b"),
+            ('"风险 RISK"', "c"),
+            ('"风险 market"', ""),
+            ("-RISK，投资", "ab"),
+            ("the -香蕉", "ac"),
+            ('"新苹果树"', "a"),
+            ('"果树苹"', ""),
+            ("苹果树", "a"),
+            ('苹果 -"苹果树"', ""),
+            ('苹果 -"果树苹"', "a"),
+        ],
+    )
+    def test_heeds_quotes_or_and_minus_in_chinese(self, company, query, hits):
+        texts = {"a": "新苹果树苗", "b": "香蕉 market", "c": "大风险 risk，投资"}
+        for text in texts.values():
+            remember(company, DEVELOPER, text)
+        assert set(found(company, DEVELOPER, query)) == {texts[hit] for hit in hits}
+
+    @pytest.mark.parametrize(
         "query", ["'", "' | 'x", "a:*", "!", "&", "((", "\\", "%", "<->", "的' & '", "?", "the"]
     )
     def test_survives_any_syntax(self, company, query):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from documents.memory.words import asked_for, tsquery, words_of
+from documents.memory.words import Asked, asked_for, pairs_of, words_of
 
 CHINESE = st.text(alphabet="数据库连接池超时的部门会议记录", min_size=1, max_size=12)
 ANYTHING = st.text(max_size=60)
@@ -26,23 +26,66 @@ class TestWordsOf:
         assert words.spaced == spaced
         assert words.lexemes == lexemes
 
-    @given(CHINESE, CHINESE, CHINESE)
-    def test_holds_all_that_a_query_for_any_part_asks(self, before, part, after):
-        assert set(asked_for(part).lexemes) <= set(words_of(before + part + after).lexemes)
-
     @given(ANYTHING)
     def test_lexemes_are_one_or_two_characters_without_syntax(self, text):
-        for lexeme in (*words_of(text).lexemes, *asked_for(text).lexemes):
+        for lexeme in words_of(text).lexemes:
             assert 1 <= len(lexeme) <= 2
             assert not set(lexeme) & set("'\\&|!:()<> *")
 
 
-class TestTsquery:
-    def test_asks_for_all(self):
-        assert tsquery(asked_for("数据库").lexemes) == "'数据' & '据库'"
+class TestPairsOf:
+    @given(CHINESE, CHINESE, CHINESE)
+    def test_of_any_part_are_among_the_words_of_the_whole(self, before, part, after):
+        pairs = {pair.strip("'") for pair in pairs_of(part).split(" & ")}
+        assert pairs <= set(words_of(before + part + after).lexemes)
 
-    def test_of_one_character_asks_for_it(self):
-        assert tsquery(asked_for("库").lexemes) == "'库'"
+    @pytest.mark.parametrize(
+        ("text", "pairs"),
+        [("数据库", "'数据' & '据库'"), ("库", "'库'"), ("库, 数", "'库' & '数'"), ("words", "")],
+    )
+    def test_are_asked_for_all(self, text, pairs):
+        assert pairs_of(text) == pairs
 
-    def test_of_none_is_empty(self):
-        assert tsquery(asked_for("words").lexemes) == ""
+
+class TestAskedFor:
+    @pytest.mark.parametrize(
+        ("query", "ways"),
+        [
+            ("risk -market or rain", [Asked("risk -market or rain", "")]),
+            ("苹果", [Asked("", "'苹果'")]),
+            ("苹果 香蕉", [Asked("", "'苹果' & '香蕉'")]),
+            ("苹果，香蕉", [Asked('","', "'苹果' & '香蕉'")]),
+            ("-香蕉", [Asked("", "!('香蕉')")]),
+            ("－香蕉", [Asked("", "!('香蕉')")]),
+            ("- 香蕉", [Asked("", "!('香蕉')")]),
+            ("香蕉 -", [Asked("", "'香蕉'")]),
+            ('香蕉 -"" risk', [Asked("risk", "'香蕉'")]),
+            ("--香蕉", [Asked("", "'香蕉'")]),
+            ("-数据库", [Asked("", "!('数据' & '据库')")]),
+            ("risk -投资", [Asked("risk", "!('投资')")]),
+            ("投资 -risk", [Asked("-risk", "'投资'")]),
+            ('投资 -"big risk"', [Asked('-"big risk"', "'投资'")]),
+            ("苹果 or 香蕉", [Asked("", "'苹果'"), Asked("", "'香蕉'")]),
+            ("苹果 OR risk", [Asked("", "'苹果'"), Asked("risk", "")]),
+            ("苹果 risk or -香蕉", [Asked("risk", "'苹果'"), Asked("", "!('香蕉')")]),
+            ("or 苹果", [Asked("", "'苹果'")]),
+            ("苹果 or", [Asked("", "'苹果'")]),
+            ("苹果 or or 香蕉", [Asked("", "'苹果'"), Asked("", "'香蕉'")]),
+            ('苹果 "or" 香蕉', [Asked('"or"', "'苹果' & '香蕉'")]),
+            ('"数据库"', [Asked("", "'数据' & '据库'", ("数据库",))]),
+            ('"数据库', [Asked("", "'数据' & '据库'", ("数据库",))]),
+            ('-"数据库"', [Asked("", "!' '", (), ("数据库",))]),
+            ('"连接池  timeout"', [Asked('"timeout"', "'连接' & '接池'", ("连接池 timeout",))]),
+            ("API数据", [Asked('"API"', "'数据'")]),
+            ("-API数据", [Asked("", "!' '", (), ("API数据",))]),
+            ("数-b or", [Asked('"-b"', "'数'")]),
+        ],
+    )
+    def test_keeps_quotes_or_and_minus(self, query, ways):
+        assert list(asked_for(query)) == ways
+
+    @given(st.text(alphabet="数据 \"'-or|&!():*\\%a", max_size=30))
+    def test_lets_no_syntax_into_the_lexemes(self, query):
+        for way in asked_for(query):
+            bare = way.lexemes.replace("!' '", "")
+            assert not set(bare) - set("数据' &!()")
