@@ -126,6 +126,7 @@ class EscalationAdmin(ActingAdmin):
             "escalation": row,
             "chain": chain,
             "told_board_at": told_board_at,
+            "board_waits": not told_board_at and any(each.waits_for_a_way_out for each in chain),
             "notices": _told(row.organisation_id, told_board_at) if told_board_at else (),
             "thread": thread_of(row.mail),
             "events": events_of(self.subject_of(row), row.organisation_id),

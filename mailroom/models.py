@@ -168,7 +168,8 @@ WAITING = (EscalationState.OPEN, EscalationState.UNANSWERED)
 class Escalation(models.Model):
     """One step up the chain, waiting for an answer until `due_at`; a thread shares its root.
 
-    `unanswered_at` stays where an answer comes late: silence was, whatever followed.
+    `unanswered_at` stays where an answer comes late: silence was, whatever followed. Since
+    `board_waits_since` the Board should be told of it, and there is no way out to it.
     """
 
     mail = models.OneToOneField(Mail, models.PROTECT, related_name="escalation")
@@ -187,11 +188,17 @@ class Escalation(models.Model):
     answered_by = models.CharField(max_length=100, blank=True)
     told_ceo_at = models.DateTimeField(null=True, blank=True)
     told_board_at = models.DateTimeField(null=True, blank=True)
+    board_waits_since = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ["-id"]
         indexes = [
-            models.Index(fields=["due_at"], condition=Q(state="open"), name="escalation_due")
+            models.Index(fields=["due_at"], condition=Q(state="open"), name="escalation_due"),
+            models.Index(
+                fields=["organisation"],
+                condition=Q(board_waits_since__isnull=False),
+                name="escalation_board_waits",
+            ),
         ]
         constraints = [
             models.CheckConstraint(
@@ -213,6 +220,11 @@ class Escalation(models.Model):
 
     def __str__(self) -> str:
         return f"{self.sender} -> {self.recipient or 'board'}"
+
+    @property
+    def waits_for_a_way_out(self) -> bool:
+        """Whether the Board should be told of it, and could not be."""
+        return self.board_waits_since is not None and self.state == EscalationState.UNANSWERED
 
     @property
     def hand(self) -> str:

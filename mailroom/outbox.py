@@ -38,6 +38,12 @@ BUDGET = 20.0
 """Seconds after which a look leaves the rest to the next, so that no receiver holds up clocks."""
 
 
+def channels_of(policy: Policy) -> dict[str, str]:
+    """Each way out to an organisation's Board, and where it leads; empty: there is none."""
+    places = {name: str(policy.settings[setting]) for name, setting in CHANNELS.items()}
+    return {name: place for name, place in places.items() if place}
+
+
 def notify_board(
     *,
     policy: Policy,
@@ -50,7 +56,6 @@ def notify_board(
 ) -> int:
     """Write what the Board shall be told, in the transaction of its cause; returns the rows."""
     event_id = str(uuid.uuid4())
-    channels = {name: policy.settings[setting] for name, setting in CHANNELS.items()}
     payload = {
         "type": event,
         "timestamp": now.isoformat(),
@@ -66,8 +71,7 @@ def notify_board(
             due_at=now,
             created_at=now,
         )
-        for channel, target in channels.items()
-        if target
+        for channel, target in channels_of(policy).items()
     ]
     OutgoingNotice.objects.bulk_create(rows)
     record(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from ledger.services import record
 from mailroom import outbox
@@ -20,9 +20,27 @@ BEFORE_THE_CEO = 3
 
 
 def sweep_due(*, now: datetime) -> int:
-    """Handle every open escalation that is due; returns how many."""
+    """Handle every open escalation that is due, and tell the Board of those that it could not be
+    told of before; returns how many.
+    """
     due = Escalation.objects.filter(state=EscalationState.OPEN, due_at__lte=now).order_by("due_at")
-    return sweep(due, lambda row: _unanswered(row, now))
+    handled = sweep(due, lambda row: _unanswered(row, now))
+    return handled + sweep(_now_tellable(now), lambda row: _tell_board_late(row, now))
+
+
+def _now_tellable(now: datetime) -> QuerySet[Escalation]:
+    """Unanswered ones that wait for a way out to the Board, where by now there is one."""
+    rows = Escalation.objects.filter(
+        state=EscalationState.UNANSWERED, board_waits_since__lt=now
+    ).order_by("id")
+    waiting = rows.order_by().values_list("organisation_id", flat=True).distinct()
+    heard = [each for each in waiting if outbox.channels_of(current_policy(each))]
+    return rows.filter(organisation_id__in=heard)
+
+
+def _tell_board_late(row: Escalation, now: datetime) -> None:
+    Escalation.objects.filter(id=row.id).update(board_waits_since=None)
+    _tell_board(row, _locked_root(row), current_policy(row.organisation_id), now)
 
 
 def _unanswered(row: Escalation, now: datetime) -> None:
@@ -122,10 +140,22 @@ def _tell_ceo(row: Escalation, root: Escalation, top: Agent, policy: Policy, now
 
 
 def _tell_board(row: Escalation, root: Escalation, policy: Policy, now: datetime) -> None:
-    """Once for a thread: out of the building, by mail and webhook."""
+    """Once for a thread: out of the building, by mail and webhook; else it waits until it can."""
     if root.told_board_at is not None:
         return
     system = System(name="escalations", organisation_id=row.organisation_id)
+    if not outbox.channels_of(policy):
+        Escalation.objects.filter(id=row.id).update(board_waits_since=now)
+        record(
+            system.event(
+                "escalation.board_not_told",
+                at=now,
+                subject=f"escalation:{root.id}",
+                reason="neither board_webhook nor board_email is set",
+                details={"mail": row.mail_id},
+            )
+        )
+        return
     sender = policy.by_id.get(row.sender_id)
     outbox.notify_board(
         policy=policy,

@@ -161,14 +161,16 @@ def open_tasks(ids: Ids) -> Mapping[int, tuple[str, str]]:
     return {key: (shown(n, SCANNED), shown(free, SCANNED)) for key, n, free in counts}
 
 
-def escalations(ids: Ids, now: datetime) -> Mapping[int, tuple[int, int]]:
-    """Open escalations, and how many of them are past their time."""
+def escalations(ids: Ids, now: datetime) -> Mapping[int, tuple[int, int, int]]:
+    """Open escalations; how many are past their time, and of how many the Board cannot be told."""
     waiting = [EscalationState.OPEN, EscalationState.UNANSWERED]
     rows = Escalation.objects.filter(state__in=waiting, organisation__in=ids).order_by()
     counts = rows.values_list("organisation_id").annotate(
-        n=Count("id"), late=Count("id", filter=Q(due_at__lt=now))
+        n=Count("id"),
+        late=Count("id", filter=Q(due_at__lt=now)),
+        untold=Count("board_waits_since", filter=Q(state=EscalationState.UNANSWERED)),
     )
-    return {key: (n, late) for key, n, late in counts}
+    return {key: (n, late, untold) for key, n, late, untold in counts}
 
 
 def last_policy_changes(ids: Ids) -> Mapping[int, Event]:

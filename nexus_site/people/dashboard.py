@@ -45,6 +45,7 @@ class Day:
     contracts: Sequence[tuple[str, int]] | None = None
     escalations: int | None = None
     overdue: int = 0
+    untold: int = 0
     changed: Any = None
     bars: Sequence[Bar] = field(default_factory=tuple)
 
@@ -111,7 +112,7 @@ def days_of(
         if all(sees.values()):
             day.bars = bars(mails[one.id], counting.refusals_by_hour(refused[one.id]), now)
         if asked:
-            day.escalations, day.overdue = waiting.get(one.id, (0, 0))
+            day.escalations, day.overdue, day.untold = waiting.get(one.id, (0, 0, 0))
         days.append(day)
     return days
 

@@ -1,5 +1,7 @@
 """Escalations and notices as people see them: one thread, an answer, a second try; and who may."""
 
+from datetime import timedelta
+
 import pytest
 
 from ledger.models import Event
@@ -48,6 +50,35 @@ def answer(client, row, **changes):
 
 def refused():
     return Event.objects.filter(action="human.denied").order_by("-seq").first()
+
+
+@pytest.fixture
+def unheard(company):
+    """The CEO does not answer, and there is no way out to the Board."""
+    made = company.call("it_manager", "escalate", subject="No money for disks", body="200 GB.")
+    row = Escalation.objects.get(id=made.result["escalation_id"])
+    unanswered.sweep_due(now=row.due_at)
+    row.refresh_from_db()
+    return row
+
+
+class TestABoardThatCannotBeTold:
+    def test_is_said_on_the_escalation_and_on_the_first_page(self, board, unheard):
+        assert unheard.told_board_at is None
+        html = board.get(change_page(unheard)).content.decode()
+        assert "the Board could not be told" in html
+        assert "set board_webhook or board_email" in html
+        assert "the Board could not be told of 1" in board.get("/admin/").content.decode()
+
+    def test_is_said_no_more_once_it_was_told(self, board, unheard):
+        organisation = Organisation.objects.get(id=unheard.organisation_id)
+        organisation.settings |= {"board_email": "board@board.example"}
+        organisation.policy_version += 1
+        organisation.save()
+        unanswered.sweep_due(now=unheard.due_at + timedelta(minutes=1))
+        html = board.get(change_page(unheard)).content.decode()
+        assert "told by email" in html
+        assert "could not be told" not in html + board.get("/admin/").content.decode()
 
 
 class TestTheThread:

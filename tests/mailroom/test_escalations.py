@@ -380,8 +380,19 @@ class TestSilence:
     def test_without_a_channel_to_the_board_is_still_an_event(self, nexus):
         escalate(nexus, "it_manager")
         sweep_due(now=after(days=1))
-        assert Event.objects.filter(action="notice.written").count() == 1
+        assert Event.objects.filter(action="escalation.board_not_told").count() == 1
         assert not OutgoingNotice.objects.exists()
+
+    def test_that_waited_twice_for_a_channel_is_one_notice_of_its_thread(self, nexus):
+        first = escalate(nexus, "it_manager")
+        sweep_due(now=after(seconds=CEO_WAIT))
+        escalate(nexus, "it_manager", after(days=1), follows=first["escalation_id"])
+        sweep_due(now=after(days=2))
+        configure(nexus, board_email="board@b.example")
+        sweep_due(now=after(days=3))
+        sweep_due(now=after(days=4))
+        assert OutgoingNotice.objects.count() == 1
+        assert not Escalation.objects.filter(board_waits_since__isnull=False, state="unanswered")
 
     def test_towards_a_sender_that_is_gone_tells_nobody_and_ends(self, nexus):
         made = escalate(nexus)

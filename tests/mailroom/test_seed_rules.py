@@ -143,6 +143,37 @@ class TestSection45:
         assert channels == {"webhook", "email"}
         assert Escalation.objects.get().told_board_at is not None
 
+    def test_board_without_a_way_out_is_not_told_and_is_once_there_is_one(self, nexus):
+        call(nexus, "it_manager", "escalate", subject="Help", body="Money.")
+        wait = nexus.policy.settings["ceo_timeout"]
+        assert sweep_due(now=after(seconds=wait + 1)) == 1
+        row = Escalation.objects.get()
+        assert (row.state, row.told_board_at) == ("unanswered", None)
+        assert row.board_waits_since == after(seconds=wait + 1)
+        assert Event.objects.filter(action="escalation.board_not_told").count() == 1
+        assert sweep_due(now=after(seconds=wait + 60)) == 0
+        configure(nexus, board_webhook="https://board.example/hook")
+        told_at = after(seconds=wait + 120)
+        assert sweep_due(now=told_at) == 1
+        assert sweep_due(now=after(seconds=wait + 180)) == 0
+        notice = OutgoingNotice.objects.get()
+        assert notice.payload["data"]["escalation"] == str(row.id)
+        row.refresh_from_db()
+        assert (row.told_board_at, row.board_waits_since) == (told_at, None)
+        assert notice.created_at == told_at
+
+    def test_board_is_not_told_late_of_what_was_answered_by_then(self, nexus):
+        made = call(nexus, "it_manager", "escalate", subject="Help", body="Money.").result
+        wait = nexus.policy.settings["ceo_timeout"]
+        sweep_due(now=after(seconds=wait + 1))
+        mail = Escalation.objects.get(id=made["escalation_id"]).mail_id
+        at = after(seconds=wait + 2)
+        sent = {"to": "it_manager", "type": "info", "subject": "Re", "body": "Yes."}
+        assert call(nexus, "ceo", "send_mail", at, **sent, reply_to=mail).code == "OK"
+        configure(nexus, board_webhook="https://board.example/hook")
+        assert sweep_due(now=after(seconds=wait + 60)) == 0
+        assert not OutgoingNotice.objects.exists()
+
     def test_violation_is_stopped_kept_and_told_to_who_tried(self, nexus):
         assert send(nexus, "backend_worker", "ceo").code == "CONTACT_DENIED"
         assert MailRejection.objects.count() == 1
