@@ -71,8 +71,8 @@ class FileForm(forms.Form):
     file = forms.FileField(
         widget=UnfoldAdminFileFieldWidget(attrs={"accept": ".csv,.json"}),
         help_text="CSV with a header line, or JSON: one object or a list. Each needs a body; "
-        "author, category, source, rating (1-5), id and received_at may be. A known id is not "
-        "kept again.",
+        "author, category, source, rating (1-5), id and received_at are optional. "
+        "A known id is not kept again.",
     )
 
     def clean_file(self) -> Any:

@@ -103,7 +103,8 @@ def _unreadable(name: str, problem: str) -> Denied:
     return refuse(
         Code.INVALID_PARAMS,
         f"{name}: {problem[:300]}",
-        "every item needs a body; author, category, source, rating (1-5), id, received_at may be",
+        "give every item a body; all else is optional: author, category, source, rating (1-5), id, "
+        "received_at",
         rule="feedback",
         feedback=problem[:300],
     )
