@@ -5,13 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
 from django.utils.safestring import SafeString
 from unfold.contrib.filters.admin import BooleanRadioFilter
+from unfold.enums import ActionVariant
 
 from ledger.browsing import MomentFilter
 from orgchart.admin_acts import Act, ActingAdmin, Answer, Call, FileForm
 from orgchart.admin_base import block, chips, column, listed
+from orgchart.people import person
 from workspace.models import Skill
 from workspace.skills import folders
 from workspace.skills.services import approve, scan, withdraw
@@ -36,8 +43,8 @@ def _withdraw(call: Call) -> Answer:
 
 
 def _look(call: Call) -> Answer:
-    seen = scan(caller=call.person, now=call.now)
-    return f"The folders were looked into: {len(seen)} skills are known."
+    found = scan(caller=call.person, now=call.now)
+    return f"The folders were looked into. Skills known: {len(found)}."
 
 
 def _moved(row: Skill) -> bool:
@@ -118,6 +125,52 @@ class SkillAdmin(ActingAdmin):
         "seen_at",
     )
     readonly_fields = fields
+
+    def get_urls(self) -> list[URLPattern]:
+        """With the page that looks into the folders: a skill nobody saw yet has no page."""
+        view = self.admin_site.admin_view(self.look_view)
+        return [path("look-again/", view, name="workspace_skill_look"), *super().get_urls()]
+
+    def look_view(self, request: HttpRequest) -> HttpResponse:
+        """Ask; on POST read the skill folders again."""
+        if not request.user.has_perm(LOOK.permission):
+            raise PermissionDenied(LOOK.permission)
+        back = reverse("admin:workspace_skill_changelist")
+        if request.method == "POST":
+            now = timezone.now()
+            said = _look(Call(row=None, person=person(request, 0), data={}, now=now))
+            self.message_user(request, str(said), messages.SUCCESS)
+            return HttpResponseRedirect(back)
+        request.current_app = self.admin_site.name
+        context = {
+            **self.admin_site.each_context(request),
+            "title": LOOK.title,
+            "act": LOOK,
+            "opts": self.opts,
+            "form": LOOK.form(),
+            "media": self.media,
+            "possible": True,
+            "back": back,
+        }
+        return TemplateResponse(request, "admin/nexus/act.html", context)
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The list, with the way to that page for whoever may approve."""
+        page = super().changelist_view(request, extra_context)
+        if request.user.has_perm(LOOK.permission) and hasattr(page, "context_data"):
+            button = {
+                "title": LOOK.title,
+                "icon": LOOK.icon,
+                "variant": ActionVariant.DEFAULT,
+                "attrs": {},
+                "path": reverse("admin:workspace_skill_look"),
+            }
+            listed_already = page.context_data.get("actions_list") or []
+            page.context_data["actions_list"] = [*listed_already, button]
+        answer: HttpResponse = page
+        return answer
 
     def subject_of(self, row: Skill) -> str:
         """How the ledger names it."""

@@ -382,6 +382,18 @@ class TestSkills:
         assert re.search(r">\s*approved\s*<", html)
         assert look not in html
 
+    def test_that_nobody_saw_yet_are_found_from_the_list(self, board, observer, skill):
+        skill.delete()
+        page = f"{list_page(type(skill))}look-again/"
+        assert page in board.get(list_page(type(skill))).content.decode()
+        assert page not in observer.get(list_page(type(skill))).content.decode()
+        assert observer.post(page).status_code == 403
+        assert "skill folders are read again" in board.get(page).content.decode()
+        assert not type(skill).objects.exists()
+        assert board.post(page).status_code == 302
+        assert type(skill).objects.get().name == "greet"
+        assert (newest().action, newest().actor) == ("skill.found", "human:board")
+
     def test_whose_file_is_gone_are_shown_so(self, board, skill):
         Path(skill.path).unlink()
         assert re.search(r">\s*gone\s*<", board.get(change_page(skill)).content.decode())
