@@ -10,6 +10,8 @@ from typing import Any
 
 from django.db import connection
 
+from tasks.rules import TRANSITION
+
 
 class Measure(StrEnum):
     """What is measured (seed 001 §9.1)."""
@@ -99,18 +101,29 @@ FROM tasks_task
 WHERE organisation_id = %(organisation)s AND claimed_at >= %(since)s AND claimed_at < %(until)s
 GROUP BY 1
 """
-EVENTS = """
+TOOLS = "tool IN ('task_update', 'assign_task', 'manage_backlog')"
+"""The tools that update tasks: what they did and what they were refused is one whole."""
+
+EVENTS = f"""
 SELECT date_bin(%(step)s, at, %(since)s),
-       count(*) FILTER (WHERE action = ANY(%(updates)s)) AS updates,
-       count(*) FILTER (WHERE code = 'VERSION_MISMATCH' AND action <> 'task.warned') AS refused,
-       count(*) FILTER (WHERE code = 'VERSION_MISMATCH' AND action = 'task.warned') AS passed,
-       count(*) FILTER (WHERE code = 'INVALID_TRANSITION') AS invalid,
+       count(*) FILTER (WHERE action = ANY(%(updates)s) AND {TOOLS}) AS updates,
+       count(*) FILTER (
+           WHERE code = 'VERSION_MISMATCH' AND action <> 'task.warned' AND {TOOLS}) AS refused,
+       count(*) FILTER (
+           WHERE code = 'VERSION_MISMATCH' AND action = 'task.warned' AND {TOOLS}) AS passed,
        count(*) FILTER (WHERE action = 'task.created') AS created,
        count(*) FILTER (WHERE action = 'task.started') AS started,
        count(*) FILTER (WHERE action = 'task.completed') AS completed
 FROM ledger_event
 WHERE organisation_id = %(organisation)s AND at >= %(since)s AND at < %(until)s
-  AND (tool = 'task_update' OR action LIKE 'task.%%')
+  AND ({TOOLS} OR action LIKE 'task.%%')
+GROUP BY 1
+"""
+INVALID = f"""
+SELECT date_bin(%(step)s, at, %(since)s), count(*) AS invalid
+FROM ledger_event
+WHERE organisation_id = %(organisation)s AND at >= %(since)s AND at < %(until)s
+  AND code = 'INVALID_TRANSITION' AND {TOOLS} AND details ->> 'rule' = %(transition)s
 GROUP BY 1
 """
 
@@ -120,7 +133,7 @@ def count_tasks(
 ) -> list[Counts]:
     """What happened to an organisation's tasks in each stretch of a period, the first one first.
 
-    Without `step` the whole period is one stretch. Two queries, whatever the number of stretches.
+    Without `step` the whole period is one stretch. Three queries, whatever the number of stretches.
     """
     step = step or max(until - since, timedelta(seconds=1))
     values: dict[str, Any] = {
@@ -129,10 +142,11 @@ def count_tasks(
         "until": until,
         "step": step,
         "updates": list(UPDATES),
+        "transition": TRANSITION,
     }
     found = [Counts() for _ in range(max(1, ceil((until - since) / step)))]
     with connection.cursor() as cursor:
-        for query in (CLAIMED, EVENTS):
+        for query in (CLAIMED, EVENTS, INVALID):
             cursor.execute(query, values)
             names = [column.name for column in cursor.description[1:]]
             for start, *counted in cursor.fetchall():
@@ -159,7 +173,7 @@ def figures_of(counts: Counts) -> list[Figure]:
         Figure(
             Measure.CONFLICTS,
             "Version conflicts",
-            "updates whose expected version was stale, of all updates tried",
+            "updates whose expected version was stale, of all updates that agents tried",
             "< 5 %",
             counts.conflicts,
             counts.tried,

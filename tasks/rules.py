@@ -19,6 +19,9 @@ from tasks.ownership import (
 from tasks.parties import Hand, lead_name
 from tasks.vocabulary import LEAD_ONLY, TRANSITIONS, Enforcement, Status
 
+TRANSITION = "state transitions (seed 001 §5.2.3)"
+"""The rule that refuses a transition; its refusals are counted (seed 001 §9.1)."""
+
 ENDED = "what has ended stays (seed 001 §5.2.3)"
 SOFT = frozenset({Code.VERSION_MISMATCH, Code.ROLE_MISMATCH})
 """What `enforcement` switches (decisions.md § Tasks)."""
@@ -90,7 +93,6 @@ def may_force(hand: Hand, task: Facts, change: Change) -> Decision:
 
 def has_transition(hand: Hand, task: Facts, change: Change) -> Decision:
     """The state matrix with its actors (seed 001 §5.2.3, appendix C); what has ended stays."""
-    rule = "state transitions (seed 001 §5.2.3)"
     if change.status is None:
         return _in_time(task, change)
     allowed = TRANSITIONS[task.status]
@@ -105,7 +107,7 @@ def has_transition(hand: Hand, task: Facts, change: Change) -> Decision:
         f'Invalid status transition: "{task.status}" -> "{change.status}". '
         f'Allowed transitions from "{task.status}": [{names}]{actors}.',
         _next_state(task, change.status),
-        rule=rule,
+        rule=TRANSITION,
         allowed=[str(status) for status in allowed],
     )
 

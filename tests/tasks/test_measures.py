@@ -8,10 +8,13 @@ from django.core.management import call_command
 from django.utils import timezone
 from prometheus_client import CollectorRegistry
 
-from tasks import metrics
+from orgchart.actors import Person
+from orgchart.models import Role
+from tasks import metrics, services
 from tasks.measures import By, Counts, Measure, count_tasks, durations, measure_tasks
 from tasks.models import Task
-from tests.tasks.world import NOW, configure, dev_team
+from tasks.planning import Update
+from tests.tasks.world import NOW, configure, dev_team, touch
 
 
 @pytest.fixture
@@ -60,6 +63,28 @@ class TestMeasures:
         found = figures()[Measure.CONFLICTS]
         assert (found.part, found.whole, found.value) == (1, 4, 25.0)
 
+    def test_count_conflicts_of_every_tool_whose_updates_count(self, http, make, figures):
+        Role.objects.filter(name="team-lead").update(tools=["assign_task", "manage_backlog"])
+        touch(http.organisation)
+        one = make()
+        for version in (1, 9):
+            http.call("team-lead", "assign_task", taskId=one, to="architect",
+                      expectedVersion=version)  # fmt: skip
+        two = make()
+        for version in (1, 9):
+            http.call("team-lead", "manage_backlog", action="edit", taskId=two, subject="y",
+                      expectedVersion=version)  # fmt: skip
+        found = figures()[Measure.CONFLICTS]
+        assert (found.part, found.whole) == (2, 4)
+
+    def test_count_no_updates_of_people_whose_conflicts_they_do_not_count(
+        self, team, make, figures
+    ):
+        board = Person(username="olga", organisation_id=team.id, offices=frozenset({"Board"}))
+        change = Update(description="y")
+        services.update_task(caller=board, task_id=make(), update=change, now=timezone.now())
+        assert figures()[Measure.CONFLICTS].whole == 0
+
     def test_count_conflicts_that_warn_let_pass(self, team, http, make, figures):
         configure(team, enforcement="warn")
         http.call("architect", "task_update", taskId=make(), description="x", expectedVersion=9)
@@ -70,6 +95,17 @@ class TestMeasures:
         http.call("architect", "task_update", taskId=make(), status="completed")
         found = figures()[Measure.INVALID_TRANSITIONS]
         assert (found.part, found.whole, found.value, found.reached) == (1, None, 1.0, False)
+
+    @pytest.mark.parametrize("change", [{"description": "y"}, {"owner": "architect"}])
+    def test_count_no_transition_where_none_was_attempted(self, http, make, figures, change):
+        one = make()
+        http.call("team-lead", "task_update", taskId=one, status="deleted")
+        assert http.call("team-lead", "task_update", taskId=one, **change).code == (
+            "INVALID_TRANSITION"
+        )
+        assert figures()[Measure.INVALID_TRANSITIONS].value == 0
+        http.call("team-lead", "task_update", taskId=one, status="pending", **change)
+        assert figures()[Measure.INVALID_TRANSITIONS].value == 1
 
     def test_are_each_organisations_own(self, http, make, figures):
         http.call("architect", "task_update", taskId=make(), status="completed")
@@ -93,7 +129,7 @@ class TestStretches:
         assert sum(found, Counts()) == count_tasks(team.id, **period)[0]
 
     def test_cost_the_same_however_many_there_are(self, team, http, django_assert_num_queries):
-        with django_assert_num_queries(2):
+        with django_assert_num_queries(3):
             found = count_tasks(
                 team.id, since=NOW, until=NOW + timedelta(days=90), step=timedelta(hours=1)
             )
