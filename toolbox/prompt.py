@@ -74,7 +74,7 @@ def _safety(caller: Caller) -> str:
     if closed:
         lines.append("Not available now; say so when somebody needs it:")
         lines += closed
-    if "send_mail" in caller.role.tools:
+    if any(tool.name == "send_mail" for tool in effective_tools(REGISTRY.all(), caller.holder)):
         lines.append("You may write to:")
         lines += [f"- {line}" for line in _contacts(caller)] or ["- nobody"]
     lines.append(

@@ -48,6 +48,15 @@ class TestTighten:
         assert tighten(nexus, modes=["coding"])["ok"]
         assert mail(nexus) == "MODE_DENIED"
 
+    def test_takes_the_addressees_from_the_prompt_as_well(self, nexus):
+        def prompt():
+            return nexus.get("/api/v1/prompt", "backend_worker").body["prompt"]
+
+        assert "You may write to:" in prompt()
+        assert tighten(nexus)["ok"]
+        assert "send_mail is taken away" in prompt()
+        assert "You may write to:" not in prompt()
+
     def test_goes_on_tightening(self, nexus):
         assert tighten(nexus, modes=["coding"])["ok"]
         assert tighten(nexus, modes=[])["ok"]
