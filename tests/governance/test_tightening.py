@@ -8,6 +8,7 @@ from orgchart.compiling import compile_policy
 from orgchart.models import Agent, ToolOverride
 from tests.documents.world import NOW, caller_of, found
 from toolbox import door
+from toolbox.prompt import build
 
 
 def call(nexus, by="it_manager", **params):
@@ -50,7 +51,7 @@ class TestTighten:
 
     def test_takes_the_addressees_from_the_prompt_as_well(self, nexus):
         def prompt():
-            return nexus.get("/api/v1/prompt", "backend_worker").body["prompt"]
+            return build(caller_of(nexus, "backend_worker"))
 
         assert "You may write to:" in prompt()
         assert tighten(nexus)["ok"]
