@@ -54,8 +54,7 @@ def _role(caller: Caller) -> str:
 def _tooling(caller: Caller) -> str:
     tools = effective_tools(REGISTRY.all(), caller.holder)
     lines = ["# Your tools", *(f"- {t.name}: {t.description}" for t in tools)]
-    if caller.agent.skills and any(t.name == "use_skill" for t in tools):
-        lines.append(f"Your skills: {', '.join(sorted(caller.agent.skills))}")
+    lines += [line for t in tools if t.prompted and (line := t.prompted(caller))]
     return "\n".join(lines)
 
 

@@ -48,6 +48,7 @@ class Tool:
     open_world: bool = False
     tried: ToolFunction | None = None
     waits_for: str = ""
+    prompted: Callable[[Any], str] | None = None
     declared: frozenset[str] = frozenset()
     _schema: dict[str, Any] = field(default_factory=dict)
 
@@ -106,8 +107,8 @@ def tool(
 
     `group`, `modes`, `offices`, MCP's hints (`read_only`, `destructive`, `idempotent`,
     `open_world`), `tried` (what an explanation does in its place, where no rollback undoes what the
-    tool does) and `waits_for` (the result field that ends a `wait`) are declared here or stay at
-    their closed defaults.
+    tool does), `waits_for` (the result field that ends a `wait`) and `prompted` (a line of the
+    prompt of who may use the tool) are declared here or stay at their closed defaults.
     """
 
     def declare(function: ToolFunction) -> ToolFunction:

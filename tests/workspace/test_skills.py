@@ -92,6 +92,21 @@ class TestUseSkill:
         prompt = company.get("/api/v1/prompt", LEADER).body["prompt"]
         assert prompt.startswith("# You are skill__plan")
 
+    def test_is_named_in_the_prompt_where_it_can_be_used(self, company, home):
+        def named():
+            prompt = company.get("/api/v1/prompt", LEADER).body["prompt"]
+            return [line for line in prompt.splitlines() if line.startswith("Your skills")]
+
+        give(company, LEADER, "plan", "gone", "people", "runs", "web_search")
+        assert named() == []
+        write(home, "plan")
+        write(home, "other")
+        write(home, "people", **{"disable-model-invocation": "true"})
+        write(home, "runs", body="!ls")
+        assert named() == ["Your skills: plan"]
+        approve(company, "runs")
+        assert named() == ["Your skills: plan, runs"]
+
     def test_ends_with_its_result(self, company, home):
         write(home, "plan")
         give(company, LEADER, "plan")

@@ -12,7 +12,7 @@ from django.db import transaction
 from ledger.events import Event
 from ledger.services import record
 from orgchart.actors import Actor
-from orgchart.decision import Code, refuse, require
+from orgchart.decision import Allow, Code, refuse, require
 from toolbox.caller import Caller
 from toolbox.frames.services import enter_skill
 from toolbox.registry import REGISTRY
@@ -145,6 +145,15 @@ def use_skill(
         "allowed_tools": frame.allowed_tools,
         "due_at": frame.due_at,
     }
+
+
+def usable(*, caller: Caller) -> list[str]:
+    """The skills that the caller could start by itself now, by the rule that `use_skill` asks."""
+    return [
+        name
+        for name in sorted(caller.agent.skills)
+        if isinstance(can_use_skill(caller.agent, name, _found(name, folders.read(name))), Allow)
+    ]
 
 
 def _found(name: str, on_disk: OnDisk | None) -> Found:

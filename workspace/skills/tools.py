@@ -31,6 +31,11 @@ def _explained(caller: Caller, params: UseSkill, now: datetime) -> dict[str, Any
     )
 
 
+def _prompted(caller: Caller) -> str:
+    names = services.usable(caller=caller)
+    return f"Your skills: {', '.join(names)}" if names else ""
+
+
 @tool(
     "use_skill",
     params=UseSkill,
@@ -38,6 +43,7 @@ def _explained(caller: Caller, params: UseSkill, now: datetime) -> dict[str, Any
     group=ToolGroup.DELEGATION,
     modes=ANY_MODE,
     tried=_explained,
+    prompted=_prompted,
 )
 def use_skill(caller: Caller, params: UseSkill, now: datetime) -> dict[str, Any]:
     """Start one of your skills: you go on inside its frame, by its prompt and with its tools only,
