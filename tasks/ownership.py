@@ -9,6 +9,8 @@ from tasks.parties import Hand, is_for, lead_name, permissions_of, roles_taking
 from tasks.vocabulary import Status
 
 YES = Allow("tasks (seed 001 §5.2)")
+ASKED = 5
+"""Leads that a refusal names at most."""
 
 
 def can_take(policy: Policy, agent: Agent, required_role: str, task_type: str) -> Decision:
@@ -17,20 +19,29 @@ def can_take(policy: Policy, agent: Agent, required_role: str, task_type: str) -
     The narrower of the two holds (seed 001 §5.2.2, §10.1).
     """
     if required_role and not is_for(required_role, agent):
-        return _mismatch(f'Task requires "{required_role}"', agent)
+        return _mismatch(
+            f'Task requires "{required_role}"',
+            agent,
+            f'Use TaskList({{ roleFilter: "{agent.role}" }}) to find tasks for your role.',
+            f'list tasks for your role with task_list {{"roleFilter": "{agent.role}"}}',
+        )
     claims = permissions_of(policy, agent.role).claims
     if claims is not None and task_type and task_type not in claims:
         takers = " or ".join(f'"{role}"' for role in roles_taking(policy, task_type))
-        return _mismatch(f'Tasks of type "{task_type}" require {takers or "another role"}', agent)
+        return _mismatch(
+            f'Tasks of type "{task_type}" require {takers or "another role"}',
+            agent,
+            "Use TaskRecommend() to find tasks of your types.",
+            "take one of those that task_recommend finds for you",
+        )
     return YES
 
 
-def _mismatch(requirement: str, agent: Agent) -> Deny:
+def _mismatch(requirement: str, agent: Agent, instead: str, next_action: str) -> Deny:
     return deny(
         Code.ROLE_MISMATCH,
-        f'Role mismatch. {requirement}, but you are "{agent.role}". '
-        f'Use TaskList({{ roleFilter: "{agent.role}" }}) to find tasks for your role.',
-        f'list tasks for your role with task_list {{"roleFilter": "{agent.role}"}}',
+        f'Role mismatch. {requirement}, but you are "{agent.role}". {instead}',
+        next_action,
         rule="role match (seed 001 §5.2.2)",
     )
 
@@ -45,7 +56,7 @@ def fits_owner(hand: Hand, task: Facts, change: Change) -> Decision:
         return found
     return deny(
         found.code,
-        found.message.split(". Use TaskList")[0].replace("but you are", f'but "{new.handle}" is')
+        found.message.split(". Use ")[0].replace("but you are", "but the new owner's role is")
         + ".",
         f"choose an owner that fits, or, as {lead_name(hand.policy)}, repeat with forceAssign",
         rule=found.rule,
@@ -163,7 +174,7 @@ def can_approve(hand: Hand, task: Facts) -> Decision:
             Code.NOT_YOURS,
             f"{hand.handle} worked on task #{task.id} (owned, started or changed it) and cannot "
             "approve it",
-            "ask another task lead or a person of the Board to approve it",
+            approval_step(hand.policy, task),
             rule=rule,
         )
     if not leads_task(hand, task):
@@ -181,6 +192,32 @@ def can_approve(hand: Hand, task: Facts) -> Decision:
             )
         case Status.COMPLETED | Status.DELETED:
             return ended(task, rule)
+
+
+def approvers(policy: Policy, task: Facts) -> tuple[str, ...]:
+    """Handles of the active task leads who may approve this task, sorted."""
+    leads = (Hand(policy, one) for one in policy.agents.values() if one.active)
+    return tuple(
+        sorted(
+            lead.handle
+            for lead in leads
+            if lead.agent is not None
+            and lead.is_lead
+            and lead.agent.id not in task.workers
+            and leads_task(lead, task)
+        )
+    )
+
+
+def approval_step(policy: Policy, task: Facts) -> str:
+    """How an approval is got: from a lead who did none of the work, or else from the Board."""
+    able = approvers(policy, task)
+    if able:
+        return f"ask {' or '.join(able[:ASKED])} to call task_approve on #{task.id}"
+    return (
+        "no task lead is left who may approve it: say with task_comment that it is ready, and a "
+        "person of the Board approves it in the admin"
+    )
 
 
 def keeps_approval(hand: Hand, task: Facts, change: Change) -> bool:
@@ -212,10 +249,10 @@ def can_comment(hand: Hand, task: Facts) -> Decision:
 
 def ended(task: Facts, rule: str) -> Deny:
     """The refusal of changes that come too late."""
-    what = "nothing of it changes" if task.status is Status.DELETED else "its owner stays"
+    what = "nothing of it changes any more" if task.status is Status.DELETED else "its owner stays"
     return deny(
         Code.INVALID_TRANSITION,
-        f'The task is "{task.status}": {what} any more.',
+        f'The task is "{task.status}": {what}.',
         "create a new task with task_create",
         rule=rule,
         allowed=[],

@@ -9,6 +9,8 @@ from orgchart.decision import Allow, Code, Decision, Deny, deny
 from tasks.facts import Change, Facts
 from tasks.ownership import (
     YES,
+    approval_step,
+    approvers,
     ended,
     fits_owner,
     keeps_approval,
@@ -77,7 +79,7 @@ def may_force(hand: Hand, task: Facts, change: Change) -> Decision:
         return deny(
             Code.FORCE_ASSIGN_DENIED,
             f"Only {lead_name(hand.policy)} can use forceAssign",
-            "leave forceAssign out, or ask your superior to assign the task",
+            _without_force(hand),
             rule=rule,
         )
     target = change.new_owner
@@ -89,6 +91,13 @@ def may_force(hand: Hand, task: Facts, change: Change) -> Decision:
             rule=rule,
         )
     return YES
+
+
+def _without_force(hand: Hand) -> str:
+    above = hand.policy.agents.get(hand.agent.superior) if hand.agent else None
+    if above is None or not Hand(hand.policy, above).is_lead:
+        return "leave forceAssign out"
+    return f"leave forceAssign out, or ask {above.handle} to assign the task"
 
 
 def has_transition(hand: Hand, task: Facts, change: Change) -> Decision:
@@ -164,12 +173,13 @@ def is_approved(hand: Hand, task: Facts, change: Change) -> Decision:
         return YES
     if keeps_approval(hand, task, change):
         return YES
+    mine = hand.handle in approvers(hand.policy, task)
+    step = f"call task_approve on #{task.id}" if mine else approval_step(hand.policy, task)
     return deny(
         Code.APPROVAL_REQUIRED,
         f'Tasks of type "{task.task_type}" need the approval of {lead_name(hand.policy)} '
         "before they are completed.",
-        f"ask {lead_name(hand.policy)} to call task_approve on #{task.id}, then set status alone "
-        "to completed",
+        f"{step}; then set status alone to completed",
         rule="approval (seed 001 §10.2)",
     )
 
