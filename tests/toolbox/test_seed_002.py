@@ -46,7 +46,6 @@
 
 import dataclasses
 import inspect
-import json
 import re
 from collections import Counter
 from pathlib import Path
@@ -202,7 +201,7 @@ class TestARefusal:
             "MODE_DENIED",
         )
         assert told["reason"] == body["message"]
-        assert json.loads(told["details"]) == {
+        assert told["details"] == {
             "rule": "modes of read_file",
             "next_action": body["next_action"],
             "mode": "chat_safe",
