@@ -4,6 +4,7 @@ import asyncio
 import socket
 
 from nexus_site.run import web
+from tests.loops import run
 
 
 def test_connections_send_at_once_whatever_loop_serves_them():
@@ -25,5 +26,5 @@ def test_connections_send_at_once_whatever_loop_serves_them():
             await done.wait()
             writer.close()
 
-    asyncio.run(accept())
+    run(accept())
     assert found == [1]
