@@ -51,10 +51,10 @@ def load_pack(
 
     A new organisation is created. In a live one agents keep their ids, keys and mail; who is gone
     from the pack is deactivated, hands what it holds to the next above it that stays, and is active
-    again when a later pack has it. Its settings are left
-    alone: those of a pack are what a new organisation begins with. Tightenings that people set
-    stay; those of the pack are added and narrow what stands. An organisation that is what the pack
-    says already gets no new version and no event (`changed` is False).
+    again when a later pack has it. Its settings are left alone: those of a pack are what a new
+    organisation begins with. Tightenings that people set stay; those of the pack are added and
+    narrow what stands. An organisation that is what the pack says already gets no new version and
+    no event (`changed` is False).
 
     Raises BadPack with every problem of the files, or Denied for what breaks an invariant together
     with what the organisation holds beside the pack.
@@ -110,11 +110,12 @@ def _changed(
     held: dict[str, Any] = {}
     if not new:
         Organisation.objects.select_for_update(no_key=True).get(id=organisation.id)
-        before = compile_policy(organisation.id)
         staying = {one.handle for one in pack.staff if one.active}
-        held = staffing.hand_over(
-            caller=caller, policy=before, staying=staying, reason=GONE, now=now
-        )
+        if organisation.agents.filter(active=True).exclude(handle__in=staying).exists():
+            before = compile_policy(organisation.id)
+            held = staffing.hand_over(
+                caller=caller, policy=before, staying=staying, reason=GONE, now=now
+            )
 
     def apply(row: Organisation) -> None:
         rows[:] = write_pack(row, pack, new=new, by=caller.actor)
