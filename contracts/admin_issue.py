@@ -19,9 +19,9 @@ from unfold.widgets import (
 )
 
 from contracts.issuing import Draft, issue_for_board
+from core.decision import Denied
 from mailroom.models import Priority
 from orgchart.compiling import current_policy
-from orgchart.decision import Denied
 from orgchart.models import Organisation
 from orgchart.people import person, record_refusal, signed_in
 from orgchart.policy import Policy

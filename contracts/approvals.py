@@ -12,11 +12,11 @@ from contracts import rules, store, terms
 from contracts.issuing import Draft, issue_contract
 from contracts.models import Contract
 from contracts.vocabulary import ContractKind, State
+from core.decision import Allow, Code, Denied, Deny, refuse, require
 from ledger.services import record
 from mailroom.parties import require_own
 from mailroom.rules import can_escalate_to, can_mail
 from mailroom.services import deliver
-from orgchart.decision import Allow, Code, Denied, Deny, refuse, require
 from toolbox.caller import Caller
 
 USABLE = (State.PENDING, State.IN_PROGRESS)

@@ -12,10 +12,10 @@ from contracts import rules, store
 from contracts.models import Contract
 from contracts.rules import Facts
 from contracts.vocabulary import Outcome, State
+from core.decision import require
 from mailroom.services import close_grants, post_notice
 from orgchart.actors import Actor, Person
 from orgchart.compiling import current_policy
-from orgchart.decision import require
 from orgchart.people import require_board
 from orgchart.policy import Policy
 from toolbox.caller import Caller

@@ -16,6 +16,7 @@ from contracts.models import Contract
 from contracts.notices import notice_text
 from contracts.terms import ChannelTerm, ChannelWish
 from contracts.vocabulary import FINAL_STATES, ContractKind
+from core.decision import Code, Denied, Deny, refuse, require
 from ledger.services import record
 from mailroom import answers
 from mailroom.ids import timed_id
@@ -25,7 +26,6 @@ from mailroom.rules import Channel
 from mailroom.services import deliver, open_grants
 from orgchart.actors import Actor, Person
 from orgchart.compiling import current_policy
-from orgchart.decision import Code, Denied, Deny, refuse, require
 from orgchart.people import require_board
 from orgchart.policy import Agent, Policy
 from orgchart.vocabulary import BOARD, ToolMode

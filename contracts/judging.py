@@ -13,9 +13,9 @@ from contracts import rules, store
 from contracts.models import Contract, Verdict
 from contracts.rules import Facts
 from contracts.vocabulary import Finding
+from core.decision import Code, refuse, require
 from ledger.services import record
 from mailroom.services import deliver, post_notice
-from orgchart.decision import Code, refuse, require
 from orgchart.policy import Agent
 from toolbox.caller import Caller
 

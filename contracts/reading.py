@@ -10,11 +10,11 @@ from django.db.models import Q, QuerySet
 from contracts import rules, store
 from contracts.models import Contract, Verdict
 from contracts.vocabulary import OPEN_STATES, Part, State
+from core import paging
+from core.decision import Deny, require
 from orgchart.compiling import current_policy
-from orgchart.decision import Deny, require
 from orgchart.policy import Policy
 from orgchart.vocabulary import BOARD
-from toolbox import paging
 from toolbox.caller import Caller
 
 SCOPES = """

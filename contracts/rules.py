@@ -15,7 +15,7 @@ from contracts.vocabulary import (
     State,
     moves_from,
 )
-from orgchart.decision import Allow, Code, Decision, Deny, deny
+from core.decision import Allow, Code, Decision, Deny, deny
 from orgchart.policy import Agent, Policy
 from orgchart.vocabulary import BOARD, Kind
 

@@ -11,11 +11,11 @@ from contracts import rules, store
 from contracts.models import Contract, Report
 from contracts.rules import Facts
 from contracts.vocabulary import ReportKind
+from core.decision import require
 from documents.models import ReportType
 from documents.services import file_report
 from ledger.services import record
 from mailroom.services import deliver
-from orgchart.decision import require
 from orgchart.vocabulary import ToolMode
 from toolbox.caller import Caller
 from toolbox.sessions import open_mode

@@ -11,10 +11,10 @@ from contracts import rules
 from contracts.models import Contract, Report, Verdict
 from contracts.rules import Facts
 from contracts.vocabulary import ContractKind, Finding, ReportKind, State
+from core.decision import Denied, require
 from ledger import sql as ledger_sql
 from orgchart.actors import Actor
 from orgchart.compiling import current_policy
-from orgchart.decision import Denied, require
 from orgchart.policy import Agent, Policy
 from orgchart.vocabulary import ToolMode
 from toolbox.caller import Caller

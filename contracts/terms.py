@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from contracts.vocabulary import ContractKind
+from core.decision import Allow, Code, Decision, Deny, deny
 from mailroom.rules import find_recipient
-from orgchart.decision import Allow, Code, Decision, Deny, deny
 from orgchart.paths import expand, is_denied, normal_path
 from orgchart.policy import Agent, Policy
 from orgchart.separation import ORGANISATION_TOOLS

@@ -24,11 +24,11 @@ from contracts.fields import (
 )
 from contracts.terms import ChannelWish
 from contracts.vocabulary import ContractKind, Finding, Outcome, Part, ReportKind, State
+from core.paging import DEFAULT_LIMIT, MAX_LIMIT
 from documents.models import ReportType
 from orgchart.catalogue import Source
 from orgchart.vocabulary import ToolGroup, ToolMode
 from toolbox.caller import Caller
-from toolbox.paging import DEFAULT_LIMIT, MAX_LIMIT
 from toolbox.registry import ANY_MODE, Params, tool
 
 EXPECTED = Field(None, description="the version you saw; a change made since then refuses yours")

@@ -9,10 +9,10 @@ from typing import Any
 
 from django.db import connection
 
+from core import paging
+from core.decision import Allow, Code, Denied, Deny, refuse, require
 from documents import rules
 from documents.models import Document, Kind
-from orgchart.decision import Allow, Code, Denied, Deny, refuse, require
-from toolbox import paging
 from toolbox.caller import Caller
 
 EXCERPT = 500

@@ -6,7 +6,7 @@ import unicodedata
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
-from orgchart.decision import Allow, Code, Decision, Deny, deny
+from core.decision import Allow, Code, Decision, Deny, deny
 from orgchart.paths import can_touch, expand
 from orgchart.policy import Agent, Policy
 from orgchart.vocabulary import BOARD, Access, Kind

@@ -9,12 +9,12 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
+from core.decision import require
 from documents import rules
 from documents.board import tell_board
 from documents.filing import file_soon
 from documents.models import Document, Kind, ReportType
 from ledger.services import record
-from orgchart.decision import require
 from orgchart.policy import Agent
 from toolbox.caller import Caller
 

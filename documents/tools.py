@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
+from core.paging import DEFAULT_LIMIT, MAX_LIMIT
 from documents import reading, rules, services
 from documents.memory import tools as memory_tools  # noqa: F401  declares them
 from orgchart.vocabulary import ToolGroup
 from toolbox.caller import Caller
-from toolbox.paging import DEFAULT_LIMIT, MAX_LIMIT
 from toolbox.registry import ANY_MODE, Params, tool
 
 Title = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"\S")]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from orgchart.decision import Deny
+from core.decision import Deny
 from orgchart.paths import normal_path
 
 FILE_MODE = 0o640

@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, StringConstraints
 
+from core.decision import Code, refuse
+from core.paging import DEFAULT_LIMIT, MAX_LIMIT
 from governance.staff import chart, hiring, leaving, listing, tightening
-from orgchart.decision import Code, refuse
 from orgchart.vocabulary import ToolGroup, ToolMode
 from toolbox.caller import Caller
-from toolbox.paging import DEFAULT_LIMIT, MAX_LIMIT
 from toolbox.registry import ANY_MODE, Params, tool
 
 T = TypeVar("T")

@@ -6,12 +6,12 @@ from datetime import datetime
 
 from django.db import transaction
 
+from core.decision import Code, Denied, refuse
 from mailroom.delivery import deliver, post_notice
 from mailroom.escalations import settle
 from mailroom.models import WAITING, Escalation, EscalationState
 from orgchart.actors import Person
 from orgchart.compiling import current_policy
-from orgchart.decision import Code, Denied, refuse
 from orgchart.people import require_board
 from orgchart.policy import Agent, Policy
 from toolbox.caller import Caller

@@ -10,12 +10,12 @@ from typing import Any
 from django.db import connection
 from pydantic_core import to_json
 
+from core.decision import Code, refuse
 from ledger import sql as ledger_sql
 from ledger.events import Event
 from mailroom.ids import timed_id
 from mailroom.models import SYSTEM
 from orgchart.actors import Actor, System
-from orgchart.decision import Code, refuse
 from orgchart.policy import Agent
 from orgchart.vocabulary import BOARD
 from toolbox.wake import wake

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from core.decision import Decision, Deny
 from mailroom import rules
 from mailroom.models import ContactGrant
 from mailroom.rules import Channel
-from orgchart.decision import Decision, Deny
 from orgchart.explaining import explains
 from orgchart.vocabulary import BOARD
 

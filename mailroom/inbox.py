@@ -8,12 +8,12 @@ from typing import Any
 
 from django.db import connection, transaction
 
+from core import paging
+from core.decision import Code, refuse
 from ledger.services import record
 from mailroom.models import Mail, Status
 from mailroom.rules import can_read_left_mail
-from orgchart.decision import Code, refuse
 from orgchart.policy import Agent
-from toolbox import paging
 from toolbox.caller import Caller
 
 UNREAD_COUNTED = 1000

@@ -14,12 +14,12 @@ from django.conf import settings
 from django.core.mail import EmailMessage
 from django.db import transaction
 
+from core.decision import Code, refuse
 from ledger.services import record
 from mailroom import webhook
 from mailroom.models import NoticeState, OutgoingNotice
 from orgchart.actors import Actor, Person, System
 from orgchart.compiling import current_policy
-from orgchart.decision import Code, refuse
 from orgchart.people import require_board
 from orgchart.policy import Policy
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.db.models import Q, QuerySet
 
+from core.decision import Code, Denied, refuse
 from mailroom.models import Mail
-from orgchart.decision import Code, Denied, refuse
 from toolbox.caller import Caller
 
 

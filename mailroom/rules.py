@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from orgchart.decision import Allow, Code, Decision, Deny, deny
+from core.decision import Allow, Code, Decision, Deny, deny
 from orgchart.paths import can_touch
 from orgchart.policy import Agent, ContactRule, Policy
 from orgchart.vocabulary import BOARD, ESCALATION, Access

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import transaction
 
+from core.decision import Denied, Deny, require
 from ledger.services import record
 from mailroom import answers, escalations, rules
 from mailroom.delivery import Letter, deliver, post, post_notice
@@ -17,7 +18,6 @@ from mailroom.parties import require_own
 from mailroom.refusals import as_rejection
 from mailroom.rules import Channel
 from orgchart.actors import Actor
-from orgchart.decision import Denied, Deny, require
 from orgchart.policy import Agent
 from orgchart.vocabulary import BOARD, ESCALATION
 from toolbox.caller import Caller

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
+from core.decision import Deny
 from ledger.events import Decision, Event
-from orgchart.decision import Deny
 
 
 class Actor(Protocol):

@@ -20,9 +20,9 @@ from django.utils import timezone
 from unfold.enums import ActionVariant
 from unfold.widgets import UnfoldAdminTextareaWidget
 
+from core.decision import Denied
 from orgchart.actors import Person
 from orgchart.admin_base import BrowseAdmin
-from orgchart.decision import Denied
 from orgchart.people import person, record_refusal, signed_in
 
 

@@ -13,10 +13,10 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
+from core.decision import Code, Deny
 from orgchart.actors import Person
 from orgchart.admin_acts import ActingAdmin
 from orgchart.admin_fields import PolicyForm
-from orgchart.decision import Code, Deny
 from orgchart.editing import changed_values
 from orgchart.people import record_refusal, signed_in
 

@@ -12,6 +12,7 @@ from unfold.contrib.filters.admin import (
     ChoicesDropdownFilter,
 )
 
+from core.decision import Code, refuse
 from ledger.browsing import MomentFilter
 from orgchart import catalogue
 from orgchart.admin_base import chips, column
@@ -23,7 +24,6 @@ from orgchart.admin_forms import (
     OverrideForm,
 )
 from orgchart.admin_preview import Change
-from orgchart.decision import Code, refuse
 from orgchart.models import (
     ContactRule,
     MailTypeRule,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from orgchart.decision import Code, Decision, Deny, deny
+from core.decision import Code, Decision, Deny, deny
 from orgchart.policy import Agent, Policy
 from orgchart.vocabulary import ToolMode
 

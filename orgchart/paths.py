@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from orgchart.decision import Allow, Code, Decision, Deny, deny
+from core.decision import Allow, Code, Decision, Deny, deny
 from orgchart.policy import Agent, FileScopes
 from orgchart.vocabulary import Access, ContractScope
 

@@ -11,10 +11,10 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db import transaction
 from django.http import HttpRequest
 
+from core.decision import Code, Deny, refuse
 from ledger.events import Event
 from ledger.services import record
 from orgchart.actors import Person, denial
-from orgchart.decision import Code, Deny, refuse
 
 ADMIN_TOOL = "admin"
 """What the ledger names as the tool of everything that people do in the admin."""

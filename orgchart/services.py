@@ -12,11 +12,11 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F
 
+from core.decision import Code, refuse
 from ledger.services import record
 from orgchart import difference, invariants
 from orgchart.actors import Actor
 from orgchart.compiling import compile_policy, mark_changing
-from orgchart.decision import Code, refuse
 from orgchart.difference import Difference
 from orgchart.models import Agent, ApiKey, Organisation
 from orgchart.orgsettings import BadSetting, checked

@@ -6,9 +6,9 @@ from collections.abc import Container, Mapping
 from datetime import datetime
 from typing import Any, Protocol
 
+from core.decision import Code, refuse
 from orgchart import policy as compiled
 from orgchart.actors import Actor
-from orgchart.decision import Code, refuse
 from orgchart.models import Agent, ApiKey, Organisation
 from orgchart.services import PolicyChange, change_policy
 

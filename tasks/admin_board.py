@@ -18,9 +18,9 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from core.decision import Code, Denied, refuse
 from ledger.events import text
 from orgchart.compiling import current_policy
-from orgchart.decision import Code, Denied, refuse
 from orgchart.models import Agent, Organisation, Role
 from orgchart.people import Desk, desks_of, person, record_refusal, signed_in
 from tasks.admin_pages import VIEW, choose, opened

@@ -20,7 +20,7 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from orgchart.decision import Denied
+from core.decision import Denied
 from orgchart.models import Organisation
 from orgchart.people import person, record_refusal, signed_in
 from tasks.admin_pages import choose, opened

@@ -14,12 +14,12 @@ from django.http import HttpRequest
 from django.urls import reverse
 from unfold.widgets import UnfoldAdminTextareaWidget
 
+from core.decision import Denied
 from ledger.events import BIGGEST
 from ledger.models import Event
 from orgchart.admin_acts import Act, Answer, Call, ReasonForm
 from orgchart.admin_base import events_of
 from orgchart.compiling import current_policy
-from orgchart.decision import Denied
 from orgchart.models import Agent
 from orgchart.people import Desk, desks_of
 from tasks.discussion import NOTE, NOTING_DESK, SHOWN, approve_task, comment_task

@@ -8,12 +8,12 @@ from typing import Any
 
 from django.db import connection, transaction
 
+from core import paging
+from core.decision import Code, refuse
 from orgchart.actors import Actor
-from orgchart.decision import Code, refuse
 from tasks import graph
 from tasks.planning import Update
 from tasks.services import update_task
-from toolbox import paging
 
 BRANCH = """
 (SELECT number, subject, required_role, task_type, rank, version, open_blockers, created_at

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from orgchart.decision import Code, Denied, refuse
+from core.decision import Code, Denied, refuse
 from orgchart.policy import Agent, Policy
 from tasks.vocabulary import TaskType
 

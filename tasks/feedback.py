@@ -14,12 +14,12 @@ from django.db import transaction
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import from_json
 
+from core import paging
+from core.decision import Code, Denied, refuse
 from ledger.services import record
 from orgchart.actors import Actor
-from orgchart.decision import Code, Denied, refuse
 from orgchart.models import Organisation
 from tasks.models import Feedback, FeedbackHook
-from toolbox import paging
 from toolbox.caller import Caller
 
 MOST = 10_000

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from core.decision import Code, refuse
 from orgchart.actors import Actor, Person
 from orgchart.compiling import current_policy
-from orgchart.decision import Code, refuse
 from orgchart.policy import Policy
 from tasks.parties import Hand
 from tasks.vocabulary import Enforcement

@@ -11,12 +11,12 @@ from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from standardwebhooks import Webhook, WebhookVerificationError
 
+from core.decision import Code, Denied, refuse
+from core.strictjson import read_object
 from orgchart.actors import System
-from orgchart.decision import Code, Denied, refuse
 from tasks.feedback import Item, add_feedback, read_items
 from tasks.models import FeedbackHook
 from toolbox.faces.rest import error_response, json_response
-from toolbox.strictjson import read_object
 
 log = structlog.get_logger(__name__)
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from django.db import connection
 
-from orgchart.decision import Code, refuse
+from core import paging
+from core.decision import Code, refuse
 from orgchart.policy import Agent, Policy
 from tasks.checking import owner_named
 from tasks.vocabulary import LISTED, Status
-from toolbox import paging
 from toolbox.caller import Caller
 
 FIRST = 2**63 - 1

@@ -8,7 +8,8 @@ from typing import Any, Literal
 from django.db import transaction
 from pydantic import Field, model_validator
 
-from orgchart.decision import Code, refuse
+from core.decision import Code, refuse
+from core.paging import DEFAULT_LIMIT, MAX_LIMIT
 from orgchart.vocabulary import ToolGroup
 from tasks import backlog, feedback, services
 from tasks.checking import checked_role, checked_type
@@ -16,7 +17,6 @@ from tasks.params import Cursor, Ids, Name, Subject, TaskId, TaskParams, Text, T
 from tasks.planning import Update
 from tasks.vocabulary import Status
 from toolbox.caller import Caller
-from toolbox.paging import DEFAULT_LIMIT, MAX_LIMIT
 from toolbox.registry import ANY_MODE, tool
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orgchart.decision import Allow, Code, Decision, Deny, deny
+from core.decision import Allow, Code, Decision, Deny, deny
 from orgchart.policy import Agent, Policy
 from tasks.facts import Change, Facts
 from tasks.parties import Hand, is_for, lead_name, permissions_of, roles_taking

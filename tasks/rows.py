@@ -10,7 +10,7 @@ from typing import Any
 from django.db import connection
 from pydantic_core import from_json
 
-from orgchart.decision import Code, Denied, refuse
+from core.decision import Code, Denied, refuse
 from orgchart.policy import Agent, Policy
 from tasks.facts import Facts
 from tasks.vocabulary import Status

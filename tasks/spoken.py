@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from orgchart.decision import Code, Deny
+from core.decision import Code, Deny
 
 
 def for_people(deny: Deny, number: int, wanted: str = "") -> Deny:

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
+from core.paging import DEFAULT_LIMIT, MAX_LIMIT
 from orgchart.catalogue import Source
 from orgchart.vocabulary import ToolGroup
 from tasks import discussion, lists, manager_tools, recommending, services
@@ -28,7 +29,6 @@ from tasks.params import (
 from tasks.planning import Update
 from tasks.vocabulary import Status
 from toolbox.caller import Caller
-from toolbox.paging import DEFAULT_LIMIT, MAX_LIMIT
 from toolbox.registry import ANY_MODE, tool
 
 __all__ = ["manager_tools"]

@@ -10,14 +10,14 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import from_json, to_json
 
-from orgchart.decision import Denied
+from core.decision import Denied
+from core.strictjson import read_object
 from orgchart.policy import Policy
 from tasks.checking import checked_metadata, checked_role, checked_type, owner_named
 from tasks.feedback import Moment, Plain
 from tasks.models import Task
 from tasks.rows import READ, as_row, number_of
 from tasks.vocabulary import Status
-from toolbox.strictjson import read_object
 
 
 class BadTask(ValueError):

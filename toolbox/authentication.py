@@ -13,11 +13,11 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 from django.utils import timezone
 
+from core.decision import Code, Denied, refuse
 from ledger.events import Event
 from ledger.services import record_alone
 from orgchart.actors import denial
 from orgchart.compiling import POLICIES
-from orgchart.decision import Code, Denied, refuse
 from orgchart.models import ApiKey
 from orgchart.policy import Policy
 from orgchart.services import KEY_PREFIX, digest_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from orgchart.decision import Decision
+from core.decision import Decision
 from orgchart.explaining import explains
 from toolbox.registry import REGISTRY
 from toolbox.rules import Holder, can_use

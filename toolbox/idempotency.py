@@ -12,7 +12,7 @@ from typing import Any
 from django.db import connection
 from pydantic_core import from_json, to_json
 
-from orgchart.decision import Code, refuse
+from core.decision import Code, refuse
 from toolbox.caller import Caller
 from toolbox.models import IdempotencyRecord
 

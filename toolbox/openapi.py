@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
+from core.decision import Code, status_of
 from orgchart.catalogue import Source
-from orgchart.decision import Code, status_of
 from orgchart.vocabulary import ToolGroup, ToolMode
 from toolbox.exports import EXPORTS
 from toolbox.idempotency import KEY_PATTERN, MAX_KEY

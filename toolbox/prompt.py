@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic_core import to_json
 
-from orgchart.decision import Deny
+from core.decision import Deny
 from orgchart.vocabulary import BOARD
 from toolbox.caller import Caller
 from toolbox.models import Frame, FrameKind

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from core.decision import Allow, Code, Decision, deny
 from orgchart.catalogue import Source
-from orgchart.decision import Allow, Code, Decision, deny
 from orgchart.policy import Agent, Policy, Role
 from orgchart.vocabulary import BOARD, ToolMode
 from toolbox.registry import Tool

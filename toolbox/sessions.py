@@ -10,10 +10,10 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 
+from core.decision import Code, refuse
 from ledger.services import record
 from orgchart.actors import Actor
 from orgchart.compiling import current_policy
-from orgchart.decision import Code, refuse
 from orgchart.policy import Policy
 from orgchart.vocabulary import ToolMode
 from toolbox.authentication import StoredMode, effective_mode

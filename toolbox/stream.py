@@ -9,7 +9,7 @@ from typing import Any
 from django.db import DataError, connection
 from pydantic_core import from_json
 
-from orgchart.decision import Code, Denied, refuse
+from core.decision import Code, Denied, refuse
 from toolbox.caller import Caller
 
 PAGE = 200

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from contracts.terms import BRANCH, PROTECTED_BRANCHES, REF_FOLDERS
-from orgchart.decision import Allow, Code, Decision, deny
+from core.decision import Allow, Code, Decision, deny
 
 FREE_ENVIRONMENTS = frozenset({"dev", "development", "test", "testing", "staging"})
 """Environments that need no approval; whatever is not among them is treated as production."""

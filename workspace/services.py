@@ -11,7 +11,7 @@ from django.db import transaction
 from contracts.approvals import use_approval
 from contracts.models import Contract
 from contracts.vocabulary import State
-from orgchart.decision import Code, refuse, require
+from core.decision import Code, refuse, require
 from orgchart.paths import can_touch
 from orgchart.vocabulary import Access
 from toolbox.caller import Caller

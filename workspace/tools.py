@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
-from orgchart.decision import require
+from core.decision import require
 from orgchart.vocabulary import Access, ToolGroup
 from toolbox.caller import Caller
 from toolbox.registry import ANY_MODE, CODING_ONLY, Params, tool

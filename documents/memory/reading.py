@@ -11,12 +11,12 @@ from typing import Any
 from django.db import connection
 from pydantic_core import to_json
 
+from core import paging
+from core.decision import Code, refuse, require
 from documents.memory import rules
 from documents.memory.words import asked_for
 from documents.models import Artifact, Memory, Scope
-from orgchart.decision import Code, refuse, require
 from orgchart.models import Agent
-from toolbox import paging
 from toolbox.caller import Caller
 
 PAGE_SIZE = 100_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from orgchart.decision import Allow, Code, Decision, deny
+from core.decision import Allow, Code, Decision, deny
 from orgchart.paths import is_denied, normal_path
 from orgchart.policy import Agent, Policy
 from orgchart.vocabulary import Kind

@@ -10,13 +10,13 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import Max
 
+from core.decision import require
 from documents.filing import project
 from documents.memory import rules
 from documents.memory.reading import headed, newest
 from documents.memory.words import words_of
 from documents.models import Artifact
 from ledger.services import record
-from orgchart.decision import require
 from orgchart.models import Group
 from toolbox.caller import Caller
 

@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
+from core.paging import DEFAULT_LIMIT, MAX_LIMIT
 from documents.memory import reading, services
 from orgchart.catalogue import Source
 from orgchart.vocabulary import ToolGroup
 from toolbox.caller import Caller
-from toolbox.paging import DEFAULT_LIMIT, MAX_LIMIT
 from toolbox.registry import ANY_MODE, Params, tool
 
 ScopeName = Literal["agent", "group", "organisation"]

@@ -9,8 +9,8 @@ from typing import Any
 
 from django.db import transaction
 
+from core.decision import Code, refuse, require
 from governance.staff import authority, rules
-from orgchart.decision import Code, refuse, require
 from orgchart.models import Agent as AgentRow
 from orgchart.models import Group, Organisation, Role
 from orgchart.policy import Agent

@@ -9,10 +9,10 @@ from typing import Any
 
 from django.db import transaction
 
+from core.decision import Code, refuse, require
 from governance.staff import authority, rules
 from governance.staff.projections import project_job
 from orgchart import catalogue
-from orgchart.decision import Code, refuse, require
 from orgchart.models import Agent as AgentRow
 from orgchart.models import Organisation, Role
 from orgchart.policy import Agent

@@ -7,12 +7,12 @@ from typing import Any
 
 from django.db import transaction
 
+from core.decision import Code, refuse, require
 from governance.staff import authority, holdings, rules
 from governance.staff.projections import project_chart
 from orgchart import staffing
 from orgchart.actors import Actor, Person
 from orgchart.compiling import compile_policy
-from orgchart.decision import Code, refuse, require
 from orgchart.models import Organisation
 from orgchart.people import Desk
 from orgchart.policy import Agent, Policy

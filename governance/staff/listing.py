@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from core import paging
 from orgchart.models import Agent as AgentRow
 from orgchart.policy import Agent
-from toolbox import paging
 from toolbox.caller import Caller
 
 

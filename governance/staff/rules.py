@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from core.decision import Allow, Code, Decision, deny
 from orgchart.catalogue import Entry, Source
-from orgchart.decision import Allow, Code, Decision, deny
 from orgchart.policy import Agent, Policy, Role
 from orgchart.separation import ORGANISATION_TOOLS
 from orgchart.vocabulary import BOARD, RESERVED, ToolMode

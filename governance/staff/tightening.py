@@ -8,10 +8,10 @@ from typing import Any
 
 from django.db import transaction
 
+from core.decision import Code, refuse, require
 from governance.staff import authority, rules
 from mailroom.services import post_notice
 from orgchart import catalogue
-from orgchart.decision import Code, refuse, require
 from orgchart.models import ToolOverride
 from orgchart.policy import Agent
 from orgchart.tightening import clear_tool_override, set_tool_override

@@ -12,8 +12,8 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.template.response import TemplateResponse
 from unfold.widgets import UnfoldAdminSelect2Widget, UnfoldAdminTextInputWidget
 
+from core.decision import Allow, Decision
 from orgchart.compiling import current_policy
-from orgchart.decision import Allow, Decision
 from orgchart.explaining import explain
 from orgchart.models import Organisation
 from orgchart.policy import Agent, Policy

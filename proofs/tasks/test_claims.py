@@ -6,9 +6,9 @@ from threading import Barrier
 import pytest
 from django.db import connections
 
+from core.decision import Code, Denied
 from ledger.models import Event
 from orgchart.compiling import POLICIES
-from orgchart.decision import Code, Denied
 from tasks import writing
 from tasks.models import Task
 from tests.tasks.crowd import CLIENTS, callers_of, claim, connect_apart, made, make_crowd

@@ -7,10 +7,10 @@ from django.db import transaction
 from django.utils import timezone
 
 from contracts.issuing import Draft, issue_for_board
+from core.decision import Code, Deny
 from ledger.services import record
 from mailroom.delivery import deliver
 from orgchart.actors import denial
-from orgchart.decision import Code, Deny
 from orgchart.people import Desk
 from tests.company import Company
 

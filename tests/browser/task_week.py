@@ -6,9 +6,9 @@ from datetime import timedelta
 from django.db import transaction
 from django.utils import timezone
 
+from core.decision import Denied
 from ledger.services import record
 from orgchart.actors import denial
-from orgchart.decision import Denied
 from orgchart.people import Desk
 from tasks import discussion, services
 from tasks.planning import Update

@@ -12,7 +12,7 @@ import pytest
 from django.utils import timezone
 from mcp.shared.exceptions import MCPError
 
-from orgchart.decision import Denied
+from core.decision import Denied
 from orgchart.services import PREFIX_LENGTH, issue_key, revoke_key
 from orgchart.vocabulary import ToolMode
 from tests.clients import installs

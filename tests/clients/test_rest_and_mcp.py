@@ -10,7 +10,7 @@ from django.db import connection
 from django.test import override_settings
 from django.utils import timezone
 
-from orgchart.decision import Code
+from core.decision import Code
 from tests.clients.calls import DONE, HANDLESS, NOT_OF_A_TOOL, REFUSED, SKILL, World
 from tests.clients.staff import at_work
 from tests.company import load_company

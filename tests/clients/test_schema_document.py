@@ -7,7 +7,7 @@ import pytest
 import schemathesis
 from jsonschema import Draft202012Validator
 
-from orgchart.decision import Code, status_of
+from core.decision import Code, status_of
 from tests.orgchart.test_decision import STATUSES
 from toolbox.openapi import document
 from toolbox.registry import REGISTRY

@@ -6,9 +6,9 @@ import pytest
 
 from contracts import approvals, issuing
 from contracts.vocabulary import ContractKind
+from core.decision import Code
 from ledger.models import Event
 from mailroom.models import Mail
-from orgchart.decision import Code
 from tests.company import load_company
 from tests.contracts.world import DIGEST, accept, approve, close, issue, now, refusal, row
 

@@ -9,10 +9,10 @@ from django.db import transaction
 from contracts import approvals, handover, issuing
 from contracts.models import Contract, Report, Verdict
 from contracts.vocabulary import ReportKind, State
+from core.decision import Code
 from ledger.models import Event
 from mailroom.models import ContactGrant, Mail
 from mailroom.services import Draft, send_mail
-from orgchart.decision import Code
 from orgchart.models import Agent
 from orgchart.services import change_policy
 from tests.contracts.world import (

@@ -21,7 +21,7 @@ from contracts.vocabulary import (
     State,
     moves_from,
 )
-from orgchart.decision import Allow, Code, Deny
+from core.decision import Allow, Code, Deny
 from orgchart.policy import Agent
 from orgchart.vocabulary import ToolMode
 from tests.oracle import contracts as oracle

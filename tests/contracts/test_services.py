@@ -8,10 +8,10 @@ import pytest
 from contracts import handover, reading, store
 from contracts.models import Report, Verdict
 from contracts.vocabulary import Outcome, ReportKind, State
+from core.decision import Code, Denied
 from documents.models import Document
 from ledger.models import Event
 from mailroom.models import ContactGrant, Mail, MailRejection
-from orgchart.decision import Code, Denied
 from tests.contracts.world import (
     accept,
     at_state,

@@ -11,7 +11,7 @@ from django.utils import timezone
 from contracts import approvals, closing, issuing, judging, services
 from contracts.models import Contract
 from contracts.vocabulary import Finding, Outcome, ReportKind, State
-from orgchart.decision import Denied
+from core.decision import Denied
 from orgchart.vocabulary import ToolMode
 from tests.company import Company
 

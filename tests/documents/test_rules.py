@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.decision import Allow, Code, Deny
 from documents import rules
 from documents.rules import Span
-from orgchart.decision import Allow, Code, Deny
 from orgchart.paths import normal_path
 from tests.oracle.reading import compiled_nexus
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from django.db import IntegrityError, connection, connections, transaction
 
+from core import paging
+from core.decision import Code, Denied
 from documents import filing, services
 from documents.models import Document
 from documents.reading import Wanted, read_report, read_reports
 from documents.tree import Tree
 from ledger.models import Event
-from orgchart.decision import Code, Denied
 from tests.documents.world import NOW, caller_of, found
-from toolbox import paging
 
 
 def note(caller, title="A decision", content="We hire.", *, for_board=False, now=NOW):

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from core.decision import Allow, Code, Deny
 from governance.staff import rules
 from orgchart.catalogue import Entry, Source
-from orgchart.decision import Allow, Code, Deny
 from orgchart.vocabulary import ToolMode
 from tests.oracle.org import AGENTS
 from tests.oracle.reading import compiled_nexus

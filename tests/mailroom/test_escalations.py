@@ -6,11 +6,11 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from contracts.models import Contract
+from core.decision import Denied
 from ledger.models import Event
 from mailroom import answers
 from mailroom.models import Escalation, OutgoingNotice
 from mailroom.unanswered import sweep_due
-from orgchart.decision import Denied
 from orgchart.models import Agent
 from tests.company import load_company
 from tests.mailroom.test_seed_rules import deactivate

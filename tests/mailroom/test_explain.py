@@ -5,9 +5,9 @@ import itertools
 import pytest
 
 from contracts.terms import ChannelWish
+from core.decision import Deny
 from mailroom.explain import may_mail
 from mailroom.models import Mail, MailRejection
-from orgchart.decision import Deny
 from tests.contracts import world as contracts
 from tests.mailroom.world import send
 from tests.oracle import mail as oracle

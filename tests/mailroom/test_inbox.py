@@ -6,12 +6,12 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from core import paging
 from ledger.models import Event
 from mailroom import inbox
 from mailroom.models import Mail
 from tests.mailroom.test_seed_rules import deactivate
 from tests.mailroom.world import NOW, after, call, sent
-from toolbox import paging
 
 
 def read(company, who="it_manager", **filters):

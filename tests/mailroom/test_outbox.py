@@ -12,11 +12,11 @@ from django.core.management import CommandError, call_command
 from django.db import transaction
 from standardwebhooks import Webhook
 
+from core.decision import Denied
 from ledger.models import Event
 from mailroom import outbox, webhook
 from mailroom.models import OutgoingNotice
 from mailroom.webhook import Refused
-from orgchart.decision import Denied
 from tests.mailroom.receiver import receiving
 from tests.mailroom.world import NOW, after, configure
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from core.decision import Allow
 from mailroom.rules import Channel, can_mail, can_mail_board
-from orgchart.decision import Allow
 from orgchart.difference import between
 from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import policy_of

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from core.decision import Allow, Code, Deny
 from mailroom import rules
 from mailroom.rules import Channel
-from orgchart.decision import Allow, Code, Deny
 from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import policy_of
 from tests.oracle import mail as oracle

@@ -10,11 +10,11 @@ from django.test.utils import CaptureQueriesContext
 
 from contracts.terms import ChannelWish
 from contracts.vocabulary import State
+from core.decision import Denied
 from ledger.models import Event
 from mailroom import delivery, refusals, services
 from mailroom.ids import timed_id
 from mailroom.models import ContactGrant, Mail, MailRejection
-from orgchart.decision import Denied
 from tests.company import load_company
 from tests.contracts import world as contracts
 from tests.mailroom.world import NOW, draft, mails, send, sent

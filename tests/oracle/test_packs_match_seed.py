@@ -5,8 +5,8 @@ Pure: YAML in, the policy's own questions asked, no database.
 
 import pytest
 
+from core.decision import Allow, Decision, Deny
 from mailroom.rules import Channel, can_mail, can_mail_board, find_recipient
-from orgchart.decision import Allow, Decision, Deny
 from orgchart.paths import can_touch
 from orgchart.policy import Agent, Policy
 from orgchart.vocabulary import Access

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from orgchart.decision import Allow, Code, Denied, deny, last_rule, refuse, require, status_of
+from core.decision import Allow, Code, Denied, deny, last_rule, refuse, require, status_of
 
 # Written from the table of the wire's errors.
 STATUSES = {

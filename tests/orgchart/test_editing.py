@@ -3,8 +3,8 @@
 import pytest
 from django.utils import timezone
 
+from core.decision import Code, Denied
 from ledger.models import Event
-from orgchart.decision import Code, Denied
 from orgchart.editing import NOUNS, changed_values, delete_row, save_row, subject_of
 from orgchart.models import Alias, ContactRule, MailTypeRule, Organisation, Role
 from tests.company import load_company

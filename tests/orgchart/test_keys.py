@@ -7,8 +7,8 @@ import re
 import pytest
 from django.db import connection
 
+from core.decision import Code, Denied
 from ledger.models import Event
-from orgchart.decision import Code, Denied
 from orgchart.models import ApiKey, Organisation
 from orgchart.packs import export_pack
 from orgchart.services import digest_of, issue_key, revoke_key

@@ -2,10 +2,10 @@
 
 import pytest
 
+from core.decision import Code, Denied
 from ledger.models import Event
 from orgchart import models
 from orgchart.compiling import compile_policy, current_policy
-from orgchart.decision import Code, Denied
 from orgchart.models import ApiKey, Organisation
 from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import policy_of

@@ -2,10 +2,10 @@
 
 import pytest
 
+from core.decision import Code, Denied
 from ledger.models import Event
 from orgchart import invariants, services
 from orgchart.compiling import compile_policy, current_policy
-from orgchart.decision import Code, Denied
 from orgchart.models import Agent, Organisation
 from orgchart.services import change_policy, set_settings
 from tests.orgchart.world import NOW, at_once, load, person, write_pack

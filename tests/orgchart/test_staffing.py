@@ -2,9 +2,9 @@
 
 import pytest
 
+from core.decision import Code, Denied
 from ledger.models import Event
 from orgchart.compiling import current_policy
-from orgchart.decision import Code, Denied
 from orgchart.models import ApiKey, Organisation
 from orgchart.services import issue_key
 from orgchart.staffing import activate_agent, deactivate_agent

@@ -5,7 +5,7 @@ from threading import Barrier
 
 from django.db import connection, connections
 
-from orgchart.decision import Code, Denied
+from core.decision import Code, Denied
 from tasks import services
 from tasks.planning import Update
 from tasks.rows import read_row

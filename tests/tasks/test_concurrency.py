@@ -3,9 +3,9 @@
 import pytest
 from django.db import transaction
 
+from core.decision import Code, Denied
 from ledger.models import Event
 from orgchart.compiling import POLICIES
-from orgchart.decision import Code, Denied
 from tasks import services, writing
 from tasks.leases import release_overdue
 from tasks.models import Dependency, Task

@@ -5,9 +5,9 @@ from itertools import pairwise
 import pytest
 from django.db import IntegrityError, transaction
 
+from core.decision import Code, Denied
 from ledger.models import Event
 from mailroom.models import Mail
-from orgchart.decision import Code, Denied
 from tasks import services
 from tasks.models import Dependency, Task
 from tasks.planning import Update

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.db import connection
 
-from orgchart.decision import Code, Denied
+from core.decision import Code, Denied
 from tasks import lists, recommending, services
 from tasks.backlog import PAGE as BACKLOG_PAGE
 from tasks.planning import Update

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from hypothesis.stateful import run_state_machine_as_test as run_machine
 
+from core.decision import Code, Denied
 from ledger.models import Event
 from orgchart.compiling import POLICIES
-from orgchart.decision import Code, Denied
 from tasks import discussion, services
 from tasks.leases import release_overdue
 from tasks.models import Dependency, Task

@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from orgchart.decision import Allow, Code, Deny
+from core.decision import Allow, Code, Deny
 from orgchart.policy import Agent, Role, build_policy
 from orgchart.vocabulary import Kind
 from tasks import rules

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orgchart.decision import Code, deny
+from core.decision import Code, deny
 from tasks.spoken import for_people
 
 

@@ -7,9 +7,9 @@ import pytest
 from django.db import connection, connections
 from django.utils import timezone
 
+from core.decision import Denied
 from ledger.models import Event
 from orgchart.compiling import POLICIES
-from orgchart.decision import Denied
 from orgchart.models import Agent, Group
 from orgchart.services import change_policy
 from tests.company import Company, load_company

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from core.decision import Allow, Code
 from orgchart.compiling import compile_policy
-from orgchart.decision import Allow, Code
 from orgchart.vocabulary import ToolMode
 from tests.oracle import tools as oracle
 from toolbox.exports import listing

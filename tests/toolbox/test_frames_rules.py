@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from orgchart.decision import Allow, Code, Deny
+from core.decision import Allow, Code, Deny
 from orgchart.policy import Agent, Group, Policy, build_policy
 from orgchart.vocabulary import ToolMode
 from tests.oracle import delegation

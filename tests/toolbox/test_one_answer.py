@@ -3,8 +3,8 @@
 import pytest
 from django.utils import timezone
 
+from core.decision import Denied
 from orgchart.compiling import POLICIES
-from orgchart.decision import Denied
 from orgchart.vocabulary import ToolMode
 from tests.company import Company, load_company
 from tests.loaded import _rolled_back

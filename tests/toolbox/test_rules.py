@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 
+from core.decision import Allow, Code
 from orgchart.catalogue import Source
-from orgchart.decision import Allow, Code
 from orgchart.policy import Agent, ContactRule, MailTypeRule, Override, Role, build_policy
 from orgchart.vocabulary import Kind, Office, ToolGroup, ToolMode
 from toolbox.registry import ANY_MODE, CODING_ONLY, Params, Registry, Tool

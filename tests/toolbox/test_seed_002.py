@@ -55,9 +55,9 @@ from django.db import OperationalError, connection
 from django.utils import timezone
 from structlog.testing import capture_logs
 
+from core.decision import Allow, Deny
 from ledger.models import Event
 from orgchart.compiling import POLICIES
-from orgchart.decision import Allow, Deny
 from orgchart.services import digest_of
 from orgchart.vocabulary import ToolMode
 from tests.company import load_company

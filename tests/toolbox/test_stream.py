@@ -11,10 +11,10 @@ from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
 
+from core.decision import Code, Denied
 from ledger import sql
 from ledger.events import Decision, Event
 from orgchart.compiling import POLICIES
-from orgchart.decision import Code, Denied
 from orgchart.services import digest_of, issue_key, revoke_key
 from tests.company import load_company
 from toolbox import stream

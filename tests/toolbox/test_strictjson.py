@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orgchart.decision import Code, Denied
-from toolbox.strictjson import MAX_DEPTH, read_object
+from core.decision import Code, Denied
+from core.strictjson import MAX_DEPTH, read_object
 
 PLAIN = st.recursive(
     st.none()

@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 from django.utils import timezone
 
+from core.decision import Allow
 from orgchart.compiling import POLICIES
-from orgchart.decision import Allow
 from orgchart.vocabulary import ToolMode
 from tests.company import load_company
 from tests.oracle import delegation, org

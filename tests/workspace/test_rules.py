@@ -2,7 +2,7 @@
 
 import pytest
 
-from orgchart.decision import Allow, Code, Deny
+from core.decision import Allow, Code, Deny
 from workspace import rules
 
 MINE = ("feature/login",)

@@ -8,9 +8,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
+from core.decision import Code, Denied
 from ledger.models import Event
 from orgchart.compiling import POLICIES
-from orgchart.decision import Code, Denied
 from orgchart.models import Agent
 from orgchart.services import change_policy
 from tests.company import Company, load_company

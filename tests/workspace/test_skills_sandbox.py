@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from orgchart.decision import Code, Denied
+from core.decision import Code, Denied
 from workspace.sandbox import driver
 from workspace.sandbox.driver import Limits, Outcome, run
 

@@ -17,7 +17,7 @@ from mcp.server.subscriptions import ListenHandler, ServerEvent, ToolsListChange
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 
-from orgchart.decision import Code, Denied, refuse
+from core.decision import Code, Denied, refuse
 from toolbox import door, wake
 from toolbox.authentication import authenticate
 from toolbox.caller import Caller

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from orgchart.decision import Denied
+from core.decision import Denied
 from orgchart.services import digest_of
 from toolbox import stream, wake
 from toolbox.authentication import authenticate

@@ -22,7 +22,8 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic_core import to_json
 from starlette.responses import Response
 
-from orgchart.decision import Code, Denied, refuse, status_of
+from core.decision import Code, Denied, refuse, status_of
+from core.strictjson import read_object
 from toolbox import door
 from toolbox.authentication import authenticate
 from toolbox.caller import Caller
@@ -31,7 +32,6 @@ from toolbox.faces import changes
 from toolbox.faces.threads import credentials_of, in_thread, refuse_request
 from toolbox.faces.waiting import patience_of, patiently
 from toolbox.registry import REGISTRY
-from toolbox.strictjson import read_object
 
 Message = dict[str, Any]
 Context = ServerRequestContext[Any, Any]

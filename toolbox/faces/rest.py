@@ -14,12 +14,12 @@ from django.http.request import RawPostDataException, UnreadablePostError
 from django.utils import timezone
 from pydantic_core import to_json
 
-from orgchart.decision import Code, Denied, Deny, refuse, status_of
+from core.decision import Code, Denied, Deny, refuse, status_of
+from core.strictjson import read_object
 from toolbox import door, prompt, sessions
 from toolbox.authentication import authenticate
 from toolbox.caller import Caller
 from toolbox.exports import EXPORTS, listing
-from toolbox.strictjson import read_object
 
 log = structlog.get_logger(__name__)
 

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import close_old_connections
 from pydantic_core import to_json
 
-from orgchart.decision import Denied, status_of
+from core.decision import Denied, status_of
 from toolbox import door
 
 T = TypeVar("T")

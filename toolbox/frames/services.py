@@ -9,10 +9,10 @@ from typing import Any, cast
 from django.db import transaction
 from pydantic_core import to_json
 
+from core.decision import Allow, Code, Denied, Deny, refuse, require
 from ledger.services import record
 from orgchart import policy
 from orgchart.actors import Actor, System
-from orgchart.decision import Allow, Code, Denied, Deny, refuse, require
 from orgchart.models import Agent
 from toolbox.caller import Caller
 from toolbox.clock import sweep

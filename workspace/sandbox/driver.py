@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, cast
 
-from orgchart.decision import Code, refuse
+from core.decision import Code, refuse
 
 TOOLS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Where the walls themselves are looked for, whatever PATH this process has."""

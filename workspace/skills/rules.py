@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orgchart.decision import Allow, Code, Decision, deny
+from core.decision import Allow, Code, Decision, deny
 from orgchart.policy import Agent
 from workspace.skills.definition import Definition
 

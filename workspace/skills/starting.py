@@ -7,10 +7,10 @@ from typing import Any
 
 from django.db import transaction
 
+from core.decision import Code, refuse
 from ledger.services import record
 from orgchart.actors import Person
 from orgchart.compiling import current_policy
-from orgchart.decision import Code, refuse
 from orgchart.policy import Agent, Policy
 from toolbox.authentication import tools_of_frame
 from toolbox.caller import Caller

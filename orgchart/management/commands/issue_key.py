@@ -8,9 +8,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
+from core.decision import Denied
 from orgchart.actors import Person
 from orgchart.compiling import compile_policy
-from orgchart.decision import Denied
 from orgchart.management.commands.org import user_name
 from orgchart.models import Agent, ApiKey, Organisation
 from orgchart.services import PREFIX_LENGTH, issue_key, revoke_key

@@ -10,9 +10,9 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
+from core.decision import Denied
 from orgchart.actors import System
 from orgchart.compiling import current_policy
-from orgchart.decision import Denied
 from orgchart.models import Organisation
 from tasks import feedback, importing, transfer
 from tasks.measures import By, durations, measure_tasks

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from orgchart.decision import Code, Denied, Deny
+from core.decision import Code, Denied, Deny
 
 MAX_DEPTH = 32
 ODD = "holds NUL or half a surrogate pair"

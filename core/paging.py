@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 
-from orgchart.decision import Code, Denied, refuse
+from core.decision import Code, Denied, refuse
 
 MAX_LIMIT = 200
 DEFAULT_LIMIT = 50
