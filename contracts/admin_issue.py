@@ -24,8 +24,8 @@ from mailroom.models import Priority
 from orgchart.compiling import current_policy
 from orgchart.models import Organisation
 from orgchart.people import person, record_refusal, signed_in
-from orgchart.policy import Policy
-from orgchart.vocabulary import BOARD, ToolMode
+from orgchart.policy.compiled import Policy
+from orgchart.policy.vocabulary import BOARD, ToolMode
 
 ISSUE = "contracts.issue_contract"
 

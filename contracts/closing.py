@@ -17,7 +17,7 @@ from mailroom.services import close_grants, post_notice
 from orgchart.actors import Actor, Person
 from orgchart.compiling import current_policy
 from orgchart.people import require_board
-from orgchart.policy import Policy
+from orgchart.policy.compiled import Policy
 from toolbox.caller import Caller
 
 

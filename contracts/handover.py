@@ -13,8 +13,8 @@ from contracts.vocabulary import OPEN_STATES
 from mailroom.services import post_notice
 from orgchart.actors import Actor
 from orgchart.compiling import current_policy
-from orgchart.policy import Agent, Policy
-from orgchart.vocabulary import BOARD
+from orgchart.policy.compiled import Agent, Policy
+from orgchart.policy.vocabulary import BOARD
 
 LISTED = 50
 

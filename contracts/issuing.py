@@ -27,8 +27,8 @@ from mailroom.services import deliver, open_grants
 from orgchart.actors import Actor, Person
 from orgchart.compiling import current_policy
 from orgchart.people import require_board
-from orgchart.policy import Agent, Policy
-from orgchart.vocabulary import BOARD, ToolMode
+from orgchart.policy.compiled import Agent, Policy
+from orgchart.policy.vocabulary import BOARD, ToolMode
 from toolbox.caller import Caller
 
 ATTEMPTS = 5

@@ -16,7 +16,7 @@ from contracts.vocabulary import Finding
 from core.decision import Code, refuse, require
 from ledger.services import record
 from mailroom.services import deliver, post_notice
-from orgchart.policy import Agent
+from orgchart.policy.compiled import Agent
 from toolbox.caller import Caller
 
 MAIL_BODY = 10_000

@@ -23,7 +23,7 @@ from contracts.vocabulary import (
 from documents.models import ReportType
 from mailroom.models import Escalation, Mail, Priority
 from orgchart.models import Agent, Organisation
-from orgchart.vocabulary import BOARD, ToolMode
+from orgchart.policy.vocabulary import BOARD, ToolMode
 
 Method = TypeVar("Method", bound=Callable[..., None])
 

@@ -13,8 +13,8 @@ from contracts.vocabulary import OPEN_STATES, Part, State
 from core import paging
 from core.decision import Deny, require
 from orgchart.compiling import current_policy
-from orgchart.policy import Policy
-from orgchart.vocabulary import BOARD
+from orgchart.policy.compiled import Policy
+from orgchart.policy.vocabulary import BOARD
 from toolbox.caller import Caller
 
 SCOPES = """

@@ -16,8 +16,8 @@ from contracts.vocabulary import (
     moves_from,
 )
 from core.decision import Allow, Code, Decision, Deny, deny
-from orgchart.policy import Agent, Policy
-from orgchart.vocabulary import BOARD, Kind
+from orgchart.policy.compiled import Agent, Policy
+from orgchart.policy.vocabulary import BOARD, Kind
 
 JUDGING = "write_verdict"
 REPORTING = "submit_report"

@@ -16,7 +16,7 @@ from documents.models import ReportType
 from documents.services import file_report
 from ledger.services import record
 from mailroom.services import deliver
-from orgchart.vocabulary import ToolMode
+from orgchart.policy.vocabulary import ToolMode
 from toolbox.caller import Caller
 from toolbox.sessions import open_mode
 

@@ -15,8 +15,8 @@ from core.decision import Denied, require
 from ledger import sql as ledger_sql
 from orgchart.actors import Actor
 from orgchart.compiling import current_policy
-from orgchart.policy import Agent, Policy
-from orgchart.vocabulary import ToolMode
+from orgchart.policy.compiled import Agent, Policy
+from orgchart.policy.vocabulary import ToolMode
 from toolbox.caller import Caller
 from toolbox.sessions import close_mode
 from toolbox.wake import wake

@@ -10,10 +10,10 @@ from datetime import datetime
 from contracts.vocabulary import ContractKind
 from core.decision import Allow, Code, Decision, Deny, deny
 from mailroom.rules import find_recipient
-from orgchart.paths import expand, is_denied, normal_path
-from orgchart.policy import Agent, Policy
-from orgchart.separation import ORGANISATION_TOOLS
-from orgchart.vocabulary import BOARD, Kind, ToolMode
+from orgchart.policy.compiled import Agent, Policy
+from orgchart.policy.paths import expand, is_denied, normal_path
+from orgchart.policy.separation import ORGANISATION_TOOLS
+from orgchart.policy.vocabulary import BOARD, Kind, ToolMode
 
 GENERATE, CREATE, APPROVE = "generate_contract", "create_contract", "approve_deployment"
 KINDS_BY_TOOL = {

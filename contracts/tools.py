@@ -27,7 +27,7 @@ from contracts.vocabulary import ContractKind, Finding, Outcome, Part, ReportKin
 from core.paging import DEFAULT_LIMIT, MAX_LIMIT
 from documents.models import ReportType
 from orgchart.catalogue import Source
-from orgchart.vocabulary import ToolGroup, ToolMode
+from orgchart.policy.vocabulary import ToolGroup, ToolMode
 from toolbox.caller import Caller
 from toolbox.registry import ANY_MODE, Params, tool
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
 from core.decision import Allow, Code, Decision, Deny, deny
-from orgchart.paths import can_touch, expand
-from orgchart.policy import Agent, Policy
-from orgchart.vocabulary import BOARD, Access, Kind
+from orgchart.policy.compiled import Agent, Policy
+from orgchart.policy.paths import can_touch, expand
+from orgchart.policy.vocabulary import BOARD, Access, Kind
 
 REPORTS = "reports/"
 TECH = "tech"

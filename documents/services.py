@@ -15,7 +15,7 @@ from documents.board import tell_board
 from documents.filing import file_soon
 from documents.models import Document, Kind, ReportType
 from ledger.services import record
-from orgchart.policy import Agent
+from orgchart.policy.compiled import Agent
 from toolbox.caller import Caller
 
 ATTEMPTS = 50

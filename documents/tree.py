@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from core.decision import Deny
-from orgchart.paths import normal_path
+from orgchart.policy.paths import normal_path
 
 FILE_MODE = 0o640
 FOLDER_MODE = 0o750

@@ -10,7 +10,7 @@ from pydantic import Field, StringConstraints
 from core.decision import Code, refuse
 from core.paging import DEFAULT_LIMIT, MAX_LIMIT
 from governance.staff import chart, hiring, leaving, listing, tightening
-from orgchart.vocabulary import ToolGroup, ToolMode
+from orgchart.policy.vocabulary import ToolGroup, ToolMode
 from toolbox.caller import Caller
 from toolbox.registry import ANY_MODE, Params, tool
 

@@ -13,7 +13,7 @@ from mailroom.models import WAITING, Escalation, EscalationState
 from orgchart.actors import Person
 from orgchart.compiling import current_policy
 from orgchart.people import require_board
-from orgchart.policy import Agent, Policy
+from orgchart.policy.compiled import Agent, Policy
 from toolbox.caller import Caller
 
 ANSWERED = EscalationState.ANSWERED

@@ -16,8 +16,8 @@ from ledger.events import Event
 from mailroom.ids import timed_id
 from mailroom.models import SYSTEM
 from orgchart.actors import Actor, System
-from orgchart.policy import Agent
-from orgchart.vocabulary import BOARD
+from orgchart.policy.compiled import Agent
+from orgchart.policy.vocabulary import BOARD
 from toolbox.wake import wake
 
 ATTEMPTS = 20

@@ -16,8 +16,8 @@ from mailroom.models import WAITING, Escalation, EscalationState
 from mailroom.parties import require_own
 from mailroom.refusals import as_rejection
 from orgchart.actors import Actor
-from orgchart.policy import Agent
-from orgchart.vocabulary import BOARD, ESCALATION
+from orgchart.policy.compiled import Agent
+from orgchart.policy.vocabulary import BOARD, ESCALATION
 from toolbox.caller import Caller
 
 

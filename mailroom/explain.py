@@ -10,7 +10,7 @@ from mailroom import rules
 from mailroom.models import ContactGrant
 from mailroom.rules import Channel
 from orgchart.explaining import explains
-from orgchart.vocabulary import BOARD
+from orgchart.policy.vocabulary import BOARD
 
 
 @explains("mail")

@@ -13,7 +13,7 @@ from core.decision import Code, refuse
 from ledger.services import record
 from mailroom.models import Mail, Status
 from mailroom.rules import can_read_left_mail
-from orgchart.policy import Agent
+from orgchart.policy.compiled import Agent
 from toolbox.caller import Caller
 
 UNREAD_COUNTED = 1000

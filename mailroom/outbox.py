@@ -21,7 +21,7 @@ from mailroom.models import NoticeState, OutgoingNotice
 from orgchart.actors import Actor, Person, System
 from orgchart.compiling import current_policy
 from orgchart.people import require_board
-from orgchart.policy import Policy
+from orgchart.policy.compiled import Policy
 
 log = structlog.get_logger(__name__)
 

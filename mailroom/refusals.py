@@ -13,7 +13,7 @@ from ledger.events import Event
 from mailroom.delivery import ATTEMPTS, insert_mail, mail_params, notice
 from mailroom.ids import timed_id
 from mailroom.rules import VIOLATIONS
-from orgchart.policy import Agent
+from orgchart.policy.compiled import Agent
 from toolbox.caller import Caller
 from toolbox.wake import wake
 

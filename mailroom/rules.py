@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.decision import Allow, Code, Decision, Deny, deny
-from orgchart.paths import can_touch
-from orgchart.policy import Agent, ContactRule, Policy
-from orgchart.vocabulary import BOARD, ESCALATION, Access
+from orgchart.policy.compiled import Agent, ContactRule, Policy
+from orgchart.policy.paths import can_touch
+from orgchart.policy.vocabulary import BOARD, ESCALATION, Access
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from mailroom.parties import require_own
 from mailroom.refusals import as_rejection
 from mailroom.rules import Channel
 from orgchart.actors import Actor
-from orgchart.policy import Agent
-from orgchart.vocabulary import BOARD, ESCALATION
+from orgchart.policy.compiled import Agent
+from orgchart.policy.vocabulary import BOARD, ESCALATION
 from toolbox.caller import Caller
 from toolbox.scopes import active_scopes
 

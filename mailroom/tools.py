@@ -10,7 +10,7 @@ from pydantic import Field, StringConstraints
 from core.paging import DEFAULT_LIMIT, MAX_LIMIT
 from mailroom import escalations, inbox, services
 from orgchart.catalogue import Source
-from orgchart.vocabulary import ToolGroup
+from orgchart.policy.vocabulary import ToolGroup
 from toolbox.caller import Caller
 from toolbox.registry import ANY_MODE, Params, tool
 

@@ -12,7 +12,7 @@ from mailroom.delivery import notice, post, post_notice
 from mailroom.models import Escalation, EscalationState
 from orgchart.actors import System
 from orgchart.compiling import current_policy
-from orgchart.policy import Agent, Policy
+from orgchart.policy.compiled import Agent, Policy
 from toolbox.clock import sweep
 
 BEFORE_THE_CEO = 3

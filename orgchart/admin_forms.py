@@ -17,7 +17,7 @@ from orgchart import catalogue
 from orgchart.admin_fields import Lines, PolicyForm, Several, several
 from orgchart.models import Organisation
 from orgchart.orgsettings import SETTINGS, BadSetting, checked, merged
-from orgchart.vocabulary import Office, ToolMode
+from orgchart.policy.vocabulary import Office, ToolMode
 
 
 class OrganisationForm(PolicyForm):

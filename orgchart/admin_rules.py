@@ -29,9 +29,9 @@ from orgchart.models import (
     MailTypeRule,
     ToolOverride,
 )
+from orgchart.policy.vocabulary import BOARD, ToolMode
 from orgchart.services import PolicyChange
 from orgchart.tightening import clear_tool_override, set_tool_override
-from orgchart.vocabulary import BOARD, ToolMode
 
 
 @admin.register(MailTypeRule)

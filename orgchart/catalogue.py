@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from orgchart.vocabulary import ToolMode
+from orgchart.policy.vocabulary import ToolMode
 
 
 class Source(StrEnum):

@@ -12,7 +12,7 @@ from django.db import connection
 
 from orgchart import models
 from orgchart.orgsettings import enabled_modes, merged
-from orgchart.policy import (
+from orgchart.policy.compiled import (
     Agent,
     ContactRule,
     FileScopes,
@@ -23,7 +23,7 @@ from orgchart.policy import (
     Role,
     build_policy,
 )
-from orgchart.vocabulary import BOARD, ContractScope, Kind, Office, Relation, ToolMode
+from orgchart.policy.vocabulary import BOARD, ContractScope, Kind, Office, Relation, ToolMode
 
 CACHED_POLICIES = 256
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from core.decision import Code, Decision, Deny, deny
-from orgchart.policy import Agent, Policy
-from orgchart.vocabulary import ToolMode
+from orgchart.policy.compiled import Agent, Policy
+from orgchart.policy.vocabulary import ToolMode
 
 Explainer = Callable[[Mapping[str, Any]], Decision]
 

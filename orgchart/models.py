@@ -7,7 +7,7 @@ from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import Q
 
-from orgchart.vocabulary import (
+from orgchart.policy.vocabulary import (
     BOARD,
     HANDLE_FORM,
     HANDLE_MEANT,

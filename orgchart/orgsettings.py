@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 
-from orgchart.vocabulary import ToolMode
+from orgchart.policy.vocabulary import ToolMode
 
 
 class BadSetting(ValueError):

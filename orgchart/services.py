@@ -14,13 +14,13 @@ from django.db.models import F
 
 from core.decision import Code, refuse
 from ledger.services import record
-from orgchart import difference, invariants
 from orgchart.actors import Actor
 from orgchart.compiling import compile_policy, mark_changing
-from orgchart.difference import Difference
 from orgchart.models import Agent, ApiKey, Organisation
 from orgchart.orgsettings import BadSetting, checked
-from orgchart.policy import Policy
+from orgchart.policy import difference, invariants
+from orgchart.policy.compiled import Policy
+from orgchart.policy.difference import Difference
 
 KEY_PREFIX = "nxs_"
 KEY_BYTES = 32

@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from core.decision import Code, refuse
-from orgchart import policy as compiled
 from orgchart.actors import Actor
 from orgchart.models import Agent, ApiKey, Organisation
+from orgchart.policy import compiled as compiled
 from orgchart.services import PolicyChange, change_policy
 
 

@@ -6,8 +6,8 @@ from datetime import datetime
 
 from orgchart.actors import Actor
 from orgchart.models import Agent, Organisation, ToolOverride
+from orgchart.policy.vocabulary import ToolMode
 from orgchart.services import PolicyChange, change_policy
-from orgchart.vocabulary import ToolMode
 
 
 def set_tool_override(  # noqa: PLR0913  each optional, each named by its caller

@@ -9,7 +9,7 @@ from core.decision import Allow, Code, Denied
 from ledger.services import record
 from mailroom.services import post_notice
 from orgchart.actors import System
-from orgchart.policy import Agent, Policy
+from orgchart.policy.compiled import Agent, Policy
 from tasks.ownership import can_take
 from tasks.parties import Hand
 from tasks.rows import Row, subject_of

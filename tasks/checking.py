@@ -7,7 +7,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from core.decision import Code, Denied, refuse
-from orgchart.policy import Agent, Policy
+from orgchart.policy.compiled import Agent, Policy
 from tasks.vocabulary import TaskType
 
 MAX_METADATA = 64 * 1024

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orgchart.policy import Agent
+from orgchart.policy.compiled import Agent
 from tasks.vocabulary import Status
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from core.decision import Code, refuse
 from orgchart.actors import Actor, Person
 from orgchart.compiling import current_policy
-from orgchart.policy import Policy
+from orgchart.policy.compiled import Policy
 from tasks.parties import Hand
 from tasks.vocabulary import Enforcement
 from toolbox.caller import Caller

@@ -13,7 +13,7 @@ from django.db.models import F
 
 from ledger.services import record
 from orgchart.actors import Actor
-from orgchart.policy import Policy
+from orgchart.policy.compiled import Policy
 from tasks import graph
 from tasks.models import Dependency, Task
 from tasks.rows import subject_of

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from orgchart.actors import System
 from orgchart.compiling import current_policy
 from orgchart.models import Organisation
-from orgchart.policy import Policy
+from orgchart.policy.compiled import Policy
 from tasks.announcing import takers, tell
 from tasks.models import UNDATED, Task
 from tasks.rows import Row, read_row, subject_of

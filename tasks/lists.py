@@ -9,7 +9,7 @@ from django.db import connection
 
 from core import paging
 from core.decision import Code, refuse
-from orgchart.policy import Agent, Policy
+from orgchart.policy.compiled import Agent, Policy
 from tasks.checking import owner_named
 from tasks.vocabulary import LISTED, Status
 from toolbox.caller import Caller

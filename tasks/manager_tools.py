@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from core.decision import Code, refuse
 from core.paging import DEFAULT_LIMIT, MAX_LIMIT
-from orgchart.vocabulary import ToolGroup
+from orgchart.policy.vocabulary import ToolGroup
 from tasks import backlog, feedback, services
 from tasks.checking import checked_role, checked_type
 from tasks.params import Cursor, Ids, Name, Subject, TaskId, TaskParams, Text, TypeName, Version

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.decision import Allow, Code, Decision, Deny, deny
-from orgchart.policy import Agent, Policy
+from orgchart.policy.compiled import Agent, Policy
 from tasks.facts import Change, Facts
 from tasks.parties import Hand, is_for, lead_name, permissions_of, roles_taking
 from tasks.vocabulary import Status

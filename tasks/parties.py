@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from orgchart.policy import Agent, Policy
-from orgchart.vocabulary import BOARD, Permission
+from orgchart.policy.compiled import Agent, Policy
+from orgchart.policy.vocabulary import BOARD, Permission
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any
 from core.decision import Deny
 from ledger.events import Event
 from orgchart.actors import Actor
-from orgchart.policy import Agent, Policy
+from orgchart.policy.compiled import Agent, Policy
 from tasks.checking import checked_metadata
 from tasks.facts import Change, Facts
 from tasks.ownership import keeps_approval

@@ -11,7 +11,7 @@ from django.db import connection
 from pydantic_core import from_json
 
 from core.decision import Code, Denied, refuse
-from orgchart.policy import Agent, Policy
+from orgchart.policy.compiled import Agent, Policy
 from tasks.facts import Facts
 from tasks.vocabulary import Status
 

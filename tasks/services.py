@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from core.decision import Code, Denied, refuse, require
 from ledger.services import record
 from orgchart.actors import Actor
-from orgchart.policy import Policy
+from orgchart.policy.compiled import Policy
 from tasks import graph
 from tasks.checking import checked_metadata, checked_role, checked_type, owner_named
 from tasks.discussion import comments_of

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from core.paging import DEFAULT_LIMIT, MAX_LIMIT
 from orgchart.catalogue import Source
-from orgchart.vocabulary import ToolGroup
+from orgchart.policy.vocabulary import ToolGroup
 from tasks import discussion, lists, manager_tools, recommending, services
 from tasks.params import (
     ActiveForm,

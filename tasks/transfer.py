@@ -12,7 +12,7 @@ from pydantic_core import from_json, to_json
 
 from core.decision import Denied
 from core.strictjson import read_object
-from orgchart.policy import Policy
+from orgchart.policy.compiled import Policy
 from tasks.checking import checked_metadata, checked_role, checked_type, owner_named
 from tasks.feedback import Moment, Plain
 from tasks.models import Task

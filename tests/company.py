@@ -13,7 +13,7 @@ from orgchart.actors import Person, System
 from orgchart.compiling import current_policy
 from orgchart.models import Agent, Organisation
 from orgchart.packs.loading import load_pack
-from orgchart.policy import Policy
+from orgchart.policy.compiled import Policy
 from orgchart.services import issue_key
 from toolbox.authentication import authenticate
 from toolbox.caller import Caller

@@ -23,7 +23,7 @@ from orgchart.admin_acts import Act, ActingAdmin, Answer, Call, offer
 from orgchart.admin_base import BrowseAdmin, column
 from orgchart.compiling import current_policy
 from orgchart.models import Agent
-from orgchart.vocabulary import ToolMode
+from orgchart.policy.vocabulary import ToolMode
 from toolbox import admin_clocks, admin_frames  # noqa: F401  they register their pages
 from toolbox.authentication import standing_session
 from toolbox.models import IdempotencyRecord, ModeGrant, RateBucket, Session

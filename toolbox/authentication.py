@@ -19,9 +19,9 @@ from ledger.services import record_alone
 from orgchart.actors import denial
 from orgchart.compiling import POLICIES
 from orgchart.models import ApiKey
-from orgchart.policy import Policy
+from orgchart.policy.compiled import Policy
+from orgchart.policy.vocabulary import ToolMode
 from orgchart.services import KEY_PREFIX, digest_of
-from orgchart.vocabulary import ToolMode
 from toolbox.caller import Caller, SessionView
 from toolbox.frames.rules import ALWAYS
 from toolbox.models import FrameState, Session

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from ledger.events import Event
-from orgchart.policy import Agent, Policy, Role
-from orgchart.vocabulary import ToolMode
+from orgchart.policy.compiled import Agent, Policy, Role
+from orgchart.policy.vocabulary import ToolMode
 from toolbox.rules import Holder
 
 

@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from orgchart.models import Agent, Organisation
-from orgchart.vocabulary import ToolMode
+from orgchart.policy.vocabulary import ToolMode
 
 
 class Session(models.Model):

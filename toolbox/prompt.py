@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic_core import to_json
 
 from core.decision import Deny
-from orgchart.vocabulary import BOARD
+from orgchart.policy.vocabulary import BOARD
 from toolbox.caller import Caller
 from toolbox.models import Frame, FrameKind
 from toolbox.registry import REGISTRY

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from orgchart import catalogue
 from orgchart.catalogue import Source
-from orgchart.vocabulary import Office, ToolGroup, ToolMode
+from orgchart.policy.vocabulary import Office, ToolGroup, ToolMode
 
 ANY_MODE = frozenset(ToolMode)
 CODING_ONLY = frozenset({ToolMode.CODING})

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from core.decision import Allow, Code, Decision, deny
 from orgchart.catalogue import Source
-from orgchart.policy import Agent, Policy, Role
-from orgchart.vocabulary import BOARD, ToolMode
+from orgchart.policy.compiled import Agent, Policy, Role
+from orgchart.policy.vocabulary import BOARD, ToolMode
 from toolbox.registry import Tool
 
 

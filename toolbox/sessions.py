@@ -14,8 +14,8 @@ from core.decision import Code, refuse
 from ledger.services import record
 from orgchart.actors import Actor
 from orgchart.compiling import current_policy
-from orgchart.policy import Policy
-from orgchart.vocabulary import ToolMode
+from orgchart.policy.compiled import Policy
+from orgchart.policy.vocabulary import ToolMode
 from toolbox.authentication import StoredMode, effective_mode
 from toolbox.caller import Caller, SessionView
 from toolbox.models import ModeGrant, Session

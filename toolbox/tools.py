@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from orgchart.catalogue import Source
-from orgchart.vocabulary import ToolGroup
+from orgchart.policy.vocabulary import ToolGroup
 from toolbox.caller import Caller
 from toolbox.frames import tools as frame_tools  # noqa: F401  declares them
 from toolbox.registry import ANY_MODE, Params, tool

@@ -12,8 +12,8 @@ from contracts.approvals import use_approval
 from contracts.models import Contract
 from contracts.vocabulary import State
 from core.decision import Code, refuse, require
-from orgchart.paths import can_touch
-from orgchart.vocabulary import Access
+from orgchart.policy.paths import can_touch
+from orgchart.policy.vocabulary import Access
 from toolbox.caller import Caller
 from toolbox.scopes import active_scopes
 from workspace import rules

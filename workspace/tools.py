@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field, StringConstraints
 
 from core.decision import require
-from orgchart.vocabulary import Access, ToolGroup
+from orgchart.policy.vocabulary import Access, ToolGroup
 from toolbox.caller import Caller
 from toolbox.registry import ANY_MODE, CODING_ONLY, Params, tool
 from workspace import rules, services

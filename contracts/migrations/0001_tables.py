@@ -4,7 +4,7 @@ import contracts.vocabulary
 import django.contrib.postgres.fields
 import django.db.models.deletion
 import django_fsm
-import orgchart.vocabulary
+import orgchart.policy.vocabulary
 from django.db import migrations, models
 
 
@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
                 ('body', models.TextField()),
                 ('priority', models.CharField(choices=[('low', 'Low'), ('medium', 'Medium'), ('high', 'High'), ('critical', 'Critical')], default='medium', max_length=8)),
                 ('deadline', models.DateTimeField(blank=True, null=True)),
-                ('mode', models.CharField(choices=[('chat_safe', 'chat safe'), ('coding', 'coding')], default=orgchart.vocabulary.ToolMode['CHAT_SAFE'], max_length=16)),
+                ('mode', models.CharField(choices=[('chat_safe', 'chat safe'), ('coding', 'coding')], default=orgchart.policy.vocabulary.ToolMode['CHAT_SAFE'], max_length=16)),
                 ('workspace_scope', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=1024), blank=True, default=list, size=None)),
                 ('assigned_branch', models.CharField(blank=True, max_length=200)),
                 ('grants', models.JSONField(blank=True, default=list)),

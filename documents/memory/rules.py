@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from core.decision import Allow, Code, Decision, deny
-from orgchart.paths import is_denied, normal_path
-from orgchart.policy import Agent, Policy
-from orgchart.vocabulary import Kind
+from orgchart.policy.compiled import Agent, Policy
+from orgchart.policy.paths import is_denied, normal_path
+from orgchart.policy.vocabulary import Kind
 
 AGENT, GROUP, ORGANISATION = "agent", "group", "organisation"
 NAME = re.compile(r"[^\W_][\w. -]{0,118}[\w-]|[^\W_]")

@@ -15,7 +15,7 @@ from governance.staff.projections import project_chart
 from orgchart.actors import Actor
 from orgchart.models import Agent as AgentRow
 from orgchart.models import Organisation
-from orgchart.policy import Agent, Role
+from orgchart.policy.compiled import Agent, Role
 from orgchart.services import PolicyChange, change_policy
 from toolbox.caller import Caller
 

@@ -13,8 +13,8 @@ from core.decision import Code, refuse, require
 from governance.staff import authority, rules
 from orgchart.models import Agent as AgentRow
 from orgchart.models import Group, Organisation, Role
-from orgchart.policy import Agent
-from orgchart.vocabulary import BOARD
+from orgchart.policy.compiled import Agent
+from orgchart.policy.vocabulary import BOARD
 from toolbox.caller import Caller
 
 NOWHERE = ""

@@ -15,9 +15,9 @@ from governance.staff.projections import project_job
 from orgchart import catalogue
 from orgchart.models import Agent as AgentRow
 from orgchart.models import Organisation, Role
-from orgchart.policy import Agent
-from orgchart.policy import Role as PolicyRole
-from orgchart.vocabulary import BOARD
+from orgchart.policy.compiled import Agent
+from orgchart.policy.compiled import Role as PolicyRole
+from orgchart.policy.vocabulary import BOARD
 from toolbox.caller import Caller
 
 

@@ -11,8 +11,8 @@ from mailroom.services import hand_over as hand_over_mail
 from mailroom.services import post_notice
 from orgchart.actors import Actor
 from orgchart.compiling import current_policy
-from orgchart.policy import Agent
-from orgchart.vocabulary import BOARD
+from orgchart.policy.compiled import Agent
+from orgchart.policy.vocabulary import BOARD
 from tasks.models import Task
 from tasks.vocabulary import UNFINISHED
 

@@ -15,7 +15,7 @@ from orgchart.actors import Actor, Person
 from orgchart.compiling import compile_policy
 from orgchart.models import Organisation
 from orgchart.people import Desk
-from orgchart.policy import Agent, Policy
+from orgchart.policy.compiled import Agent, Policy
 from toolbox.caller import Caller
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from core import paging
 from orgchart.models import Agent as AgentRow
-from orgchart.policy import Agent
+from orgchart.policy.compiled import Agent
 from toolbox.caller import Caller
 
 

@@ -11,8 +11,8 @@ from documents.filing import project, project_soon, tree_of
 from documents.tree import Missing, TooLarge, Unsafe
 from orgchart.compiling import current_policy
 from orgchart.models import Agent, Organisation
-from orgchart.policy import Policy
-from orgchart.vocabulary import BOARD
+from orgchart.policy.compiled import Policy
+from orgchart.policy.vocabulary import BOARD
 
 ORG = "company/org.yaml"
 CHAIN = "company/chain-of-command.yaml"

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 
 from core.decision import Allow, Code, Decision, deny
 from orgchart.catalogue import Entry, Source
-from orgchart.policy import Agent, Policy, Role
-from orgchart.separation import ORGANISATION_TOOLS
-from orgchart.vocabulary import BOARD, RESERVED, ToolMode
+from orgchart.policy.compiled import Agent, Policy, Role
+from orgchart.policy.separation import ORGANISATION_TOOLS
+from orgchart.policy.vocabulary import BOARD, RESERVED, ToolMode
 
 PEOPLE = "ask the Board: people change this in the admin"
 

@@ -13,9 +13,9 @@ from governance.staff import authority, rules
 from mailroom.services import post_notice
 from orgchart import catalogue
 from orgchart.models import ToolOverride
-from orgchart.policy import Agent
+from orgchart.policy.compiled import Agent
+from orgchart.policy.vocabulary import ToolMode
 from orgchart.tightening import clear_tool_override, set_tool_override
-from orgchart.vocabulary import ToolMode
 from toolbox.caller import Caller
 
 

@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterator
 
 from mailroom.rules import can_mail
-from orgchart.policy import Agent, ContactRule, MailTypeRule, Policy, Role, build_policy
-from orgchart.vocabulary import Kind, Relation, ToolMode
+from orgchart.policy.compiled import Agent, ContactRule, MailTypeRule, Policy, Role, build_policy
+from orgchart.policy.vocabulary import Kind, Relation, ToolMode
 
 WORKERS = 1000
 ROUNDS = 20

@@ -16,8 +16,8 @@ from core.decision import Allow, Decision
 from orgchart.compiling import current_policy
 from orgchart.explaining import explain
 from orgchart.models import Organisation
-from orgchart.policy import Agent, Policy
-from orgchart.vocabulary import BOARD, ToolMode
+from orgchart.policy.compiled import Agent, Policy
+from orgchart.policy.vocabulary import BOARD, ToolMode
 from toolbox.registry import REGISTRY
 from toolbox.rules import Holder, effective_tools
 

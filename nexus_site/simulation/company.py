@@ -14,9 +14,9 @@ from orgchart.models import (
     Organisation,
     Role,
 )
-from orgchart.policy import Policy
+from orgchart.policy.compiled import Policy
+from orgchart.policy.vocabulary import Kind, Relation
 from orgchart.services import change_policy
-from orgchart.vocabulary import Kind, Relation
 from toolbox.caller import Caller, SessionView
 from toolbox.models import Session
 

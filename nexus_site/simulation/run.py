@@ -13,8 +13,8 @@ from django.db import connection
 
 from contracts.models import Contract
 from mailroom.models import WAITING, Escalation, EscalationState
-from orgchart.policy import Policy
-from orgchart.vocabulary import Kind
+from orgchart.policy.compiled import Policy
+from orgchart.policy.vocabulary import Kind
 from toolbox import clock, door
 from toolbox.caller import Caller
 

@@ -3,7 +3,7 @@
 import django.contrib.postgres.fields
 import django.core.validators
 import django.db.models.deletion
-import orgchart.vocabulary
+import orgchart.policy.vocabulary
 from django.db import migrations, models
 
 
@@ -85,7 +85,7 @@ class Migration(migrations.Migration):
                 ('name', models.CharField(max_length=64, validators=[django.core.validators.RegexValidator('^[a-z][a-z0-9_.-]{0,63}\\Z', "use lower-case letters, digits, '_', '-' and '.', starting with a letter, 64 at most")])),
                 ('title', models.CharField(max_length=200)),
                 ('level', models.PositiveSmallIntegerField(validators=[django.core.validators.MinValueValidator(1)])),
-                ('kind', models.CharField(choices=[(orgchart.vocabulary.Kind['EXECUTIVE'], orgchart.vocabulary.Kind['EXECUTIVE']), (orgchart.vocabulary.Kind['MANAGER'], orgchart.vocabulary.Kind['MANAGER']), (orgchart.vocabulary.Kind['WORKER'], orgchart.vocabulary.Kind['WORKER'])], max_length=16)),
+                ('kind', models.CharField(choices=[(orgchart.policy.vocabulary.Kind['EXECUTIVE'], orgchart.policy.vocabulary.Kind['EXECUTIVE']), (orgchart.policy.vocabulary.Kind['MANAGER'], orgchart.policy.vocabulary.Kind['MANAGER']), (orgchart.policy.vocabulary.Kind['WORKER'], orgchart.policy.vocabulary.Kind['WORKER'])], max_length=16)),
                 ('summary', models.TextField(blank=True)),
                 ('tools', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=200), blank=True, default=list, size=None)),
                 ('denied_tools', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=200), blank=True, default=list, size=None)),
@@ -93,7 +93,7 @@ class Migration(migrations.Migration):
                 ('files_read', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=200), blank=True, default=list, size=None)),
                 ('files_write', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=200), blank=True, default=list, size=None)),
                 ('files_deny', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=200), blank=True, default=list, size=None)),
-                ('files_contract', models.CharField(choices=[(orgchart.vocabulary.ContractScope['NONE'], orgchart.vocabulary.ContractScope['NONE']), (orgchart.vocabulary.ContractScope['READ'], orgchart.vocabulary.ContractScope['READ']), (orgchart.vocabulary.ContractScope['WRITE'], orgchart.vocabulary.ContractScope['WRITE'])], default=orgchart.vocabulary.ContractScope['NONE'], max_length=8)),
+                ('files_contract', models.CharField(choices=[(orgchart.policy.vocabulary.ContractScope['NONE'], orgchart.policy.vocabulary.ContractScope['NONE']), (orgchart.policy.vocabulary.ContractScope['READ'], orgchart.policy.vocabulary.ContractScope['READ']), (orgchart.policy.vocabulary.ContractScope['WRITE'], orgchart.policy.vocabulary.ContractScope['WRITE'])], default=orgchart.policy.vocabulary.ContractScope['NONE'], max_length=8)),
                 ('task_lead', models.BooleanField(default=False)),
                 ('permissions', models.JSONField(blank=True, default=dict)),
                 ('offices', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=200), blank=True, default=list, size=None)),
@@ -109,7 +109,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('types', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=32), blank=True, null=True, size=None)),
                 ('needs_contract', models.BooleanField(default=False)),
-                ('relation', models.CharField(choices=[(orgchart.vocabulary.Relation['ANY'], orgchart.vocabulary.Relation['ANY']), (orgchart.vocabulary.Relation['OWN'], orgchart.vocabulary.Relation['OWN'])], default=orgchart.vocabulary.Relation['ANY'], max_length=8)),
+                ('relation', models.CharField(choices=[(orgchart.policy.vocabulary.Relation['ANY'], orgchart.policy.vocabulary.Relation['ANY']), (orgchart.policy.vocabulary.Relation['OWN'], orgchart.policy.vocabulary.Relation['OWN'])], default=orgchart.policy.vocabulary.Relation['ANY'], max_length=8)),
                 ('organisation', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='contacts', to='orgchart.organisation')),
                 ('recipient', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='orgchart.role')),
                 ('sender', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='orgchart.role')),

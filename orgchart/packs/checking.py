@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from orgchart import invariants
 from orgchart.packs.pack import Pack, policy_of
 from orgchart.packs.problems import BadPack, Problem
 from orgchart.packs.reading import Reading, read_pack
-from orgchart.violation import Subject, Violation
+from orgchart.policy import invariants
+from orgchart.policy.violation import Subject, Violation
 
 
 def check_pack(directory: Path) -> list[Problem]:

@@ -14,7 +14,7 @@ from orgchart.packs.fields import Section
 from orgchart.packs.problems import Notes
 from orgchart.packs.reading import AGENTS, GROUPS, ORGANISATION, PROTOCOL, ROLES
 from orgchart.packs.source import read_mapping
-from orgchart.vocabulary import BOARD, ContractScope, Relation
+from orgchart.policy.vocabulary import BOARD, ContractScope, Relation
 
 WIDTH = 100
 ODD_BREAKS = frozenset("\r\x85\u2028\u2029\ufeff")

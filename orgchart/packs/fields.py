@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from orgchart.packs.problems import Notes
-from orgchart.vocabulary import HANDLE_FORM, HANDLE_MEANT
+from orgchart.policy.vocabulary import HANDLE_FORM, HANDLE_MEANT
 
 TEXT, INT, FLOAT, BOOL, NULL = (
     f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "float", "bool", "null")

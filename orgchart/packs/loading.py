@@ -12,11 +12,11 @@ from django.db import transaction
 from orgchart import staffing
 from orgchart.actors import Person, System
 from orgchart.compiling import compile_policy
-from orgchart.difference import Difference
 from orgchart.models import Organisation
 from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import Pack
 from orgchart.packs.writing import write_pack
+from orgchart.policy.difference import Difference
 from orgchart.services import PolicyChange, change_policy
 
 NOTHING = Difference((), ())

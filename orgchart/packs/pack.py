@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orgchart.orgsettings import enabled_modes, merged
-from orgchart.policy import (
+from orgchart.policy.compiled import (
     Agent,
     ContactRule,
     Group,
@@ -17,7 +17,7 @@ from orgchart.policy import (
     Role,
     build_policy,
 )
-from orgchart.vocabulary import BOARD
+from orgchart.policy.vocabulary import BOARD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

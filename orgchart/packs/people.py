@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from orgchart.invariants import circle_in
 from orgchart.packs.fields import Section
 from orgchart.packs.pack import Staff
 from orgchart.packs.roles import Remember
-from orgchart.violation import Subject
-from orgchart.vocabulary import BOARD
+from orgchart.policy.invariants import circle_in
+from orgchart.policy.violation import Subject
+from orgchart.policy.vocabulary import BOARD
 
 KEYS = (
     "role",

@@ -8,7 +8,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode
 
 from orgchart import catalogue
 from orgchart.packs.fields import BOOL, TEXT, Section, kind_of, line_of
-from orgchart.vocabulary import Permission
+from orgchart.policy.vocabulary import Permission
 
 KEY = "permissions"
 EVERY_TYPE = "*"

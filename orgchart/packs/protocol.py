@@ -7,9 +7,9 @@ from collections.abc import Collection
 from orgchart import catalogue
 from orgchart.packs.fields import Section
 from orgchart.packs.roles import Remember
-from orgchart.policy import ContactRule, MailTypeRule
-from orgchart.violation import Subject
-from orgchart.vocabulary import BOARD, Relation
+from orgchart.policy.compiled import ContactRule, MailTypeRule
+from orgchart.policy.violation import Subject
+from orgchart.policy.vocabulary import BOARD, Relation
 
 ALL = "all"
 SUPERIOR = "superior"

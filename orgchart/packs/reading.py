@@ -14,9 +14,9 @@ from orgchart.packs.pack import Pack, Tightening
 from orgchart.packs.problems import Notes
 from orgchart.packs.roles import read_roles
 from orgchart.packs.source import read_mapping
-from orgchart.policy import Group, Override
-from orgchart.violation import Subject
-from orgchart.vocabulary import BOARD, ToolMode
+from orgchart.policy.compiled import Group, Override
+from orgchart.policy.violation import Subject
+from orgchart.policy.vocabulary import BOARD, ToolMode
 
 ORGANISATION, ROLES, PROTOCOL = "organisation.yaml", "roles.yaml", "mail-protocol.yaml"
 AGENTS, GROUPS = "agents", "groups"

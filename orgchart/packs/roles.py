@@ -8,10 +8,10 @@ from orgchart import catalogue
 from orgchart.catalogue import Source
 from orgchart.packs.fields import Section, suggest
 from orgchart.packs.permissions import read_permissions
-from orgchart.paths import problem_of_deny, problem_of_scope
-from orgchart.policy import FileScopes, Role
-from orgchart.violation import Subject
-from orgchart.vocabulary import BOARD, ContractScope, Kind, Office
+from orgchart.policy.compiled import FileScopes, Role
+from orgchart.policy.paths import problem_of_deny, problem_of_scope
+from orgchart.policy.violation import Subject
+from orgchart.policy.vocabulary import BOARD, ContractScope, Kind, Office
 
 Remember = Callable[[Subject, str, Section], None]
 

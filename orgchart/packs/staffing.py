@@ -7,7 +7,7 @@ from typing import Any
 
 from orgchart import models
 from orgchart.packs.pack import Pack, Staff
-from orgchart.vocabulary import BOARD
+from orgchart.policy.vocabulary import BOARD
 
 Note = Callable[[str, str, str, Iterable[str]], None]
 

@@ -9,8 +9,8 @@ from orgchart import models
 from orgchart.packs.pack import Pack
 from orgchart.packs.rows import Changes, delete_missing, differing, upsert
 from orgchart.packs.staffing import write_staff
-from orgchart.policy import ContactRule, MailTypeRule, Role
-from orgchart.vocabulary import BOARD, ContractScope
+from orgchart.policy.compiled import ContactRule, MailTypeRule, Role
+from orgchart.policy.vocabulary import BOARD, ContractScope
 
 RETIRED: Mapping[str, Any] = {
     "tools": [],

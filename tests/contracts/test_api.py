@@ -7,7 +7,7 @@ from django.test.utils import CaptureQueriesContext
 from contracts.models import Contract
 from ledger.models import Event
 from mailroom.models import Mail, MailRejection
-from orgchart.vocabulary import ToolMode
+from orgchart.policy.vocabulary import ToolMode
 from tests.company import load_company
 from tests.contracts.world import DIGEST, approve, at_state, issue, judge, row
 

@@ -22,8 +22,8 @@ from contracts.vocabulary import (
     moves_from,
 )
 from core.decision import Allow, Code, Deny
-from orgchart.policy import Agent
-from orgchart.vocabulary import ToolMode
+from orgchart.policy.compiled import Agent
+from orgchart.policy.vocabulary import ToolMode
 from tests.oracle import contracts as oracle
 from tests.oracle.org import (
     AGENTS,

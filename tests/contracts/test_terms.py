@@ -9,7 +9,7 @@ import pytest
 from contracts import terms
 from contracts.terms import ChannelTerm, ChannelWish
 from core.decision import Code, Deny
-from orgchart.vocabulary import ToolMode
+from orgchart.policy.vocabulary import ToolMode
 from tests.oracle.org import AGENTS, BACKEND, CEO, DEVOPS, FRONTEND, IT, PM, QA, RESEARCH
 from tests.oracle.reading import compiled_nexus
 

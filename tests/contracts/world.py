@@ -12,7 +12,7 @@ from contracts import approvals, closing, issuing, judging, services
 from contracts.models import Contract
 from contracts.vocabulary import Finding, Outcome, ReportKind, State
 from core.decision import Denied
-from orgchart.vocabulary import ToolMode
+from orgchart.policy.vocabulary import ToolMode
 from tests.company import Company
 
 DIGEST = "sha256:" + "a" * 64

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from core.decision import Allow, Code, Deny
 from documents import rules
 from documents.rules import Span
-from orgchart.paths import normal_path
+from orgchart.policy.paths import normal_path
 from tests.oracle.reading import compiled_nexus
 
 NOW = datetime(2026, 2, 19, 9, 30, 0, 123456, tzinfo=UTC)

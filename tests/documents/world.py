@@ -5,7 +5,7 @@ from uuid import uuid4
 
 from orgchart.compiling import compile_policy
 from orgchart.models import Agent, ContactRule, MailTypeRule, Organisation, Role
-from orgchart.vocabulary import ToolMode
+from orgchart.policy.vocabulary import ToolMode
 from tests.oracle.reading import agents, read, roles
 from toolbox.caller import Caller, SessionView
 from toolbox.models import Session

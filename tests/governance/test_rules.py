@@ -7,7 +7,7 @@ import pytest
 from core.decision import Allow, Code, Deny
 from governance.staff import rules
 from orgchart.catalogue import Entry, Source
-from orgchart.vocabulary import ToolMode
+from orgchart.policy.vocabulary import ToolMode
 from tests.oracle.org import AGENTS
 from tests.oracle.reading import compiled_nexus
 

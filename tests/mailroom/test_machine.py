@@ -11,7 +11,7 @@ from ledger.models import Event
 from mailroom.models import ContactGrant, Mail, MailRejection
 from orgchart.compiling import POLICIES
 from orgchart.models import Agent
-from orgchart.vocabulary import ToolMode
+from orgchart.policy.vocabulary import ToolMode
 from tests import loaded as loading
 from tests.company import Company
 from tests.mailroom.world import call, configure, send

@@ -7,11 +7,11 @@ import pytest
 
 from core.decision import Allow
 from mailroom.rules import Channel, can_mail, can_mail_board
-from orgchart.difference import between
 from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import policy_of
-from orgchart.policy import ContactRule
-from orgchart.vocabulary import BOARD, Relation
+from orgchart.policy.compiled import ContactRule
+from orgchart.policy.difference import between
+from orgchart.policy.vocabulary import BOARD, Relation
 from tests.orgchart.world import PACKS
 
 SENTENCE = re.compile(r"(\S+) may send (\S+) to (any )?(\S+)( under a contract)?")

@@ -5,8 +5,16 @@ from typing import Any
 
 import yaml
 
-from orgchart.policy import Agent, ContactRule, FileScopes, MailTypeRule, Policy, Role, build_policy
-from orgchart.vocabulary import ContractScope, Kind, Relation, ToolMode
+from orgchart.policy.compiled import (
+    Agent,
+    ContactRule,
+    FileScopes,
+    MailTypeRule,
+    Policy,
+    Role,
+    build_policy,
+)
+from orgchart.policy.vocabulary import ContractScope, Kind, Relation, ToolMode
 from tests.oracle import org
 
 PACKS = Path(__file__).parents[2] / "packs"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from orgchart.vocabulary import Office
+from orgchart.policy.vocabulary import Office
 from tests.oracle import delegation, tasks
 from tests.oracle.reading import ORGANISATIONS, agents, read, roles
 

@@ -7,9 +7,9 @@ import pytest
 
 from core.decision import Allow, Decision, Deny
 from mailroom.rules import Channel, can_mail, can_mail_board, find_recipient
-from orgchart.paths import can_touch
-from orgchart.policy import Agent, Policy
-from orgchart.vocabulary import Access
+from orgchart.policy.compiled import Agent, Policy
+from orgchart.policy.paths import can_touch
+from orgchart.policy.vocabulary import Access
 from tests.oracle import files, mail, org, tools
 from tests.oracle.reading import ORGANISATIONS, agents, compiled_nexus, read, role_of, roles
 

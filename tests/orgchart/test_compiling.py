@@ -9,8 +9,8 @@ from django.test.utils import CaptureQueriesContext
 from orgchart import compiling
 from orgchart.compiling import PolicyCache, compile_policy, current_policy
 from orgchart.models import Agent, Organisation, ToolOverride
+from orgchart.policy.vocabulary import BOARD, ToolMode
 from orgchart.services import set_settings
-from orgchart.vocabulary import BOARD, ToolMode
 from tests.orgchart.world import NOW, PACKS, at_once, load, person, write_pack
 
 pytestmark = pytest.mark.django_db

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 from orgchart import catalogue
-from orgchart.difference import between
 from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import Tightening, policy_of
-from orgchart.policy import Override
-from orgchart.vocabulary import Relation, ToolMode
+from orgchart.policy.compiled import Override
+from orgchart.policy.difference import between
+from orgchart.policy.vocabulary import Relation, ToolMode
 from tests.orgchart.test_invariants import NEXUS, with_agent, with_contact, with_role
 from tests.orgchart.world import PACKS
 

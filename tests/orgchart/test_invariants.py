@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from orgchart import invariants
 from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import Pack, policy_of
-from orgchart.policy import ContactRule, FileScopes, MailTypeRule
-from orgchart.vocabulary import BOARD, ContractScope, Kind, Office, Relation
+from orgchart.policy import invariants
+from orgchart.policy.compiled import ContactRule, FileScopes, MailTypeRule
+from orgchart.policy.vocabulary import BOARD, ContractScope, Kind, Office, Relation
 from tests.orgchart.world import PACKS, SHIPPED
 
 NEXUS = sound_pack(PACKS / "nexus")

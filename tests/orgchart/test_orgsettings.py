@@ -3,7 +3,7 @@
 import pytest
 
 from orgchart.orgsettings import SETTINGS, BadSetting, checked, enabled_modes, merged
-from orgchart.vocabulary import ToolMode
+from orgchart.policy.vocabulary import ToolMode
 
 
 def test_every_setting_has_a_meaning_and_a_default_it_can_hold():

@@ -9,9 +9,9 @@ from orgchart.compiling import compile_policy, current_policy
 from orgchart.models import ApiKey, Organisation
 from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import policy_of
+from orgchart.policy.vocabulary import ToolMode
 from orgchart.services import change_policy, issue_key, set_settings
 from orgchart.tightening import set_tool_override
-from orgchart.vocabulary import ToolMode
 from tests.orgchart.world import (
     ACME,
     NOW,

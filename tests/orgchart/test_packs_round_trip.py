@@ -17,9 +17,9 @@ from orgchart.packs import NotAPack, check_pack, export_pack
 from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import Pack, Staff, Tightening, policy_of
 from orgchart.packs.writing import write_pack as write_rows
-from orgchart.policy import ContactRule, FileScopes, Group, MailTypeRule, Override, Role
+from orgchart.policy.compiled import ContactRule, FileScopes, Group, MailTypeRule, Override, Role
+from orgchart.policy.vocabulary import BOARD, ContractScope, Kind, Relation, ToolMode
 from orgchart.staffing import deactivate_agent
-from orgchart.vocabulary import BOARD, ContractScope, Kind, Relation, ToolMode
 from tests.orgchart.world import NOW, PACKS, SHIPPED, load, person, plain, write_pack
 
 pytestmark = pytest.mark.django_db

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from core.decision import Allow, Code, Deny
 from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import policy_of
-from orgchart.paths import (
+from orgchart.policy.compiled import Agent, FileScopes
+from orgchart.policy.paths import (
     can_touch,
     is_denied,
     is_within,
@@ -18,8 +19,7 @@ from orgchart.paths import (
     problem_of_deny,
     problem_of_scope,
 )
-from orgchart.policy import Agent, FileScopes
-from orgchart.vocabulary import Access, ContractScope
+from orgchart.policy.vocabulary import Access, ContractScope
 from tests.oracle import files
 from tests.orgchart.world import PACKS
 

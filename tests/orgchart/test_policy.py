@@ -6,8 +6,8 @@ import pytest
 
 from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import policy_of
-from orgchart.policy import Agent, ContactRule, MailTypeRule, Override, Role, build_policy
-from orgchart.vocabulary import BOARD, Kind, Relation, ToolMode
+from orgchart.policy.compiled import Agent, ContactRule, MailTypeRule, Override, Role, build_policy
+from orgchart.policy.vocabulary import BOARD, Kind, Relation, ToolMode
 from tests.orgchart.world import ACME, PACKS, acme_policy, edited, write_pack
 
 CHAT, CODING = ToolMode.CHAT_SAFE, ToolMode.CODING

@@ -4,9 +4,10 @@ import pytest
 
 from core.decision import Code, Denied
 from ledger.models import Event
-from orgchart import invariants, services
+from orgchart import services
 from orgchart.compiling import compile_policy, current_policy
 from orgchart.models import Agent, Organisation
+from orgchart.policy import invariants
 from orgchart.services import change_policy, set_settings
 from tests.orgchart.world import NOW, at_once, load, person, write_pack
 

@@ -6,8 +6,8 @@ from django.db import IntegrityError, transaction
 from ledger.models import Event
 from orgchart.compiling import current_policy
 from orgchart.models import Organisation, ToolOverride
+from orgchart.policy.vocabulary import ToolMode
 from orgchart.tightening import clear_tool_override, set_tool_override
-from orgchart.vocabulary import ToolMode
 from tests.orgchart.world import NOW, load, person, write_pack
 
 pytestmark = pytest.mark.django_db

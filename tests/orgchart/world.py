@@ -14,7 +14,7 @@ from orgchart.models import Organisation
 from orgchart.packs import check_pack, load_pack
 from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import policy_of
-from orgchart.policy import Policy
+from orgchart.policy.compiled import Policy
 from orgchart.services import PolicyChange
 
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orgchart.policy import Agent
+from orgchart.policy.compiled import Agent
 from tasks.facts import Change
 from tasks.ownership import can_approve, can_take
 from tasks.rules import can_update

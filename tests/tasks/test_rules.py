@@ -6,8 +6,8 @@ from itertools import product
 import pytest
 
 from core.decision import Allow, Code, Deny
-from orgchart.policy import Agent, Role, build_policy
-from orgchart.vocabulary import Kind
+from orgchart.policy.compiled import Agent, Role, build_policy
+from orgchart.policy.vocabulary import Kind
 from tasks import rules
 from tasks.facts import Change, Facts
 from tasks.ownership import can_approve, can_comment, can_take

@@ -12,8 +12,8 @@ from django.utils import timezone
 from orgchart.actors import System
 from orgchart.compiling import current_policy
 from orgchart.models import Agent, Organisation, Role
+from orgchart.policy.vocabulary import Kind, ToolMode
 from orgchart.services import issue_key
-from orgchart.vocabulary import Kind, ToolMode
 from tasks.vocabulary import TaskType
 from tests.oracle.tasks import ROLES
 from toolbox.caller import Caller, SessionView

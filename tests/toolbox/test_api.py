@@ -9,8 +9,8 @@ from django.utils import timezone
 from ledger.models import Event
 from mailroom.models import Mail, MailRejection
 from orgchart.models import Agent, ApiKey
+from orgchart.policy.vocabulary import ToolMode
 from orgchart.services import revoke_key
-from orgchart.vocabulary import ToolMode
 from tests import loaded as loading
 from tests.company import load_company
 from tests.contracts import world as contracts

@@ -7,7 +7,7 @@ import pytest
 
 from core.decision import Allow, Code
 from orgchart.compiling import compile_policy
-from orgchart.vocabulary import ToolMode
+from orgchart.policy.vocabulary import ToolMode
 from tests.oracle import tools as oracle
 from toolbox.exports import listing
 from toolbox.frames.rules import ALWAYS, narrowed

@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from core.decision import Denied
 from orgchart.compiling import POLICIES
-from orgchart.vocabulary import ToolMode
+from orgchart.policy.vocabulary import ToolMode
 from tests.company import Company, load_company
 from tests.loaded import _rolled_back
 from tests.oracle.reading import ORGANISATIONS, agents

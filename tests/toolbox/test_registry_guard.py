@@ -4,7 +4,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from orgchart.catalogue import Source, bindable, known
-from orgchart.vocabulary import ToolGroup
+from orgchart.policy.vocabulary import ToolGroup
 from tests.oracle import tools as oracle
 from toolbox.registry import REGISTRY, Params, Registry, tool
 

@@ -6,8 +6,8 @@ import pytest
 
 from core.decision import Allow, Code
 from orgchart.catalogue import Source
-from orgchart.policy import Agent, ContactRule, MailTypeRule, Override, Role, build_policy
-from orgchart.vocabulary import Kind, Office, ToolGroup, ToolMode
+from orgchart.policy.compiled import Agent, ContactRule, MailTypeRule, Override, Role, build_policy
+from orgchart.policy.vocabulary import Kind, Office, ToolGroup, ToolMode
 from toolbox.registry import ANY_MODE, CODING_ONLY, Params, Registry, Tool
 from toolbox.rules import Holder, can_use, effective_tools
 

@@ -58,8 +58,8 @@ from structlog.testing import capture_logs
 from core.decision import Allow, Deny
 from ledger.models import Event
 from orgchart.compiling import POLICIES
+from orgchart.policy.vocabulary import ToolMode
 from orgchart.services import digest_of
-from orgchart.vocabulary import ToolMode
 from tests.company import load_company
 from tests.oracle import org
 from tests.oracle import tools as oracle

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from core.decision import Allow
 from orgchart.compiling import POLICIES
-from orgchart.vocabulary import ToolMode
+from orgchart.policy.vocabulary import ToolMode
 from tests.company import load_company
 from tests.oracle import delegation, org
 from tests.oracle import tools as oracle

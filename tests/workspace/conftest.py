@@ -7,7 +7,7 @@ import pytest
 from contracts.issuing import Draft, issue_contract
 from contracts.services import accept_contract
 from orgchart.compiling import POLICIES
-from orgchart.vocabulary import ToolMode
+from orgchart.policy.vocabulary import ToolMode
 from tests.documents.world import NOW, caller_of, found
 
 

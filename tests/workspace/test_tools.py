@@ -9,7 +9,7 @@ from django.db.models import F
 from contracts.approvals import approve_deployment
 from contracts.models import Contract
 from ledger.models import Event
-from orgchart.vocabulary import ToolMode
+from orgchart.policy.vocabulary import ToolMode
 from tests.documents.world import NOW, caller_of
 from toolbox import door
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from core.decision import Allow, Code, Decision, Deny, deny
-from orgchart.policy import Agent, Policy
+from orgchart.policy.compiled import Agent, Policy
 
 MAX_DEPTH = 8
 ALWAYS = frozenset({"return_result"})

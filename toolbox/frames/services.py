@@ -11,9 +11,9 @@ from pydantic_core import to_json
 
 from core.decision import Allow, Code, Denied, Deny, refuse, require
 from ledger.services import record
-from orgchart import policy
 from orgchart.actors import Actor, System
 from orgchart.models import Agent
+from orgchart.policy import compiled as policy
 from toolbox.caller import Caller
 from toolbox.clock import sweep
 from toolbox.frames import rules

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from core.decision import Allow, Code, Decision, deny
-from orgchart.policy import Agent
+from orgchart.policy.compiled import Agent
 from workspace.skills.definition import Definition
 
 

@@ -11,7 +11,7 @@ from core.decision import Code, refuse
 from ledger.services import record
 from orgchart.actors import Person
 from orgchart.compiling import current_policy
-from orgchart.policy import Agent, Policy
+from orgchart.policy.compiled import Agent, Policy
 from toolbox.authentication import tools_of_frame
 from toolbox.caller import Caller
 from toolbox.models import Session

@@ -14,7 +14,6 @@ from django.utils import timezone
 from core.decision import Allow, Denied
 from orgchart.actors import Person
 from orgchart.compiling import compile_policy
-from orgchart.difference import Difference
 from orgchart.explaining import explain
 from orgchart.models import Organisation
 from orgchart.orgsettings import SETTINGS, merged
@@ -27,9 +26,10 @@ from orgchart.packs import (
     export_pack,
     load_pack,
 )
-from orgchart.policy import Policy
+from orgchart.policy.compiled import Policy
+from orgchart.policy.difference import Difference
+from orgchart.policy.vocabulary import ToolMode
 from orgchart.services import set_settings
-from orgchart.vocabulary import ToolMode
 
 
 class Command(BaseCommand):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from orgchart.vocabulary import ContractScope, Kind, Office, Relation, ToolMode
+from orgchart.policy.vocabulary import ContractScope, Kind, Office, Relation, ToolMode
 
 ALL_ROLES: frozenset[str] | None = None
 """A mail type's senders when every role may send it."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from orgchart import catalogue, separation
-from orgchart.paths import problem_of_deny, problem_of_scope
-from orgchart.policy import ContactRule, Policy
-from orgchart.violation import Subject, Violation
-from orgchart.vocabulary import BOARD, HANDLE_FORM, HANDLE_MEANT, RESERVED, Kind, Relation
+from orgchart import catalogue
+from orgchart.policy import separation
+from orgchart.policy.compiled import ContactRule, Policy
+from orgchart.policy.paths import problem_of_deny, problem_of_scope
+from orgchart.policy.violation import Subject, Violation
+from orgchart.policy.vocabulary import BOARD, HANDLE_FORM, HANDLE_MEANT, RESERVED, Kind, Relation
 
 
 def violations(policy: Policy) -> list[Violation]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from orgchart.policy import Agent, ContactRule, Policy
-from orgchart.vocabulary import BOARD, Relation
+from orgchart.policy.compiled import Agent, ContactRule, Policy
+from orgchart.policy.vocabulary import BOARD, Relation
 
 Ways = frozenset[str]
 """What one pair may do, each the rest of a sentence: `may send info to {} under a contract`."""

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from core.decision import Allow, Code, Decision, Deny, deny
-from orgchart.policy import Agent, FileScopes
-from orgchart.vocabulary import Access, ContractScope
+from orgchart.policy.compiled import Agent, FileScopes
+from orgchart.policy.vocabulary import Access, ContractScope
 
 MAX_PATH = 1024
 MAX_PART = 255

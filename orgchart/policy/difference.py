@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 
-from orgchart import catalogue, reach
+from orgchart import catalogue
 from orgchart.catalogue import Source
-from orgchart.policy import Agent, Policy
-from orgchart.vocabulary import ContractScope
+from orgchart.policy import reach
+from orgchart.policy.compiled import Agent, Policy
+from orgchart.policy.vocabulary import ContractScope
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orgchart import catalogue
-from orgchart.paths import is_within
-from orgchart.policy import Policy, Role
-from orgchart.violation import Subject, Violation
-from orgchart.vocabulary import ContractScope, Kind, Office
+from orgchart.policy.compiled import Policy, Role
+from orgchart.policy.paths import is_within
+from orgchart.policy.violation import Subject, Violation
+from orgchart.policy.vocabulary import ContractScope, Kind, Office
 
 ORGANISATION_TOOLS = frozenset(
     {"create_agent_jd", "update_agent_jd", "deactivate_agent", "update_org_chart"}
