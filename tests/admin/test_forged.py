@@ -6,7 +6,7 @@ from django.test import Client
 from django.urls import URLPattern, get_resolver
 
 from ledger.models import Event
-from orgchart.admin_edit import EditAdmin
+from orgchart.admin.editing import EditAdmin
 from orgchart.models import (
     Agent,
     Alias,

@@ -17,8 +17,8 @@ from django.utils import timezone
 from unfold.forms import AdminForm, Fieldline
 
 from core.decision import Denied
-from orgchart.admin_fields import PolicyForm, ReasonedForm
-from orgchart.admin_preview import BACK, CONFIRM, Change, PreviewingAdmin
+from orgchart.admin.fields import PolicyForm, ReasonedForm
+from orgchart.admin.preview import BACK, CONFIRM, Change, PreviewingAdmin
 from orgchart.editing import delete_row, save_row, subject_of
 from orgchart.models import Organisation
 from orgchart.people import person

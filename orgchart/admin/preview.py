@@ -15,8 +15,8 @@ from django.urls import reverse
 
 from core.decision import Code, Deny
 from orgchart.actors import Person
+from orgchart.admin.fields import PolicyForm
 from orgchart.admin_acts import ActingAdmin
-from orgchart.admin_fields import PolicyForm
 from orgchart.editing import changed_values
 from orgchart.people import record_refusal, signed_in
 

@@ -14,7 +14,7 @@ from unfold.widgets import (
 )
 
 from orgchart import catalogue
-from orgchart.admin_fields import Lines, PolicyForm, Several, several
+from orgchart.admin.fields import Lines, PolicyForm, Several, several
 from orgchart.models import Organisation
 from orgchart.orgsettings import SETTINGS, BadSetting, checked, merged
 from orgchart.policy.vocabulary import Office, ToolMode

@@ -19,11 +19,11 @@ from unfold.contrib.filters.admin import (
 )
 
 from ledger.browsing import MomentFilter
+from orgchart.admin.chart import BY_ORGANISATION, WHY
+from orgchart.admin.editing import EditAdmin
+from orgchart.admin.forms import AgentForm
 from orgchart.admin_acts import Act, ActingAdmin, Answer, Call, ShownOnce
 from orgchart.admin_base import block, chips, column
-from orgchart.admin_chart import BY_ORGANISATION, WHY
-from orgchart.admin_edit import EditAdmin
-from orgchart.admin_forms import AgentForm
 from orgchart.models import Agent, ApiKey
 from orgchart.services import issue_key, revoke_key
 

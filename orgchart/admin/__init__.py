@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ledger.admin import name_organisations
-from orgchart.admin_agents import AgentAdmin, ApiKeyAdmin
-from orgchart.admin_chart import AliasAdmin, GroupAdmin, OrganisationAdmin, RoleAdmin
-from orgchart.admin_rules import ContactRuleAdmin, MailTypeAdmin, ToolOverrideAdmin
+from orgchart.admin.agents import AgentAdmin, ApiKeyAdmin
+from orgchart.admin.chart import AliasAdmin, GroupAdmin, OrganisationAdmin, RoleAdmin
+from orgchart.admin.contact_rules import ContactRuleAdmin, MailTypeAdmin, ToolOverrideAdmin
 from orgchart.models import Organisation
 
 __all__ = [

@@ -15,15 +15,15 @@ from unfold.contrib.filters.admin import (
 from core.decision import Code, refuse
 from ledger.browsing import MomentFilter
 from orgchart import catalogue
-from orgchart.admin_base import chips, column
-from orgchart.admin_chart import BY_ORGANISATION, WHY
-from orgchart.admin_edit import EditAdmin
-from orgchart.admin_forms import (
+from orgchart.admin.chart import BY_ORGANISATION, WHY
+from orgchart.admin.editing import EditAdmin
+from orgchart.admin.forms import (
     ContactForm,
     MailTypeForm,
     OverrideForm,
 )
-from orgchart.admin_preview import Change
+from orgchart.admin.preview import Change
+from orgchart.admin_base import chips, column
 from orgchart.models import (
     ContactRule,
     MailTypeRule,

@@ -13,15 +13,15 @@ from unfold.contrib.filters.admin import (
     RelatedDropdownFilter,
 )
 
-from orgchart.admin_base import chips, column, listed
-from orgchart.admin_edit import EditAdmin
-from orgchart.admin_forms import (
+from orgchart.admin.editing import EditAdmin
+from orgchart.admin.forms import (
     AliasForm,
     GroupForm,
     OrganisationForm,
     RoleForm,
     setting_field,
 )
+from orgchart.admin_base import chips, column, listed
 from orgchart.models import (
     Alias,
     Group,
