@@ -14,7 +14,7 @@ from orgchart.people import Desk
 from tests.admin.forms import filled
 from tests.admin.places import act_page, change_page, list_page
 from tests.company import load_company
-from toolbox.admin_frames import tree
+from toolbox.admin.frames import tree
 from toolbox.frames.services import cancel_frame
 from toolbox.models import Frame
 

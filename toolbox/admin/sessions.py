@@ -24,7 +24,6 @@ from orgchart.admin_base import BrowseAdmin, column
 from orgchart.compiling import current_policy
 from orgchart.models import Agent
 from orgchart.policy.vocabulary import ToolMode
-from toolbox import admin_clocks, admin_frames  # noqa: F401  they register their pages
 from toolbox.authentication import standing_session
 from toolbox.models import IdempotencyRecord, ModeGrant, RateBucket, Session
 from toolbox.sessions import close_mode, open_mode, view_of

@@ -1,0 +1,5 @@
+"""The pages of sessions, frames and scheduled jobs; importing them registers them."""
+
+from toolbox.admin import frames as frames
+from toolbox.admin import schedule as schedule
+from toolbox.admin import sessions as sessions
