@@ -14,8 +14,8 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 
 from ledger.browsing import MomentFilter
 from ledger.events import text
-from mailroom.admin_thread import MOST, thread_of
-from mailroom.admin_traffic import BY_ORGANISATION
+from mailroom.admin.thread import MOST, thread_of
+from mailroom.admin.traffic import BY_ORGANISATION
 from mailroom.answers import answer_as_person
 from mailroom.models import WAITING, Escalation, OutgoingNotice
 from orgchart.admin_acts import Act, ActingAdmin, Answer, Call

@@ -10,7 +10,7 @@ from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
 from ledger.browsing import MomentFilter
 from ledger.events import text
-from mailroom.admin_traffic import BY_ORGANISATION
+from mailroom.admin.traffic import BY_ORGANISATION
 from mailroom.models import NoticeState, OutgoingNotice
 from mailroom.outbox import resend
 from orgchart.admin_acts import Act, ActingAdmin, Answer, Call

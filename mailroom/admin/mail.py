@@ -15,9 +15,8 @@ from unfold.contrib.filters.admin import (
 
 from ledger.browsing import MomentFilter
 from ledger.events import text
-from mailroom import admin_escalations, admin_notices  # noqa: F401  they register their pages
-from mailroom.admin_thread import thread_of
-from mailroom.admin_traffic import BY_ORGANISATION
+from mailroom.admin.thread import thread_of
+from mailroom.admin.traffic import BY_ORGANISATION
 from mailroom.models import Mail
 from orgchart.admin_base import BrowseAdmin, column
 from orgchart.models import Agent, MailTypeRule
