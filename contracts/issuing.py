@@ -18,7 +18,7 @@ from contracts.terms import ChannelTerm, ChannelWish
 from contracts.vocabulary import FINAL_STATES, ContractKind
 from core.decision import Code, Denied, Deny, refuse, require
 from ledger.services import record
-from mailroom import answers
+from mailroom.escalations import answers
 from mailroom.ids import timed_id
 from mailroom.models import Escalation
 from mailroom.refusals import as_rejection

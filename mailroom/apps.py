@@ -13,6 +13,6 @@ class MailroomConfig(AppConfig):
     def ready(self) -> None:
         """Pass on what the top agent writes for the Board."""
         from documents import board
-        from mailroom.board_notes import pass_on
+        from mailroom.outgoing.board_notes import pass_on
 
         board.register(pass_on)

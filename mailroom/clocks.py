@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from mailroom import outbox, unanswered
+from mailroom.escalations import timeouts as unanswered
+from mailroom.outgoing import outbox
 from toolbox.clock import clock
 
 

@@ -11,8 +11,10 @@ from django.db import transaction
 
 from core.decision import Denied, Deny, require
 from ledger.services import record
-from mailroom import answers, escalations, rules
+from mailroom import rules
 from mailroom.delivery import Letter, deliver, post, post_notice
+from mailroom.escalations import answers
+from mailroom.escalations import services as escalations
 from mailroom.models import ContactGrant, Mail
 from mailroom.parties import require_own
 from mailroom.refusals import as_rejection

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints
 
 from core.paging import DEFAULT_LIMIT, MAX_LIMIT
-from mailroom import escalations, inbox, services
+from mailroom import inbox, services
+from mailroom.escalations import services as escalations
 from orgchart.catalogue import Source
 from orgchart.policy.vocabulary import ToolGroup
 from toolbox.caller import Caller

@@ -16,7 +16,7 @@ from ledger.browsing import MomentFilter
 from ledger.events import text
 from mailroom.admin.thread import MOST, thread_of
 from mailroom.admin.traffic import BY_ORGANISATION
-from mailroom.answers import answer_as_person
+from mailroom.escalations.answers import answer_as_person
 from mailroom.models import WAITING, Escalation, OutgoingNotice
 from orgchart.admin_acts import Act, ActingAdmin, Answer, Call
 from orgchart.admin_base import column, events_of

@@ -12,7 +12,7 @@ from ledger.browsing import MomentFilter
 from ledger.events import text
 from mailroom.admin.traffic import BY_ORGANISATION
 from mailroom.models import NoticeState, OutgoingNotice
-from mailroom.outbox import resend
+from mailroom.outgoing.outbox import resend
 from orgchart.admin_acts import Act, ActingAdmin, Answer, Call
 from orgchart.admin_base import block, column
 

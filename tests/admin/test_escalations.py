@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from ledger.models import Event
-from mailroom import unanswered
+from mailroom.escalations import timeouts as unanswered
 from mailroom.models import Escalation, Mail, OutgoingNotice
 from orgchart.models import Organisation
 from orgchart.people import Desk

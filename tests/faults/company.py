@@ -21,7 +21,7 @@ WORKERS = 2
 
 def hurry() -> None:
     """Let clocks be looked at each second, and let waits between attempts be short."""
-    from mailroom import outbox
+    from mailroom.outgoing import outbox
     from toolbox.clock import CLOCKS
 
     for name, clock in CLOCKS.items():

@@ -147,7 +147,7 @@ def sweeps_without_a_lock(stage: Stage) -> None:
 
 
 def settles_before_it_sends(stage: Stage) -> None:
-    from mailroom import outbox
+    from mailroom.outgoing import outbox
 
     send = outbox.webhook.send
 

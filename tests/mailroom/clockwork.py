@@ -22,8 +22,9 @@ from documents.models import Document
 from governance.staff.projections import ORG
 from ledger.models import Event, Seal
 from ledger.services import record
-from mailroom import escalations, outbox
+from mailroom.escalations import services as escalations
 from mailroom.models import Escalation, Mail, OutgoingNotice
+from mailroom.outgoing import outbox
 from tasks.models import Task
 from tests.company import Company
 from toolbox import clock, door, idempotency

@@ -11,7 +11,9 @@ from contracts import closing
 from contracts.terms import ChannelWish
 from contracts.vocabulary import Outcome
 from ledger.models import Event
-from mailroom import escalations, inbox, services, unanswered
+from mailroom import inbox, services
+from mailroom.escalations import services as escalations
+from mailroom.escalations import timeouts as unanswered
 from mailroom.models import Escalation, Mail
 from orgchart.compiling import POLICIES
 from orgchart.models import Agent

@@ -8,9 +8,9 @@ from django.db import IntegrityError, transaction
 from contracts.models import Contract
 from core.decision import Denied
 from ledger.models import Event
-from mailroom import answers
+from mailroom.escalations import answers
+from mailroom.escalations.timeouts import sweep_due
 from mailroom.models import Escalation, OutgoingNotice
-from mailroom.unanswered import sweep_due
 from orgchart.models import Agent
 from tests.company import load_company
 from tests.mailroom.test_seed_rules import deactivate

@@ -14,9 +14,9 @@ from standardwebhooks import Webhook
 
 from core.decision import Denied
 from ledger.models import Event
-from mailroom import outbox, webhook
 from mailroom.models import OutgoingNotice
-from mailroom.webhook import Refused
+from mailroom.outgoing import outbox, webhook
+from mailroom.outgoing.webhook import Refused
 from tests.mailroom.receiver import receiving
 from tests.mailroom.world import NOW, after, configure
 

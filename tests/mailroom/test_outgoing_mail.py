@@ -4,8 +4,8 @@ import pytest
 from aiosmtpd.controller import Controller
 from aiosmtpd.handlers import AsyncMessage
 
-from mailroom import outbox
 from mailroom.models import OutgoingNotice
+from mailroom.outgoing import outbox
 from tests.mailroom.world import NOW, configure
 
 

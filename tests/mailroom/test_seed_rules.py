@@ -3,8 +3,8 @@
 import pytest
 
 from ledger.models import Event
+from mailroom.escalations.timeouts import sweep_due
 from mailroom.models import Escalation, Mail, MailRejection, OutgoingNotice
-from mailroom.unanswered import sweep_due
 from orgchart.models import Agent
 from tests.mailroom.world import NOW, after, call, configure, mails, send
 from tests.oracle.org import AGENTS, BOARD, CEO, CHAIN, MANAGERS, WORKERS

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from mailroom import webhook
+from mailroom.outgoing import webhook
 from orgchart.compiling import POLICIES
 from orgchart.models import Organisation
 from tests.company import load_company

@@ -18,8 +18,9 @@ from django.utils import timezone
 from contracts import deadlines
 from contracts.models import Deadline
 from documents import filing
-from mailroom import outbox, unanswered, webhook
+from mailroom.escalations import timeouts as unanswered
 from mailroom.models import Escalation, OutgoingNotice
+from mailroom.outgoing import outbox, webhook
 from tests.mailroom.clockwork import CASES, Trial, beat
 from tests.mailroom.test_time_matrix import _outside, world
 from toolbox import clock

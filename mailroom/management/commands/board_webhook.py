@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from mailroom.webhook import secret_of
+from mailroom.outgoing.webhook import secret_of
 from orgchart.models import Organisation
 from orgchart.orgsettings import merged
 

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from core.decision import Code, Denied, refuse
 from mailroom.delivery import deliver, post_notice
-from mailroom.escalations import settle
+from mailroom.escalations.services import settle
 from mailroom.models import WAITING, Escalation, EscalationState
 from orgchart.actors import Person
 from orgchart.compiling import current_policy

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from django.db.models import F, QuerySet
 
 from ledger.services import record
-from mailroom import outbox
 from mailroom.delivery import notice, post, post_notice
 from mailroom.models import Escalation, EscalationState
+from mailroom.outgoing import outbox
 from orgchart.actors import System
 from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Agent, Policy

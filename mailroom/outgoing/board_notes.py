@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from documents.models import Document
-from mailroom.outbox import notify_board
+from mailroom.outgoing.outbox import notify_board
 from toolbox.caller import Caller
 
 SHOWN = 2000

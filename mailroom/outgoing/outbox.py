@@ -16,8 +16,8 @@ from django.db import transaction
 
 from core.decision import Code, refuse
 from ledger.services import record
-from mailroom import webhook
 from mailroom.models import NoticeState, OutgoingNotice
+from mailroom.outgoing import webhook
 from orgchart.actors import Actor, Person, System
 from orgchart.compiling import current_policy
 from orgchart.people import require_board
