@@ -17,7 +17,7 @@ from unfold.contrib.filters.admin import (
 )
 from unfold.enums import ActionVariant
 
-from contracts.admin_issue import ISSUE, issue_page
+from contracts.admin.issuing import ISSUE, issue_page
 from contracts.closing import close_contract
 from contracts.models import Contract, Deadline, Report, Verdict
 from contracts.vocabulary import FINAL_STATES, Outcome, State

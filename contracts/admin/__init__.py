@@ -1,0 +1,3 @@
+"""The pages of contracts; importing them registers them."""
+
+from contracts.admin import contracts as contracts
