@@ -12,7 +12,6 @@ from django.template.response import TemplateResponse
 from django.utils import timezone
 
 from orgchart.models import Organisation
-from tasks.admin_pages import choose, opened
 from tasks.charts import Chart, Series, Share, count_chart, rate_chart, spelled
 from tasks.measures import (
     By,
@@ -24,6 +23,7 @@ from tasks.measures import (
     durations,
     figures_of,
 )
+from tasks.pages.common import choose, opened
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 LOOKED_THROUGH = 20_000

@@ -9,9 +9,10 @@ from django.urls import reverse
 
 from ledger.models import Event
 from orgchart.people import Desk
-from tasks import admin_board, services
-from tasks.admin_board import moves_of
+from tasks import services
 from tasks.models import Comment, Counter, Task
+from tasks.pages import board as admin_board
+from tasks.pages.board import moves_of
 from tasks.planning import Update
 from tasks.vocabulary import TRANSITIONS, Status
 from tests.tasks.people import sign_in

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.layout import BETWEEN, BOX_HEIGHT, BOX_WIDTH, lay_out, layers_of
+from tasks.pages.graph_layout import BETWEEN, BOX_HEIGHT, BOX_WIDTH, lay_out, layers_of
 
 DIAMOND = [(1, 2), (1, 3), (2, 4), (3, 4)]
 CHAIN = [(n, n + 1) for n in range(1, 60)]

@@ -4,7 +4,8 @@ import pytest
 
 from tasks import services
 from tasks.models import Task
-from tasks.neighbourhood import (
+from tasks.pages.graph_drawing import cut, draw
+from tasks.pages.neighbourhood import (
     MOST,
     Neighbour,
     Neighbourhood,
@@ -12,7 +13,6 @@ from tasks.neighbourhood import (
     neighbourhood,
     shares,
 )
-from tasks.picture import cut, draw
 from tasks.vocabulary import Status
 from tests.tasks.world import NOW, caller_of, dev_team
 

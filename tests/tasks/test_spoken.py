@@ -3,7 +3,7 @@
 import pytest
 
 from core.decision import Code, deny
-from tasks.spoken import for_people
+from tasks.pages.refusals import for_people
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.telling import MOST, told
+from tasks.pages.history import MOST, told
 
 
 @pytest.mark.parametrize(

@@ -23,12 +23,12 @@ from ledger.events import text
 from orgchart.compiling import current_policy
 from orgchart.models import Agent, Organisation, Role
 from orgchart.people import Desk, desks_of, person, record_refusal, signed_in
-from tasks.admin_pages import VIEW, choose, opened
 from tasks.discussion import comment_task
 from tasks.models import Counter, Task
+from tasks.pages.common import VIEW, choose, opened
+from tasks.pages.refusals import for_people
 from tasks.planning import Update
 from tasks.services import update_task
-from tasks.spoken import for_people
 from tasks.vocabulary import LISTED, TRANSITIONS, UNFINISHED, Status, TaskType
 
 SHOWN = 100

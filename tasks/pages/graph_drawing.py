@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from unicodedata import east_asian_width
 
-from tasks.layout import BOX_HEIGHT, BOX_WIDTH, Line, lay_out
-from tasks.neighbourhood import Neighbour, Neighbourhood
+from tasks.pages.graph_layout import BOX_HEIGHT, BOX_WIDTH, Line, lay_out
+from tasks.pages.neighbourhood import Neighbour, Neighbourhood
 
 COLUMNS, LINES = 27, 2
 """Of a subject in a box; a Chinese character takes two columns."""

@@ -24,10 +24,10 @@ from orgchart.models import Agent
 from orgchart.people import Desk, desks_of
 from tasks.discussion import NOTE, NOTING_DESK, SHOWN, approve_task, comment_task
 from tasks.models import Comment, Task
-from tasks.neighbourhood import neighbourhood
-from tasks.picture import draw
-from tasks.spoken import for_people
-from tasks.telling import told
+from tasks.pages.graph_drawing import draw
+from tasks.pages.history import told
+from tasks.pages.neighbourhood import neighbourhood
+from tasks.pages.refusals import for_people
 from tasks.vocabulary import UNFINISHED, Status
 
 DISCUSSION = "tasks.view_comment"
