@@ -20,8 +20,8 @@ from ledger.events import text
 from orgchart.admin_acts import Act, ActingAdmin
 from orgchart.admin_base import column
 from orgchart.models import Agent
-from tasks.admin_feedback import FeedbackAdmin
 from tasks.admin_measures import measures_page
+from tasks.intake.feedback_admin import FeedbackAdmin
 from tasks.models import Task
 from tasks.pages.board import board_page, move_view
 from tasks.pages.task import APPROVE, COMMENT, WITHDRAW, task_context

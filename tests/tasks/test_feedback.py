@@ -12,7 +12,7 @@ from standardwebhooks import Webhook
 from core.decision import Code, Denied
 from ledger.models import Event
 from orgchart.actors import System
-from tasks.feedback import open_hook, read_file
+from tasks.intake.feedback import open_hook, read_file
 from tasks.models import Feedback
 from tests.tasks.world import NOW, dev_team
 

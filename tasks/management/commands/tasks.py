@@ -14,7 +14,8 @@ from core.decision import Denied
 from orgchart.actors import System
 from orgchart.compiling import current_policy
 from orgchart.models import Organisation
-from tasks import feedback, importing, transfer
+from tasks.intake import feedback, importing
+from tasks.intake import files as transfer
 from tasks.measures import By, durations, measure_tasks
 
 SEEDED = "dev-team"

@@ -2,6 +2,6 @@
 
 from django.urls import path
 
-from tasks import hooks
+from tasks.intake import hook as hooks
 
 urlpatterns = [path("feedback/<str:slug>", hooks.feedback)]

@@ -23,7 +23,7 @@ from unfold.widgets import (
 from core.decision import Denied
 from orgchart.models import Organisation
 from orgchart.people import person, record_refusal, signed_in
-from tasks.feedback import Item, add_feedback, read_file, read_items
+from tasks.intake.feedback import Item, add_feedback, read_file, read_items
 from tasks.pages.common import choose, opened
 
 TAKE_IN = "tasks.take_in_feedback"

@@ -14,7 +14,7 @@ from core.decision import Denied
 from core.strictjson import read_object
 from orgchart.policy.compiled import Policy
 from tasks.checking import checked_metadata, checked_role, checked_type, owner_named
-from tasks.feedback import Moment, Plain
+from tasks.intake.feedback import Moment, Plain
 from tasks.models import Task
 from tasks.rows import READ, as_row, number_of
 from tasks.vocabulary import Status

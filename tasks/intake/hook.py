@@ -14,7 +14,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 from core.decision import Code, Denied, refuse
 from core.strictjson import read_object
 from orgchart.actors import System
-from tasks.feedback import Item, add_feedback, read_items
+from tasks.intake.feedback import Item, add_feedback, read_items
 from tasks.models import FeedbackHook
 from toolbox.faces.rest import error_response, json_response
 

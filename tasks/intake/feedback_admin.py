@@ -15,7 +15,7 @@ from unfold.enums import ActionVariant
 from ledger.browsing import MomentFilter, RecentFilter
 from ledger.events import text
 from orgchart.admin_base import BrowseAdmin, block, column
-from tasks.admin_intake import TAKE_IN, intake_page
+from tasks.intake.feedback_page import TAKE_IN, intake_page
 from tasks.models import Feedback
 
 BY_ORGANISATION = ("organisation", RelatedDropdownFilter)

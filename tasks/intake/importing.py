@@ -15,9 +15,9 @@ from ledger.services import record
 from orgchart.actors import Actor
 from orgchart.policy.compiled import Policy
 from tasks import graph
+from tasks.intake.files import Found, Reading, Stored
 from tasks.models import Dependency, Task
 from tasks.rows import subject_of
-from tasks.transfer import Found, Reading, Stored
 from tasks.vocabulary import UNFINISHED, Status
 
 SHOWN = 10
