@@ -20,7 +20,7 @@ from ledger.events import text
 from orgchart.admin_acts import Act, ActingAdmin
 from orgchart.admin_base import column
 from orgchart.models import Agent
-from tasks.admin_measures import measures_page
+from tasks.insight.measures_page import measures_page
 from tasks.intake.feedback_admin import FeedbackAdmin
 from tasks.models import Task
 from tasks.pages.board import board_page, move_view

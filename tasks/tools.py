@@ -10,7 +10,8 @@ from pydantic import Field
 from core.paging import DEFAULT_LIMIT, MAX_LIMIT
 from orgchart.catalogue import Source
 from orgchart.policy.vocabulary import ToolGroup
-from tasks import discussion, lists, manager_tools, recommending, services
+from tasks import discussion, lists, manager_tools, services
+from tasks.insight import recommendation as recommending
 from tasks.params import (
     ActiveForm,
     Cursor,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.charts import LEAST, Series, Share, count_chart, nice, rate_chart, spelled
+from tasks.insight.charts import LEAST, Series, Share, count_chart, nice, rate_chart, spelled
 
 
 def rates(*pairs, target=95, more=True):

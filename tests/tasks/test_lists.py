@@ -6,10 +6,11 @@ import pytest
 from django.db import connection
 
 from core.decision import Code, Denied
-from tasks import lists, recommending, services
+from tasks import lists, services
 from tasks.backlog import PAGE as BACKLOG_PAGE
+from tasks.insight import recommendation as recommending
+from tasks.insight.ranking import Candidate, Taker, best, reasons
 from tasks.planning import Update
-from tasks.recommendation import Candidate, Taker, best, reasons
 from tasks.vocabulary import Status
 from tests.tasks.world import NOW, caller_of, permit
 

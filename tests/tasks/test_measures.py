@@ -10,8 +10,9 @@ from prometheus_client import CollectorRegistry
 
 from orgchart.actors import Person
 from orgchart.models import Role
-from tasks import metrics, services
-from tasks.measures import By, Counts, Measure, count_tasks, durations, measure_tasks
+from tasks import services
+from tasks.insight import metrics
+from tasks.insight.measures import By, Counts, Measure, count_tasks, durations, measure_tasks
 from tasks.models import Task
 from tasks.planning import Update
 from tests.tasks.world import NOW, configure, dev_team, touch

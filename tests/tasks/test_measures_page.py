@@ -9,8 +9,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from orgchart.people import Desk
-from tasks import admin_measures
-from tasks.admin_measures import PERIODS, USUAL
+from tasks.insight import measures_page as admin_measures
+from tasks.insight.measures_page import PERIODS, USUAL
 from tasks.models import Task
 from tests.tasks.people import sign_in
 from tests.tasks.world import dev_team

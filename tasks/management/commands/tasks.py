@@ -14,9 +14,9 @@ from core.decision import Denied
 from orgchart.actors import System
 from orgchart.compiling import current_policy
 from orgchart.models import Organisation
+from tasks.insight.measures import By, durations, measure_tasks
 from tasks.intake import feedback, importing
 from tasks.intake import files as transfer
-from tasks.measures import By, durations, measure_tasks
 
 SEEDED = "dev-team"
 """The organisation that is meant where none is named."""

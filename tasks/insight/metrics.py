@@ -14,7 +14,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from orgchart.models import Organisation
-from tasks.measures import measure_tasks
+from tasks.insight.measures import measure_tasks
 
 PERIOD = timedelta(hours=24)
 KEPT_SECONDS = 60

@@ -12,8 +12,8 @@ from django.template.response import TemplateResponse
 from django.utils import timezone
 
 from orgchart.models import Organisation
-from tasks.charts import Chart, Series, Share, count_chart, rate_chart, spelled
-from tasks.measures import (
+from tasks.insight.charts import Chart, Series, Share, count_chart, rate_chart, spelled
+from tasks.insight.measures import (
     By,
     Counts,
     Duration,

@@ -7,9 +7,9 @@ from typing import Any
 
 from django.db import connection
 
+from tasks.insight.ranking import Candidate, Taker, best, reasons
 from tasks.models import Experience
 from tasks.parties import permissions_of
-from tasks.recommendation import Candidate, Taker, best, reasons
 from tasks.vocabulary import Status, TaskType
 from toolbox.caller import Caller
 
