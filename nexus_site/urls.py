@@ -17,7 +17,7 @@ urlpatterns = [
 if settings.NEXUS_BENCH:
     urlpatterns.append(path("api/bench/", include("nexus_site.bench.floor")))
 urlpatterns.append(path("api/v1/hooks/", include("tasks.intake.urls")))
-urlpatterns.append(path("api/", include("toolbox.urls")))
+urlpatterns.append(path("api/", include("toolbox.faces.urls")))
 handler400 = "nexus_site.errors.bad_request"
 handler403 = "nexus_site.errors.forbidden"
 handler404 = "nexus_site.errors.not_found"

@@ -2,6 +2,6 @@
 
 from django.urls import path
 
-from tasks.intake import hook as hooks
+from tasks.intake import hook
 
-urlpatterns = [path("feedback/<str:slug>", hooks.feedback)]
+urlpatterns = [path("feedback/<str:slug>", hook.feedback)]

@@ -15,7 +15,7 @@ from schemathesis.specs.openapi.checks import negative_data_rejection
 
 from tests.clients.staff import Staff, holder_of, stranger_to
 from tests.oracle import tools as oracle
-from toolbox.openapi import document
+from toolbox.faces.openapi import document
 from toolbox.registry import REGISTRY
 
 SEED = 20260220

@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 
 from core.decision import Code, status_of
 from tests.orgchart.test_decision import STATUSES
-from toolbox.openapi import document
+from toolbox.faces.openapi import document
 from toolbox.registry import REGISTRY
 
 

@@ -8,7 +8,7 @@ from orgchart.compiling import compile_policy
 from orgchart.models import Agent, ToolOverride
 from tests.documents.world import NOW, caller_of, found
 from toolbox import door
-from toolbox.prompt import build
+from toolbox.faces.prompt import build
 
 
 def call(nexus, by="it_manager", **params):

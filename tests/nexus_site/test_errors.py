@@ -7,7 +7,7 @@ from django.test import RequestFactory
 from jsonschema import validate
 
 from nexus_site import errors
-from toolbox.openapi import document
+from toolbox.faces.openapi import document
 
 ENVELOPE = document()["components"]["schemas"]["Error"]
 HANDLERS = [

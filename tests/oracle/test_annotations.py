@@ -2,7 +2,7 @@
 
 from tests.oracle import tools
 from tests.oracle.annotations import HINTS, NAMES, Hints
-from toolbox.exports import EXPORTS
+from toolbox.faces.exports import EXPORTS
 from toolbox.registry import REGISTRY
 
 

@@ -9,7 +9,7 @@ from core.decision import Allow, Code
 from orgchart.compiling import compile_policy
 from orgchart.policy.vocabulary import ToolMode
 from tests.oracle import tools as oracle
-from toolbox.exports import listing
+from toolbox.faces.exports import listing
 from toolbox.frames.rules import ALWAYS, narrowed
 from toolbox.registry import REGISTRY
 from toolbox.rules import Holder, can_use

@@ -10,7 +10,7 @@ from tests.company import Company, load_company
 from tests.loaded import _rolled_back
 from tests.oracle.reading import ORGANISATIONS, agents
 from toolbox import door
-from toolbox.exports import EXPORTS
+from toolbox.faces.exports import EXPORTS
 from toolbox.frames import services
 from toolbox.registry import REGISTRY
 from toolbox.sessions import open_mode

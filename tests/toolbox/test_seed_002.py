@@ -64,8 +64,8 @@ from tests.company import load_company
 from tests.oracle import org
 from tests.oracle import tools as oracle
 from tests.oracle.reading import compiled_nexus
-from toolbox import stream
 from toolbox.authentication import StoredMode, effective_mode
+from toolbox.faces import stream
 from toolbox.models import Session
 from toolbox.registry import REGISTRY, Params, Tool
 from toolbox.rules import Holder, can_use, effective_tools

@@ -17,7 +17,7 @@ from ledger.events import Decision, Event
 from orgchart.compiling import POLICIES
 from orgchart.services import digest_of, issue_key, revoke_key
 from tests.company import load_company
-from toolbox import stream
+from toolbox.faces import stream
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

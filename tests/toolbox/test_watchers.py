@@ -19,8 +19,8 @@ from orgchart.compiling import POLICIES
 from tests.company import load_company
 from tests.loops import run as run_loop
 from tests.server import serving
-from toolbox import stream, wake
-from toolbox.faces import events
+from toolbox import wake
+from toolbox.faces import events, stream
 
 MANY = 200
 PATIENCE = 30

@@ -21,7 +21,7 @@ from core.decision import Code, Denied, refuse
 from toolbox import door, wake
 from toolbox.authentication import authenticate
 from toolbox.caller import Caller
-from toolbox.exports import listing
+from toolbox.faces.exports import listing
 from toolbox.faces.threads import in_thread
 
 Message = dict[str, Any]

@@ -6,8 +6,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from toolbox.faces.openapi import document
 from toolbox.faces.rest import json_response
-from toolbox.openapi import document
 from toolbox.registry import REGISTRY
 
 

@@ -11,9 +11,10 @@ from pydantic_core import to_json
 
 from core.decision import Denied
 from orgchart.services import digest_of
-from toolbox import stream, wake
+from toolbox import wake
 from toolbox.authentication import authenticate
 from toolbox.caller import Caller
+from toolbox.faces import stream
 from toolbox.faces.threads import credentials_of, in_thread, refuse_request
 
 Message = dict[str, Any]

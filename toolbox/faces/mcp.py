@@ -27,8 +27,8 @@ from core.strictjson import read_object
 from toolbox import door
 from toolbox.authentication import authenticate
 from toolbox.caller import Caller
-from toolbox.exports import listing
 from toolbox.faces import changes
+from toolbox.faces.exports import listing
 from toolbox.faces.threads import credentials_of, in_thread, refuse_request
 from toolbox.faces.waiting import patience_of, patiently
 from toolbox.registry import REGISTRY

@@ -16,10 +16,11 @@ from pydantic_core import to_json
 
 from core.decision import Code, Denied, Deny, refuse, status_of
 from core.strictjson import read_object
-from toolbox import door, prompt, sessions
+from toolbox import door, sessions
 from toolbox.authentication import authenticate
 from toolbox.caller import Caller
-from toolbox.exports import EXPORTS, listing
+from toolbox.faces import prompt
+from toolbox.faces.exports import EXPORTS, listing
 
 log = structlog.get_logger(__name__)
 

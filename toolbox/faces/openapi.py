@@ -10,7 +10,7 @@ from typing import Any
 from core.decision import Code, status_of
 from orgchart.catalogue import Source
 from orgchart.policy.vocabulary import ToolGroup, ToolMode
-from toolbox.exports import EXPORTS
+from toolbox.faces.exports import EXPORTS
 from toolbox.idempotency import KEY_PATTERN, MAX_KEY
 from toolbox.registry import REGISTRY, Tool
 
