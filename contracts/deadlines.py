@@ -10,7 +10,7 @@ from ledger.services import record
 from mailroom.delivery import post_notice
 from orgchart.actors import System
 from orgchart.compiling import current_policy
-from toolbox.clock import sweep
+from toolbox.scheduler import sweep
 
 REMINDED_BEFORE = timedelta(hours=24)
 OPEN_WORK = frozenset({State.PENDING, State.IN_PROGRESS})

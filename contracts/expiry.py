@@ -11,7 +11,7 @@ from contracts.vocabulary import ContractKind
 from mailroom.services import post_notice
 from orgchart.actors import System
 from orgchart.compiling import current_policy
-from toolbox.clock import sweep
+from toolbox.scheduler import sweep
 
 
 def expire_approvals(*, now: datetime) -> int:

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from documents.models import Document
 from documents.tree import Missing, Tree, Unsafe
-from toolbox.clock import sweep
+from toolbox.scheduler import sweep
 
 log = structlog.get_logger(__name__)
 

@@ -17,7 +17,7 @@ def schedule_clocks(sender: Celery, **_: object) -> None:
     A message has no end: it would be told by two machines' clocks, and where one is an hour off no
     message would ever be taken. Those that piled up are cheap (toolbox.jobs).
     """
-    from toolbox.clock import CLOCKS
+    from toolbox.scheduler import CLOCKS
 
     for clock in CLOCKS.values():
         sender.add_periodic_task(

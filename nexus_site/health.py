@@ -15,7 +15,7 @@ from prometheus_client import generate_latest
 from nexus_site.celery import app
 from nexus_site.run.postgres import PostgresUnavailable
 from tasks.insight.metrics import LIVE
-from toolbox.clock import SILENT, database_now, late_clocks, silence
+from toolbox.scheduler import SILENT, database_now, late_clocks, silence
 
 QUICKLY = {"connect_timeout": 2}  # seconds, psycopg's least
 

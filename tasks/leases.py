@@ -16,7 +16,7 @@ from tasks.models import UNDATED, Task
 from tasks.rows import Row, read_row, subject_of
 from tasks.vocabulary import UNFINISHED
 from tasks.writing import Write, swap
-from toolbox.clock import sweep
+from toolbox.scheduler import sweep
 
 BATCH = 20
 

@@ -12,8 +12,8 @@ class ToolboxConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Load each app's tools.py and clocks.py, as Django finds admin.py."""
+        """Load each app's tools.py and schedule.py, as Django finds admin.py."""
         from toolbox.registry import REGISTRY
 
-        autodiscover_modules("tools", "clocks", "explain")
+        autodiscover_modules("tools", "schedule", "explain")
         REGISTRY.hand_down()

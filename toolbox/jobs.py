@@ -5,7 +5,7 @@ from collections import defaultdict
 
 from celery import shared_task
 
-from toolbox import clock
+from toolbox import scheduler
 
 LOOKING: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 """Held while this process looks at a clock."""
@@ -21,6 +21,10 @@ def tick(name: str) -> int:
     if not LOOKING[name].acquire(blocking=False):
         return 0
     try:
-        return 0 if clock.just_looked_at(name, now=clock.database_now()) else clock.tick(name)
+        return (
+            0
+            if scheduler.just_looked_at(name, now=scheduler.database_now())
+            else scheduler.tick(name)
+        )
     finally:
         LOOKING[name].release()

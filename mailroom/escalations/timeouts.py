@@ -13,7 +13,7 @@ from mailroom.outgoing import outbox
 from orgchart.actors import System
 from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Agent, Policy
-from toolbox.clock import sweep
+from toolbox.scheduler import sweep
 
 BEFORE_THE_CEO = 3
 """Unanswered escalations of one thread after which the CEO is told (seed 000 §4.5)."""

@@ -17,7 +17,7 @@ from nexus_site.bench.load import Rate
 from orgchart.models import Organisation
 from tasks import writing
 from tasks.rows import READ
-from toolbox import clock
+from toolbox import scheduler
 
 SECONDS = 60.0
 """How long the clock may sweep."""
@@ -77,7 +77,7 @@ def rows(
         (began,) = cursor.fetchone()
     begun = time.perf_counter()
     with _at_most(SECONDS):
-        clock.tick("leases")
+        scheduler.tick("leases")
     took = time.perf_counter() - begun
     with connection.cursor() as cursor:
         cursor.execute("SELECT extract(epoch FROM at - %s) FROM bench_swept", [began])

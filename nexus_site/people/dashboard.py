@@ -13,7 +13,7 @@ from django.utils import timezone
 from nexus_site.people import counting
 from orgchart.models import Organisation
 from orgchart.people import desks_of
-from toolbox import clock
+from toolbox import scheduler
 
 HOURS = 24
 SHOWN = 20
@@ -73,10 +73,10 @@ def figures(request: HttpRequest) -> dict[str, Any]:
 
 def no_beat() -> str:
     """That the clocks stand still; empty while they tick."""
-    silent = clock.silence(now=clock.database_now())
+    silent = scheduler.silence(now=scheduler.database_now())
     if silent is None:
         return "No beat was ever heard: nothing that falls due is handled"
-    if silent >= clock.SILENT:
+    if silent >= scheduler.SILENT:
         return f"No beat was heard for {int(silent)} s: nothing that falls due is handled"
     return ""
 

@@ -15,7 +15,7 @@ from contracts.models import Contract
 from mailroom.models import WAITING, Escalation, EscalationState
 from orgchart.policy.compiled import Policy
 from orgchart.policy.vocabulary import Kind
-from toolbox import clock, door
+from toolbox import door, scheduler
 from toolbox.caller import Caller
 
 STEP = timedelta(minutes=1)
@@ -202,19 +202,19 @@ class Simulation:
 
     def tick(self) -> None:
         """Let every clock whose period is over handle what is due; note how late each row was."""
-        for name, each in clock.CLOCKS.items():
+        for name, each in scheduler.CLOCKS.items():
             if name in SKIPPED or not self.is_time(each):
                 continue
             self.looked[name] = self.now
             due = self.due(name)
-            clock.tick(name, now=self.now)
+            scheduler.tick(name, now=self.now)
             account = self.accounts[name]
             account.looks += 1
             account.fired += [self.now] * len(due)
             account.late += [(self.now - at).total_seconds() for at in due]
             account.left = len(self.due(name))
 
-    def is_time(self, each: clock.Clock) -> bool:
+    def is_time(self, each: scheduler.Clock) -> bool:
         """Whether beat would let this clock look now."""
         last = self.looked.get(each.name)
         return last is None or self.now - last >= timedelta(seconds=each.every)

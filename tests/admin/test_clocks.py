@@ -6,15 +6,15 @@ from datetime import timedelta
 import pytest
 
 from tests.admin.places import list_page
-from toolbox import clock
+from toolbox import scheduler
 from toolbox.models import ClockRun
 
 pytestmark = pytest.mark.django_db
 
 
 def heard(seconds_ago=1.0, **others):
-    now = clock.database_now()
-    for name in clock.CLOCKS:
+    now = scheduler.database_now()
+    for name in scheduler.CLOCKS:
         ClockRun.objects.create(
             name=name,
             last_at=now - timedelta(seconds=others.get(name, seconds_ago)),
@@ -33,18 +33,18 @@ class TestTheSchedule:
     def test_shows_every_clock_with_its_period_and_what_it_did(self, observer):
         heard()
         html = page(observer)
-        for each in clock.CLOCKS.values():
+        for each in scheduler.CLOCKS.values():
             assert each.name in html
             assert f"{each.every:g} s" in html
         assert "42 ms" in html
-        assert html.count("on time") == len(clock.CLOCKS)
+        assert html.count("on time") == len(scheduler.CLOCKS)
         assert 'id="beat"' not in html
 
     def test_marks_the_late_and_the_failing(self, observer):
         heard(escalations=61)
         ClockRun.objects.filter(name="leases").update(last_problem="2 rows failed, the first: x")
         html = page(observer)
-        assert html.count("on time") == len(clock.CLOCKS) - 2
+        assert html.count("on time") == len(scheduler.CLOCKS) - 2
         assert re.search(r">\s*late\s*<", html)
         assert re.search(r">\s*failing\s*<", html)
         assert "2 rows failed" in html

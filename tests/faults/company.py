@@ -22,7 +22,7 @@ WORKERS = 2
 def hurry() -> None:
     """Let clocks be looked at each second, and let waits between attempts be short."""
     from mailroom.outgoing import outbox
-    from toolbox.clock import CLOCKS
+    from toolbox.scheduler import CLOCKS
 
     for name, clock in CLOCKS.items():
         CLOCKS[name] = replace(clock, every=EVERY if name in ABOUT_TIME else clock.every)

@@ -27,7 +27,7 @@ from mailroom.models import Escalation, Mail, OutgoingNotice
 from mailroom.outgoing import outbox
 from tasks.models import Task
 from tests.company import Company
-from toolbox import clock, door, idempotency
+from toolbox import door, idempotency, scheduler
 from toolbox.caller import Caller
 from toolbox.models import ClockRun, Frame, IdempotencyRecord
 
@@ -454,7 +454,7 @@ def beat(name: str, now: datetime | None, death: str = "") -> bool:
     """One look of one worker at one clock; whether it died of it."""
     try:
         with dying(death, CASES[name].lost_after):
-            clock.tick(name, now=now)
+            scheduler.tick(name, now=now)
     except Killed:
         return True
     except Error:

@@ -11,7 +11,7 @@ from orgchart.compiling import POLICIES
 from orgchart.models import Organisation
 from tests.company import load_company
 from tests.mailroom.clockwork import CASES, DEATHS, Trial, World
-from toolbox import clock
+from toolbox import scheduler
 
 UNTOUCHED = {("charts", death) for death in DEATHS if death != "before"}
 """This clock writes files alone."""
@@ -44,7 +44,7 @@ def _outside(monkeypatch, world):
 
 class TestEveryClock:
     def test_has_a_case(self):
-        assert set(CASES) == set(clock.CLOCKS)
+        assert set(CASES) == set(scheduler.CLOCKS)
 
     @pytest.mark.parametrize("death", DEATHS)
     @pytest.mark.parametrize("at_once", [1, 3])

@@ -23,9 +23,9 @@ from mailroom.models import Escalation, OutgoingNotice
 from mailroom.outgoing import outbox, webhook
 from tests.mailroom.clockwork import CASES, Trial, beat
 from tests.mailroom.test_time_matrix import _outside, world
-from toolbox import clock
-from toolbox.clock import sweep
+from toolbox import scheduler
 from toolbox.models import IdempotencyRecord
+from toolbox.scheduler import sweep
 
 __all__ = ["_outside", "world"]
 
@@ -122,8 +122,10 @@ class TestASweep:
         def handle(now):
             return unanswered.sweep_due(now=now + timedelta(minutes=31))
 
-        real = clock.CLOCKS["escalations"]
-        monkeypatch.setitem(clock.CLOCKS, "escalations", clock.Clock(real.name, real.every, handle))
+        real = scheduler.CLOCKS["escalations"]
+        monkeypatch.setitem(
+            scheduler.CLOCKS, "escalations", scheduler.Clock(real.name, real.every, handle)
+        )
         caught(world, "escalations", TOO_OFTEN)
 
     def test_that_forgets_what_it_has_not_looked_at_for_an_hour_loses_it(self, world, monkeypatch):
@@ -133,8 +135,10 @@ class TestASweep:
                 recent.filter(done_at=None, due_at__lte=now), lambda row: deadlines._told(row, now)
             )
 
-        real = clock.CLOCKS["deadlines"]
-        monkeypatch.setitem(clock.CLOCKS, "deadlines", clock.Clock(real.name, real.every, handle))
+        real = scheduler.CLOCKS["deadlines"]
+        monkeypatch.setitem(
+            scheduler.CLOCKS, "deadlines", scheduler.Clock(real.name, real.every, handle)
+        )
         caught(world, "deadlines", LOST, death="before")
 
 
@@ -229,8 +233,10 @@ class TestAKeptAnswer:
                 0
             ]
 
-        real = clock.CLOCKS["idempotency"]
-        monkeypatch.setitem(clock.CLOCKS, "idempotency", clock.Clock(real.name, real.every, handle))
+        real = scheduler.CLOCKS["idempotency"]
+        monkeypatch.setitem(
+            scheduler.CLOCKS, "idempotency", scheduler.Clock(real.name, real.every, handle)
+        )
         caught(world, "idempotency", TOO_OFTEN)
 
 
@@ -238,7 +244,7 @@ class TestTheTime:
     def test_is_the_databases_whatever_the_machine_says(self, world, monkeypatch):
         """A machine an hour ahead handles nothing early."""
         case = CASES["escalations"]
-        soon = case.make(world, clock.database_now() + timedelta(minutes=30))
+        soon = case.make(world, scheduler.database_now() + timedelta(minutes=30))
         ahead = timezone.now() + timedelta(hours=1)
         monkeypatch.setattr(timezone, "now", lambda: ahead)
         beat("escalations", None)
@@ -246,8 +252,8 @@ class TestTheTime:
 
     def test_taken_from_the_machine_is_early(self, world, monkeypatch):
         case = CASES["escalations"]
-        soon = case.make(world, clock.database_now() + timedelta(minutes=30))
-        monkeypatch.setattr(clock, "database_now", lambda: timezone.now() + timedelta(hours=1))
+        soon = case.make(world, scheduler.database_now() + timedelta(minutes=30))
+        monkeypatch.setattr(scheduler, "database_now", lambda: timezone.now() + timedelta(hours=1))
         beat("escalations", None)
         with pytest.raises(AssertionError):
             assert case.left([soon]) == {soon}

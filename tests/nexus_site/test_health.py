@@ -8,8 +8,8 @@ from celery import Celery
 from django.db import DatabaseError
 
 from nexus_site import health
-from toolbox.clock import CLOCKS, database_now
 from toolbox.models import ClockRun
+from toolbox.scheduler import CLOCKS, database_now
 
 
 class TestAlive:

@@ -14,7 +14,7 @@ from nexus_site.simulation.company import callers, found_company
 from nexus_site.simulation.run import DUE, Account, Simulation
 from orgchart.actors import System
 from orgchart.compiling import POLICIES
-from toolbox import clock
+from toolbox import scheduler
 
 pytestmark = pytest.mark.django_db
 
@@ -43,7 +43,7 @@ class TestAPlay:
         for name, account in play.accounts.items():
             assert account.left == 0
             assert min(account.late, default=0) >= 0
-            assert max(account.late, default=0) <= max(clock.CLOCKS[name].every, 60)
+            assert max(account.late, default=0) <= max(scheduler.CLOCKS[name].every, 60)
         assert Command().twice() == []
 
     def test_calls_what_the_company_can_do(self, play):
@@ -65,8 +65,10 @@ class TestAPlay:
         assert play.accounts["charts"].looks == 12
 
     def test_sees_what_stays_undone(self, play, monkeypatch):
-        real = clock.CLOCKS["leases"]
-        monkeypatch.setitem(clock.CLOCKS, "leases", clock.Clock("leases", real.every, lambda _: 0))
+        real = scheduler.CLOCKS["leases"]
+        monkeypatch.setitem(
+            scheduler.CLOCKS, "leases", scheduler.Clock("leases", real.every, lambda _: 0)
+        )
         run(play, hours=2)
         assert play.accounts["leases"].left > 0
 
@@ -78,7 +80,7 @@ class TestAPlay:
 
     def test_knows_what_is_due_on_every_clock_that_goes_by_rows(self):
         without_rows = {"notices", "ledger seals", "files", "charts"}
-        assert set(DUE) == set(clock.CLOCKS) - without_rows
+        assert set(DUE) == set(scheduler.CLOCKS) - without_rows
 
 
 class TestAReport:

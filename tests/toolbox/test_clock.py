@@ -8,7 +8,7 @@ from django.db import OperationalError, connection
 from django.utils import timezone
 from structlog.testing import capture_logs
 
-from toolbox import clock, jobs
+from toolbox import jobs, scheduler
 from toolbox.models import ClockRun, IdempotencyRecord
 
 NOW = timezone.now()
@@ -43,7 +43,7 @@ class TestSweep:
             seen.append(row.key)
             delete(row)
 
-        assert clock.sweep(due, act, batch=batch) == 10
+        assert scheduler.sweep(due, act, batch=batch) == 10
         assert sorted(seen) == sorted(f"k{n}" for n in range(10))
         assert IdempotencyRecord.objects.get().key == "later"
 
@@ -54,7 +54,7 @@ class TestSweep:
             if row.key == "k3":
                 raise RuntimeError("broken")
 
-        assert clock.sweep(due, act, batch=batch) == 9
+        assert scheduler.sweep(due, act, batch=batch) == 9
         left = set(IdempotencyRecord.objects.values_list("key", flat=True))
         assert left == {"k3", "later"}
 
@@ -75,7 +75,7 @@ class TestSweepWithoutItsDatabase:
 
         monkeypatch.setattr(connection, "savepoint_commit", released)
         with capture_logs() as said, pytest.raises(OperationalError):
-            clock.sweep(due.all(), act)
+            scheduler.sweep(due.all(), act)
         monkeypatch.undo()
         assert len(seen) == 3
         assert said == [], "a row was blamed for it"
@@ -94,7 +94,7 @@ class TestThreeBeatsAtOnce:
         def beat():
             gate.wait(10)
             try:
-                counts.append(clock.sweep(due.all(), act, batch=2))
+                counts.append(scheduler.sweep(due.all(), act, batch=2))
             finally:
                 connection.close()
 
@@ -103,7 +103,7 @@ class TestThreeBeatsAtOnce:
             thread.start()
         for thread in threads:
             thread.join(30)
-        clock.sweep(due.all(), act)
+        scheduler.sweep(due.all(), act)
         assert sum(counts) <= 10
         assert sorted(seen) == sorted(f"k{n}" for n in range(10))
 
@@ -111,10 +111,10 @@ class TestThreeBeatsAtOnce:
 @pytest.mark.django_db
 class TestTick:
     def test_writes_down_when_it_looked_and_what_it_did(self, due):
-        assert clock.tick("idempotency", now=NOW) == 10
+        assert scheduler.tick("idempotency", now=NOW) == 10
         run = ClockRun.objects.get(name="idempotency")
         assert (run.last_at, run.last_rows, run.rows, run.runs) == (NOW, 10, 10, 1)
-        clock.tick("idempotency", now=NOW)
+        scheduler.tick("idempotency", now=NOW)
         run.refresh_from_db()
         assert (run.last_rows, run.rows, run.runs) == (0, 10, 2)
 
@@ -122,16 +122,16 @@ class TestTick:
         with connection.cursor() as cursor:
             cursor.execute("SELECT clock_timestamp()")
             (before,) = cursor.fetchone()
-        clock.tick("idempotency")
+        scheduler.tick("idempotency")
         assert ClockRun.objects.get().last_at >= before
 
     def test_writes_down_why_a_handler_failed(self, monkeypatch):
         def broken(_now):
             raise RuntimeError("no database")
 
-        monkeypatch.setitem(clock.CLOCKS, "broken", clock.Clock("broken", 1, broken))
+        monkeypatch.setitem(scheduler.CLOCKS, "broken", scheduler.Clock("broken", 1, broken))
         with pytest.raises(RuntimeError):
-            clock.tick("broken", now=NOW)
+            scheduler.tick("broken", now=NOW)
         assert ClockRun.objects.get(name="broken").last_problem == "RuntimeError: no database"
 
     def test_writes_down_the_rows_that_failed(self, due, monkeypatch):
@@ -140,9 +140,9 @@ class TestTick:
             if row.key in ("k3", "k4"):
                 raise RuntimeError(f"broken {row.key}")
 
-        half = clock.Clock("half", 1, lambda _now: clock.sweep(due.order_by("key"), act))
-        monkeypatch.setitem(clock.CLOCKS, "half", half)
-        assert clock.tick("half", now=NOW) == 8
+        half = scheduler.Clock("half", 1, lambda _now: scheduler.sweep(due.order_by("key"), act))
+        monkeypatch.setitem(scheduler.CLOCKS, "half", half)
+        assert scheduler.tick("half", now=NOW) == 8
         run = ClockRun.objects.get(name="half")
         assert run.last_rows == 8
         assert run.last_problem.startswith("2 rows failed, the first: IdempotencyRecord ")
@@ -150,10 +150,10 @@ class TestTick:
 
     def test_refuses_two_clocks_of_one_name(self):
         with pytest.raises(ValueError, match="idempotency"):
-            clock.clock("idempotency", every=1)(lambda _now: 0)
+            scheduler.clock("idempotency", every=1)(lambda _now: 0)
 
     def test_has_a_clock_for_everything_that_is_due(self):
-        assert set(clock.CLOCKS) >= {
+        assert set(scheduler.CLOCKS) >= {
             "idempotency",
             "ledger seals",
             "frames",
@@ -173,7 +173,7 @@ class TestJob:
         [(100, "", 1), (200, "", 2), (100, "RuntimeError: no", 2), (-3600, "", 2)],
     )
     def test_looks_unless_somebody_just_did(self, seconds_ago, problem, runs):
-        last = clock.database_now() - timedelta(seconds=seconds_ago)
+        last = scheduler.database_now() - timedelta(seconds=seconds_ago)
         ClockRun.objects.create(name="idempotency", last_at=last, runs=1, last_problem=problem)
         jobs.tick("idempotency")
         assert ClockRun.objects.get().runs == runs
@@ -188,7 +188,7 @@ class TestJob:
         def broken(_now):
             raise RuntimeError("no database")
 
-        monkeypatch.setitem(clock.CLOCKS, "broken", clock.Clock("broken", 1, broken))
+        monkeypatch.setitem(scheduler.CLOCKS, "broken", scheduler.Clock("broken", 1, broken))
         for _ in range(2):
             with pytest.raises(RuntimeError):
                 jobs.tick("broken")
@@ -205,4 +205,4 @@ class TestSchedule:
 
         app.finalize()
         entries = {entry["args"][0]: entry["schedule"] for entry in app.conf.beat_schedule.values()}
-        assert entries == {c.name: c.every for c in clock.CLOCKS.values()}
+        assert entries == {c.name: c.every for c in scheduler.CLOCKS.values()}

@@ -8,7 +8,7 @@ from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 
 from orgchart.admin_base import BrowseAdmin, column
-from toolbox import clock
+from toolbox import scheduler
 from toolbox.models import ClockRun
 
 LABELS = {"on time": "success", "late": "danger", "failing": "warning", "no more": "default"}
@@ -37,12 +37,12 @@ class ClockRunAdmin(BrowseAdmin):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """The schedule, under a word on whether a beat is heard at all."""
-        now = clock.database_now()
+        now = scheduler.database_now()
         seen = set(ClockRun.objects.values_list("name", flat=True))
         context = {
-            "silence": clock.silence(now=now),
-            "silent_after": clock.SILENT,
-            "never": [each for name, each in clock.CLOCKS.items() if name not in seen],
+            "silence": scheduler.silence(now=now),
+            "silent_after": scheduler.SILENT,
+            "never": [each for name, each in scheduler.CLOCKS.items() if name not in seen],
             **(extra_context or {}),
         }
         page: HttpResponse = super().changelist_view(request, context)
@@ -59,16 +59,16 @@ class ClockRunAdmin(BrowseAdmin):
     @column("every")
     def every(self, row: ClockRun) -> str:
         """Its period, as the schedule has it."""
-        found = clock.CLOCKS.get(row.name)
+        found = scheduler.CLOCKS.get(row.name)
         return f"{found.every:g} s" if found else "–"
 
     @column("standing", label=LABELS)
     def standing(self, row: ClockRun) -> str:
         """Whether it is looked at as often as it asks, in colour."""
-        found = clock.CLOCKS.get(row.name)
+        found = scheduler.CLOCKS.get(row.name)
         if found is None:
             return "no more"
-        if clock.is_late(found, row.last_at, now=clock.database_now()):
+        if scheduler.is_late(found, row.last_at, now=scheduler.database_now()):
             return "late"
         return "failing" if row.last_problem else "on time"
 

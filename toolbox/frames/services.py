@@ -15,10 +15,10 @@ from orgchart.actors import Actor, System
 from orgchart.models import Agent
 from orgchart.policy import compiled as policy
 from toolbox.caller import Caller
-from toolbox.clock import sweep
 from toolbox.frames import rules
 from toolbox.frames.stack import UNENDED, Ending, base_of, end, push
 from toolbox.models import Frame, FrameKind, FrameState, Session
+from toolbox.scheduler import sweep
 from toolbox.wake import wake
 
 MAX_CONTEXT = 200_000

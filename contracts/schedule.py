@@ -6,7 +6,7 @@ from datetime import datetime
 
 from contracts.deadlines import tell_due
 from contracts.expiry import expire_approvals
-from toolbox.clock import clock
+from toolbox.scheduler import clock
 
 
 @clock("deadlines", every=30)

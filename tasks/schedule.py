@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from tasks.leases import release_overdue
-from toolbox.clock import clock
+from toolbox.scheduler import clock
 
 
 @clock("leases", every=5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from governance.staff.projections import refresh_charts
-from toolbox.clock import clock
+from toolbox.scheduler import clock
 
 
 @clock("charts", every=300)

@@ -3,9 +3,9 @@
 from datetime import datetime
 
 from ledger.sealing import seal_events
-from toolbox.clock import clock
 from toolbox.frames.services import fail_due
 from toolbox.models import IdempotencyRecord
+from toolbox.scheduler import clock
 
 
 @clock("idempotency", every=300)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from documents.filing import file_missing
-from toolbox.clock import clock
+from toolbox.scheduler import clock
 
 
 @clock("files", every=30)

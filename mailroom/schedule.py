@@ -6,7 +6,7 @@ from datetime import datetime
 
 from mailroom.escalations import timeouts as unanswered
 from mailroom.outgoing import outbox
-from toolbox.clock import clock
+from toolbox.scheduler import clock
 
 
 @clock("escalations", every=15)
