@@ -13,13 +13,13 @@ class SiteConfig(AppConfig):
 
     def ready(self) -> None:
         """See that the humans' groups have their rights after every migration."""
-        from nexus_site.people.rights import grant
+        from nexus_site.console.rights import grant
 
-        post_migrate.connect(grant, dispatch_uid="nexus_site.people.rights")
+        post_migrate.connect(grant, dispatch_uid="nexus_site.console.rights")
 
 
 class PeopleAdminConfig(AdminConfig):
     """Django's admin with our site in it."""
 
     default = False
-    default_site = "nexus_site.people.site.PeopleSite"
+    default_site = "nexus_site.console.site.PeopleSite"

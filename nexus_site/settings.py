@@ -7,7 +7,8 @@ from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 from django.urls import reverse_lazy
 
-from nexus_site import admin_theme, logs
+from nexus_site import logs
+from nexus_site.console import theme
 from nexus_site.environment import (
     Environment,
     database_from_url,
@@ -270,7 +271,7 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
-UNFOLD = admin_theme.UNFOLD
+UNFOLD = theme.UNFOLD
 
 # Watching it run
 LOGGING_CONFIG = None  # nexus_site/logs.py sets up structlog and the standard library together

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from mailroom.delivery import deliver
 from mailroom.models import Escalation
-from nexus_site.people import counting, dashboard
+from nexus_site.console import counting, dashboard
 from orgchart.models import Organisation
 from orgchart.people import Desk
 from tests.admin.forms import confirm, preview

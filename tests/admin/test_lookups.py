@@ -13,7 +13,7 @@ from django.core.exceptions import SuspiciousOperation
 from django.db import transaction
 from django.test import RequestFactory
 
-from nexus_site.people.lookups import DeclaredLookups as Guard
+from nexus_site.console.lookups import DeclaredLookups as Guard
 from orgchart.people import Desk
 from orgchart.services import issue_key
 

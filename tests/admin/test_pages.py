@@ -8,7 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from ledger.models import Event
-from nexus_site.people.rights import ACTS, HR_EDITS, rights_of
+from nexus_site.console.rights import ACTS, HR_EDITS, rights_of
 from orgchart.people import Desk
 from orgchart.services import issue_key
 from tests.admin.places import change_page, list_page, page_of
@@ -229,7 +229,7 @@ class TestRights:
         assert "auth" not in names
 
     def test_a_right_taken_out_of_the_table_is_taken_away(self, groups, monkeypatch):
-        from nexus_site.people import rights
+        from nexus_site.console import rights
 
         assert groups[Desk.BOARD].permissions.filter(codename="revoke_apikey").exists()
         fewer = {k: v for k, v in ACTS.items() if not k.endswith("revoke_apikey")}

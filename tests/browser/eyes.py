@@ -8,7 +8,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from playwright.sync_api import Page
 
-from nexus_site.people.rights import grant
+from nexus_site.console.rights import grant
 from orgchart.people import Desk
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")

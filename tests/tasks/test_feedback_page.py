@@ -5,7 +5,7 @@ from django.apps import apps
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from ledger.models import Event
-from nexus_site.people.rights import grant
+from nexus_site.console.rights import grant
 from orgchart.people import Desk
 from tasks.models import Feedback
 from tests.tasks.people import sign_in

@@ -13,7 +13,7 @@ from django.urls import URLPattern, path
 from django.utils import timezone
 from unfold.sites import UnfoldAdminSite
 
-from nexus_site.people.lookups import guarded
+from nexus_site.console.lookups import guarded
 from orgchart.people import not_your_desk, record_refusal, signed_in
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
@@ -74,7 +74,7 @@ class PeopleSite(UnfoldAdminSite):
 
     def extra_urls(self) -> list[URLPattern]:
         """Pages that belong to no table."""
-        from nexus_site.people.explain import explain_page
+        from nexus_site.console.explain import explain_page
 
         return [path("explain/", self.admin_view(explain_page), name="explain")]
 
@@ -82,7 +82,7 @@ class PeopleSite(UnfoldAdminSite):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """The dashboard."""
-        from nexus_site.people.dashboard import figures
+        from nexus_site.console.dashboard import figures
 
         context = {**(extra_context or {}), **figures(request)}
         response: HttpResponse = super().index(request, context)

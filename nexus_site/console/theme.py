@@ -38,10 +38,10 @@ UNFOLD: dict[str, Any] = {
     "BORDER_RADIUS": "8px",
     "COLORS": {"primary": INDIGO},
     "STYLES": [lambda _request: static("nexus/admin.css")],
-    "LOGIN": {"form": "nexus_site.login.LoginForm"},
+    "LOGIN": {"form": "nexus_site.console.login.LoginForm"},
     "SIDEBAR": {
         "show_search": True,
         "show_all_applications": False,
-        "navigation": "nexus_site.people.navigation.sidebar",
+        "navigation": "nexus_site.console.navigation.sidebar",
     },
 }

@@ -10,7 +10,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.utils import timezone
 
-from nexus_site.people import counting
+from nexus_site.console import counting
 from orgchart.models import Organisation
 from orgchart.people import desks_of
 from toolbox import scheduler
