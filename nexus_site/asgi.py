@@ -18,9 +18,9 @@ django.setup(set_prefix=False)
 from django.conf import settings  # noqa: E402 - Django is set up first
 from django.urls import get_resolver  # noqa: E402
 
-from nexus_site.bridge import Bridge, Receive, Scope, Send  # noqa: E402
-from nexus_site.handlers import ApiHandler, PeopleHandler  # noqa: E402
-from nexus_site.waiting import WaitingCall, can_wait  # noqa: E402
+from nexus_site.serving.bridge import Bridge, Receive, Scope, Send  # noqa: E402
+from nexus_site.serving.handlers import ApiHandler, PeopleHandler  # noqa: E402
+from nexus_site.serving.waiting import WaitingCall, can_wait  # noqa: E402
 
 # Faces that wait. Each module offers `application(scope, receive, send)`, and `lifespan()`, an
 # asynchronous context manager, if something of it must live as long as the process.

@@ -95,9 +95,9 @@ INSTALLED_APPS = [
     "nexus_site.apps.SiteConfig",
     *ROOMS,
 ]
-# For people in a browser. The tool API passes API_MIDDLEWARE instead: see nexus_site/handlers.py.
+# For people in a browser. The tool API passes API_MIDDLEWARE instead: see nexus_site/serving/handlers.py.
 MIDDLEWARE = [
-    "nexus_site.middleware.Observe",
+    "nexus_site.serving.middleware.Observe",
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -112,7 +112,7 @@ MIDDLEWARE = [
     "django_structlog.middlewares.RequestMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
-API_MIDDLEWARE = ["nexus_site.middleware.Observe"]
+API_MIDDLEWARE = ["nexus_site.serving.middleware.Observe"]
 ROOT_URLCONF = "nexus_site.urls"
 TEMPLATES = [
     {

@@ -5,7 +5,7 @@ from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from nexus_site import health
+from nexus_site.serving import health
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
@@ -18,7 +18,7 @@ if settings.NEXUS_BENCH:
     urlpatterns.append(path("api/bench/", include("nexus_site.bench.floor")))
 urlpatterns.append(path("api/v1/hooks/", include("tasks.intake.urls")))
 urlpatterns.append(path("api/", include("toolbox.faces.urls")))
-handler400 = "nexus_site.errors.bad_request"
-handler403 = "nexus_site.errors.forbidden"
-handler404 = "nexus_site.errors.not_found"
-handler500 = "nexus_site.errors.server_error"
+handler400 = "nexus_site.serving.errors.bad_request"
+handler403 = "nexus_site.serving.errors.forbidden"
+handler404 = "nexus_site.serving.errors.not_found"
+handler500 = "nexus_site.serving.errors.server_error"

@@ -7,7 +7,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from nexus_site import asgi
-from nexus_site.handlers import ApiHandler, PeopleHandler
+from nexus_site.serving.handlers import ApiHandler, PeopleHandler
 from tests.loops import run as run_loop
 
 

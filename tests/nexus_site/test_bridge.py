@@ -9,8 +9,8 @@ import pytest
 from django.core.handlers.base import BaseHandler
 from django.http import HttpResponse, StreamingHttpResponse
 
-from nexus_site import bridge
-from nexus_site.bridge import Bridge, Disconnected, read_body
+from nexus_site.serving import bridge
+from nexus_site.serving.bridge import Bridge, Disconnected, read_body
 from tests.loops import run as run_loop
 
 LIMIT = 10

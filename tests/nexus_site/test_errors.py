@@ -6,7 +6,7 @@ import pytest
 from django.test import RequestFactory
 from jsonschema import validate
 
-from nexus_site import errors
+from nexus_site.serving import errors
 from toolbox.faces.openapi import document
 
 ENVELOPE = document()["components"]["schemas"]["Error"]

@@ -7,7 +7,7 @@ import pytest
 from celery import Celery
 from django.db import DatabaseError
 
-from nexus_site import health
+from nexus_site.serving import health
 from toolbox.models import ClockRun
 from toolbox.scheduler import CLOCKS, database_now
 

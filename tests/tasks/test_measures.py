@@ -185,7 +185,7 @@ class TestShowing:
     def test_metrics_have_them_per_organisation(self, client, http, make, monkeypatch):
         fresh = CollectorRegistry()
         fresh.register(metrics.TaskCollector())
-        monkeypatch.setattr("nexus_site.health.LIVE", fresh)
+        monkeypatch.setattr("nexus_site.serving.health.LIVE", fresh)
         http.call("architect", "task_update", taskId=make(), status="completed")
         text = client.get("/metrics").content.decode()
         labels = 'measure="invalid_transitions",organisation="dev-team"'

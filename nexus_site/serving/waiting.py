@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from nexus_site.bridge import Bridge, Disconnected, Receive, Scope, Send, read_body
+from nexus_site.serving.bridge import Bridge, Disconnected, Receive, Scope, Send, read_body
 from toolbox.faces.rest import LAST
 from toolbox.faces.waiting import patience_of, patiently
 from toolbox.registry import REGISTRY

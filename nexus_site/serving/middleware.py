@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from django.http import HttpRequest, HttpResponse
 
-from nexus_site.metrics import REQUESTS
+from nexus_site.serving.metrics import REQUESTS
 
 REQUEST_ID = re.compile(r"[\w.-]{8,64}", re.ASCII)
 

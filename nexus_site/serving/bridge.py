@@ -19,7 +19,7 @@ from django.core.handlers.base import BaseHandler
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import set_script_prefix
 
-from nexus_site import errors
+from nexus_site.serving import errors
 
 Message = dict[str, Any]
 Scope = dict[str, Any]
