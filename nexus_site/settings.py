@@ -135,7 +135,7 @@ DATABASES: dict[str, dict[str, Any]] = {
     "default": database_from_url(DATABASE_URL)
     if DATABASE_URL
     else {
-        "ENGINE": "nexus_site.database",
+        "ENGINE": "nexus_site.run.database",
         "NAME": DATABASE,
         "USER": USER,
         "HOST": str(Cluster.under(NEXUS_VAR).socket),
@@ -157,7 +157,7 @@ REDIS_URL = env.text("REDIS_URL")
 NEXUS_BROKER_FOLDER = NEXUS_VAR / "broker"
 WORKER_THREADS = env.number("WORKER_THREADS", 4, least=1)
 CELERY_BROKER_URL = REDIS_URL or "filesystem://localhost//"
-CELERY_BROKER_TRANSPORT = None if REDIS_URL else "nexus_site.broker:Transport"
+CELERY_BROKER_TRANSPORT = None if REDIS_URL else "nexus_site.run.broker:Transport"
 CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = (
     {}
     if REDIS_URL
@@ -174,7 +174,7 @@ CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TIMEZONE = "UTC"
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
-CELERY_BEAT_SCHEDULER = "nexus_site.beat:SteadyScheduler"
+CELERY_BEAT_SCHEDULER = "nexus_site.run.beat:SteadyScheduler"
 
 # Mail to people outside: the server of EMAIL_URL; without one development writes files
 EMAIL_URL = env.text("EMAIL_URL", "smtp://localhost" if PRODUCTION else "")

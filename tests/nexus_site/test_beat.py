@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from nexus_site import beat
 from nexus_site.celery import app
+from nexus_site.run import beat
 
 
 @pytest.fixture
@@ -62,4 +62,4 @@ class TestSteadyScheduler:
         assert scheduler.info == ""
 
     def test_is_the_one_that_beat_uses(self):
-        assert app.conf.beat_scheduler == "nexus_site.beat:SteadyScheduler"
+        assert app.conf.beat_scheduler == "nexus_site.run.beat:SteadyScheduler"

@@ -11,8 +11,8 @@ from django.conf import settings
 from kombu import Connection
 from kombu.transport import filesystem
 
-from nexus_site import broker
 from nexus_site.celery import app
+from nexus_site.run import broker
 
 WRITERS, EACH = 4, 100
 
