@@ -35,9 +35,6 @@ NEXUS_SKILL_FOLDERS = [
 NEXUS_RATE_PER_MINUTE = env.number("NEXUS_RATE_PER_MINUTE", 600, least=1)
 NEXUS_RATE_BURST = env.number("NEXUS_RATE_BURST", 300, least=1)
 NEXUS_MAX_BODY = env.number("NEXUS_MAX_BODY", 1024 * 1024, least=1024)  # bytes
-NEXUS_BENCH = env.flag(
-    "NEXUS_BENCH", default=False
-)  # mounts the bare views that a benchmark compares with
 SESSION_DEFAULT_MODE = env.text("SESSION_DEFAULT_MODE", "chat_safe")
 if SESSION_DEFAULT_MODE != "chat_safe":  # seed 002 §5.4: coding is opened, never begun with
     raise ImproperlyConfigured(
@@ -94,6 +91,7 @@ INSTALLED_APPS = [
     "django_structlog",
     "nexus_site.apps.SiteConfig",
     *ROOMS,
+    "lab",
 ]
 # For people in a browser. The tool API passes API_MIDDLEWARE instead: see nexus_site/serving/handlers.py.
 MIDDLEWARE = [
@@ -113,7 +111,7 @@ MIDDLEWARE = [
     "axes.middleware.AxesMiddleware",
 ]
 API_MIDDLEWARE = ["nexus_site.serving.middleware.Observe"]
-ROOT_URLCONF = "nexus_site.urls"
+ROOT_URLCONF = env.text("ROOT_URLCONF", "nexus_site.urls")  # benchmarks add views of their own
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",

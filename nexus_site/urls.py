@@ -1,6 +1,5 @@
 """Which path leads to which room."""
 
-from django.conf import settings
 from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
@@ -14,8 +13,6 @@ urlpatterns = [
     path("metrics", health.metrics),
     path("admin/", admin.site.urls),
 ]
-if settings.NEXUS_BENCH:
-    urlpatterns.append(path("api/bench/", include("nexus_site.bench.floor")))
 urlpatterns.append(path("api/v1/hooks/", include("tasks.intake.urls")))
 urlpatterns.append(path("api/", include("toolbox.faces.urls")))
 handler400 = "nexus_site.serving.errors.bad_request"

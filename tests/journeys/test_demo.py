@@ -7,9 +7,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from contracts.models import Contract
-from nexus_site.demo import play
-from nexus_site.demo.day import Unexpected
-from nexus_site.demo.stories import MARK
+from lab.demo import play
+from lab.demo.day import Unexpected
+from lab.demo.stories import MARK
 from tests.oracle.org import AGENTS
 
 

@@ -10,7 +10,7 @@ from toolbox.registry import REGISTRY
 ROOT = settings.BASE_DIR
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 README = (ROOT / "README.md").read_text("utf-8")
-SECRETLY = {"TEST_DATABASE", "DEBUG", "NEXUS_BENCH", "NEXUS_ENV"}
+SECRETLY = {"TEST_DATABASE", "DEBUG", "ROOT_URLCONF", "NEXUS_ENV"}
 """Settings for tests and for development that a README's reader does not need."""
 
 

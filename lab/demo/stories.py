@@ -9,10 +9,10 @@ from django.utils import timezone
 
 from contracts.closing import close_contract
 from contracts.vocabulary import Outcome
-from nexus_site.demo.attempts import refused_attempts
-from nexus_site.demo.day import Day
-from nexus_site.demo.marks import MARK
-from nexus_site.demo.staff import hr_hires
+from lab.demo.attempts import refused_attempts
+from lab.demo.day import Day
+from lab.demo.marks import MARK
+from lab.demo.staff import hr_hires
 
 __all__ = ["MARK", "STORIES"]
 

@@ -10,8 +10,8 @@ from typing import Any
 from django.utils import timezone
 
 from contracts.issuing import Draft, issue_for_board
-from nexus_site.demo.client import Agent, Answer
-from nexus_site.demo.narrator import Narrator
+from lab.demo.client import Agent, Answer
+from lab.demo.narrator import Narrator
 from orgchart.actors import Person
 
 OK = ("OK",)

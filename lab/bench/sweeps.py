@@ -11,9 +11,9 @@ from typing import Any
 
 from django.db import connection
 
+from lab.bench import postgres
+from lab.bench.load import Rate
 from ledger.sql import insert
-from nexus_site.bench import postgres
-from nexus_site.bench.load import Rate
 from orgchart.models import Organisation
 from tasks import writing
 from tasks.rows import READ

@@ -8,10 +8,10 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from lab.management.commands.simulate import Command
+from lab.simulation.company import callers, found_company
+from lab.simulation.run import DUE, Account, Simulation
 from ledger.services import record
-from nexus_site.management.commands.simulate import Command
-from nexus_site.simulation.company import callers, found_company
-from nexus_site.simulation.run import DUE, Account, Simulation
 from orgchart.actors import System
 from orgchart.compiling import POLICIES
 from toolbox import scheduler

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.utils import timezone
 
-from nexus_site.demo.day import Day
-from nexus_site.demo.marks import MARK
+from lab.demo.day import Day
+from lab.demo.marks import MARK
 
 
 def hr_hires(day: Day) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from nexus_site.demo.play import NotRunning, play_day
+from lab.demo.play import NotRunning, play_day
 
 
 class Command(BaseCommand):

@@ -41,7 +41,7 @@ def serving(url: str, *, workers: int) -> Iterator[Served]:
     environment = {
         **os.environ,
         "DATABASE_URL": url,
-        "NEXUS_BENCH": "1",
+        "ROOT_URLCONF": "lab.bench.urls",
         "NEXUS_RATE_PER_MINUTE": str(10**9),
         "NEXUS_RATE_BURST": str(10**9),
     }

@@ -15,10 +15,10 @@ import psycopg
 from django.db import connection, transaction
 from django.utils import timezone
 
+from lab.bench import postgres
+from lab.bench.load import Rate
+from lab.bench.served import Served
 from ledger.services import record
-from nexus_site.bench import postgres
-from nexus_site.bench.load import Rate
-from nexus_site.bench.served import Served
 from orgchart.actors import System
 from orgchart.models import Organisation
 from toolbox.wake import wake

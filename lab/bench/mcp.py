@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nexus_site.bench.load import Rate, Request, always, post, repeat
-from nexus_site.bench.served import Served
+from lab.bench.load import Rate, Request, always, post, repeat
+from lab.bench.served import Served
 
 CALLS = 300
 REVISION = "2025-11-25"

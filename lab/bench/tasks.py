@@ -8,8 +8,8 @@ from typing import Any
 
 from django.db import connection
 
-from nexus_site.bench import postgres
-from nexus_site.bench.load import Rate, Request, post
+from lab.bench import postgres
+from lab.bench.load import Rate, Request, post
 from orgchart.models import Organisation
 from tasks import lists, writing
 from tasks.rows import READ

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TextIO
 
-from nexus_site.demo.client import Answer
+from lab.demo.client import Answer
 
 GREEN, RED, YELLOW, BOLD, DIM, PLAIN = "32", "31", "33", "1", "2", "0"
 

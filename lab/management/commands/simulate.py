@@ -12,9 +12,9 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connection, connections
 from django.utils import timezone
 
-from nexus_site.bench.company import own_database
-from nexus_site.simulation.company import callers, found_company
-from nexus_site.simulation.run import SKIPPED, Simulation
+from lab.bench.company import own_database
+from lab.simulation.company import callers, found_company
+from lab.simulation.run import SKIPPED, Simulation
 
 ONCE = {
     "an escalation settled twice": """

@@ -5,8 +5,8 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from nexus_site.demo.day import Day
-from nexus_site.demo.marks import MARK
+from lab.demo.day import Day
+from lab.demo.marks import MARK
 
 MAIL: dict[str, Any] = {"type": "info", "subject": "Hello", "body": "A word."}
 

@@ -12,10 +12,10 @@ from typing import cast
 from django.db import connection
 from django.db.backends.postgresql.operations import DatabaseOperations
 
+from lab.bench.load import Rate
 from ledger.sql import TYPES
 from mailroom.delivery import DELIVER
 from mailroom.inbox import page_query
-from nexus_site.bench.load import Rate
 from nexus_site.run.postgres import binaries
 
 WHERE = ("host", "port", "user", "password", "dbname")

@@ -12,10 +12,10 @@ from django.utils import timezone
 from contracts.closing import close_contract
 from contracts.models import Contract
 from contracts.vocabulary import OPEN_STATES, Outcome
-from nexus_site.demo import stories
-from nexus_site.demo.client import Agent
-from nexus_site.demo.day import Day, Unexpected
-from nexus_site.demo.narrator import Narrator
+from lab.demo import stories
+from lab.demo.client import Agent
+from lab.demo.day import Day, Unexpected
+from lab.demo.narrator import Narrator
 from orgchart.actors import Person
 from orgchart.models import Agent as AgentRow
 from orgchart.models import Organisation

@@ -11,9 +11,9 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.utils import timezone
 
-from nexus_site.bench import company, decisions, events, mcp, postgres, sweeps, tasks
-from nexus_site.bench.load import Rate, Request, always, measure, post
-from nexus_site.bench.served import serving
+from lab.bench import company, decisions, events, mcp, postgres, sweeps, tasks
+from lab.bench.load import Rate, Request, always, measure, post
+from lab.bench.served import serving
 
 CLIENTS = (1, 8, 32)
 CALL = "/api/v1/tools/"

@@ -1,0 +1,1 @@
+"""Bench, demo and simulation: for development; no other room imports it."""
