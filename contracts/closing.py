@@ -12,11 +12,11 @@ from contracts import rules, store
 from contracts.models import Contract
 from contracts.rules import Facts
 from contracts.vocabulary import Outcome, State
+from core.actors import Actor, Person
 from core.decision import require
+from core.people import require_board
 from mailroom.services import close_grants, post_notice
-from orgchart.actors import Actor, Person
 from orgchart.compiling import current_policy
-from orgchart.people import require_board
 from orgchart.policy.compiled import Policy
 from toolbox.caller import Caller
 

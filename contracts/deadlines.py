@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 
 from contracts.models import Contract, Deadline
 from contracts.vocabulary import State
+from core.actors import System
 from ledger.services import record
 from mailroom.delivery import post_notice
-from orgchart.actors import System
 from orgchart.compiling import current_policy
 from toolbox.scheduler import sweep
 

@@ -8,8 +8,8 @@ from contracts import store
 from contracts.deadlines import OPEN_WORK
 from contracts.models import Contract
 from contracts.vocabulary import ContractKind
+from core.actors import System
 from mailroom.services import post_notice
-from orgchart.actors import System
 from orgchart.compiling import current_policy
 from toolbox.scheduler import sweep
 

@@ -10,8 +10,8 @@ from django.db import transaction
 from contracts import store
 from contracts.models import Contract
 from contracts.vocabulary import OPEN_STATES
+from core.actors import Actor
 from mailroom.services import post_notice
-from orgchart.actors import Actor
 from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.vocabulary import BOARD

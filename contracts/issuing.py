@@ -16,7 +16,9 @@ from contracts.models import Contract
 from contracts.notices import notice_text
 from contracts.terms import ChannelTerm, ChannelWish
 from contracts.vocabulary import FINAL_STATES, ContractKind
+from core.actors import Actor, Person
 from core.decision import Code, Denied, Deny, refuse, require
+from core.people import require_board
 from ledger.services import record
 from mailroom.escalations import answers
 from mailroom.ids import timed_id
@@ -24,9 +26,7 @@ from mailroom.models import Escalation
 from mailroom.refusals import as_rejection
 from mailroom.rules import Channel
 from mailroom.services import deliver, open_grants
-from orgchart.actors import Actor, Person
 from orgchart.compiling import current_policy
-from orgchart.people import require_board
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.vocabulary import BOARD, ToolMode
 from toolbox.caller import Caller

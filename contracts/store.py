@@ -11,9 +11,9 @@ from contracts import rules
 from contracts.models import Contract, Report, Verdict
 from contracts.rules import Facts
 from contracts.vocabulary import ContractKind, Finding, ReportKind, State
+from core.actors import Actor
 from core.decision import Denied, require
 from ledger import sql as ledger_sql
-from orgchart.actors import Actor
 from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.vocabulary import ToolMode

@@ -13,10 +13,10 @@ from unfold.contrib.filters.admin import (
     RelatedDropdownFilter,
 )
 
+from core.admin.base import BrowseAdmin, block, column
+from core.admin.browsing import MomentFilter
+from core.events import text
 from documents.models import Artifact, Document, Memory
-from ledger.browsing import MomentFilter
-from ledger.events import text
-from orgchart.admin_base import BrowseAdmin, block, column
 
 
 @admin.register(Document)

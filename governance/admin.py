@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from contracts.reading import open_contracts_of
+from core.admin.acts import Act, Answer, Call, offer
 from core.decision import Code, refuse
 from governance.staff.leaving import deactivate_by_person
 from mailroom.models import Mail
-from orgchart.admin_acts import Act, Answer, Call, offer
 from orgchart.models import Agent
 from orgchart.staffing import activate_agent
 

@@ -10,8 +10,8 @@ from django.http import HttpRequest
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, DropdownFilter
 from unfold.decorators import display
 
-from ledger.browsing import MomentFilter, PrefixFilter, ReadOnlyAdmin, RecentFilter, number
-from ledger.events import text
+from core.admin.browsing import MomentFilter, PrefixFilter, ReadOnlyAdmin, RecentFilter, number
+from core.events import text
 from ledger.models import Event, Seal
 
 _organisations: Callable[[], Mapping[int, str]] = dict

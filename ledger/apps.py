@@ -9,3 +9,13 @@ class LedgerConfig(AppConfig):
     name = "ledger"
     verbose_name = "Ledger"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Answer what `core` asks: record a refusal, show a subject's history."""
+        from core.admin.base import history_of
+        from core.events import record_event
+        from ledger.history import events_of
+        from ledger.services import record_alone
+
+        history_of.join(events_of)
+        record_event.join(record_alone)

@@ -1,26 +1,20 @@
-"""What an event is, its one canonical form, and the digest over that form."""
+"""The one canonical form of an event, and the digest over that form."""
 
 import json
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
-from enum import StrEnum
 from hashlib import sha256
 from typing import Any
-from uuid import UUID, uuid4
+
+from core.events import BIGGEST, REPLACEMENT, UNSTORABLE, Event, UnrecordableEvent, text
 
 JSON = Any  # a JSON value; Python 3.11 has no recursive alias that mypy and pydantic share
 
 DOMAIN = b"nexus.ledger.event.v1\x00"
-SHORT = 255  # characters of a name, a code, an id
 LONG = 4000  # characters of a reason
 DEEPEST = 64  # levels of details
-BIGGEST = 2**63 - 1
 EXACT = 2**53  # whole floats below this are the same number in Python, JSON and jsonb
-REPLACEMENT = "\ufffd"
-UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 FIELDS = (
     "id",
@@ -41,44 +35,6 @@ FIELDS = (
     "kind",
     "details",
 )
-
-
-class UnrecordableEvent(ValueError):
-    """The event has no canonical form, so neither it nor its effect may happen."""
-
-
-class Decision(StrEnum):
-    """How a gate ended."""
-
-    ALLOW = "allow"
-    DENY = "deny"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
-    """One thing that happened or was refused.
-
-    `action` is dotted and in the past tense ("mail.delivered"); `actor` is "agent:…", "human:…" or
-    "system:…". `for_agent_id` and `kind` put it on that agent's event stream.
-    """
-
-    action: str
-    actor: str
-    at: datetime
-    organisation_id: int | None = None
-    decision: Decision = Decision.ALLOW
-    code: str = ""
-    reason: str = ""
-    tool: str = ""
-    subject: str = ""
-    policy_version: int | None = None
-    args_digest: str = ""
-    request_id: str = ""
-    session_id: str = ""
-    for_agent_id: int | None = None
-    kind: str = ""
-    details: Mapping[str, JSON] = field(default_factory=dict)
-    id: UUID = field(default_factory=uuid4)
 
 
 def fields(event: Event) -> dict[str, JSON]:
@@ -126,21 +82,6 @@ def digest_fields(values: Mapping[str, JSON]) -> bytes:
 canonical = json.JSONEncoder(
     ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
 ).encode
-
-
-def text(value: str, limit: int = SHORT) -> str:
-    """Return the text as the database can hold it, at most `limit` characters."""
-    if type(value) is not str:
-        if not isinstance(value, str):
-            raise UnrecordableEvent(f"expected text, got {type(value).__name__}")
-        value = str(value)
-    if not value:
-        return value
-    if len(value) > limit:
-        value = value[: limit - 1] + "…"
-    if value.isascii() and "\x00" not in value:
-        return value
-    return UNSTORABLE.sub(REPLACEMENT, value)
 
 
 def stamp(at: datetime) -> str:

@@ -18,7 +18,7 @@ class Event(models.Model):
     """
 
     class Decision(models.TextChoices):
-        """How the gate ended; the same values as `ledger.events.Decision`."""
+        """How the gate ended; the same values as `core.events.EventOutcome`."""
 
         ALLOW = "allow", "allowed"
         DENY = "deny", "denied"

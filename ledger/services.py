@@ -2,8 +2,8 @@
 
 from django.db import connection
 
+from core.events import Event
 from ledger import sql
-from ledger.events import Event
 
 INSERT = f"{sql.INSERT} RETURNING seq"
 

@@ -3,7 +3,8 @@
 from functools import cache
 from typing import Any
 
-from ledger.events import Event, canonical, digest_fields, fields
+from core.events import Event
+from ledger.events import canonical, digest_fields, fields
 
 TYPES = {
     "id": "uuid",

@@ -7,8 +7,9 @@ from typing import Any
 
 from django.db import DatabaseError, connection, transaction
 
+from core.events import UnrecordableEvent
 from ledger import keys
-from ledger.events import FIELDS, UnrecordableEvent, parse, stamp
+from ledger.events import FIELDS, parse, stamp
 from ledger.models import Seal as SealRow
 from ledger.rules import Chain, Fault, Finding, Keys, Leaves, check_event
 from ledger.sealing import database_name, read_eras, read_seal, stream

@@ -10,12 +10,12 @@ from typing import Any
 from django.db import connection
 from pydantic_core import to_json
 
+from core.actors import Actor, System
 from core.decision import Code, refuse
+from core.events import Event
 from ledger import sql as ledger_sql
-from ledger.events import Event
 from mailroom.ids import timed_id
 from mailroom.models import SYSTEM
-from orgchart.actors import Actor, System
 from orgchart.policy.compiled import Agent
 from orgchart.policy.vocabulary import BOARD
 from toolbox.wake import wake

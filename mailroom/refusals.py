@@ -8,8 +8,8 @@ from typing import Any
 from django.db import connection
 
 from core.decision import Code, Denied, Deny
+from core.events import Event
 from ledger import sql as ledger_sql
-from ledger.events import Event
 from mailroom.delivery import ATTEMPTS, insert_mail, mail_params, notice
 from mailroom.ids import timed_id
 from mailroom.rules import VIOLATIONS

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import transaction
 
+from core.actors import Actor
 from core.decision import Denied, Deny, require
 from ledger.services import record
 from mailroom import rules
@@ -19,7 +20,6 @@ from mailroom.models import ContactGrant, Mail
 from mailroom.parties import require_own
 from mailroom.refusals import as_rejection
 from mailroom.rules import Channel
-from orgchart.actors import Actor
 from orgchart.policy.compiled import Agent
 from orgchart.policy.vocabulary import BOARD, ESCALATION
 from toolbox.caller import Caller

@@ -93,7 +93,7 @@ INSTALLED_APPS = [
     *ROOMS,
     "lab",
 ]
-# For people in a browser. The tool API passes API_MIDDLEWARE instead: see nexus_site/serving/handlers.py.
+# For people in a browser. The tool API passes API_MIDDLEWARE: see serving/handlers.py.
 MIDDLEWARE = [
     "nexus_site.serving.middleware.Observe",
     "django.middleware.security.SecurityMiddleware",

@@ -9,8 +9,8 @@ from typing import Any
 from django.db import IntegrityError, models
 from django.db.models import ProtectedError
 
+from core.actors import Actor
 from core.decision import Code, refuse
-from orgchart.actors import Actor
 from orgchart.models import (
     Agent,
     Alias,

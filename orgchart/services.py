@@ -12,9 +12,9 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F
 
+from core.actors import Actor
 from core.decision import Code, refuse
 from ledger.services import record
-from orgchart.actors import Actor
 from orgchart.compiling import compile_policy, mark_changing
 from orgchart.models import Agent, ApiKey, Organisation
 from orgchart.orgsettings import BadSetting, checked

@@ -6,10 +6,10 @@ from collections.abc import Container, Mapping
 from datetime import datetime
 from typing import Any, Protocol
 
+from core.actors import Actor
 from core.decision import Code, refuse
-from orgchart.actors import Actor
 from orgchart.models import Agent, ApiKey, Organisation
-from orgchart.policy import compiled as compiled
+from orgchart.policy import compiled
 from orgchart.services import PolicyChange, change_policy
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from orgchart.actors import Actor
+from core.actors import Actor
 from orgchart.models import Agent, Organisation, ToolOverride
 from orgchart.policy.vocabulary import ToolMode
 from orgchart.services import PolicyChange, change_policy

@@ -15,10 +15,10 @@ from unfold.contrib.filters.admin import (
 )
 from unfold.enums import ActionVariant
 
-from ledger.browsing import MomentFilter, RecentFilter
-from ledger.events import text
-from orgchart.admin_acts import Act, ActingAdmin
-from orgchart.admin_base import column
+from core.admin.acts import Act, ActingAdmin
+from core.admin.base import column
+from core.admin.browsing import MomentFilter, RecentFilter
+from core.events import text
 from orgchart.models import Agent
 from tasks.insight.measures_page import measures_page
 from tasks.intake.feedback_admin import FeedbackAdmin

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from core.actors import System
 from core.decision import Allow, Code, Denied
 from ledger.services import record
 from mailroom.services import post_notice
-from orgchart.actors import System
 from orgchart.policy.compiled import Agent, Policy
 from tasks.ownership import can_take
 from tasks.parties import Hand

@@ -9,8 +9,8 @@ from typing import Any
 from django.db import connection, transaction
 
 from core import paging
+from core.actors import Actor
 from core.decision import Code, refuse
-from orgchart.actors import Actor
 from tasks import graph
 from tasks.planning import Update
 from tasks.services import update_task

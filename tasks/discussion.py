@@ -7,9 +7,9 @@ from typing import Any
 
 from django.db import transaction
 
+from core.actors import Actor, Person
 from core.decision import Code, Deny, refuse, require
 from ledger.services import record
-from orgchart.actors import Actor, Person
 from orgchart.compiling import current_policy
 from tasks.facts import Change
 from tasks.hands import BOARD_DESK, enforcement_of, hand_of

@@ -13,9 +13,9 @@ from typing import Any
 
 from django.db import IntegrityError, connection
 
+from core.actors import Actor
 from core.decision import Allow, Code, Denied, Deny, refuse, require
 from ledger.services import record
-from orgchart.actors import Actor
 from tasks import announcing
 from tasks.facts import Change
 from tasks.hands import enforcement_of

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from core.actors import Actor, Person
 from core.decision import Code, refuse
-from orgchart.actors import Actor, Person
 from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Policy
 from tasks.parties import Hand

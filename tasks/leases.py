@@ -7,7 +7,7 @@ from functools import partial
 
 from django.db.models import QuerySet
 
-from orgchart.actors import System
+from core.actors import System
 from orgchart.compiling import current_policy
 from orgchart.models import Organisation
 from orgchart.policy.compiled import Policy

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from core.actors import Actor
 from core.decision import Deny
-from ledger.events import Event
-from orgchart.actors import Actor
+from core.events import Event
 from orgchart.policy.compiled import Agent, Policy
 from tasks.checking import checked_metadata
 from tasks.facts import Change, Facts

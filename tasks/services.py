@@ -8,9 +8,9 @@ from typing import Any
 
 from django.db import connection, transaction
 
+from core.actors import Actor
 from core.decision import Code, Denied, refuse, require
 from ledger.services import record
-from orgchart.actors import Actor
 from orgchart.policy.compiled import Policy
 from tasks import graph
 from tasks.checking import checked_metadata, checked_role, checked_type, owner_named

@@ -10,8 +10,8 @@ from typing import Any
 from django.db import connection
 from pydantic_core import to_json
 
+from core.events import Event
 from ledger import sql as ledger_sql
-from ledger.events import Event
 from tasks.rows import Row
 
 

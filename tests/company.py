@@ -9,7 +9,7 @@ from typing import Any
 from django.test import Client
 from django.utils import timezone
 
-from orgchart.actors import Person, System
+from core.actors import Person, System
 from orgchart.compiling import current_policy
 from orgchart.models import Agent, Organisation
 from orgchart.packs.loading import load_pack

@@ -13,10 +13,10 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 from django.utils import timezone
 
+from core.actors import denial
 from core.decision import Code, Denied, refuse
-from ledger.events import Event
+from core.events import Event
 from ledger.services import record_alone
-from orgchart.actors import denial
 from orgchart.compiling import POLICIES
 from orgchart.models import ApiKey
 from orgchart.policy.compiled import Policy

@@ -14,9 +14,9 @@ from django.db import OperationalError, connection, transaction
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails, to_json
 
+from core.actors import denial
 from core.decision import Code, Denied, Deny, last_rule, require, status_of
 from ledger.services import record_alone
-from orgchart.actors import denial
 from toolbox import idempotency
 from toolbox.caller import Caller
 from toolbox.registry import REGISTRY, Tool

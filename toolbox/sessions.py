@@ -10,9 +10,9 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 
+from core.actors import Actor
 from core.decision import Code, refuse
 from ledger.services import record
-from orgchart.actors import Actor
 from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Policy
 from orgchart.policy.vocabulary import ToolMode

@@ -15,10 +15,10 @@ from django.utils.safestring import SafeString
 from unfold.contrib.filters.admin import BooleanRadioFilter
 from unfold.enums import ActionVariant
 
-from ledger.browsing import MomentFilter
-from orgchart.admin_acts import Act, ActingAdmin, Answer, Call, FileForm
-from orgchart.admin_base import block, chips, column, listed
-from orgchart.people import person
+from core.admin.acts import Act, ActingAdmin, Answer, Call, FileForm
+from core.admin.base import block, chips, column, listed
+from core.admin.browsing import MomentFilter
+from core.people import person
 from workspace.models import Skill
 from workspace.skills import folders
 from workspace.skills.services import approve, scan, withdraw

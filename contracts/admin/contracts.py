@@ -21,10 +21,11 @@ from contracts.admin.issuing import ISSUE, issue_page
 from contracts.closing import close_contract
 from contracts.models import Contract, Deadline, Report, Verdict
 from contracts.vocabulary import FINAL_STATES, Outcome, State
-from ledger.browsing import MomentFilter
-from ledger.events import text
-from orgchart.admin_acts import Act, ActingAdmin, Answer, Call
-from orgchart.admin_base import BrowseAdmin, column, events_of
+from core.admin.acts import Act, ActingAdmin, Answer, Call
+from core.admin.base import BrowseAdmin, column
+from core.admin.browsing import MomentFilter
+from core.events import text
+from ledger.history import events_of
 
 BY_ORGANISATION = ("organisation", RelatedDropdownFilter)
 STATE_COLOURS = {

@@ -20,10 +20,10 @@ from unfold.widgets import (
 
 from contracts.issuing import Draft, issue_for_board
 from core.decision import Denied
+from core.people import person, record_refusal, signed_in
 from mailroom.models import Priority
 from orgchart.compiling import current_policy
 from orgchart.models import Organisation
-from orgchart.people import person, record_refusal, signed_in
 from orgchart.policy.compiled import Policy
 from orgchart.policy.vocabulary import BOARD, ToolMode
 

@@ -10,9 +10,9 @@ from django.db import IntegrityError
 
 from contracts.approvals import require_authorisation
 from contracts.vocabulary import ContractKind
+from core.actors import Actor
 from core.decision import Code, Denied, refuse
 from governance.staff.projections import project_chart
-from orgchart.actors import Actor
 from orgchart.models import Agent as AgentRow
 from orgchart.models import Organisation
 from orgchart.policy.compiled import Agent, Role

@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from contracts import handover
+from core.actors import Actor
 from mailroom.services import hand_over as hand_over_mail
 from mailroom.services import post_notice
-from orgchart.actors import Actor
 from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Agent
 from orgchart.policy.vocabulary import BOARD

@@ -7,14 +7,14 @@ from typing import Any
 
 from django.db import transaction
 
+from core.actors import Actor, Person
 from core.decision import Code, refuse, require
+from core.people import Desk
 from governance.staff import authority, holdings, rules
 from governance.staff.projections import project_chart
 from orgchart import staffing
-from orgchart.actors import Actor, Person
 from orgchart.compiling import compile_policy
 from orgchart.models import Organisation
-from orgchart.people import Desk
 from orgchart.policy.compiled import Agent, Policy
 from toolbox.caller import Caller
 

@@ -13,7 +13,7 @@ from django.core.management import call_command
 from django.db import connection, connections
 from django.utils import timezone
 
-from orgchart.actors import System
+from core.actors import System
 from orgchart.compiling import POLICIES
 from orgchart.models import Agent, Organisation
 from orgchart.packs import load_pack

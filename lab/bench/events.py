@@ -15,11 +15,11 @@ import psycopg
 from django.db import connection, transaction
 from django.utils import timezone
 
+from core.actors import System
 from lab.bench import postgres
 from lab.bench.load import Rate
 from lab.bench.served import Served
 from ledger.services import record
-from orgchart.actors import System
 from orgchart.models import Organisation
 from toolbox.wake import wake
 

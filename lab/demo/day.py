@@ -10,9 +10,9 @@ from typing import Any
 from django.utils import timezone
 
 from contracts.issuing import Draft, issue_for_board
+from core.actors import Person
 from lab.demo.client import Agent, Answer
 from lab.demo.narrator import Narrator
-from orgchart.actors import Person
 
 OK = ("OK",)
 

@@ -12,14 +12,14 @@ from django.utils import timezone
 from contracts.closing import close_contract
 from contracts.models import Contract
 from contracts.vocabulary import OPEN_STATES, Outcome
+from core.actors import Person
+from core.people import Desk
 from lab.demo import stories
 from lab.demo.client import Agent
 from lab.demo.day import Day, Unexpected
 from lab.demo.narrator import Narrator
-from orgchart.actors import Person
 from orgchart.models import Agent as AgentRow
 from orgchart.models import Organisation
-from orgchart.people import Desk
 from orgchart.services import issue_key
 
 ORGANISATION = "nexus"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from orgchart.actors import System
+from core.actors import System
 from orgchart.compiling import POLICIES, compile_policy
 from orgchart.models import (
     Agent,

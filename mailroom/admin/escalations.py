@@ -12,14 +12,15 @@ from django.http import HttpRequest, HttpResponse
 from unfold.contrib.filters.admin import AutocompleteSelectFilter, ChoicesDropdownFilter
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from ledger.browsing import MomentFilter
-from ledger.events import text
+from core.admin.acts import Act, ActingAdmin, Answer, Call
+from core.admin.base import column
+from core.admin.browsing import MomentFilter
+from core.events import text
+from ledger.history import events_of
 from mailroom.admin.thread import MOST, thread_of
 from mailroom.admin.traffic import BY_ORGANISATION
 from mailroom.escalations.answers import answer_as_person
 from mailroom.models import WAITING, Escalation, OutgoingNotice
-from orgchart.admin_acts import Act, ActingAdmin, Answer, Call
-from orgchart.admin_base import column, events_of
 
 
 class AnswerForm(forms.Form):

@@ -13,12 +13,12 @@ from unfold.contrib.filters.admin import (
     DropdownFilter,
 )
 
-from ledger.browsing import MomentFilter
-from ledger.events import text
+from core.admin.base import BrowseAdmin, column
+from core.admin.browsing import MomentFilter
+from core.events import text
 from mailroom.admin.thread import thread_of
 from mailroom.admin.traffic import BY_ORGANISATION
 from mailroom.models import Mail
-from orgchart.admin_base import BrowseAdmin, column
 from orgchart.models import Agent, MailTypeRule
 
 LOOKED_THROUGH = 20_000

@@ -8,13 +8,13 @@ from django.contrib import admin
 from django.utils.safestring import SafeString
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
-from ledger.browsing import MomentFilter
-from ledger.events import text
+from core.admin.acts import Act, ActingAdmin, Answer, Call
+from core.admin.base import block, column
+from core.admin.browsing import MomentFilter
+from core.events import text
 from mailroom.admin.traffic import BY_ORGANISATION
 from mailroom.models import NoticeState, OutgoingNotice
 from mailroom.outgoing.outbox import resend
-from orgchart.admin_acts import Act, ActingAdmin, Answer, Call
-from orgchart.admin_base import block, column
 
 
 def _resend(call: Call) -> Answer:

@@ -13,10 +13,10 @@ from unfold.contrib.filters.admin import (
     RelatedDropdownFilter,
 )
 
-from ledger.browsing import MomentFilter
-from ledger.events import text
+from core.admin.base import BrowseAdmin, chips, column
+from core.admin.browsing import MomentFilter
+from core.events import text
 from mailroom.models import ContactGrant, MailRejection
-from orgchart.admin_base import BrowseAdmin, chips, column
 
 BY_ORGANISATION = ("organisation", RelatedDropdownFilter)
 

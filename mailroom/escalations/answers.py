@@ -6,13 +6,13 @@ from datetime import datetime
 
 from django.db import transaction
 
+from core.actors import Person
 from core.decision import Code, Denied, refuse
+from core.people import require_board
 from mailroom.delivery import deliver, post_notice
 from mailroom.escalations.services import settle
 from mailroom.models import WAITING, Escalation, EscalationState
-from orgchart.actors import Person
 from orgchart.compiling import current_policy
-from orgchart.people import require_board
 from orgchart.policy.compiled import Agent, Policy
 from toolbox.caller import Caller
 

@@ -8,6 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F
 
+from core.actors import Actor
 from core.decision import Code, Denied, refuse, require
 from ledger.services import record
 from mailroom import rules
@@ -15,7 +16,6 @@ from mailroom.delivery import Letter, post
 from mailroom.models import WAITING, Escalation, EscalationState
 from mailroom.parties import require_own
 from mailroom.refusals import as_rejection
-from orgchart.actors import Actor
 from orgchart.policy.compiled import Agent
 from orgchart.policy.vocabulary import BOARD, ESCALATION
 from toolbox.caller import Caller

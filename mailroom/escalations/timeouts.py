@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 
 from django.db.models import F, QuerySet
 
+from core.actors import System
 from ledger.services import record
 from mailroom.delivery import notice, post, post_notice
 from mailroom.models import Escalation, EscalationState
 from mailroom.outgoing import outbox
-from orgchart.actors import System
 from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Agent, Policy
 from toolbox.scheduler import sweep

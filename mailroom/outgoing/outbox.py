@@ -14,13 +14,13 @@ from django.conf import settings
 from django.core.mail import EmailMessage
 from django.db import transaction
 
+from core.actors import Actor, Person, System
 from core.decision import Code, refuse
+from core.people import require_board
 from ledger.services import record
 from mailroom.models import NoticeState, OutgoingNotice
 from mailroom.outgoing import webhook
-from orgchart.actors import Actor, Person, System
 from orgchart.compiling import current_policy
-from orgchart.people import require_board
 from orgchart.policy.compiled import Policy
 
 log = structlog.get_logger(__name__)

@@ -10,9 +10,9 @@ from typing import Any
 from django.http import HttpRequest
 from django.utils import timezone
 
+from core.people import desks_of
 from nexus_site.console import counting
 from orgchart.models import Organisation
-from orgchart.people import desks_of
 from toolbox import scheduler
 
 HOURS = 24

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.contrib.auth.models import Group, Permission
 from django.contrib.contenttypes.models import ContentType
 
-from orgchart.people import Desk
+from core.people import Desk
 
 ORGANISATION = ("orgchart", "toolbox")
 """The rooms that HR looks into: who is who and who may what; not what they write to each other."""

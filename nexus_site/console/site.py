@@ -13,8 +13,8 @@ from django.urls import URLPattern, path
 from django.utils import timezone
 from unfold.sites import UnfoldAdminSite
 
+from core.people import not_your_desk, record_refusal, signed_in
 from nexus_site.console.lookups import guarded
-from orgchart.people import not_your_desk, record_refusal, signed_in
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 

@@ -16,10 +16,10 @@ from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import BooleanRadioFilter, RelatedDropdownFilter
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
-from ledger.events import Event
+from core.admin.base import BrowseAdmin, chips, column
+from core.events import Event
+from core.people import ADMIN_TOOL, signed_in
 from ledger.services import record
-from orgchart.admin_base import BrowseAdmin, chips, column
-from orgchart.people import ADMIN_TOOL, signed_in
 
 admin.site.unregister(User)
 admin.site.unregister(Group)

@@ -13,10 +13,10 @@ from django.core.management import call_command
 from django.db import connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 
-from orgchart.actors import System
+from core.actors import System
+from core.people import Desk
 from orgchart.models import Agent, Organisation
 from orgchart.packs import load_pack
-from orgchart.people import Desk
 from orgchart.services import issue_key
 
 PEOPLE = {

@@ -18,12 +18,12 @@ from unfold.contrib.filters.admin import (
     RelatedDropdownFilter,
 )
 
-from ledger.browsing import MomentFilter
+from core.admin.acts import Act, ActingAdmin, Answer, Call, ShownOnce
+from core.admin.base import block, chips, column
+from core.admin.browsing import MomentFilter
 from orgchart.admin.chart import BY_ORGANISATION, WHY
 from orgchart.admin.editing import EditAdmin
 from orgchart.admin.forms import AgentForm
-from orgchart.admin_acts import Act, ActingAdmin, Answer, Call, ShownOnce
-from orgchart.admin_base import block, chips, column
 from orgchart.models import Agent, ApiKey
 from orgchart.services import issue_key, revoke_key
 

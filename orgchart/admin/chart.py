@@ -13,6 +13,7 @@ from unfold.contrib.filters.admin import (
     RelatedDropdownFilter,
 )
 
+from core.admin.base import chips, column, listed
 from orgchart.admin.editing import EditAdmin
 from orgchart.admin.forms import (
     AliasForm,
@@ -21,7 +22,6 @@ from orgchart.admin.forms import (
     RoleForm,
     setting_field,
 )
-from orgchart.admin_base import chips, column, listed
 from orgchart.models import (
     Alias,
     Group,

@@ -12,8 +12,9 @@ from unfold.contrib.filters.admin import (
     ChoicesDropdownFilter,
 )
 
+from core.admin.base import chips, column
+from core.admin.browsing import MomentFilter
 from core.decision import Code, refuse
-from ledger.browsing import MomentFilter
 from orgchart import catalogue
 from orgchart.admin.chart import BY_ORGANISATION, WHY
 from orgchart.admin.editing import EditAdmin
@@ -23,7 +24,6 @@ from orgchart.admin.forms import (
     OverrideForm,
 )
 from orgchart.admin.preview import Change
-from orgchart.admin_base import chips, column
 from orgchart.models import (
     ContactRule,
     MailTypeRule,

@@ -17,11 +17,11 @@ from django.utils import timezone
 from unfold.forms import AdminForm, Fieldline
 
 from core.decision import Denied
+from core.people import person
 from orgchart.admin.fields import PolicyForm, ReasonedForm
 from orgchart.admin.preview import BACK, CONFIRM, Change, PreviewingAdmin
 from orgchart.editing import delete_row, save_row, subject_of
 from orgchart.models import Organisation
-from orgchart.people import person
 from orgchart.services import PolicyChange
 
 

@@ -13,12 +13,12 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
+from core.actors import Person
+from core.admin.acts import ActingAdmin
 from core.decision import Code, Deny
-from orgchart.actors import Person
+from core.people import record_refusal, signed_in
 from orgchart.admin.fields import PolicyForm
-from orgchart.admin_acts import ActingAdmin
 from orgchart.editing import changed_values
-from orgchart.people import record_refusal, signed_in
 
 CONFIRM, BACK = "_confirm", "_edit"
 OWN_BUTTONS = frozenset({"csrfmiddlewaretoken", CONFIRM, BACK, "_save", "_continue", "_addanother"})

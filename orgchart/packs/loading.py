@@ -9,8 +9,8 @@ from typing import Any
 
 from django.db import transaction
 
+from core.actors import Person, System
 from orgchart import staffing
-from orgchart.actors import Person, System
 from orgchart.compiling import compile_policy
 from orgchart.models import Organisation
 from orgchart.packs.checking import sound_pack

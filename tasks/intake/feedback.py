@@ -15,9 +15,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic_core import from_json
 
 from core import paging
+from core.actors import Actor
 from core.decision import Code, Denied, refuse
 from ledger.services import record
-from orgchart.actors import Actor
 from orgchart.models import Organisation
 from tasks.models import Feedback, FeedbackHook
 from toolbox.caller import Caller

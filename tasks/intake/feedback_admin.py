@@ -12,9 +12,9 @@ from django.utils.safestring import SafeString
 from unfold.contrib.filters.admin import RelatedDropdownFilter
 from unfold.enums import ActionVariant
 
-from ledger.browsing import MomentFilter, RecentFilter
-from ledger.events import text
-from orgchart.admin_base import BrowseAdmin, block, column
+from core.admin.base import BrowseAdmin, block, column
+from core.admin.browsing import MomentFilter, RecentFilter
+from core.events import text
 from tasks.intake.feedback_page import TAKE_IN, intake_page
 from tasks.models import Feedback
 

@@ -21,8 +21,8 @@ from unfold.widgets import (
 )
 
 from core.decision import Denied
+from core.people import person, record_refusal, signed_in
 from orgchart.models import Organisation
-from orgchart.people import person, record_refusal, signed_in
 from tasks.intake.feedback import Item, add_feedback, read_file, read_items
 from tasks.pages.common import choose, opened
 

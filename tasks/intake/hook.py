@@ -11,9 +11,9 @@ from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from standardwebhooks import Webhook, WebhookVerificationError
 
+from core.actors import System
 from core.decision import Code, Denied, refuse
 from core.strictjson import read_object
-from orgchart.actors import System
 from tasks.intake.feedback import Item, add_feedback, read_items
 from tasks.models import FeedbackHook
 from toolbox.faces.rest import error_response, json_response

@@ -11,8 +11,8 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import F
 
+from core.actors import Actor
 from ledger.services import record
-from orgchart.actors import Actor
 from orgchart.policy.compiled import Policy
 from tasks import graph
 from tasks.intake.files import Found, Reading, Stored

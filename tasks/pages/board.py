@@ -19,10 +19,10 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from core.decision import Code, Denied, refuse
-from ledger.events import text
+from core.events import text
+from core.people import Desk, desks_of, person, record_refusal, signed_in
 from orgchart.compiling import current_policy
 from orgchart.models import Agent, Organisation, Role
-from orgchart.people import Desk, desks_of, person, record_refusal, signed_in
 from tasks.discussion import comment_task
 from tasks.models import Counter, Task
 from tasks.pages.common import VIEW, choose, opened

@@ -14,14 +14,14 @@ from django.http import HttpRequest
 from django.urls import reverse
 from unfold.widgets import UnfoldAdminTextareaWidget
 
+from core.admin.acts import Act, Answer, Call, ReasonForm
 from core.decision import Denied
-from ledger.events import BIGGEST
+from core.events import BIGGEST
+from core.people import Desk, desks_of
+from ledger.history import events_of
 from ledger.models import Event
-from orgchart.admin_acts import Act, Answer, Call, ReasonForm
-from orgchart.admin_base import events_of
 from orgchart.compiling import current_policy
 from orgchart.models import Agent
-from orgchart.people import Desk, desks_of
 from tasks.discussion import NOTE, NOTING_DESK, SHOWN, approve_task, comment_task
 from tasks.models import Comment, Task
 from tasks.pages.graph_drawing import draw

@@ -7,9 +7,9 @@ from django.contrib.auth.models import Group
 from django.test import Client
 from django.utils import timezone
 
+from core.people import Desk
 from nexus_site.console.rights import grant
 from orgchart.compiling import POLICIES
-from orgchart.people import Desk
 from tests.company import load_company
 
 DESKS = [*Desk]

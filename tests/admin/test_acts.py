@@ -8,10 +8,10 @@ from django.contrib import admin
 from django.test import Client
 
 from contracts.models import Contract
+from core.people import Desk
 from ledger.models import Event
 from mailroom.models import Mail
 from orgchart.models import Agent, ApiKey
-from orgchart.people import Desk
 from tests.admin.forms import filled
 from tests.admin.places import act_page, change_page, list_page
 from tests.browser.day import HOSTILE
@@ -321,7 +321,7 @@ class TestSkills:
     def skill(self, db, tmp_path, settings):
         from django.utils import timezone
 
-        from orgchart.actors import System
+        from core.actors import System
         from workspace.models import Skill
         from workspace.skills.services import scan
 

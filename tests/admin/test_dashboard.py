@@ -9,11 +9,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from core.people import Desk
 from mailroom.delivery import deliver
 from mailroom.models import Escalation
 from nexus_site.console import counting, dashboard
 from orgchart.models import Organisation
-from orgchart.people import Desk
 from tests.admin.forms import confirm, preview
 from tests.admin.places import change_page
 from tests.browser.day import play

@@ -4,11 +4,11 @@ from datetime import timedelta
 
 import pytest
 
+from core.people import Desk
 from ledger.models import Event
 from mailroom.escalations import timeouts as unanswered
 from mailroom.models import Escalation, Mail, OutgoingNotice
 from orgchart.models import Organisation
-from orgchart.people import Desk
 from tests.admin.forms import filled
 from tests.admin.places import act_page, change_page, list_page
 from tests.browser.day import HOSTILE

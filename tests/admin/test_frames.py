@@ -7,10 +7,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from core.people import Desk
 from ledger.models import Event
 from orgchart.compiling import POLICIES
 from orgchart.models import Agent
-from orgchart.people import Desk
 from tests.admin.forms import filled
 from tests.admin.places import act_page, change_page, list_page
 from tests.company import load_company

@@ -13,8 +13,8 @@ from django.core.exceptions import SuspiciousOperation
 from django.db import transaction
 from django.test import RequestFactory
 
+from core.people import Desk
 from nexus_site.console.lookups import DeclaredLookups as Guard
-from orgchart.people import Desk
 from orgchart.services import issue_key
 
 MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)

@@ -7,9 +7,9 @@ from django.contrib import admin
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from core.people import Desk
 from ledger.models import Event
 from nexus_site.console.rights import ACTS, HR_EDITS, rights_of
-from orgchart.people import Desk
 from orgchart.services import issue_key
 from tests.admin.places import change_page, list_page, page_of
 from tests.browser.day import play, vandalise

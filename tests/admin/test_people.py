@@ -4,8 +4,8 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 
+from core.people import Desk, desks_of
 from ledger.models import Event
-from orgchart.people import Desk, desks_of
 from tests.admin.forms import filled
 from tests.admin.places import change_page, list_page, page_of
 

@@ -7,11 +7,11 @@ from django.db import transaction
 from django.utils import timezone
 
 from contracts.issuing import Draft, issue_for_board
+from core.actors import denial
 from core.decision import Code, Deny
+from core.people import Desk
 from ledger.services import record
 from mailroom.delivery import deliver
-from orgchart.actors import denial
-from orgchart.people import Desk
 from tests.company import Company
 
 HOSTILE = '<script>document.title = "owned"</script><img src=x onerror="document.title=1">'

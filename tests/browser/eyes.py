@@ -8,8 +8,8 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from playwright.sync_api import Page
 
+from core.people import Desk
 from nexus_site.console.rights import grant
-from orgchart.people import Desk
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 PASSWORD = "correct horse battery staple"

@@ -6,10 +6,10 @@ from datetime import timedelta
 from django.db import transaction
 from django.utils import timezone
 
+from core.actors import denial
 from core.decision import Denied
+from core.people import Desk
 from ledger.services import record
-from orgchart.actors import denial
-from orgchart.people import Desk
 from tasks import discussion, services
 from tasks.planning import Update
 from tasks.vocabulary import Status

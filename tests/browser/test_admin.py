@@ -6,9 +6,9 @@ import pytest
 from playwright.sync_api import expect
 
 from contracts.models import Contract
+from core.people import Desk
 from mailroom.models import Escalation
 from orgchart.models import ContactRule
-from orgchart.people import Desk
 
 
 def rule_page():

@@ -2,7 +2,7 @@
 
 from playwright.sync_api import expect
 
-from orgchart.people import Desk
+from core.people import Desk
 from tasks.models import Feedback
 
 

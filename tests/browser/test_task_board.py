@@ -4,10 +4,10 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import expect
 
-from orgchart.actors import Person
+from core.actors import Person
+from core.people import Desk
 from orgchart.compiling import POLICIES
 from orgchart.models import Organisation
-from orgchart.people import Desk
 from tasks import services
 from tasks.models import Comment, Task
 from tasks.planning import Update

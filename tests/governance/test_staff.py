@@ -12,6 +12,7 @@ from contracts.issuing import Draft, issue_contract
 from contracts.models import Contract
 from contracts.services import accept_contract
 from contracts.vocabulary import ContractKind
+from core.actors import Person, System
 from core.decision import Code, Denied
 from governance.staff.leaving import deactivate_by_person
 from governance.staff.projections import charts, refresh_charts
@@ -19,7 +20,6 @@ from ledger.models import Event
 from mailroom.models import Mail
 from mailroom.services import Draft as MailDraft
 from mailroom.services import send_mail
-from orgchart.actors import Person, System
 from orgchart.compiling import compile_policy
 from orgchart.models import Agent, Group, Organisation, Role
 from orgchart.packs import diff_pack, load_pack

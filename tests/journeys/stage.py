@@ -10,7 +10,7 @@ from contracts.closing import close_contract
 from contracts.issuing import Draft, issue_for_board
 from contracts.models import Contract
 from contracts.vocabulary import OPEN_STATES, Outcome
-from orgchart.people import Desk
+from core.people import Desk
 from tests.company import Answer, Company
 
 

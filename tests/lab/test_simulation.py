@@ -8,11 +8,11 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from core.actors import System
 from lab.management.commands.simulate import Command
 from lab.simulation.company import callers, found_company
 from lab.simulation.run import DUE, Account, Simulation
 from ledger.services import record
-from orgchart.actors import System
 from orgchart.compiling import POLICIES
 from toolbox import scheduler
 

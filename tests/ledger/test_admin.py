@@ -10,9 +10,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from core.events import EventOutcome
 from ledger import admin as ledger_admin
 from ledger import services
-from ledger.events import Decision
 from ledger.models import Event as EventRow
 from ledger.models import Seal
 from tests.ledger.world import make_event
@@ -46,7 +46,7 @@ def events(db) -> dict[str, int]:
             make_event(
                 action="tool.denied",
                 actor="agent:frontend_worker",
-                decision=Decision.DENY,
+                decision=EventOutcome.DENY,
                 code="MODE_DENIED",
                 reason="<script>alert(1)</script>" + "x" * 100,
                 tool="read_file",
@@ -111,7 +111,7 @@ class TestEventPages:
         assert person.get(reverse(EVENTS) + f"?{query}").status_code == 400
 
     def test_never_count_everything(self, person, events, monkeypatch):
-        monkeypatch.setattr("ledger.browsing.COUNTED", 1)
+        monkeypatch.setattr("core.admin.browsing.COUNTED", 1)
         answer = person.get(reverse(EVENTS))
         assert answer.context["cl"].paginator.count == 1
 

@@ -12,22 +12,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from core.events import SHORT, Event, EventOutcome, UnrecordableEvent, text
 from ledger import sql
-from ledger.events import (
-    FIELDS,
-    LONG,
-    SHORT,
-    Decision,
-    Event,
-    UnrecordableEvent,
-    canonical,
-    digest,
-    digest_fields,
-    fields,
-    normal,
-    parse,
-    text,
-)
+from ledger.events import FIELDS, LONG, canonical, digest, digest_fields, fields, normal, parse
 from tests.ledger.world import NOW, make_event
 
 storable = st.text(
@@ -51,7 +38,7 @@ events = st.builds(
     actor=storable,
     at=st.datetimes(timezones=st.just(UTC)),
     organisation_id=numbers,
-    decision=st.sampled_from(Decision),
+    decision=st.sampled_from(EventOutcome),
     code=storable,
     reason=storable,
     tool=storable,
@@ -200,7 +187,7 @@ class TestDigest:
         other: dict[str, object] = {
             "id": UUID(int=2),
             "at": NOW + timedelta(microseconds=1),
-            "decision": Decision.DENY,
+            "decision": EventOutcome.DENY,
             "details": {"x": None},
             "organisation_id": 2,
             "policy_version": 0,

@@ -7,8 +7,9 @@ import pytest
 from django.db import DatabaseError, IntegrityError, connection, transaction
 from hypothesis import HealthCheck, given, settings
 
+from core.events import EventOutcome, UnrecordableEvent
 from ledger import services, sql
-from ledger.events import FIELDS, Decision, UnrecordableEvent, digest
+from ledger.events import FIELDS, digest
 from ledger.models import Event as EventRow
 from ledger.models import Seal
 from ledger.services import OutsideTransaction
@@ -28,7 +29,7 @@ def stored_leaf(seq: int):
 class TestRecord:
     def test_writes_every_field(self, db):
         event = make_event(
-            decision=Decision.DENY,
+            decision=EventOutcome.DENY,
             code="MODE_DENIED",
             reason="not in chat_safe",
             tool="read_file",
@@ -93,7 +94,7 @@ class TestRecord:
     @pytest.mark.parametrize(
         "changes",
         [
-            {"decision": Decision.DENY},
+            {"decision": EventOutcome.DENY},
             {"actor": ""},
             {"action": ""},
             {"decision": "maybe"},

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import psycopg
 from django.db import connection, transaction
 
+from core.events import Event
 from ledger import keys, services, sql
-from ledger.events import Event
 from ledger.models import Event as EventRow
 from ledger.sealing import seal_events
 from ledger.verification import Report, verify_ledger

@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from core.actors import Person, System
 from ledger.models import Event
-from orgchart.actors import Person, System
 from orgchart.compiling import compile_policy
 from orgchart.models import Agent, Organisation
 from orgchart.packs import BadPack, OtherOrganisation, diff_pack, load_pack

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import connections
 
-from orgchart.actors import Person, System
+from core.actors import Person, System
 from orgchart.models import Organisation
 from orgchart.packs import check_pack, load_pack
 from orgchart.packs.checking import sound_pack

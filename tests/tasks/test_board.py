@@ -7,8 +7,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from core.people import Desk
 from ledger.models import Event
-from orgchart.people import Desk
 from tasks import services
 from tasks.models import Comment, Counter, Task
 from tasks.pages import board as admin_board

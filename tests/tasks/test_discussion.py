@@ -2,9 +2,9 @@
 
 import pytest
 
+from core.actors import Person
 from core.decision import Code, Denied
 from ledger.models import Event
-from orgchart.actors import Person
 from tasks import discussion, services
 from tasks.models import Comment, Task
 from tasks.planning import Update

@@ -9,9 +9,9 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 from standardwebhooks import Webhook
 
+from core.actors import System
 from core.decision import Code, Denied
 from ledger.models import Event
-from orgchart.actors import System
 from tasks.intake.feedback import open_hook, read_file
 from tasks.models import Feedback
 from tests.tasks.world import NOW, dev_team

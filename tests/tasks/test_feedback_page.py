@@ -4,9 +4,9 @@ import pytest
 from django.apps import apps
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from core.people import Desk
 from ledger.models import Event
 from nexus_site.console.rights import grant
-from orgchart.people import Desk
 from tasks.models import Feedback
 from tests.tasks.people import sign_in
 from tests.tasks.test_feedback import CSV

@@ -8,7 +8,7 @@ from django.core.management import call_command
 from django.utils import timezone
 from prometheus_client import CollectorRegistry
 
-from orgchart.actors import Person
+from core.actors import Person
 from orgchart.models import Role
 from tasks import services
 from tasks.insight import metrics

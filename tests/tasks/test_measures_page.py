@@ -8,7 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from orgchart.people import Desk
+from core.people import Desk
 from tasks.insight import measures_page as admin_measures
 from tasks.insight.measures_page import PERIODS, USUAL
 from tasks.models import Task

@@ -5,10 +5,10 @@ from datetime import timedelta
 import pytest
 from django.db import connection
 
+from core.actors import Person
 from core.decision import Code, Denied
 from ledger.models import Event
 from mailroom.models import Mail
-from orgchart.actors import Person
 from orgchart.models import Agent
 from tasks import services
 from tasks.leases import release_overdue, undated_claims

@@ -7,8 +7,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from core.people import Desk
 from ledger.models import Event
-from orgchart.people import Desk
 from tasks import discussion, services
 from tasks.models import Comment, Task
 from tasks.planning import Update

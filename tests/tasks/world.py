@@ -9,7 +9,7 @@ from typing import Any
 from django.test import Client
 from django.utils import timezone
 
-from orgchart.actors import System
+from core.actors import System
 from orgchart.compiling import current_policy
 from orgchart.models import Agent, Organisation, Role
 from orgchart.policy.vocabulary import Kind, ToolMode

@@ -12,8 +12,8 @@ from django.db import connection
 from django.utils import timezone
 
 from core.decision import Code, Denied
+from core.events import Event, EventOutcome
 from ledger import sql
-from ledger.events import Decision, Event
 from orgchart.compiling import POLICIES
 from orgchart.services import digest_of, issue_key, revoke_key
 from tests.company import load_company
@@ -50,7 +50,7 @@ def write(writer, agent, subject, *, actor="system:tests", kind="mail"):
         action="test.happened",
         actor=actor,
         at=NOW,
-        decision=Decision.DENY if kind == "tool_denied" else Decision.ALLOW,
+        decision=EventOutcome.DENY if kind == "tool_denied" else EventOutcome.ALLOW,
         code="CONTACT_DENIED" if kind == "tool_denied" else "",
         subject=subject,
         for_agent_id=agent,

@@ -20,10 +20,10 @@ from unfold.contrib.filters.admin import (
     RelatedDropdownFilter,
 )
 
-from ledger.browsing import MomentFilter
-from ledger.events import text
-from orgchart.admin_acts import Act, ActingAdmin, Answer, Call
-from orgchart.admin_base import block, chips, column
+from core.admin.acts import Act, ActingAdmin, Answer, Call
+from core.admin.base import block, chips, column
+from core.admin.browsing import MomentFilter
+from core.events import text
 from toolbox.frames.services import cancel_frame
 from toolbox.frames.stack import UNENDED
 from toolbox.models import Frame

@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 
-from orgchart.admin_base import BrowseAdmin, column
+from core.admin.base import BrowseAdmin, column
 from toolbox import scheduler
 from toolbox.models import ClockRun
 

@@ -18,9 +18,9 @@ from unfold.contrib.filters.admin import (
     RelatedDropdownFilter,
 )
 
-from ledger.browsing import MomentFilter
-from orgchart.admin_acts import Act, ActingAdmin, Answer, Call, offer
-from orgchart.admin_base import BrowseAdmin, column
+from core.admin.acts import Act, ActingAdmin, Answer, Call, offer
+from core.admin.base import BrowseAdmin, column
+from core.admin.browsing import MomentFilter
 from orgchart.compiling import current_policy
 from orgchart.models import Agent
 from orgchart.policy.vocabulary import ToolMode

@@ -9,9 +9,9 @@ from typing import Any, cast
 from django.db import transaction
 from pydantic_core import to_json
 
+from core.actors import Actor, System
 from core.decision import Allow, Code, Denied, Deny, refuse, require
 from ledger.services import record
-from orgchart.actors import Actor, System
 from orgchart.models import Agent
 from orgchart.policy import compiled as policy
 from toolbox.caller import Caller

@@ -9,9 +9,9 @@ from typing import Any
 
 from django.db import transaction
 
+from core.actors import Actor
 from core.decision import Code, refuse
 from ledger.services import record
-from orgchart.actors import Actor
 from toolbox.caller import Caller
 from toolbox.frames.rules import Stack, narrowed
 from toolbox.models import Frame, FrameKind, FrameState, Session

@@ -9,10 +9,10 @@ from typing import Any, cast
 
 from django.db import transaction
 
+from core.actors import Actor
 from core.decision import Allow, Code, refuse, require
-from ledger.events import Event
+from core.events import Event
 from ledger.services import record
-from orgchart.actors import Actor
 from toolbox.caller import Caller
 from toolbox.frames.services import enter_skill
 from toolbox.registry import REGISTRY

@@ -7,9 +7,9 @@ from typing import Any
 
 from django.db import transaction
 
+from core.actors import Person
 from core.decision import Code, refuse
 from ledger.services import record
-from orgchart.actors import Person
 from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Agent, Policy
 from toolbox.authentication import tools_of_frame

@@ -8,8 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
+from core.actors import Person
 from core.decision import Denied
-from orgchart.actors import Person
 from orgchart.compiling import compile_policy
 from orgchart.management.commands.org import user_name
 from orgchart.models import Agent, ApiKey, Organisation

@@ -11,8 +11,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
+from core.actors import Person
 from core.decision import Allow, Denied
-from orgchart.actors import Person
 from orgchart.compiling import compile_policy
 from orgchart.explaining import explain
 from orgchart.models import Organisation

@@ -10,8 +10,8 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
+from core.actors import System
 from core.decision import Denied
-from orgchart.actors import System
 from orgchart.compiling import current_policy
 from orgchart.models import Organisation
 from tasks.insight.measures import By, durations, measure_tasks

@@ -8,13 +8,11 @@ from enum import StrEnum
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
-from django.db import transaction
 from django.http import HttpRequest
 
+from core.actors import Person, denial
 from core.decision import Code, Deny, refuse
-from ledger.events import Event
-from ledger.services import record
-from orgchart.actors import Person, denial
+from core.events import Event, record_event
 
 ADMIN_TOOL = "admin"
 """What the ledger names as the tool of everything that people do in the admin."""
@@ -79,20 +77,19 @@ def record_refusal(
     now: datetime,
     organisation_id: int | None = None,
 ) -> None:
-    """Leave one event of what a human was refused, in a transaction of its own."""
-    with transaction.atomic():
-        record(
-            Event(
-                action="human.denied",
-                actor=f"human:{who.username}",
-                at=now,
-                organisation_id=organisation_id,
-                tool=ADMIN_TOOL,
-                subject=subject,
-                request_id=who.request_id,
-                **denial(deny),
-            )
+    """Leave one event of what a human was refused, as a statement by itself."""
+    record_event(
+        Event(
+            action="human.denied",
+            actor=f"human:{who.username}",
+            at=now,
+            organisation_id=organisation_id,
+            tool=ADMIN_TOOL,
+            subject=subject,
+            request_id=who.request_id,
+            **denial(deny),
         )
+    )
 
 
 def require_board(person: Person) -> None:

@@ -13,10 +13,11 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
-from ledger.browsing import ReadOnlyAdmin
-from ledger.models import Event
+from core.admin.browsing import ReadOnlyAdmin
+from core.hooks import Hook
 
-SHOWN_EVENTS = 200
+history_of = Hook[[str, int | None], list[Any]]("the newest events about a subject")
+"""Subject and organisation to rows with `at`, `actor`, `action`, …; the ledger joins it."""
 
 Shown = TypeVar("Shown", bound=Callable[..., Any])
 
@@ -72,20 +73,16 @@ class BrowseAdmin(ReadOnlyAdmin):
         context = {
             **self.admin_site.each_context(request),
             "title": f"History: {row}",
-            "events": events_of(self.subject_of(row), self.organisation_id_of(row) or None),
+            "events": [
+                event
+                for events in history_of(self.subject_of(row), self.organisation_id_of(row) or None)
+                for event in events
+            ],
             "opts": self.opts,
             "object": row,
             **(extra_context or {}),
         }
         return TemplateResponse(request, "admin/nexus/history.html", context)
-
-
-def events_of(subject: str, organisation_id: int | None) -> list[Event]:
-    """The newest events about one subject, of one organisation or of the installation itself."""
-    if not subject:
-        return []
-    rows = Event.objects.filter(subject=subject, organisation_id=organisation_id)
-    return list(rows.defer("digest").order_by("-seq")[:SHOWN_EVENTS])
 
 
 def listed(items: Any) -> SafeString:

@@ -20,10 +20,10 @@ from django.utils import timezone
 from unfold.enums import ActionVariant
 from unfold.widgets import UnfoldAdminTextareaWidget
 
+from core.actors import Person
+from core.admin.base import BrowseAdmin
 from core.decision import Denied
-from orgchart.actors import Person
-from orgchart.admin_base import BrowseAdmin
-from orgchart.people import person, record_refusal, signed_in
+from core.people import person, record_refusal, signed_in
 
 
 class ReasonForm(forms.Form):

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from core.decision import Deny
-from ledger.events import Decision, Event
+from core.events import Event, EventOutcome
 
 
 class Actor(Protocol):
@@ -87,7 +87,7 @@ class System:
 def denial(deny: Deny, **details: Any) -> dict[str, Any]:
     """The fields that make an event this refusal, whoever was refused."""
     return {
-        "decision": Decision.DENY,
+        "decision": EventOutcome.DENY,
         "code": deny.code.value,
         "reason": deny.message,
         "details": {"rule": deny.rule, "next_action": deny.next_action, **details},

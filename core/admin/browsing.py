@@ -10,7 +10,7 @@ from django.utils.functional import cached_property
 from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import DropdownFilter, RangeDateTimeFilter, TextFilter
 
-from ledger.events import BIGGEST, text
+from core.events import BIGGEST, text
 
 RECENT = 5000  # newest rows that filters offer values of
 COUNTED = 10_000  # rows a page counts and can turn to; older ones by filter
