@@ -23,7 +23,7 @@ SECTIONS: tuple[Section, ...] = (
             ("Tasks", "task_alt", "tasks.task"),
             ("Task board", "view_kanban", "tasks.task", "tasks_task_board"),
             ("Task measures", "monitoring", "tasks.task", "tasks_task_measures"),
-            ("Feedback", "reviews", "tasks.intake.feedback"),
+            ("Feedback", "reviews", "tasks.feedback"),
             ("Documents", "description", "documents.document"),
         ),
     ),

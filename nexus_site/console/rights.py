@@ -43,7 +43,7 @@ ACTS: Mapping[str, tuple[str, tuple[Desk, ...]]] = {
     "contracts.contract.cancel_contract": ("Can cancel a contract", (Desk.BOARD,)),
     "tasks.task.comment_task": ("Can comment on a task", (Desk.BOARD, Desk.OBSERVER)),
     "tasks.task.approve_task": ("Can approve a task's work", (Desk.BOARD,)),
-    "tasks.intake.feedback.take_in_feedback": ("Can take in users' feedback", (Desk.BOARD,)),
+    "tasks.feedback.take_in_feedback": ("Can take in users' feedback", (Desk.BOARD,)),
     "mailroom.escalation.answer_escalation": (
         "Can answer an escalation for the Board",
         (Desk.BOARD,),
