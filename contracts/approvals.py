@@ -12,6 +12,7 @@ from contracts import rules, store, terms
 from contracts.issuing import Draft, issue_contract
 from contracts.models import Contract
 from contracts.vocabulary import ContractKind, State
+from core.actions import Action
 from core.decision import Allow, Code, Denied, Deny, refuse, require
 from ledger.services import record
 from mailroom.parties import require_own
@@ -78,7 +79,12 @@ def use_approval(*, caller: Caller, environment: str, artifact: str, now: dateti
                 require(allowed)
                 row.used_at = now
                 store.advance(
-                    row, contract, "approval.used", caller=caller, now=now, tell=contract.issuer
+                    row,
+                    contract,
+                    Action.APPROVAL_USED,
+                    caller=caller,
+                    now=now,
+                    tell=contract.issuer,
                 )
                 return row.id
         raise Denied(_why_not(caller, environment, artifact, now))
@@ -169,7 +175,7 @@ def request_budget(
         )
         record(
             caller.event(
-                "budget.requested",
+                Action.BUDGET_REQUESTED,
                 at=now,
                 subject=f"mail:{mail_id}",
                 for_agent_id=superior.id,

@@ -12,6 +12,7 @@ from contracts import rules, store
 from contracts.models import Contract
 from contracts.rules import Facts
 from contracts.vocabulary import Outcome, State
+from core.actions import Action
 from core.actors import Actor, Person
 from core.decision import require
 from core.people import require_board
@@ -62,7 +63,7 @@ def _taken_into_review(row: Contract, contract: Facts, caller: Actor, now: datet
     """Work that was reported by mail: its issuer takes it into review as it decides on it."""
     row.submit(at=now)
     store.advance(
-        row, contract, "contract.submitted", caller=caller, now=now, tell=contract.assignee
+        row, contract, Action.CONTRACT_SUBMITTED, caller=caller, now=now, tell=contract.assignee
     )
     store.end_mode(row, contract, caller, now)
     return replace(contract, state=State.REVIEW, version=row.version)
@@ -80,7 +81,7 @@ def _closed(
     store.advance(
         row,
         contract,
-        f"contract.{outcome}",
+        Action(f"contract.{outcome}"),
         caller=caller,
         now=now,
         tell=contract.assignee,

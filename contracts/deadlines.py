@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from contracts.models import Contract, Deadline
 from contracts.vocabulary import State
+from core.actions import Action
 from core.actors import System
 from ledger.services import record
 from mailroom.delivery import post_notice
@@ -52,7 +53,7 @@ def _told(row: Deadline, now: datetime) -> None:
     system = System(name="deadlines", organisation_id=contract.organisation_id)
     record(
         system.event(
-            f"contract.{'reminded' if row.stage == 'remind' else 'overdue'}",
+            Action(f"contract.{'reminded' if row.stage == 'remind' else 'overdue'}"),
             at=now,
             subject=f"contract:{contract.id}",
             details={"due_at": row.due_at.isoformat(), "state": str(contract.state)},

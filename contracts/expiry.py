@@ -8,6 +8,7 @@ from contracts import store
 from contracts.deadlines import OPEN_WORK
 from contracts.models import Contract
 from contracts.vocabulary import ContractKind
+from core.actions import Action
 from core.actors import System
 from mailroom.services import post_notice
 from orgchart.compiling import current_policy
@@ -31,7 +32,7 @@ def _expire(row: Contract, now: datetime) -> None:
     reason = "its time ran out before it was used"
     row.close_cancelled(at=now, by=system.actor, reason=reason)
     store.advance(
-        row, was, "approval.expired", caller=system, now=now, tell=was.issuer, reason=reason
+        row, was, Action.APPROVAL_EXPIRED, caller=system, now=now, tell=was.issuer, reason=reason
     )
     for party in (was.issuer, was.assignee):
         if party is not None and party.active:

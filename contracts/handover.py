@@ -10,6 +10,7 @@ from django.db import transaction
 from contracts import store
 from contracts.models import Contract
 from contracts.vocabulary import OPEN_STATES
+from core.actions import Action
 from core.actors import Actor
 from mailroom.services import post_notice
 from orgchart.compiling import current_policy
@@ -63,7 +64,7 @@ def _reissue(
     store.advance(
         row,
         was,
-        "contract.handed_over",
+        Action.CONTRACT_HANDED_OVER,
         caller=caller,
         now=now,
         tell=heir,

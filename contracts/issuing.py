@@ -16,6 +16,7 @@ from contracts.models import Contract
 from contracts.notices import notice_text
 from contracts.terms import ChannelTerm, ChannelWish
 from contracts.vocabulary import FINAL_STATES, ContractKind
+from core.actions import Action
 from core.actors import Actor, Person
 from core.decision import Code, Denied, Deny, refuse, require
 from core.people import require_board
@@ -231,7 +232,7 @@ def _written(
         )
     record(
         caller.event(
-            "contract.issued",
+            Action.CONTRACT_ISSUED,
             at=now,
             subject=f"contract:{row.id}",
             for_agent_id=assignee.id,

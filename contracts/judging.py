@@ -13,6 +13,7 @@ from contracts import rules, store
 from contracts.models import Contract, Verdict
 from contracts.rules import Facts
 from contracts.vocabulary import Finding
+from core.actions import Action
 from core.decision import Code, refuse, require
 from ledger.services import record
 from mailroom.services import deliver, post_notice
@@ -90,7 +91,7 @@ def _tell_of_verdict(
     """An issuer that QA may not write to hears of the verdict from the system (C-03 holds)."""
     record(
         caller.event(
-            "verdict.given",
+            Action.VERDICT_GIVEN,
             at=now,
             subject=f"contract:{row.id}",
             for_agent_id=row.issuer_id,

@@ -11,6 +11,7 @@ from contracts import rules, store
 from contracts.models import Contract, Report
 from contracts.rules import Facts
 from contracts.vocabulary import ReportKind
+from core.actions import Action
 from core.decision import require
 from documents.models import ReportType
 from documents.services import file_report
@@ -34,7 +35,7 @@ def accept_contract(
         require(rules.at_version(contract, expected_version, allowed))
         row.accept(at=now)
         store.advance(
-            row, contract, "contract.accepted", caller=caller, now=now, tell=contract.issuer
+            row, contract, Action.CONTRACT_ACCEPTED, caller=caller, now=now, tell=contract.issuer
         )
         if row.mode == ToolMode.CODING:
             open_mode(
@@ -112,7 +113,7 @@ def _reported(
     if report.kind == ReportKind.PROGRESS:
         record(
             caller.event(
-                "contract.reported",
+                Action.CONTRACT_REPORTED,
                 at=now,
                 subject=f"contract:{row.id}",
                 for_agent_id=row.issuer_id,
@@ -125,7 +126,7 @@ def _reported(
     store.advance(
         row,
         contract,
-        "contract.submitted",
+        Action.CONTRACT_SUBMITTED,
         caller=caller,
         now=now,
         tell=contract.issuer,

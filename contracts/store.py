@@ -11,6 +11,7 @@ from contracts import rules
 from contracts.models import Contract, Report, Verdict
 from contracts.rules import Facts
 from contracts.vocabulary import ContractKind, Finding, ReportKind, State
+from core.actions import Action
 from core.actors import Actor
 from core.decision import Denied, require
 from ledger import sql as ledger_sql
@@ -97,7 +98,7 @@ def completion_of(row: Contract) -> Report:
 def advance(
     row: Contract,
     was: Facts,
-    action: str,
+    action: Action,
     *,
     caller: Actor,
     now: datetime,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
+from core.actions import Action
 from core.decision import Deny
 from core.events import Event, EventOutcome
 
@@ -23,7 +24,7 @@ class Actor(Protocol):
         """The organisation acted on."""
         ...
 
-    def event(self, action: str, *, at: datetime, subject: str = "", **fields: Any) -> Event:
+    def event(self, action: Action, *, at: datetime, subject: str = "", **fields: Any) -> Event:
         """An event of this actor, ready for the ledger."""
         ...
 
@@ -46,7 +47,7 @@ class Person:
         """What the ledger names."""
         return f"human:{self.username}"
 
-    def event(self, action: str, *, at: datetime, subject: str = "", **fields: Any) -> Event:
+    def event(self, action: Action, *, at: datetime, subject: str = "", **fields: Any) -> Event:
         """An event of this actor, ready for the ledger."""
         return Event(
             action=action,
@@ -72,7 +73,7 @@ class System:
         """What the ledger names."""
         return f"system:{self.name}"
 
-    def event(self, action: str, *, at: datetime, subject: str = "", **fields: Any) -> Event:
+    def event(self, action: Action, *, at: datetime, subject: str = "", **fields: Any) -> Event:
         """An event of this actor, ready for the ledger."""
         return Event(
             action=action,

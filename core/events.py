@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID, uuid4
 
+from core.actions import Action
 from core.hooks import Hook
 
 SHORT = 255  # characters of a name, a code, an id
@@ -37,7 +38,7 @@ class Event:
     "system:…". `for_agent_id` and `kind` put it on that agent's event stream.
     """
 
-    action: str
+    action: Action
     actor: str
     at: datetime
     organisation_id: int | None = None

@@ -10,6 +10,7 @@ from typing import Any
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.http import HttpRequest
 
+from core.actions import Action
 from core.actors import Person, denial
 from core.decision import Code, Deny, refuse
 from core.events import Event, record_event
@@ -80,7 +81,7 @@ def record_refusal(
     """Leave one event of what a human was refused, as a statement by itself."""
     record_event(
         Event(
-            action="human.denied",
+            action=Action.HUMAN_DENIED,
             actor=f"human:{who.username}",
             at=now,
             organisation_id=organisation_id,

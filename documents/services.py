@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
+from core.actions import Action
 from core.decision import require
 from documents import rules
 from documents.board import tell_board
@@ -87,7 +88,7 @@ def file_report(
     """
     draft = _report(caller, title, body, report_type, reader=reader, contract_ref=contract_ref)
     with transaction.atomic():
-        return _kept(caller, draft, "report.filed", now)
+        return _kept(caller, draft, Action.REPORT_FILED, now)
 
 
 def shown(row: Document) -> dict[str, Any]:
@@ -128,10 +129,10 @@ def _written(caller: Caller, draft: Draft, now: datetime) -> Document:
     path = draft.folder + rules.file_name(draft.title, now)
     require(rules.can_write(path, caller.agent, caller.policy))
     with transaction.atomic():
-        return _kept(caller, draft, f"{draft.kind}.written", now)
+        return _kept(caller, draft, Action(f"{draft.kind}.written"), now)
 
 
-def _kept(caller: Caller, draft: Draft, action: str, now: datetime) -> Document:
+def _kept(caller: Caller, draft: Draft, action: Action, now: datetime) -> Document:
     row = _inserted(caller, draft, now)
     record(
         caller.event(

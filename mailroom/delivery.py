@@ -10,6 +10,7 @@ from typing import Any
 from django.db import connection
 from pydantic_core import to_json
 
+from core.actions import Action
 from core.actors import Actor, System
 from core.decision import Code, refuse
 from core.events import Event
@@ -120,7 +121,7 @@ def post(letter: Letter, *, caller: Actor, now: datetime) -> str:
 
 def _event(letter: Letter, mail_id: str, caller: Actor, now: datetime) -> Event:
     return caller.event(
-        "mail.delivered",
+        Action.MAIL_DELIVERED,
         at=now,
         subject=f"mail:{mail_id}",
         for_agent_id=letter.recipient.id if letter.recipient else None,

@@ -9,6 +9,7 @@ from typing import Any
 from django.db import connection, transaction
 
 from core import paging
+from core.actions import Action
 from core.decision import Code, refuse
 from ledger.services import record
 from mailroom.models import Mail, Status
@@ -179,6 +180,6 @@ def _mark_read(caller: Caller, row: Mail, now: datetime) -> datetime:
             read_at=now, status=Status.READ
         )
         if marked:
-            record(caller.event("mail.read", at=now, subject=f"mail:{row.id}"))
+            record(caller.event(Action.MAIL_READ, at=now, subject=f"mail:{row.id}"))
             return now
     return Mail.objects.values_list("read_at", flat=True).get(id=row.id) or now

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import transaction
 
+from core.actions import Action
 from core.actors import Actor
 from core.decision import Denied, Deny, require
 from ledger.services import record
@@ -159,7 +160,7 @@ def open_grants(
     if channels:
         record(
             caller.event(
-                "grant.opened",
+                Action.GRANT_OPENED,
                 at=now,
                 subject=f"contract:{contract_ref}",
                 details={"channels": len(channels)},
@@ -175,7 +176,7 @@ def close_grants(*, caller: Actor, contract_ref: str, now: datetime) -> int:
     if closed:
         record(
             caller.event(
-                "grant.closed",
+                Action.GRANT_CLOSED,
                 at=now,
                 subject=f"contract:{contract_ref}",
                 details={"channels": closed},

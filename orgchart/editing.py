@@ -9,6 +9,7 @@ from typing import Any
 from django.db import IntegrityError, models
 from django.db.models import ProtectedError
 
+from core.actions import Action
 from core.actors import Actor
 from core.decision import Code, refuse
 from orgchart.models import (
@@ -76,7 +77,7 @@ def save_row(
             organisation_id=organisation_id,
             apply=apply,
             caller=caller,
-            action=f"{NOUNS[type(row)]}.{'added' if added else 'changed'}",
+            action=Action(f"{NOUNS[type(row)]}.{'added' if added else 'changed'}"),
             now=now,
             reason=reason,
             subject=subject_of(row),
@@ -120,7 +121,7 @@ def delete_row(
             organisation_id=organisation_id,
             apply=apply,
             caller=caller,
-            action=f"{NOUNS[type(row)]}.removed",
+            action=Action(f"{NOUNS[type(row)]}.removed"),
             now=now,
             reason=reason,
             subject=subject,

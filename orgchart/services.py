@@ -12,6 +12,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F
 
+from core.actions import Action
 from core.actors import Actor
 from core.decision import Code, refuse
 from ledger.services import record
@@ -53,7 +54,7 @@ def change_policy(  # noqa: PLR0913  a change has these parts
     organisation_id: int,
     apply: Callable[[Organisation], None],
     caller: Actor,
-    action: str,
+    action: Action,
     now: datetime,
     reason: str = "",
     subject: str = "",
@@ -183,7 +184,7 @@ def set_settings(
         organisation_id=organisation.id,
         apply=apply,
         caller=caller,
-        action="organisation.settings_changed",
+        action=Action.ORGANISATION_SETTINGS_CHANGED,
         now=now,
         expected_version=expected_version,
         reason=", ".join(f"{name}={value}" for name, value in valid.items()),
@@ -213,7 +214,7 @@ def issue_key(*, agent: Agent, caller: Actor, now: datetime, reason: str = "") -
         )
         record(
             caller.event(
-                "key.issued",
+                Action.KEY_ISSUED,
                 at=now,
                 reason=reason,
                 subject=f"agent:{agent.handle}",
@@ -246,7 +247,10 @@ def revoke_key(
         if ended:
             record(
                 caller.event(
-                    "key.revoked", at=now, subject=f"key:{prefix[:PREFIX_LENGTH]}", reason=reason
+                    Action.KEY_REVOKED,
+                    at=now,
+                    subject=f"key:{prefix[:PREFIX_LENGTH]}",
+                    reason=reason,
                 )
             )
         elif not mine.exists():

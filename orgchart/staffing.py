@@ -6,6 +6,7 @@ from collections.abc import Container, Mapping
 from datetime import datetime
 from typing import Any, Protocol
 
+from core.actions import Action
 from core.actors import Actor
 from core.decision import Code, refuse
 from orgchart.models import Agent, ApiKey, Organisation
@@ -93,7 +94,7 @@ def deactivate_agent(
         organisation_id=caller.organisation_id,
         apply=apply,
         caller=caller,
-        action="agent.deactivated",
+        action=Action.AGENT_DEACTIVATED,
         now=now,
         reason=reason,
         subject=f"agent:{handle}",
@@ -126,7 +127,7 @@ def activate_agent(
         organisation_id=caller.organisation_id,
         apply=apply,
         caller=caller,
-        action="agent.activated",
+        action=Action.AGENT_ACTIVATED,
         now=now,
         reason=reason,
         subject=f"agent:{handle}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from core.actions import Action
 from core.actors import Actor
 from orgchart.models import Agent, Organisation, ToolOverride
 from orgchart.policy.vocabulary import ToolMode
@@ -53,7 +54,7 @@ def set_tool_override(  # noqa: PLR0913  each optional, each named by its caller
         organisation_id=organisation_id,
         apply=apply,
         caller=caller,
-        action="tool.tightened",
+        action=Action.TOOL_TIGHTENED,
         now=now,
         reason=reason,
         subject=f"tool:{tool}",
@@ -76,7 +77,7 @@ def clear_tool_override(
         organisation_id=override.organisation_id,
         apply=lambda _row: ToolOverride.objects.filter(id=override.id).delete() and None,
         caller=caller,
-        action="tool.restored",
+        action=Action.TOOL_RESTORED,
         now=now,
         reason=reason,
         subject=f"tool:{override.tool}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from core.actions import Action
 from core.actors import System
 from core.decision import Allow, Code, Denied
 from ledger.services import record
@@ -43,7 +44,7 @@ def announce_free(
             hand.policy,
             told,
             row,
-            action="task.unblocked",
+            action=Action.TASK_UNBLOCKED,
             subject=f"Task #{row.number} can go on: {row.subject}",
             why=why,
             now=now,
@@ -55,7 +56,7 @@ def tell(
     told: Sequence[Agent],
     row: Row,
     *,
-    action: str,
+    action: Action,
     subject: str,
     why: str,
     now: datetime,

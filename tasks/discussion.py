@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
+from core.actions import Action
 from core.actors import Actor, Person
 from core.decision import Code, Deny, refuse, require
 from ledger.services import record
@@ -44,7 +45,7 @@ def comment_task(*, caller: Actor, task_id: str, body: str, now: datetime) -> di
         )
         record(
             caller.event(
-                "task.commented",
+                Action.TASK_COMMENTED,
                 at=now,
                 subject=subject_of(hand.policy, row.number),
                 kind="task",
@@ -122,7 +123,7 @@ def _marked(caller: Actor, hand: Hand, row: Row, *, approve: bool, now: datetime
         "approved_at": now if approve else None,
     }
     event = caller.event(
-        "task.approved" if approve else "task.disapproved",
+        Action.TASK_APPROVED if approve else Action.TASK_DISAPPROVED,
         at=now,
         subject=subject_of(hand.policy, row.number),
         kind="task",

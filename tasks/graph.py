@@ -13,6 +13,7 @@ from typing import Any
 
 from django.db import IntegrityError, connection
 
+from core.actions import Action
 from core.actors import Actor
 from core.decision import Allow, Code, Denied, Deny, refuse, require
 from ledger.services import record
@@ -182,7 +183,7 @@ def _bump(other: Row, caller: Actor, hand: Hand, row: Row, now: datetime) -> Non
         version = cursor.fetchone()[0]
     record(
         caller.event(
-            "task.joined",
+            Action.TASK_JOINED,
             at=now,
             subject=subject_of(hand.policy, other.number),
             kind="task",

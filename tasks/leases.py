@@ -7,6 +7,7 @@ from functools import partial
 
 from django.db.models import QuerySet
 
+from core.actions import Action
 from core.actors import System
 from orgchart.compiling import current_policy
 from orgchart.models import Organisation
@@ -75,7 +76,7 @@ def _release(task: Task, now: datetime, *, gone: bool) -> None:
     )
     system = System(name="leases", organisation_id=task.organisation_id)
     event = system.event(
-        "task.lease_expired",
+        Action.TASK_LEASE_EXPIRED,
         at=now,
         subject=subject_of(policy, row.number),
         reason=why,
@@ -98,7 +99,7 @@ def _tell_all(policy: Policy, row: Row, why: str, now: datetime) -> None:
             policy,
             [late],
             fresh,
-            action="task.lost",
+            action=Action.TASK_LOST,
             subject=f"Your claim on task #{row.number} ran out",
             why=f"{why} Your version {row.version} is refused from now on.",
             now=now,
@@ -108,7 +109,7 @@ def _tell_all(policy: Policy, row: Row, why: str, now: datetime) -> None:
             policy,
             others,
             fresh,
-            action="task.free",
+            action=Action.TASK_FREE,
             subject=f"Task #{row.number} is free again: {row.subject}",
             why=why,
             now=now,

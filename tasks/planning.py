@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from core.actions import Action
 from core.actors import Actor
 from core.decision import Deny
 from core.events import Event
@@ -81,7 +82,7 @@ class Update:
 class Plan:
     """An allowed update, ready to be written."""
 
-    action: str
+    action: Action
     write: Write
     status: Status | None
     new_owner: Agent | None
@@ -208,19 +209,19 @@ def _lease(
     return {"lease_due_at": now + timedelta(seconds=lasts) if lasts else None}
 
 
-def _action(change: Change, *, takes: bool) -> str:
+def _action(change: Change, *, takes: bool) -> Action:
     match change.status:
         case Status.IN_PROGRESS:
-            return "task.started"
+            return Action.TASK_STARTED
         case Status.COMPLETED:
-            return "task.completed"
+            return Action.TASK_COMPLETED
         case Status.DELETED:
-            return "task.deleted"
+            return Action.TASK_DELETED
         case _:
             pass
     if takes:
-        return "task.claimed" if change.new_owner else "task.released"
-    return "task.updated"
+        return Action.TASK_CLAIMED if change.new_owner else Action.TASK_RELEASED
+    return Action.TASK_UPDATED
 
 
 def _details(row: Row, update: Update, change: Change, *, takes: bool) -> dict[str, Any]:
@@ -245,7 +246,7 @@ def _details(row: Row, update: Update, change: Change, *, takes: bool) -> dict[s
 def warned(broken: Deny, caller: Actor, subject: str, now: datetime) -> Event:
     """What `enforce` would have refused and `warn` let pass (seed 001 §8.2)."""
     return caller.event(
-        "task.warned",
+        Action.TASK_WARNED,
         at=now,
         subject=subject,
         code=broken.code.value,

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import connection, transaction
 
+from core.actions import Action
 from core.actors import Actor
 from core.decision import Code, Denied, refuse, require
 from ledger.services import record
@@ -79,7 +80,7 @@ def create_task(
             raise not_found(str(number))
         record(
             caller.event(
-                "task.created",
+                Action.TASK_CREATED,
                 at=now,
                 subject=subject_of(hand.policy, number),
                 kind="task",

@@ -13,6 +13,7 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 from django.utils import timezone
 
+from core.actions import Action
 from core.actors import denial
 from core.decision import Code, Denied, refuse
 from core.events import Event
@@ -229,7 +230,7 @@ def _unproven(digest: bytes, request_id: str) -> Denied:
 def _recorded(refusal: Denied, handle: str, organisation_id: int, request_id: str) -> Denied:
     """The refusal, once it is in the ledger as far as that can be."""
     event = Event(
-        action="tool.denied",
+        action=Action.TOOL_DENIED,
         actor=f"agent:{handle}",
         at=timezone.now(),
         organisation_id=organisation_id,

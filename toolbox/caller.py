@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from core.actions import Action
 from core.events import Event
 from orgchart.policy.compiled import Agent, Policy, Role
 from orgchart.policy.vocabulary import ToolMode
@@ -63,7 +64,7 @@ class Caller:
         """The caller as the gates see it."""
         return Holder(self.agent, self.policy, self.session.mode, self.frame_tools)
 
-    def event(self, action: str, *, at: datetime, subject: str = "", **fields: Any) -> Event:
+    def event(self, action: Action, *, at: datetime, subject: str = "", **fields: Any) -> Event:
         """An event of this call, ready for the ledger."""
         return Event(
             action=action,

@@ -14,6 +14,7 @@ from django.db import OperationalError, connection, transaction
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails, to_json
 
+from core.actions import Action
 from core.actors import denial
 from core.decision import Code, Denied, Deny, last_rule, require, status_of
 from ledger.services import record_alone
@@ -232,7 +233,7 @@ def refused(caller: Caller, refusal: Denied, *, now: datetime) -> Answer:
     """
     deny = refusal.deny
     event = caller.event(
-        "tool.denied",
+        Action.TOOL_DENIED,
         at=now,
         kind="tool_denied",
         for_agent_id=caller.agent.id,

@@ -10,6 +10,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 
+from core.actions import Action
 from core.actors import Actor
 from core.decision import Code, refuse
 from ledger.services import record
@@ -46,7 +47,7 @@ def open_session(*, caller: Caller, params: Mapping[str, Any], now: datetime) ->
             mode=settings.SESSION_DEFAULT_MODE,
             opened_at=now,
         )
-        record(caller.event("session.opened", at=now, subject=f"session:{row.id}"))
+        record(caller.event(Action.SESSION_OPENED, at=now, subject=f"session:{row.id}"))
     view = SessionView(str(row.id), ToolMode(row.mode), standing=False)
     return {**shown(view), "opened_at": now}
 
@@ -115,7 +116,7 @@ def open_mode(
         wake(row.agent_id)
         record(
             caller.event(
-                "session.mode_opened",
+                Action.SESSION_MODE_OPENED,
                 at=now,
                 subject=f"session:{row.id}",
                 reason=reason,
@@ -153,7 +154,7 @@ def close_mode(
             wake(row.agent_id)
             record(
                 caller.event(
-                    "session.mode_closed",
+                    Action.SESSION_MODE_CLOSED,
                     at=now,
                     subject=f"session:{row.id}",
                     reason=reason,

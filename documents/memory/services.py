@@ -10,6 +10,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import Max
 
+from core.actions import Action
 from core.decision import require
 from documents.filing import project
 from documents.memory import rules
@@ -39,7 +40,7 @@ def append(*, caller: Caller, scope: str, text: str, now: datetime) -> dict[str,
         number = _inserted(caller, scope, text, now)
         record(
             caller.event(
-                "memory.appended",
+                Action.MEMORY_APPENDED,
                 at=now,
                 subject=f"memory:{number}",
                 details={"scope": scope, "file": rules.file_of(scope, caller.agent)},
@@ -75,7 +76,7 @@ def save_artifact(
         )
         record(
             caller.event(
-                "artifact.saved",
+                Action.ARTIFACT_SAVED,
                 at=now,
                 subject=f"artifact:{row.id}",
                 details={"path": row.path, "sha256": row.sha256, "version": version},

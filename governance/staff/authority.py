@@ -10,6 +10,7 @@ from django.db import IntegrityError
 
 from contracts.approvals import require_authorisation
 from contracts.vocabulary import ContractKind
+from core.actions import Action
 from core.actors import Actor
 from core.decision import Code, Denied, refuse
 from governance.staff.projections import project_chart
@@ -97,7 +98,7 @@ def change_organisation(
     caller: Actor,
     apply: Callable[[Organisation], None],
     *,
-    action: str,
+    action: Action,
     version: int,
     now: datetime,
     subject: str = "",

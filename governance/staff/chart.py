@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import transaction
 
+from core.actions import Action
 from core.decision import Code, refuse, require
 from governance.staff import authority, rules
 from orgchart.models import Agent as AgentRow
@@ -81,7 +82,7 @@ def update_org_chart(
         change = authority.change_organisation(
             caller,
             apply,
-            action="orgchart.updated",
+            action=Action.ORGCHART_UPDATED,
             contract=contract,
             version=version,
             now=now,

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import transaction
 
+from core.actions import Action
 from core.decision import Code, refuse, require
 from governance.staff import authority, rules
 from governance.staff.projections import project_job
@@ -73,7 +74,7 @@ def hire_agent(
         change = authority.change_organisation(
             caller,
             apply,
-            action="agent.hired",
+            action=Action.AGENT_HIRED,
             subject=f"agent:{hire.handle}",
             contract=contract,
             version=version,
@@ -131,7 +132,7 @@ def describe_agent(
         change = authority.change_organisation(
             caller,
             apply,
-            action="agent.described",
+            action=Action.AGENT_DESCRIBED,
             subject=f"agent:{target.handle}",
             contract=contract,
             version=version,

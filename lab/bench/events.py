@@ -15,6 +15,7 @@ import psycopg
 from django.db import connection, transaction
 from django.utils import timezone
 
+from core.actions import Action
 from core.actors import System
 from lab.bench import postgres
 from lab.bench.load import Rate
@@ -93,7 +94,7 @@ def _commit(organisation: Organisation, handles: list[str], arrivals: Arrivals) 
         with transaction.atomic():
             record(
                 system.event(
-                    "bench.happened",
+                    Action.ORGANISATION_LOADED,
                     at=timezone.now(),
                     subject=name,
                     kind="bench",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from core.actions import Action
 from core.actors import System
 from orgchart.compiling import POLICIES, compile_policy
 from orgchart.models import (
@@ -59,7 +60,7 @@ def found_company(*, agents: int, now: datetime) -> Policy:
         organisation_id=organisation.id,
         apply=lambda row: _staff(row, agents),
         caller=System(name="simulation", organisation_id=organisation.id),
-        action="organisation.loaded",
+        action=Action.ORGANISATION_LOADED,
         now=now,
         new=True,
     )

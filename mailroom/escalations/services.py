@@ -8,6 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F
 
+from core.actions import Action
 from core.actors import Actor
 from core.decision import Code, Denied, refuse, require
 from ledger.services import record
@@ -103,7 +104,7 @@ def open_escalation(
         settle(earlier, EscalationState.PASSED_ON, by=caller, now=now, by_what=mail_id)
     record(
         caller.event(
-            "escalation.opened",
+            Action.ESCALATION_OPENED,
             at=now,
             subject=f"escalation:{row.id}",
             details={
@@ -136,7 +137,7 @@ def settle(
     )
     record(
         by.event(
-            f"escalation.{state}",
+            Action(f"escalation.{state}"),
             at=now,
             subject=f"escalation:{row.id}",
             reason=reason,

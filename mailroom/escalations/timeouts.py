@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import F, QuerySet
 
+from core.actions import Action
 from core.actors import System
 from ledger.services import record
 from mailroom.delivery import notice, post, post_notice
@@ -51,7 +52,7 @@ def _unanswered(row: Escalation, now: datetime) -> None:
     )
     record(
         system.event(
-            "escalation.unanswered",
+            Action.ESCALATION_UNANSWERED,
             at=now,
             subject=f"escalation:{row.id}",
             details={"due_at": row.due_at.isoformat(), "mail": row.mail_id},
@@ -130,7 +131,7 @@ def _tell_ceo(row: Escalation, root: Escalation, top: Agent, policy: Policy, now
     Escalation.objects.filter(id=root.id).update(told_ceo_at=now)
     record(
         system.event(
-            "escalation.ceo_told",
+            Action.ESCALATION_CEO_TOLD,
             at=now,
             subject=f"escalation:{root.id}",
             for_agent_id=top.id,
@@ -148,7 +149,7 @@ def _tell_board(row: Escalation, root: Escalation, policy: Policy, now: datetime
         Escalation.objects.filter(id=row.id).update(board_waits_since=now)
         record(
             system.event(
-                "escalation.board_not_told",
+                Action.ESCALATION_BOARD_NOT_TOLD,
                 at=now,
                 subject=f"escalation:{root.id}",
                 reason="neither board_webhook nor board_email is set",
@@ -159,7 +160,7 @@ def _tell_board(row: Escalation, root: Escalation, policy: Policy, now: datetime
     sender = policy.by_id.get(row.sender_id)
     outbox.notify_board(
         policy=policy,
-        event="escalation.unanswered",
+        event=Action.ESCALATION_UNANSWERED,
         subject=f"{policy.organisation}: an escalation has no answer",
         body=f"{root.mail.subject}\n\n{root.mail.body}",
         data={

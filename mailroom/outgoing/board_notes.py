@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from core.actions import Action
 from documents.models import Document
 from mailroom.outgoing.outbox import notify_board
 from toolbox.caller import Caller
@@ -16,7 +17,7 @@ def pass_on(caller: Caller, note: Document, now: datetime) -> None:
     """Write a notice to the Board, in the transaction of the note."""
     notify_board(
         policy=caller.policy,
-        event="note.for_board",
+        event=Action.NOTE_FOR_BOARD,
         subject=f"{caller.handle} writes to the Board: {note.title}",
         body=note.body[:SHOWN],
         data={"document": str(note.id), "path": note.path, "from": caller.handle},

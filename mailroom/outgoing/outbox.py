@@ -14,6 +14,7 @@ from django.conf import settings
 from django.core.mail import EmailMessage
 from django.db import transaction
 
+from core.actions import Action
 from core.actors import Actor, Person, System
 from core.decision import Code, refuse
 from core.people import require_board
@@ -76,7 +77,7 @@ def notify_board(
     OutgoingNotice.objects.bulk_create(rows)
     record(
         caller.event(
-            "notice.written",
+            Action.NOTICE_WRITTEN,
             at=now,
             subject=f"notice:{event_id}",
             reason=subject,
@@ -139,7 +140,7 @@ def _deliver(row: OutgoingNotice, now: datetime) -> None:
             system = System(name="notices", organisation_id=row.organisation_id)
             record(
                 system.event(
-                    f"notice.{state}",
+                    Action(f"notice.{state}"),
                     at=now,
                     subject=f"notice:{row.event_id}",
                     reason=problem,
@@ -198,7 +199,7 @@ def resend(*, notice_id: int, reason: str, caller: Person, now: datetime) -> Non
         )
         record(
             caller.event(
-                "notice.resent",
+                Action.NOTICE_RESENT,
                 at=now,
                 subject=f"notice:{row.event_id}",
                 reason=reason,

@@ -16,6 +16,7 @@ from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import BooleanRadioFilter, RelatedDropdownFilter
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
+from core.actions import Action
 from core.admin.base import BrowseAdmin, chips, column
 from core.events import Event
 from core.people import ADMIN_TOOL, signed_in
@@ -25,7 +26,7 @@ admin.site.unregister(User)
 admin.site.unregister(Group)
 
 
-def record_person(request: HttpRequest, person: User, action: str, remark: str) -> None:
+def record_person(request: HttpRequest, person: User, action: Action, remark: str) -> None:
     """One event of a change of who the people are, in the transaction of that change."""
     who = signed_in(request)
     record(
@@ -117,13 +118,13 @@ class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]  # onl
         self, request: HttpRequest, obj: User, message: Any
     ) -> None:
         """The ledger in place of a log of the admin's own."""
-        record_person(request, obj, "person.added", "")
+        record_person(request, obj, Action.PERSON_ADDED, "")
 
     def log_change(  # type: ignore[override]  # no LogEntry is made
         self, request: HttpRequest, obj: User, message: Any
     ) -> None:
         """The ledger in place of a log of the admin's own."""
-        record_person(request, obj, "person.changed", self._what(message))
+        record_person(request, obj, Action.PERSON_CHANGED, self._what(message))
 
     def _what(self, message: Any) -> str:
         """Which columns were changed, in words."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import transaction
 
+from core.actions import Action
 from core.actors import Person, System
 from orgchart import staffing
 from orgchart.compiling import compile_policy
@@ -126,7 +127,7 @@ def _changed(
         organisation_id=organisation.id,
         apply=apply,
         caller=caller,
-        action="pack.loaded",
+        action=Action.PACK_LOADED,
         now=now,
         preview=preview,
         new=new,

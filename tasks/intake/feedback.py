@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic_core import from_json
 
 from core import paging
+from core.actions import Action
 from core.actors import Actor
 from core.decision import Code, Denied, refuse
 from ledger.services import record
@@ -141,7 +142,7 @@ def add_feedback(
         if fresh:
             record(
                 caller.event(
-                    "feedback.received",
+                    Action.FEEDBACK_RECEIVED,
                     at=now,
                     subject=f"feedback:{source}"[:255],
                     details={"items": len(fresh), "known": len(rows) - len(fresh)},
@@ -223,7 +224,7 @@ def open_hook(*, caller: Actor, now: datetime, renew: bool = False) -> str:
         )
         record(
             caller.event(
-                "feedback.hook_renewed" if hook else "feedback.hook_opened",
+                Action.FEEDBACK_HOOK_RENEWED if hook else Action.FEEDBACK_HOOK_OPENED,
                 at=now,
                 subject="feedback:hook",
             )

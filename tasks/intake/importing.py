@@ -11,6 +11,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import F
 
+from core.actions import Action
 from core.actors import Actor
 from ledger.services import record
 from orgchart.policy.compiled import Policy
@@ -163,7 +164,7 @@ def _write(caller: Actor, policy: Policy, tasks: Sequence[Stored], now: datetime
         Task.objects.create(organisation_id=organisation_id, **_columns(task, policy, caller, now))
         record(
             caller.event(
-                "task.imported",
+                Action.TASK_IMPORTED,
                 at=now,
                 subject=subject_of(policy, int(task.id)),
                 kind="task",
@@ -192,7 +193,7 @@ def _now_waits(caller: Actor, policy: Policy, number: int, now: datetime) -> Non
         version=F("version") + 1, updated_at=now
     )
     subject = subject_of(policy, number)
-    record(caller.event("task.joined", at=now, subject=subject, kind="task"))
+    record(caller.event(Action.TASK_JOINED, at=now, subject=subject, kind="task"))
 
 
 RECOUNT = """

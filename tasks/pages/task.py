@@ -14,6 +14,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from unfold.widgets import UnfoldAdminTextareaWidget
 
+from core.actions import Action
 from core.admin.acts import Act, Answer, Call, ReasonForm
 from core.decision import Denied
 from core.events import BIGGEST
@@ -31,7 +32,7 @@ from tasks.pages.refusals import for_people
 from tasks.vocabulary import UNFINISHED, Status
 
 DISCUSSION = "tasks.view_comment"
-NOTICES = frozenset({"task.unblocked", "task.free", "task.lost"})
+NOTICES = frozenset({Action.TASK_UNBLOCKED, Action.TASK_FREE, Action.TASK_LOST})
 """Events of the system telling one agent."""
 PAST = 40
 """Events on a task's page, the newest; all of them are in its history."""

@@ -9,6 +9,7 @@ from typing import Any, cast
 from django.db import transaction
 from pydantic_core import to_json
 
+from core.actions import Action
 from core.actors import Actor, System
 from core.decision import Allow, Code, Denied, Deny, refuse, require
 from ledger.services import record
@@ -56,7 +57,7 @@ def delegate_to(
         )
         record(
             caller.event(
-                "frame.opened",
+                Action.FRAME_OPENED,
                 at=now,
                 subject=f"frame:{frame.id}",
                 kind="frame",
@@ -102,7 +103,7 @@ def enter_skill(
         Session.objects.filter(id=caller.session.id).update(frame=frame)
         record(
             caller.event(
-                "frame.opened",
+                Action.FRAME_OPENED,
                 at=now,
                 subject=f"frame:{frame.id}",
                 details={"frame_id": str(frame.id), "skill": name, "tools": frame.allowed_tools},
@@ -134,7 +135,7 @@ def take_next(*, caller: Caller, now: datetime) -> Frame | None:
         Session.objects.filter(id=session.id).update(frame=frame)
         record(
             caller.event(
-                "frame.taken",
+                Action.FRAME_TAKEN,
                 at=now,
                 subject=f"frame:{frame.id}",
                 kind="frame",
@@ -166,7 +167,7 @@ def read_result(*, caller: Caller, frame_id: str, now: datetime) -> Frame | None
         if frame.state in UNENDED:
             return None
         if Frame.objects.filter(id=frame.id, told_at=None).update(told_at=now):
-            record(caller.event("frame.read", at=now, subject=f"frame:{frame.id}"))
+            record(caller.event(Action.FRAME_READ, at=now, subject=f"frame:{frame.id}"))
     return frame
 
 
@@ -209,7 +210,7 @@ def return_result(
         )
         require(_can_return(frame, caller))
         state = FrameState.FAILED if failed else FrameState.RETURNED
-        ending = Ending(state=state, action=f"frame.{state}", result=result)
+        ending = Ending(state=state, action=Action(f"frame.{state}"), result=result)
         end(frame=frame, ending=ending, actor=caller, now=now)
     return frame
 
@@ -239,7 +240,7 @@ def cancel_frame(*, frame_id: int, caller: Actor, reason: str, now: datetime) ->
             )
         ending = Ending(
             state=FrameState.FAILED,
-            action="frame.failed",
+            action=Action.FRAME_FAILED,
             reason=reason,
             result={"error": "cancelled", "message": reason},
         )
@@ -247,7 +248,7 @@ def cancel_frame(*, frame_id: int, caller: Actor, reason: str, now: datetime) ->
         if frame.assignee_id != frame.opener_id:
             record(
                 caller.event(
-                    "frame.cancelled",
+                    Action.FRAME_CANCELLED,
                     at=now,
                     subject=f"frame:{frame.id}",
                     reason=reason,
@@ -272,7 +273,7 @@ def _fail(frame: Frame, now: datetime) -> None:
     if frame.state in UNENDED:
         ending = Ending(
             state=FrameState.FAILED,
-            action="frame.failed",
+            action=Action.FRAME_FAILED,
             reason="its time was over",
             result={"error": "timeout", "message": "no result came in time"},
         )

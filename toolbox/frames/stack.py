@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import transaction
 
+from core.actions import Action
 from core.actors import Actor
 from core.decision import Code, refuse
 from ledger.services import record
@@ -33,7 +34,7 @@ class Ending:
     """How a frame ends."""
 
     state: FrameState
-    action: str
+    action: Action
     reason: str = ""
     result: Any = None
 
@@ -107,7 +108,7 @@ def end(*, frame: Frame, ending: Ending, actor: Actor, now: datetime) -> None:
         _pop([frame, *above])
         _tell(frame, ending.action, actor, now)
         for child in above:
-            _tell(child, "frame.cancelled", actor, now)
+            _tell(child, Action.FRAME_CANCELLED, actor, now)
 
 
 def _lock_above(frame: Frame) -> list[Frame]:
@@ -142,7 +143,7 @@ def _below(frame: Frame, ended: Mapping[int, Frame]) -> int | None:
     return None
 
 
-def _tell(frame: Frame, action: str, actor: Actor, now: datetime) -> None:
+def _tell(frame: Frame, action: Action, actor: Actor, now: datetime) -> None:
     cancelled = frame.state == FrameState.CANCELLED
     told = frame.assignee_id if cancelled else frame.opener_id
     stranger = frame.kind == FrameKind.DELEGATION or actor.actor.startswith(("human:", "system:"))

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from django.db import transaction
 
+from core.actions import Action
 from core.actors import Actor
 from core.decision import Allow, Code, refuse, require
 from core.events import Event
@@ -46,7 +47,7 @@ def scan(*, caller: Actor, now: datetime) -> list[Skill]:
         for name in set(rows) - set(found):
             if rows[name].installed:
                 Skill.objects.filter(name=name).update(installed=False, seen_at=now)
-                record(_event("skill.removed", name, caller, now))
+                record(_event(Action.SKILL_REMOVED, name, caller, now))
     return list(Skill.objects.order_by("name"))
 
 
@@ -77,7 +78,7 @@ def approve(*, name: str, digest: str, reason: str, caller: Actor, now: datetime
             approved_at=now,
             approval_reason=reason,
         )
-        record(_event("skill.approved", name, caller, now, digest, reason))
+        record(_event(Action.SKILL_APPROVED, name, caller, now, digest, reason))
     return Skill.objects.get(name=name)
 
 
@@ -92,7 +93,7 @@ def withdraw(*, name: str, reason: str, caller: Actor, now: datetime) -> None:
         Skill.objects.filter(id=row.id).update(
             approved_digest="", approved_by="", approved_at=None, approval_reason=""
         )
-        record(_event("skill.withdrawn", name, caller, now, row.approved_digest, reason))
+        record(_event(Action.SKILL_WITHDRAWN, name, caller, now, row.approved_digest, reason))
 
 
 def use_skill(
@@ -128,7 +129,7 @@ def use_skill(
         require(allowed)
         record(
             caller.event(
-                "skill.started",
+                Action.SKILL_STARTED,
                 at=now,
                 subject=f"skill:{name}",
                 details={
@@ -218,13 +219,13 @@ def _note(row: Skill | None, on_disk: OnDisk, caller: Actor, now: datetime) -> N
         },
     )
     if row is None or not row.installed:
-        record(_event("skill.found", on_disk.name, caller, now, on_disk.digest))
+        record(_event(Action.SKILL_FOUND, on_disk.name, caller, now, on_disk.digest))
     elif row.digest != on_disk.digest:
-        record(_event("skill.changed", on_disk.name, caller, now, on_disk.digest))
+        record(_event(Action.SKILL_CHANGED, on_disk.name, caller, now, on_disk.digest))
 
 
 def _event(
-    action: str, name: str, caller: Actor, now: datetime, digest: str = "", reason: str = ""
+    action: Action, name: str, caller: Actor, now: datetime, digest: str = "", reason: str = ""
 ) -> Event:
     """An event of the whole installation: a skill belongs to no organisation."""
     return Event(

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
+from core.actions import Action
 from core.actors import Person
 from core.decision import Code, refuse
 from ledger.services import record
@@ -41,7 +42,7 @@ def start_skill(
         started = use_skill(caller=caller, name=name, arguments=arguments, now=now, person=True)
         record(
             person.event(
-                "frame.opened_by_person",
+                Action.FRAME_OPENED_BY_PERSON,
                 at=now,
                 subject=f"frame:{started['frame_id']}",
                 reason=reason,
