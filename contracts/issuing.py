@@ -19,10 +19,10 @@ from contracts.vocabulary import FINAL_STATES, ContractKind
 from core.actions import Action
 from core.actors import Actor, Person
 from core.decision import Code, Denied, Deny, refuse, require
+from core.ids import timed_id
 from core.people import require_board
 from ledger.services import record
 from mailroom.escalations import answers
-from mailroom.ids import timed_id
 from mailroom.models import Escalation
 from mailroom.refusals import as_rejection
 from mailroom.rules import Channel

@@ -8,30 +8,41 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints
 
 from contracts import approvals, closing, issuing, judging, reading, services, terms
-from contracts.fields import (
-    Amount,
-    Body,
-    Currency,
-    EscalationId,
-    Grant,
-    Moment,
-    Name,
-    PriorityName,
-    Reason,
-    Reference,
-    Title,
-    Version,
-)
 from contracts.terms import ChannelWish
 from contracts.vocabulary import ContractKind, Finding, Outcome, Part, ReportKind, State
 from core.paging import DEFAULT_LIMIT, MAX_LIMIT
+from core.params import (
+    Amount,
+    Currency,
+    Cursor,
+    MailBody,
+    Moment,
+    Name,
+    Params,
+    PriorityName,
+    Reason,
+    Reference,
+    RowId,
+    Title,
+    Version,
+)
 from documents.models import ReportType
 from orgchart.catalogue import Source
 from orgchart.policy.vocabulary import ToolGroup, ToolMode
 from toolbox.caller import Caller
-from toolbox.registry import ANY_MODE, Params, tool
+from toolbox.registry import ANY_MODE, tool
 
 EXPECTED = Field(None, description="the version you saw; a change made since then refuses yours")
+
+
+class Grant(Params):
+    """A channel that a contract opens between two agents while it is open."""
+
+    sender: Name = Field(alias="from", description="who may write")
+    recipient: Name = Field(alias="to", description="to whom")
+    types: list[Name] | None = Field(
+        None, max_length=20, description="mail types; left out: all that the channel can carry"
+    )
 
 
 class IssueContract(Params):
@@ -39,7 +50,7 @@ class IssueContract(Params):
 
     to: Name = Field(description="handle, address or alias of the assignee")
     title: Title
-    body: Body
+    body: MailBody
     priority: PriorityName = "medium"
     deadline: Moment | None = Field(None, description="ISO 8601")
     kind: Literal["work", "org_change", "deployment_approval", "budget"] = "work"
@@ -56,7 +67,7 @@ class IssueContract(Params):
     supersedes: Reference | None = Field(
         None, description="a closed contract that this one follows"
     )
-    answers: EscalationId | None = Field(
+    answers: RowId | None = Field(
         None, description="escalation_id of an escalation to you that this contract answers"
     )
     amount: Amount | None = Field(None, description="for kind budget")
@@ -124,7 +135,7 @@ class ListContracts(Params):
     role: Literal["issued", "assigned"] | None = Field(
         None, description="those you issued, or those you work on; left out: both"
     )
-    cursor: Annotated[str, StringConstraints(max_length=200)] | None = None
+    cursor: Cursor | None = None
     limit: int = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT)
 
 
@@ -151,7 +162,7 @@ class AcceptContract(Params):
     """A contract to take up."""
 
     contract_id: Reference
-    expected_version: Version = EXPECTED
+    expected_version: Version | None = EXPECTED
 
 
 @tool(
@@ -180,9 +191,9 @@ class SubmitReport(Params):
         description="completion hands the work in: the contract goes to review"
     )
     title: Title
-    body: Body
+    body: MailBody
     report_type: Literal["status", "completion", "escalation", "cost"] | None = None
-    expected_version: Version = EXPECTED
+    expected_version: Version | None = EXPECTED
 
 
 @tool("submit_report", params=SubmitReport, group=ToolGroup.CONTRACT, modes=ANY_MODE)
@@ -205,10 +216,10 @@ class WriteVerdict(Params):
 
     contract_id: Reference
     verdict: Literal["PASS", "FAIL"]
-    evidence: Body | list[Body | dict[str, Any]] = Field(
+    evidence: MailBody | list[MailBody | dict[str, Any]] = Field(
         "", max_length=200, description="what was run and what it showed"
     )
-    body: Body = ""
+    body: MailBody = ""
 
 
 @tool("write_verdict", params=WriteVerdict, group=ToolGroup.CONTRACT, modes=ANY_MODE)
@@ -230,7 +241,7 @@ class CloseContract(Params):
     contract_id: Reference
     outcome: Literal["passed", "failed", "cancelled"]
     reason: Reason | None = Field(None, description="required to cancel")
-    expected_version: Version = EXPECTED
+    expected_version: Version | None = EXPECTED
 
 
 @tool(
@@ -291,7 +302,7 @@ class RequestBudget(Params):
 
     amount: Amount
     currency: Currency = "USD"
-    purpose: Body = Field(min_length=1)
+    purpose: MailBody = Field(min_length=1)
     contract_ref: Reference | None = None
 
 

@@ -8,24 +8,27 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints
 
 from core.paging import DEFAULT_LIMIT, MAX_LIMIT
+from core.params import (
+    Cursor,
+    Params,
+    RowId,
+    Title,
+)
 from documents import reading, rules, services
 from documents.memory import tools as memory_tools  # noqa: F401  declares them
 from orgchart.policy.vocabulary import ToolGroup
 from toolbox.caller import Caller
-from toolbox.registry import ANY_MODE, Params, tool
+from toolbox.registry import ANY_MODE, tool
 
-Title = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"\S")]
 Content = Annotated[str, StringConstraints(min_length=1, max_length=200_000)]
 ReportTypeName = Literal["status", "completion", "escalation", "cost"]
 Department = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_.-]{0,63}$")]
-DocumentId = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,18}$")]
 DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 DateRange = Annotated[
     str,
     StringConstraints(min_length=1, max_length=32),
     Field(json_schema_extra={"pattern": rf"^{DAY}(\.\.{DAY})?$"}),
 ]
-Cursor = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
 class WriteNote(Params):
@@ -86,7 +89,7 @@ def write_prd(caller: Caller, params: WritePrd, now: datetime) -> dict[str, Any]
 class ReadTechReports(Params):
     """A page of technical reports, or one whole."""
 
-    document_id: DocumentId | None = Field(None, description="to read one whole; alone")
+    document_id: RowId | None = Field(None, description="to read one whole; alone")
     date_range: DateRange | None = Field(
         None, description="2026-01-01..2026-01-31, both days included, or one day; UTC"
     )

@@ -9,21 +9,25 @@ from pydantic import Field, StringConstraints
 
 from core.decision import Code, refuse
 from core.paging import DEFAULT_LIMIT, MAX_LIMIT
+from core.params import (
+    Cursor,
+    Handle,
+    Name,
+    Params,
+    Reason,
+    Title,
+    Version,
+)
 from governance.staff import chart, hiring, leaving, listing, tightening
 from orgchart.policy.vocabulary import ToolGroup, ToolMode
 from toolbox.caller import Caller
-from toolbox.registry import ANY_MODE, Params, tool
+from toolbox.registry import ANY_MODE, tool
 
 T = TypeVar("T")
-Handle = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_.-]{0,63}$")]
-Name = Annotated[str, StringConstraints(min_length=1, max_length=64)]
-Title = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"\S")]
 Job = Annotated[str, StringConstraints(min_length=1, max_length=50_000, pattern=r"\S")]
-Reason = Annotated[str, StringConstraints(min_length=1, max_length=2000, pattern=r"\S")]
 Skills = Annotated[
     list[Annotated[str, StringConstraints(min_length=1, max_length=64)]], Field(max_length=50)
 ]
-Version = Annotated[int, Field(ge=1, le=2**31 - 1)]
 EXPECTED = Field(None, description="policy_version that you saw; another one refuses the change")
 
 
@@ -156,7 +160,7 @@ class ListAgents(Params):
     role: Name | None = None
     active: bool | None = None
     group: Name | None = None
-    cursor: Annotated[str, StringConstraints(max_length=200)] | None = None
+    cursor: Cursor | None = None
     limit: int = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT)
 
 

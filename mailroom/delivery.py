@@ -14,8 +14,8 @@ from core.actions import Action
 from core.actors import Actor, System
 from core.decision import Code, refuse
 from core.events import Event
+from core.ids import timed_id
 from ledger import sql as ledger_sql
-from mailroom.ids import timed_id
 from mailroom.models import SYSTEM
 from orgchart.policy.compiled import Agent
 from orgchart.policy.vocabulary import BOARD

@@ -9,9 +9,9 @@ from django.db import connection
 
 from core.decision import Code, Denied, Deny
 from core.events import Event
+from core.ids import timed_id
 from ledger import sql as ledger_sql
 from mailroom.delivery import ATTEMPTS, insert_mail, mail_params, notice
-from mailroom.ids import timed_id
 from mailroom.rules import VIOLATIONS
 from orgchart.policy.compiled import Agent
 from toolbox.caller import Caller

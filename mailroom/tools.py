@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
 from core.paging import DEFAULT_LIMIT, MAX_LIMIT
+from core.params import (
+    Cursor,
+    Description,
+    MailBody,
+    Name,
+    Params,
+    Path,
+    PriorityName,
+    Reference,
+    RowId,
+    Title,
+)
 from mailroom import inbox, services
 from mailroom.escalations import services as escalations
 from orgchart.catalogue import Source
 from orgchart.policy.vocabulary import ToolGroup
 from toolbox.caller import Caller
-from toolbox.registry import ANY_MODE, Params, tool
-
-Name = Annotated[str, StringConstraints(min_length=1, max_length=64)]
-Subject = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"\S")]
-Body = Annotated[str, StringConstraints(max_length=10_000)]
-Reference = Annotated[str, StringConstraints(min_length=1, max_length=32)]
-PriorityName = Literal["low", "medium", "high", "critical"]
+from toolbox.registry import ANY_MODE, tool
 
 
 class Attachment(Params):
     """A file of the company tree that the sender may read."""
 
-    path: Annotated[str, StringConstraints(min_length=1, max_length=1024)]
-    description: Annotated[str, StringConstraints(max_length=500)] = ""
+    path: Path
+    description: Description = ""
 
 
 class SendMail(Params):
@@ -34,8 +40,8 @@ class SendMail(Params):
 
     to: Name = Field(description="handle, address or alias of the recipient")
     type: Name = Field(description="mail type, one that you may send to this recipient")
-    subject: Subject
-    body: Body
+    subject: Title
+    body: MailBody
     priority: PriorityName = "medium"
     attachments: list[Attachment] = Field(default_factory=list, max_length=20)
     reply_to: Reference | None = Field(None, description="id of the mail this answers")
@@ -61,10 +67,10 @@ def send_mail(caller: Caller, params: SendMail, now: datetime) -> dict[str, Any]
 class Escalate(Params):
     """A problem for the direct superior (seed 000 §4.4)."""
 
-    subject: Subject
-    body: Body
+    subject: Title
+    body: MailBody
     contract_ref: Reference | None = None
-    follows: Annotated[str, StringConstraints(pattern=r"^[0-9]{1,18}$")] | None = Field(
+    follows: RowId | None = Field(
         None, description="escalation_id of an earlier escalation that this repeats or passes on"
     )
 
@@ -91,7 +97,7 @@ class ReadInbox(Params):
     left_by: Name | None = Field(
         None, description="an agent that was deactivated below you: the unread mail it left"
     )
-    cursor: Annotated[str, StringConstraints(max_length=200)] | None = None
+    cursor: Cursor | None = None
     limit: int = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT)
     wait: int = Field(
         0, ge=0, le=30, description="seconds to hold until a mail arrives, where none is there"

@@ -10,11 +10,12 @@ from pydantic import Field, model_validator
 
 from core.decision import Code, refuse
 from core.paging import DEFAULT_LIMIT, MAX_LIMIT
+from core.params import Cursor, Name, Version
 from orgchart.policy.vocabulary import ToolGroup
 from tasks import backlog, services
 from tasks.checking import checked_role, checked_type
 from tasks.intake import feedback
-from tasks.params import Cursor, Ids, Name, Subject, TaskId, TaskParams, Text, TypeName, Version
+from tasks.params import Ids, Subject, TaskId, TaskParams, Text, TypeName
 from tasks.planning import Update
 from tasks.vocabulary import Status
 from toolbox.caller import Caller

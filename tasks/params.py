@@ -6,17 +6,17 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints
 
+from core.params import (
+    Name,
+    Params,
+)
 from tasks.vocabulary import TaskType
-from toolbox.registry import Params
 
 TaskId = Annotated[str, StringConstraints(min_length=1, max_length=64)]
-Name = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 Owner = Annotated[str, StringConstraints(max_length=64)]
 Subject = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 ActiveForm = Annotated[str, StringConstraints(max_length=500)]
 Text = Annotated[str, StringConstraints(max_length=100_000)]
-Cursor = Annotated[str, StringConstraints(max_length=200)]
-Version = Annotated[int, Field(ge=1, le=2**31 - 1)]
 StatusName = Literal["pending", "in_progress", "completed", "deleted"]
 TypeName = Annotated[Name, Field(json_schema_extra={"enum": [str(kind) for kind in TaskType]})]
 Ids = Annotated[list[TaskId], Field(max_length=200)]

@@ -8,15 +8,14 @@ from typing import Any
 from pydantic import Field
 
 from core.paging import DEFAULT_LIMIT, MAX_LIMIT
+from core.params import Cursor, Name, Version
 from orgchart.catalogue import Source
 from orgchart.policy.vocabulary import ToolGroup
 from tasks import discussion, lists, manager_tools, services
 from tasks.insight import recommendation as recommending
 from tasks.params import (
     ActiveForm,
-    Cursor,
     Ids,
-    Name,
     Owner,
     StatusName,
     Subject,
@@ -24,7 +23,6 @@ from tasks.params import (
     TaskParams,
     Text,
     TypeName,
-    Version,
     Words,
 )
 from tasks.planning import Update

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any
 
 import structlog
-from pydantic import BaseModel, ConfigDict
 
+from core.params import Params
 from orgchart import catalogue
 from orgchart.catalogue import Source
 from orgchart.policy.vocabulary import Office, ToolGroup, ToolMode
@@ -18,12 +18,6 @@ ANY_MODE = frozenset(ToolMode)
 CODING_ONLY = frozenset({ToolMode.CODING})
 
 log = structlog.get_logger(__name__)
-
-
-class Params(BaseModel):
-    """Base of every tool's parameters: unknown fields are refused, nothing is guessed."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 ToolFunction = Callable[[Any, Any, datetime], Mapping[str, Any]]
@@ -38,6 +32,7 @@ class Tool:
     description: str
     params: type[Params]
     function: ToolFunction
+    result: Any = None
     source: Source = Source.ROLE
     group: ToolGroup = ToolGroup.CODE
     allowed_modes: frozenset[ToolMode] = frozenset()
@@ -99,11 +94,14 @@ def tool(
     name: str,
     *,
     params: type[Params],
+    result: Any = None,
     source: Source = Source.ROLE,
     registry: Registry | None = None,
     **declared: Any,
 ) -> Callable[[ToolFunction], ToolFunction]:
     """Declare a function as a tool; its docstring is the description that models read.
+
+    `result` is the TypedDict (`core.params.wire_result`) of what the function returns.
 
     `group`, `modes`, `offices`, MCP's hints (`read_only`, `destructive`, `idempotent`,
     `open_world`), `tried` (what an explanation does in its place, where no rollback undoes what the
@@ -121,6 +119,7 @@ def tool(
                 description=" ".join((function.__doc__ or "").split()),
                 params=params,
                 function=function,
+                result=result,
                 source=source,
                 declared=frozenset(fields),
                 **fields,

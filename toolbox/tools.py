@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from core.params import Params
 from orgchart.catalogue import Source
 from orgchart.policy.vocabulary import ToolGroup
 from toolbox.caller import Caller
 from toolbox.frames import tools as frame_tools  # noqa: F401  declares them
-from toolbox.registry import ANY_MODE, Params, tool
+from toolbox.registry import ANY_MODE, tool
 
 
 class CurrentTime(Params):

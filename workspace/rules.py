@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
-import socket
 import unicodedata
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from contracts.terms import BRANCH, PROTECTED_BRANCHES, REF_FOLDERS
+from core.addresses import address_of, is_public
 from core.decision import Allow, Code, Decision, deny
 
 FREE_ENVIRONMENTS = frozenset({"dev", "development", "test", "testing", "staging"})
 """Environments that need no approval; whatever is not among them is treated as production."""
 
-NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 LOCAL_NAMES = re.compile(r"(^|\.)(localhost|local|localdomain|internal|intranet|lan|home|corp)\.?$")
 
 
@@ -102,32 +100,11 @@ def can_fetch(url: str) -> Decision:
             rule="addresses that may be read",
             url="must be a plain http or https address",
         )
-    number = _number(host)
+    number = address_of(host)
     named_inside = "." not in host.strip(".") or LOCAL_NAMES.search(host)
-    if named_inside if number is None else not _public(number):
+    if named_inside if number is None else not is_public(number):
         return _internal(host)
     return Allow("a public address")
-
-
-def _number(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """The address that a host is, in any of the notations that systems accept; None for a name."""
-    bare = host.partition("%")[0].rstrip(".")
-    try:
-        found = ipaddress.ip_address(bare)
-    except ValueError:
-        try:
-            return ipaddress.IPv4Address(socket.inet_aton(bare))
-        except OSError:
-            return None
-    if isinstance(found, ipaddress.IPv6Address):
-        if found in NAT64:
-            return ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)
-        return found.ipv4_mapped or found.sixtofour or found
-    return found
-
-
-def _public(number: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
-    return number.is_global and not number.is_multicast and not number.is_reserved
 
 
 def _internal(host: str) -> Decision:

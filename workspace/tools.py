@@ -8,16 +8,19 @@ from typing import Annotated, Any
 from pydantic import Field, StringConstraints
 
 from core.decision import require
+from core.params import (
+    Params,
+    Path,
+)
 from orgchart.policy.vocabulary import Access, ToolGroup
 from toolbox.caller import Caller
-from toolbox.registry import ANY_MODE, CODING_ONLY, Params, tool
+from toolbox.registry import ANY_MODE, CODING_ONLY, tool
 from workspace import rules, services
 from workspace.skills import tools as skill_tools  # noqa: F401  declares them
 
 SANDBOX, GIT, ENGINE = "sandbox", "git repository", "container engine"
 READER, SEARCH, LOGS, REVIEWS = "web reader", "search provider", "log store", "review host"
 
-Path = Annotated[str, StringConstraints(min_length=1, max_length=1024)]
 Paths = Annotated[list[Path], Field(min_length=1, max_length=200)]
 Text = Annotated[str, StringConstraints(max_length=900_000)]
 Branch = Annotated[str, StringConstraints(min_length=1, max_length=255)]

@@ -7,16 +7,19 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from core.paging import DEFAULT_LIMIT, MAX_LIMIT
+from core.paging import DEFAULT_LIMIT
+from core.params import (
+    Cursor,
+    Limit,
+    Params,
+)
 from documents.memory import reading, services
 from orgchart.catalogue import Source
 from orgchart.policy.vocabulary import ToolGroup
 from toolbox.caller import Caller
-from toolbox.registry import ANY_MODE, Params, tool
+from toolbox.registry import ANY_MODE, tool
 
 ScopeName = Literal["agent", "group", "organisation"]
-Cursor = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT)]
 
 
 class ReadMemory(Params):

@@ -11,8 +11,8 @@ from django.db import connection
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
+from core.ids import timed_id
 from mailroom.delivery import DELIVER
-from mailroom.ids import timed_id
 from mailroom.inbox import page_query
 from orgchart.services import digest_of
 from toolbox.authentication import AUTHENTICATE

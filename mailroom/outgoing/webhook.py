@@ -21,12 +21,10 @@ from django.conf import settings
 from pydantic_core import to_json
 from standardwebhooks import Webhook
 
+from core.addresses import is_public
 from mailroom.models import OutgoingNotice
 from orgchart.compiling import current_policy
 
-TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
-UNICAST = ipaddress.IPv6Network("2000::/3")
-PROTOCOLS = ipaddress.IPv4Network("192.0.0.0/24")
 TIMEOUT = httpx.Timeout(10.0, connect=5.0)
 LONGEST = 12.0
 """Seconds that one attempt takes at most, however slowly a receiver lets its answer drip."""
@@ -125,7 +123,7 @@ def pinned(target: str, *, internal: bool) -> tuple[str, dict[str, str], str]:
     port = parts.port or (443 if parts.scheme == "https" else 80)
     found = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
     addresses = [ipaddress.ip_address(entry[4][0]) for entry in found]
-    if not internal and not all(_is_public(address) for address in addresses):
+    if not internal and not all(is_public(address) for address in addresses):
         raise Refused(f"{parts.hostname} is not a public address")
     number = f"[{addresses[0]}]" if addresses[0].version == 6 else str(addresses[0])
     path = parts.path or "/"
@@ -133,14 +131,3 @@ def pinned(target: str, *, internal: bool) -> tuple[str, dict[str, str], str]:
     name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     host = name if parts.port is None else f"{name}:{parts.port}"
     return url, {"sni_hostname": parts.hostname}, host
-
-
-def _is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
-    if isinstance(address, ipaddress.IPv6Address):
-        if address in TRANSLATED:  # an IPv4 address in its last 32 bits
-            return _is_public(ipaddress.IPv4Address(address.packed[-4:]))
-        if address not in UNICAST or address.sixtofour or address.teredo:
-            return False
-    elif address in PROTOCOLS:
-        return False
-    return address.is_global and not address.is_multicast

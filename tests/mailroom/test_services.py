@@ -11,9 +11,9 @@ from django.test.utils import CaptureQueriesContext
 from contracts.terms import ChannelWish
 from contracts.vocabulary import State
 from core.decision import Denied
+from core.ids import timed_id
 from ledger.models import Event
 from mailroom import delivery, refusals, services
-from mailroom.ids import timed_id
 from mailroom.models import ContactGrant, Mail, MailRejection
 from tests.company import load_company
 from tests.contracts import world as contracts

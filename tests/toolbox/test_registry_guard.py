@@ -3,10 +3,11 @@
 import pytest
 from structlog.testing import capture_logs
 
+from core.params import Params
 from orgchart.catalogue import Source, bindable, known
 from orgchart.policy.vocabulary import ToolGroup
 from tests.oracle import tools as oracle
-from toolbox.registry import REGISTRY, Params, Registry, tool
+from toolbox.registry import REGISTRY, Registry, tool
 
 EVERY = REGISTRY.all()
 NAMES = {t.name for t in EVERY}

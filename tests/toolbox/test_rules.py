@@ -5,10 +5,11 @@ import itertools
 import pytest
 
 from core.decision import Allow, Code
+from core.params import Params
 from orgchart.catalogue import Source
 from orgchart.policy.compiled import Agent, ContactRule, MailTypeRule, Override, Role, build_policy
 from orgchart.policy.vocabulary import Kind, Office, ToolGroup, ToolMode
-from toolbox.registry import ANY_MODE, CODING_ONLY, Params, Registry, Tool
+from toolbox.registry import ANY_MODE, CODING_ONLY, Registry, Tool
 from toolbox.rules import Holder, can_use, effective_tools
 
 CHAT, CODING = ToolMode.CHAT_SAFE, ToolMode.CODING

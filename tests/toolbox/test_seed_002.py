@@ -56,6 +56,7 @@ from django.utils import timezone
 from structlog.testing import capture_logs
 
 from core.decision import Allow, Deny
+from core.params import Params
 from ledger.models import Event
 from orgchart.compiling import POLICIES
 from orgchart.policy.vocabulary import ToolMode
@@ -67,7 +68,7 @@ from tests.oracle.reading import compiled_nexus
 from toolbox.authentication import StoredMode, effective_mode
 from toolbox.faces import stream
 from toolbox.models import Session
-from toolbox.registry import REGISTRY, Params, Tool
+from toolbox.registry import REGISTRY, Tool
 from toolbox.rules import Holder, can_use, effective_tools
 from toolbox.sessions import open_mode
 

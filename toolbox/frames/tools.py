@@ -7,14 +7,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue, StringConstraints
 
+from core.params import (
+    Name,
+    Params,
+)
 from orgchart.catalogue import Source
 from orgchart.policy.vocabulary import ToolGroup
 from toolbox.caller import Caller
 from toolbox.frames import services
 from toolbox.models import Frame
-from toolbox.registry import ANY_MODE, Params, tool
+from toolbox.registry import ANY_MODE, tool
 
-Name = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 Instruction = Annotated[str, StringConstraints(min_length=1, max_length=20_000, pattern=r"\S")]
 FrameId = Annotated[str, StringConstraints(min_length=1, max_length=18)]
 

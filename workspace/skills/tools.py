@@ -7,10 +7,11 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
+from core.params import Params
 from orgchart.catalogue import Source
 from orgchart.policy.vocabulary import ToolGroup
 from toolbox.caller import Caller
-from toolbox.registry import ANY_MODE, Params, tool
+from toolbox.registry import ANY_MODE, tool
 from workspace.skills import services
 
 

@@ -1,4 +1,4 @@
-"""Kinds of parameters that contract tools share: names, texts, times, amounts, versions."""
+"""Parameter and result types that the tools of every room share."""
 
 from __future__ import annotations
 
@@ -9,15 +9,31 @@ from typing import Annotated, Literal
 from pydantic import (
     AfterValidator,
     AwareDatetime,
+    BaseModel,
     BeforeValidator,
+    ConfigDict,
     Field,
     StringConstraints,
     WithJsonSchema,
+    with_config,
 )
 
-from toolbox.registry import Params
+from core.paging import DEFAULT_LIMIT, MAX_LIMIT
 
-FIRST_YEAR, LAST_YEAR = 1970, 9000  # far enough from the calendar's ends to reckon with
+FIRST_YEAR, LAST_YEAR = 1970, 9000  # far enough from the calendar's ends to calculate with
+BIGGEST_VERSION = 2**31 - 1
+MAX_SUBJECT = 200  # characters of a mail's subject, and of every title
+MAX_MAIL_BODY = 10_000  # characters of a mail's body
+
+
+class Params(BaseModel):
+    """Base of every tool's parameters: unknown fields are refused, nothing is converted."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+wire_result = with_config(ConfigDict(extra="forbid"))
+"""Decorator of the TypedDicts that tools return: the schema names every field, and no other."""
 
 
 def _as_text(value: object) -> object:
@@ -47,13 +63,18 @@ def _as_number(value: object) -> object:
 
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=64)]
-Title = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"\S")]
-Body = Annotated[str, StringConstraints(max_length=10_000)]
-Reason = Annotated[str, StringConstraints(min_length=1, max_length=2_000)]
-EscalationId = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,18}$")]
+Handle = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_.-]{0,63}$")]
+Title = Annotated[str, StringConstraints(min_length=1, max_length=MAX_SUBJECT, pattern=r"\S")]
+MailBody = Annotated[str, StringConstraints(max_length=MAX_MAIL_BODY)]
+Reason = Annotated[str, StringConstraints(min_length=1, max_length=2_000, pattern=r"\S")]
+Description = Annotated[str, StringConstraints(max_length=500)]
+Path = Annotated[str, StringConstraints(min_length=1, max_length=1024)]
 Reference = Annotated[str, StringConstraints(min_length=1, max_length=32)]
+RowId = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,18}$")]
+Cursor = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT)]
+Version = Annotated[int, Field(ge=1, le=BIGGEST_VERSION)]
 PriorityName = Literal["low", "medium", "high", "critical"]
-Version = Annotated[int, Field(ge=1, le=2**31 - 1)] | None
 Moment = Annotated[
     AwareDatetime, Field(strict=False), BeforeValidator(_as_text), AfterValidator(_as_utc)
 ]
@@ -67,18 +88,15 @@ Amount = Annotated[
                 {"type": "number", "exclusiveMinimum": 0, "maximum": 999_999_999_999_999},
                 {"type": "string", "pattern": r"^[0-9]{1,15}(\.[0-9]{1,2})?$"},
             ],
-            "description": "more than nothing, two decimals at most",
+            "description": "more than zero, two decimals at most",
         }
     ),
 ]
 Currency = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
 
 
-class Grant(Params):
-    """A channel that a contract opens between two agents while it is open."""
+class Page(Params):
+    """The page arguments of every list."""
 
-    sender: Name = Field(alias="from", description="who may write")
-    recipient: Name = Field(alias="to", description="to whom")
-    types: list[Name] | None = Field(
-        None, max_length=20, description="mail types; left out: all that the channel can carry"
-    )
+    cursor: Cursor | None = Field(None, description="next_cursor of the page before")
+    limit: Limit = DEFAULT_LIMIT

@@ -1,0 +1,62 @@
+"""What services ask of the database: open transactions, broken constraints, ids that clash."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from django.db import IntegrityError, connection, transaction
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+ATTEMPTS = 20
+
+
+class OutsideTransaction(RuntimeError):
+    """A function that needs its caller's transaction was called without one."""
+
+
+def in_transaction() -> bool:
+    """Whether a transaction of the product's own is open; one that a test wraps around counts not.
+
+    Django marks the blocks that its test cases open (`_from_testcase`).
+    """
+    return any(not getattr(block, "_from_testcase", False) for block in connection.atomic_blocks)
+
+
+def needs_transaction(function: Callable[P, T]) -> Callable[P, T]:
+    """Mark a function that writes a part of a larger change: only its caller opens the transaction.
+
+    `transaction.atomic()` opens one; this only checks that one is open. Raises OutsideTransaction.
+    """
+
+    @wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> T:
+        if not in_transaction():
+            raise OutsideTransaction(f"{function.__qualname__} needs the transaction of its caller")
+        return function(*args, **kwargs)
+
+    return checked
+
+
+def violated_constraint(problem: IntegrityError) -> str:
+    """The name of the constraint that PostgreSQL says was violated, or ''. Never read the text."""
+    return getattr(getattr(problem.__cause__, "diag", None), "constraint_name", None) or ""
+
+
+def insert_with_free_id(insert: Callable[[int], T], *, unique: str) -> T:
+    """Insert with a fresh id until it clashes with no other; `insert` gets the attempt's number.
+
+    Each attempt is a savepoint. A clash is an IntegrityError of the constraint `unique`; any other
+    error is raised. Raises RuntimeError after ATTEMPTS clashes.
+    """
+    for attempt in range(ATTEMPTS):
+        try:
+            with transaction.atomic():
+                return insert(attempt)
+        except IntegrityError as problem:
+            if violated_constraint(problem) != unique:
+                raise
+    raise RuntimeError(f"{unique}: no free id in {ATTEMPTS} attempts")
