@@ -15,11 +15,11 @@ PROTOCOLS = ipaddress.IPv4Network("192.0.0.0/24")
 def is_public(address: Address) -> bool:
     """Whether an address lies outside this machine and its network, whatever it is wrapped in.
 
-    Addresses that carry an IPv4 address (mapped, NAT64) count as that one; those of tunnels (6to4,
-    Teredo) are refused, because the way out of a tunnel is not known here.
+    A NAT64 address counts as the IPv4 address that it carries. Mapped addresses and those of tunnels
+    (6to4, Teredo) are refused: an honest address of a public host is never written so.
     """
     if isinstance(address, ipaddress.IPv6Address):
-        if address in NAT64 or address.ipv4_mapped:
+        if address in NAT64:
             return is_public(ipaddress.IPv4Address(address.packed[-4:]))
         if address not in UNICAST or address.sixtofour or address.teredo:
             return False
