@@ -15,8 +15,8 @@ PROTOCOLS = ipaddress.IPv4Network("192.0.0.0/24")
 def is_public(address: Address) -> bool:
     """Whether an address lies outside this machine and its network, whatever it is wrapped in.
 
-    A NAT64 address counts as the IPv4 address that it carries. Mapped addresses and those of tunnels
-    (6to4, Teredo) are refused: an honest address of a public host is never written so.
+    A NAT64 address counts as the IPv4 address that it carries. Mapped addresses and tunnels (6to4,
+    Teredo) are refused: no public host is addressed like that.
     """
     if isinstance(address, ipaddress.IPv6Address):
         if address in NAT64:
