@@ -61,10 +61,7 @@ def department_of(agent: Agent, policy: Policy) -> str:
     write (qa, research), else the one its manager writes or reads (tech, hr, product), and so on
     up the chain; an agent of nobody's department files under its group, or under `general`.
     """
-    at: Agent | None = agent
-    seen: set[str] = set()
-    while at is not None and at.handle not in seen:
-        seen.add(at.handle)
+    for at in (agent, *policy.chain_above(agent)):
         role = policy.roles[at.role]
         scopes = (
             role.files.write if role.kind is Kind.WORKER else role.files.write + role.files.read
@@ -73,7 +70,6 @@ def department_of(agent: Agent, policy: Policy) -> str:
             parts = scope.split("/")
             if len(parts) == 3 and scope.startswith(REPORTS) and scope.endswith("/"):
                 return parts[1]
-        at = policy.agents.get(at.superior)
     return agent.group or NO_DEPARTMENT
 
 

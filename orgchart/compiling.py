@@ -23,6 +23,7 @@ from orgchart.policy.compiled import (
     Role,
     build_policy,
 )
+from orgchart.policy.parties import active_superior
 from orgchart.policy.vocabulary import BOARD, ContractScope, Kind, Office, Relation, ToolMode
 
 CACHED_POLICIES = 256
@@ -126,6 +127,8 @@ def _role(row: models.Role) -> Role:
 def _agents(rows: Iterable[models.Agent]) -> list[Agent]:
     rows = list(rows)
     by_id = {row.id: row for row in rows}
+    reports_to = {r.handle: by_id[r.reports_to_id].handle for r in rows if r.reports_to_id}
+    active = {row.handle for row in rows if row.active}
     through = models.Agent.co_managers.through.objects.filter(from_agent_id__in=by_id)
     co_managers: dict[int, list[str]] = {}
     for one, other in through.values_list("from_agent_id", "to_agent_id"):
@@ -137,8 +140,11 @@ def _agents(rows: Iterable[models.Agent]) -> list[Agent]:
             role=row.role.name,
             title=row.title,
             active=row.active,
-            orphaned=row.reports_to_id is not None and not by_id[row.reports_to_id].active,
-            managers=(*_superior(row, by_id), *sorted(co_managers.get(row.id, []))),
+            orphaned=row.handle in reports_to and reports_to[row.handle] not in active,
+            managers=(
+                active_superior(row.handle, reports_to.get, active),
+                *sorted(co_managers.get(row.id, [])),
+            ),
             group=row.group.slug if row.group else "",
             name=row.name,
             is_leader=row.is_leader,
@@ -147,18 +153,6 @@ def _agents(rows: Iterable[models.Agent]) -> list[Agent]:
         )
         for row in rows
     ]
-
-
-def _superior(row: models.Agent, by_id: dict[int, models.Agent]) -> tuple[str, ...]:
-    """The nearest active agent up the chain, if any: who is gone never blocks an escalation."""
-    seen = {row.id}
-    above = row.reports_to_id
-    while above is not None and above not in seen:
-        if by_id[above].active:
-            return (by_id[above].handle,)
-        seen.add(above)
-        above = by_id[above].reports_to_id
-    return (BOARD,)
 
 
 def _mail_type(row: models.MailTypeRule) -> MailTypeRule:

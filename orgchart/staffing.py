@@ -54,9 +54,7 @@ def hand_over(
     for leaver in policy.agents.values():
         if not leaver.active or leaver.handle in staying:
             continue
-        successor = policy.agents.get(leaver.superior)
-        while successor is not None and successor.handle not in staying:
-            successor = policy.agents.get(successor.superior)
+        successor = next((a for a in policy.chain_above(leaver) if a.handle in staying), None)
         for one in _hand_overs:
             held[leaver.handle] = one(
                 caller=caller, leaver=leaver, successor=successor, reason=reason, now=now

@@ -17,6 +17,7 @@ from orgchart.policy.compiled import (
     Role,
     build_policy,
 )
+from orgchart.policy.parties import active_superior
 from orgchart.policy.vocabulary import BOARD
 
 
@@ -65,7 +66,8 @@ class Pack:
 
 def policy_of(pack: Pack) -> Policy:
     """The Policy that a new organisation has after loading the pack; its names must all resolve."""
-    everybody = {one.handle: one for one in pack.staff}
+    reports_to = {one.handle: one.reports_to for one in pack.staff}
+    active = {one.handle for one in pack.staff if one.active}
     return build_policy(
         organisation_id=0,
         organisation=pack.organisation,
@@ -78,8 +80,11 @@ def policy_of(pack: Pack) -> Policy:
                 role=one.role,
                 title=one.title,
                 active=one.active,
-                orphaned=one.reports_to != BOARD and not everybody[one.reports_to].active,
-                managers=(_superior(one, everybody), *sorted(one.co_managers)),
+                orphaned=one.reports_to not in active | {BOARD},
+                managers=(
+                    active_superior(one.handle, reports_to.get, active),
+                    *sorted(one.co_managers),
+                ),
                 group=one.group,
                 name=one.name,
                 is_leader=one.is_leader,
@@ -96,13 +101,3 @@ def policy_of(pack: Pack) -> Policy:
         enabled_modes=enabled_modes(pack.settings),
         overrides=[tightening.override for tightening in pack.tightenings],
     )
-
-
-def _superior(one: Staff, everybody: Mapping[str, Staff]) -> str:
-    """The nearest active agent up the chain, as the compiled policy has it."""
-    seen = {one.handle}
-    above = one.reports_to
-    while above != BOARD and above not in seen and not everybody[above].active:
-        seen.add(above)
-        above = everybody[above].reports_to
-    return BOARD if above in seen else above

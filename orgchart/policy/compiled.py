@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from orgchart.policy.vocabulary import ContractScope, Kind, Office, Relation, ToolMode
+from orgchart.policy.parties import BOARD_PARTY, Party, chain_of
+from orgchart.policy.parties import Agent as Agent  # noqa: PLC0414  imported with the Policy
+from orgchart.policy.vocabulary import BOARD, ContractScope, Kind, Office, Relation, ToolMode
 
 ALL_ROLES: frozenset[str] | None = None
 """A mail type's senders when every role may send it."""
@@ -41,35 +43,6 @@ class Role:
     task_lead: bool = False
     permissions: Mapping[str, Any] = field(default_factory=dict)
     offices: frozenset[Office] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Agent:
-    """One holder of a role. `managers` are the handles above it, the direct superior first."""
-
-    id: int
-    handle: str
-    role: str
-    title: str
-    active: bool = True
-    managers: tuple[str, ...] = ()
-    group: str = ""
-    name: str = ""
-    is_leader: bool = False
-    skills: frozenset[str] = frozenset()
-    system_prompt: str = ""
-    orphaned: bool = False
-    """Its own superior is deactivated; the next above stands in."""
-
-    @property
-    def address(self) -> str:
-        """`group.name` in a group, else the handle (seed 003 §2.2)."""
-        return f"{self.group}.{self.name}" if self.group else self.handle
-
-    @property
-    def superior(self) -> str:
-        """The direct superior's handle, `board` at the top."""
-        return self.managers[0] if self.managers else "board"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +128,27 @@ class Policy:
     def level_of(self, agent: Agent) -> int:
         """The agent's level; 1 is the top, the Board is 0."""
         return self.roles[agent.role].level
+
+    def party_by_id(self, agent_id: int | None) -> Party | None:
+        """The agent of an id; the Board for None, as tables keep it."""
+        return BOARD_PARTY if agent_id is None else self.by_id.get(agent_id)
+
+    def party_by_handle(self, handle: str) -> Party | None:
+        """The agent of a handle, or the Board."""
+        return BOARD_PARTY if handle == BOARD else self.agents.get(handle)
+
+    def superior_of(self, agent: Agent) -> Party:
+        """The direct superior: the nearest active agent above, or the Board."""
+        return self.agents.get(agent.superior, BOARD_PARTY)
+
+    def chain_above(self, agent: Agent) -> tuple[Agent, ...]:
+        """The agents above one, nearest first; above the last is the Board."""
+        chain = chain_of(agent.handle, self._superior_handle)
+        return tuple(self.agents[handle] for handle in chain if handle != BOARD)
+
+    def _superior_handle(self, handle: str) -> str | None:
+        agent = self.agents.get(handle)
+        return None if agent is None else agent.superior
 
     def is_own(self, one: Agent, other: Agent) -> bool:
         """Whether one of the two is the other's direct or co-manager."""

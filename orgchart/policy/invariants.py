@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from orgchart import catalogue
 from orgchart.policy import separation
 from orgchart.policy.compiled import ContactRule, Policy
+from orgchart.policy.parties import chain_of
 from orgchart.policy.paths import problem_of_deny, problem_of_scope
 from orgchart.policy.violation import Subject, Violation
 from orgchart.policy.vocabulary import BOARD, HANDLE_FORM, HANDLE_MEANT, RESERVED, Kind, Relation
@@ -249,13 +250,10 @@ def circle_in(reports_to: dict[str, str]) -> list[str]:
     Taken from what is written, not from the compiled chain, which would skip over it.
     """
     for start in reports_to:
-        seen: list[str] = []
-        at: str | None = start
-        while at is not None and at not in seen:
-            seen.append(at)
-            at = reports_to.get(at)
-        if at is not None:
-            return seen[seen.index(at) :]
+        chain = [start, *chain_of(start, reports_to.get)]
+        again = reports_to.get(chain[-1])
+        if again is not None:
+            return chain[chain.index(again) :]
     return []
 
 

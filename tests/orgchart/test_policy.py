@@ -7,6 +7,7 @@ import pytest
 from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import policy_of
 from orgchart.policy.compiled import Agent, ContactRule, MailTypeRule, Override, Role, build_policy
+from orgchart.policy.parties import BOARD_PARTY
 from orgchart.policy.vocabulary import BOARD, Kind, Relation, ToolMode
 from tests.orgchart.world import ACME, PACKS, acme_policy, edited, write_pack
 
@@ -190,3 +191,18 @@ class TestTightenings:
         bare = replace(policy, overrides={})
         assert bare.tightened(bare.agents["lead"], "web_search") is None
         assert policy.tightened(policy.agents["lead"], "web_search") == frozenset()
+
+
+class TestTheChainOfCommand:
+    def test_ends_at_the_board(self, policy):
+        boss, lead, hand = (policy.agents[name] for name in ("boss", "lead", "hand_one"))
+        assert policy.chain_above(hand) == (lead, boss)
+        assert policy.superior_of(hand) is lead
+        assert policy.superior_of(boss) is BOARD_PARTY
+        assert policy.chain_above(boss) == ()
+
+    def test_finds_parties_as_tables_and_mails_name_them(self, policy):
+        boss = policy.agents["boss"]
+        assert policy.party_by_id(boss.id) is policy.party_by_handle("boss") is boss
+        assert policy.party_by_id(None) is policy.party_by_handle(BOARD) is BOARD_PARTY
+        assert policy.party_by_handle("nobody") is policy.party_by_id(10**6) is None
