@@ -1,4 +1,4 @@
-"""What is due in the contracts room: deadlines, approvals that ran out."""
+"""The scheduled jobs of contracts: deadlines, approvals that expire."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from datetime import datetime
 
 from contracts.deadlines import tell_due
 from contracts.expiry import expire_approvals
-from toolbox.scheduler import clock
+from toolbox.scheduler import scheduled_job
 
 
-@clock("deadlines", every=30)
+@scheduled_job("deadlines", every=30)
 def deadlines(now: datetime) -> int:
     """Remind assignees before a deadline, tell issuers after it."""
     return tell_due(now=now)
 
 
-@clock("approvals", every=30)
+@scheduled_job("approvals", every=30)
 def approvals(now: datetime) -> int:
-    """Call off deployment approvals whose time ran out unused."""
+    """Cancel deployment approvals that expired unused."""
     return expire_approvals(now=now)

@@ -1,14 +1,14 @@
-"""What is due in the company tree: files that a crash or a full disk left out."""
+"""The scheduled job of documents: write files that a crash or a full disk left out."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
 from documents.filing import file_missing
-from toolbox.scheduler import clock
+from toolbox.scheduler import scheduled_job
 
 
-@clock("files", every=30)
+@scheduled_job("files", every=30)
 def files(now: datetime) -> int:
     """Write the files of documents that have none yet."""
     return file_missing(now=now)

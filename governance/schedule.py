@@ -1,14 +1,14 @@
-"""What is due in governance: files that no longer say what the organisation is."""
+"""The scheduled job of governance: charts that are missing or out of date."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
 from governance.staff.projections import refresh_charts
-from toolbox.scheduler import clock
+from toolbox.scheduler import scheduled_job
 
 
-@clock("charts", every=300)
+@scheduled_job("charts", every=300)
 def charts(now: datetime) -> int:
-    """Write company/org.yaml and company/chain-of-command.yaml where they are missing or behind."""
+    """Write company/org.yaml and company/chain-of-command.yaml where missing or out of date."""
     return refresh_charts()

@@ -1,4 +1,4 @@
-"""What is due in the mailroom: escalations nobody answered, notices on their way out."""
+"""The scheduled jobs of the mailroom: unanswered escalations, outgoing notices."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from datetime import datetime
 
 from mailroom.escalations import timeouts as unanswered
 from mailroom.outgoing import outbox
-from toolbox.scheduler import clock
+from toolbox.scheduler import scheduled_job
 
 
-@clock("escalations", every=15)
+@scheduled_job("escalations", every=15)
 def escalations(now: datetime) -> int:
     """Tell the sender, after three the CEO, after the CEO's silence the Board (seed 000 §4.5)."""
     return unanswered.sweep_due(now=now)
 
 
-@clock("notices", every=5)
+@scheduled_job("notices", every=5)
 def notices(now: datetime) -> int:
     """Send notices that are due, and those whose last attempt failed long enough ago."""
     return outbox.send_due(now=now)

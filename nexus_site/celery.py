@@ -11,17 +11,17 @@ app.autodiscover_tasks(related_name="jobs")
 
 
 @app.on_after_finalize.connect  # type: ignore[untyped-decorator]
-def schedule_clocks(sender: Celery, **_: object) -> None:
-    """Let beat look at every clock as often as it asks.
+def schedule_jobs(sender: Celery, **_: object) -> None:
+    """Let beat send a message for every scheduled job, once per period.
 
-    A message has no end: it would be told by two machines' clocks, and where one is an hour off no
-    message would ever be taken. Those that piled up are cheap (toolbox.jobs).
+    Messages do not expire: sender and receiver would compare two machines' clocks, and with one an
+    hour off no message would ever be taken. Duplicates are cheap (toolbox.jobs).
     """
-    from toolbox.scheduler import CLOCKS
+    from toolbox.scheduler import JOBS
 
-    for clock in CLOCKS.values():
+    for job in JOBS.values():
         sender.add_periodic_task(
-            clock.every,
-            sender.signature("toolbox.tick", args=[clock.name]),
-            name=clock.name,
+            job.every,
+            sender.signature("toolbox.run_job", args=[job.name]),
+            name=job.name,
         )

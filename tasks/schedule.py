@@ -1,14 +1,14 @@
-"""What is due in the tasks room: claims that ran out."""
+"""The scheduled job of tasks: claims that expire."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
 from tasks.leases import release_overdue
-from toolbox.scheduler import clock
+from toolbox.scheduler import scheduled_job
 
 
-@clock("leases", every=5)
+@scheduled_job("leases", every=5)
 def leases(now: datetime) -> int:
-    """Free the tasks whose claims ran out, and those of agents who have left."""
+    """Release tasks whose claims expired, and those of agents who have left."""
     return release_overdue(now=now)

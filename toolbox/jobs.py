@@ -1,4 +1,4 @@
-"""Celery's face of the clocks: one job that looks at one clock."""
+"""The Celery task that runs a scheduled job."""
 
 import threading
 from collections import defaultdict
@@ -7,24 +7,22 @@ from celery import shared_task
 
 from toolbox import scheduler
 
-LOOKING: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
-"""Held while this process looks at a clock."""
+RUNNING: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+"""Held while this process runs a job."""
 
 
-@shared_task(name="toolbox.tick", ignore_result=True)  # type: ignore[untyped-decorator]
-def tick(name: str) -> int:
-    """Handle what is due on a clock; a doubled or late message does no harm, and costs one look.
+@shared_task(name="toolbox.run_job", ignore_result=True)  # type: ignore[untyped-decorator]
+def run_job(name: str) -> int:
+    """Run a scheduled job; duplicate and late messages are harmless and cost one query.
 
-    One thread of a process looks at one clock: a slow one, such as notices to a receiver that takes
-    its time, would soon hold every thread, and no other clock would be looked at.
+    Only one thread of a process runs a job at a time: a slow job, such as notices to a slow
+    receiver, would otherwise occupy every thread, and no other job would run.
     """
-    if not LOOKING[name].acquire(blocking=False):
+    if not RUNNING[name].acquire(blocking=False):
         return 0
     try:
-        return (
-            0
-            if scheduler.just_looked_at(name, now=scheduler.database_now())
-            else scheduler.tick(name)
-        )
+        if scheduler.has_run_recently(name, now=scheduler.database_now()):
+            return 0
+        return scheduler.run_job(name)
     finally:
-        LOOKING[name].release()
+        RUNNING[name].release()

@@ -102,8 +102,8 @@ class RateBucket(models.Model):
         return f"{self.agent_id}: {self.tokens:.0f}"
 
 
-class ClockRun(models.Model):
-    """When a clock was last looked at, and what it has handled."""
+class JobRun(models.Model):
+    """When a scheduled job last ran, and what it handled."""
 
     name = models.CharField(max_length=64, primary_key=True)
     last_at = models.DateTimeField()

@@ -1,26 +1,26 @@
-"""The door's own clocks: kept answers that expire, seals, frames whose time is over."""
+"""The toolbox's scheduled jobs: expired answers, ledger seals, frames that time out."""
 
 from datetime import datetime
 
 from ledger.sealing import seal_events
 from toolbox.frames.services import fail_due
 from toolbox.models import IdempotencyRecord
-from toolbox.scheduler import clock
+from toolbox.scheduler import scheduled_job
 
 
-@clock("idempotency", every=300)
-def forget_answers(now: datetime) -> int:
-    """Forget answers that were kept for their 24 hours."""
+@scheduled_job("idempotency", every=300)
+def delete_expired_answers(now: datetime) -> int:
+    """Delete answers that were kept for 24 hours."""
     return IdempotencyRecord.objects.filter(due_at__lte=now).delete()[0]
 
 
-@clock("ledger seals", every=5)
+@scheduled_job("ledger seals", every=5)
 def seal(now: datetime) -> int:
     """Seal every event that has surely committed."""
     return seal_events(now=now)
 
 
-@clock("frames", every=5)
+@scheduled_job("frames", every=5)
 def fail_frames(now: datetime) -> int:
-    """Return a failure for every frame whose time is over."""
+    """Fail every frame that timed out."""
     return fail_due(now)

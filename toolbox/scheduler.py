@@ -1,4 +1,4 @@
-"""Clocks: whatever is due is a row; a clock takes due rows, each once, and says what it did."""
+"""Scheduled jobs: what is due is a row; a job takes due rows, each once, and records its run."""
 
 from __future__ import annotations
 
@@ -13,94 +13,104 @@ import structlog
 from django.db import connection, models, transaction
 from django.db.models import Max, QuerySet
 
-from toolbox.models import ClockRun
+from toolbox.models import JobRun
 
 log = structlog.get_logger(__name__)
-Row = TypeVar("Row", bound=models.Model)
+DueRow = TypeVar("DueRow", bound=models.Model)
 Handler = Callable[[datetime], int]
 
 BATCH = 200
-SILENT = 60.0
-"""Seconds after which a beat that was not heard is worth a word."""
+STALLED_AFTER = 60.0
+"""Seconds without a run of any job after which the scheduler counts as not running."""
+NOT_RUNNING = "The scheduler is not running; timeouts are not processed"
 
 _failures: ContextVar[list[str] | None] = ContextVar("failures", default=None)
-"""What went wrong with single rows of the tick that is running."""
+"""The failures of single rows in the job that is running."""
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
-    """One kind of due thing: its name, how often to look (seconds), and who handles what is due."""
+class ScheduledJob:
+    """A periodic job: its name, its period in seconds, and the function that handles due rows."""
 
     name: str
     every: float
     handle: Handler
 
 
-CLOCKS: dict[str, Clock] = {}
+JOBS: dict[str, ScheduledJob] = {}
 
 
-def clock(name: str, *, every: float) -> Callable[[Handler], Handler]:
-    """Declare the handler of what is due: it takes the time and returns the rows it handled."""
+def scheduled_job(name: str, *, every: float) -> Callable[[Handler], Handler]:
+    """Declare the handler of due rows: it takes the time and returns how many rows it handled."""
 
     def declare(handle: Handler) -> Handler:
-        if name in CLOCKS:
-            raise ValueError(f"two clocks are called {name}")
-        CLOCKS[name] = Clock(name, every, handle)
+        if name in JOBS:
+            raise ValueError(f"two scheduled jobs are called {name}")
+        JOBS[name] = ScheduledJob(name, every, handle)
         return handle
 
     return declare
 
 
 def database_now() -> datetime:
-    """The one time that all sweeps go by, whatever the clocks of their machines say."""
+    """The time of the database, which every job uses: the machines' own times may differ."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")
         (now,) = cursor.fetchone()
     return now  # type: ignore[no-any-return]
 
 
-def just_looked_at(name: str, *, now: datetime) -> bool:
-    """Whether a look now would be one too many: the last is not even half a period old.
+def has_run_recently(name: str, *, now: datetime) -> bool:
+    """Whether a job ran successfully within the last half of its period.
 
-    Wake-ups pile up while no worker takes them, and several beats send several. A last look in the
-    future says nothing: the database's own time was set back.
+    Messages pile up while no worker takes them, and several schedulers send several. A last run in
+    the future does not count: the database's time was set back.
     """
-    since = now - timedelta(seconds=CLOCKS[name].every / 2)
-    fine = ClockRun.objects.filter(name=name, last_at__gt=since, last_at__lte=now, last_problem="")
-    return fine.exists()
+    since = now - timedelta(seconds=JOBS[name].every / 2)
+    return JobRun.objects.filter(
+        name=name, last_at__gt=since, last_at__lte=now, last_problem=""
+    ).exists()
 
 
-def silence(*, now: datetime) -> float | None:
-    """Seconds since any clock was looked at; None: none ever was."""
-    last = ClockRun.objects.aggregate(last=Max("last_at"))["last"]
+def seconds_since_last_run(*, now: datetime) -> float | None:
+    """Seconds since any job ran; None if no job ever ran."""
+    last = JobRun.objects.aggregate(last=Max("last_at"))["last"]
     return None if last is None else float((now - last).total_seconds())
 
 
-def is_late(clock: Clock, last_at: datetime | None, *, now: datetime) -> bool:
-    """Whether nobody looked at a clock for three of its periods, or a minute where that is more."""
+def scheduler_problem(*, now: datetime) -> str:
+    """Why timeouts are not processed, for people; empty while the scheduler runs."""
+    seconds = seconds_since_last_run(now=now)
+    if seconds is None:
+        return f"{NOT_RUNNING} (no job has run yet)"
+    return f"{NOT_RUNNING} (last run {int(seconds)} s ago)" if seconds >= STALLED_AFTER else ""
+
+
+def is_late(job: ScheduledJob, last_at: datetime | None, *, now: datetime) -> bool:
+    """Whether a job has not run for three of its periods, and for a minute at least."""
     if last_at is None:
         return True
-    return now - last_at > timedelta(seconds=max(3 * clock.every, SILENT))
+    return now - last_at > timedelta(seconds=max(3 * job.every, STALLED_AFTER))
 
 
-def late_clocks(*, now: datetime) -> Sequence[str]:
-    """The names of the clocks that nobody looked at in time."""
-    seen = dict(ClockRun.objects.values_list("name", "last_at"))
-    return [name for name, each in CLOCKS.items() if is_late(each, seen.get(name), now=now)]
+def late_jobs(*, now: datetime) -> Sequence[str]:
+    """The names of the jobs that are late."""
+    last_runs = dict(JobRun.objects.values_list("name", "last_at"))
+    return [name for name, job in JOBS.items() if is_late(job, last_runs.get(name), now=now)]
 
 
-def tick(name: str, *, now: datetime | None = None) -> int:
-    """Handle everything that is due on a clock, and write down that it was looked at.
+def run_job(name: str, *, now: datetime | None = None) -> int:
+    """Handle everything that is due for a job, and record the run.
 
-    Several at once are harmless. Raises KeyError for an unknown clock; a handler's own failure is
-    written down and raised, those of single rows are written down.
+    Concurrent runs are harmless. Raises KeyError for an unknown job. A handler's own failure is
+    recorded and raised; failures of single rows are recorded.
     """
-    clock = CLOCKS[name]
+    job = JOBS[name]
     now = now or database_now()
-    begun, rows, problem, failed = time.perf_counter(), 0, "", list[str]()
+    started, rows, problem, failed = time.perf_counter(), 0, "", list[str]()
     token = _failures.set(failed)
     try:
-        rows = clock.handle(now)
+        rows = job.handle(now)
         if failed:
             problem = f"{len(failed)} rows failed, the first: {failed[0]}"
     except Exception as failure:
@@ -108,12 +118,12 @@ def tick(name: str, *, now: datetime | None = None) -> int:
         raise
     finally:
         _failures.reset(token)
-        _note(name, now, rows, time.perf_counter() - begun, problem[:500])
+        _record_run(name, now, rows, time.perf_counter() - started, problem[:500])
     return rows
 
 
-NOTE = """
-INSERT INTO toolbox_clockrun AS r
+RECORD_RUN = """
+INSERT INTO toolbox_jobrun AS r
     (name, last_at, last_seconds, last_rows, last_problem, rows, runs)
 VALUES (%(name)s, %(at)s, %(seconds)s, %(rows)s, %(problem)s, %(rows)s, 1)
 ON CONFLICT (name) DO UPDATE SET
@@ -123,7 +133,7 @@ ON CONFLICT (name) DO UPDATE SET
 """
 
 
-def _note(name: str, now: datetime, rows: int, seconds: float, problem: str) -> None:
+def _record_run(name: str, now: datetime, rows: int, seconds: float, problem: str) -> None:
     values: dict[str, str | int | float | datetime] = {
         "name": name,
         "at": now,
@@ -132,14 +142,14 @@ def _note(name: str, now: datetime, rows: int, seconds: float, problem: str) -> 
         "problem": problem,
     }
     with connection.cursor() as cursor:
-        cursor.execute(NOTE, values)
+        cursor.execute(RECORD_RUN, values)
 
 
-def sweep(due: QuerySet[Row], act: Callable[[Row], None], *, batch: int = BATCH) -> int:
+def sweep(due: QuerySet[DueRow], act: Callable[[DueRow], None], *, batch: int = BATCH) -> int:
     """Act on every due row, once, in the transaction that takes it.
 
     `act` must leave the row not due. Rows that another sweep holds are skipped; one that fails is
-    rolled back alone, logged, and tried at the next tick. Returns how many were handled.
+    rolled back alone, logged, and tried at the next run. Returns how many were handled.
     """
     handled, failed = 0, set[object]()
     while True:

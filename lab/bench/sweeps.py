@@ -1,4 +1,4 @@
-"""Leases that ran out, swept by the real clock: rows per second and lateness, beside PostgreSQL."""
+"""Leases that ran out, swept by the real job: rows per second and lateness, beside PostgreSQL."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tasks.rows import READ
 from toolbox import scheduler
 
 SECONDS = 60.0
-"""How long the clock may sweep."""
+"""How long the job may sweep."""
 OTHERS = 20_000
 """Claimed tasks that are not due: PostgreSQL's own rate is measured on them."""
 
@@ -52,7 +52,7 @@ UPDATE tasks_task SET lease_due_at = now() + interval '1 day' WHERE id IN (
 def rows(
     line: Callable[..., Rate], say: Callable[[str], object], organisation: Organisation, *, due: int
 ) -> None:
-    """PostgreSQL's rate for what one released claim writes, then the clock over all that is due.
+    """PostgreSQL's rate for what one released claim writes, then the job over all that is due.
 
     All are due at once, so a row's lateness is its wait behind the others.
     """
@@ -77,7 +77,7 @@ def rows(
         (began,) = cursor.fetchone()
     begun = time.perf_counter()
     with _at_most(SECONDS):
-        scheduler.tick("leases")
+        scheduler.run_job("leases")
     took = time.perf_counter() - begun
     with connection.cursor() as cursor:
         cursor.execute("SELECT extract(epoch FROM at - %s) FROM bench_swept", [began])
@@ -114,7 +114,7 @@ def _postgres(script: str) -> Rate:
 
 
 def _script(organisation: int, agents: dict[str, int], first: int) -> str:
-    """What the clock does for one row, in a transaction: read, release, read, mail, two events."""
+    """What the job does for one row, in a transaction: read, release, read, mail, two events."""
     now = datetime.now(UTC)
     read = postgres.literal(READ, {"organisation": organisation, "number": "@n@"})
     event = postgres.event_values(organisation, agents["backend_worker"], now)

@@ -1,4 +1,4 @@
-"""One simulated stretch of time: agents act, clocks tick, everything due is accounted for."""
+"""One simulated stretch of time: agents act, jobs run, everything due is accounted for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from toolbox.caller import Caller
 
 STEP = timedelta(minutes=1)
 SKIPPED = frozenset({"notices", "ledger seals"})
-"""Clocks that are not played: their rows leave the building, or follow commits."""
+"""Jobs that are not simulated: their rows leave the installation, or follow commits."""
 
 DUE = {
     "escalations": "SELECT due_at FROM mailroom_escalation WHERE state = 'open' AND due_at <= %s",
@@ -31,13 +31,13 @@ DUE = {
         AND state IN ('pending', 'in_progress') AND used_at IS NULL AND expires_at <= %s""",
     "idempotency": "SELECT due_at FROM toolbox_idempotencyrecord WHERE due_at <= %s",
 }
-"""What is due on each clock, with its time."""
+"""The times of the due rows of each job."""
 BARS = " ▁▂▃▄▅▆▇█"
 
 
 @dataclass(slots=True)
 class Account:
-    """What happened on one clock: when it fired, how late each row was handled, what was left."""
+    """What one job did: when it handled rows, how late each row was, what was left."""
 
     looks: int = 0
     fired: list[datetime] = field(default_factory=list)
@@ -86,7 +86,7 @@ class Simulation:
             self.now += STEP
             for _ in range(calls_per_step):
                 self.act(self.dice.choice(self.people))
-            self.tick()
+            self.run_jobs()
             yield self.now
 
     def act(self, caller: Caller) -> None:
@@ -200,27 +200,27 @@ class Simulation:
         report = {"kind": "completion", "title": "Done", "body": "It works."}
         return "submit_report", {"contract_id": row.id, **report}
 
-    def tick(self) -> None:
-        """Let every clock whose period is over handle what is due; note how late each row was."""
-        for name, each in scheduler.CLOCKS.items():
+    def run_jobs(self) -> None:
+        """Run every job whose period is over; record how late each row was."""
+        for name, each in scheduler.JOBS.items():
             if name in SKIPPED or not self.is_time(each):
                 continue
             self.looked[name] = self.now
             due = self.due(name)
-            scheduler.tick(name, now=self.now)
+            scheduler.run_job(name, now=self.now)
             account = self.accounts[name]
             account.looks += 1
             account.fired += [self.now] * len(due)
             account.late += [(self.now - at).total_seconds() for at in due]
             account.left = len(self.due(name))
 
-    def is_time(self, each: scheduler.Clock) -> bool:
-        """Whether beat would let this clock look now."""
+    def is_time(self, each: scheduler.ScheduledJob) -> bool:
+        """Whether beat would start this job now."""
         last = self.looked.get(each.name)
         return last is None or self.now - last >= timedelta(seconds=each.every)
 
     def due(self, name: str) -> list[datetime]:
-        """The times of everything that is due on a clock now."""
+        """The times of the rows that are due for a job now."""
         if name not in DUE:
             return []
         with connection.cursor() as cursor:

@@ -36,7 +36,7 @@ CLAIMED_FOR = timedelta(seconds=60)
 AT_ONCE = 4
 """Notices of one claim: sent one after the other, the slowest of receivers still in that time."""
 BUDGET = 20.0
-"""Seconds after which a look leaves the rest to the next, so that no receiver holds up clocks."""
+"""Seconds after which a run leaves the rest to the next, so that no receiver delays other jobs."""
 
 
 def channels_of(policy: Policy) -> dict[str, str]:

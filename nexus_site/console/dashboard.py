@@ -66,19 +66,9 @@ def figures(request: HttpRequest) -> dict[str, Any]:
         shown["days"] = sorted(days_of(rows, now, newest, may), key=lambda day: day.is_quiet)
     if may("ledger.view_seal"):
         shown["sealed"] = counting.sealed(newest)
-    if may("toolbox.view_clockrun"):
-        shown["beat"] = no_beat()
+    if may("toolbox.view_jobrun"):
+        shown["scheduler_problem"] = scheduler.scheduler_problem(now=scheduler.database_now())
     return shown
-
-
-def no_beat() -> str:
-    """That the clocks stand still; empty while they tick."""
-    silent = scheduler.silence(now=scheduler.database_now())
-    if silent is None:
-        return "No beat was ever heard: nothing that falls due is handled"
-    if silent >= scheduler.SILENT:
-        return f"No beat was heard for {int(silent)} s: nothing that falls due is handled"
-    return ""
 
 
 def days_of(

@@ -55,7 +55,7 @@ SECTIONS: tuple[Section, ...] = (
         (
             ("Ledger", "receipt_long", "ledger.event"),
             ("Seals", "verified", "ledger.seal"),
-            ("Clocks", "schedule", "toolbox.clockrun"),
+            ("Scheduled jobs", "schedule", "toolbox.jobrun"),
             ("Notices", "outgoing_mail", "mailroom.outgoingnotice"),
         ),
     ),

@@ -1,4 +1,4 @@
-"""Beat's scheduler: when each clock is looked at, by a watch that nobody can set."""
+"""Beat's scheduler: sends each scheduled job at its period, by the machine's uptime."""
 
 import heapq
 import time
@@ -11,7 +11,7 @@ SAME_FOR_ALL = 5
 
 
 class SteadyScheduler(Scheduler):
-    """Looks at every clock at once when it begins, and then every so many seconds.
+    """Sends every job once at the start, and then once per period.
 
     It goes by the machine's uptime: a wall clock that jumps an hour, either way, moves nothing. It
     keeps no file: what is due lies in the database, so a beat that was killed has nothing to
@@ -22,7 +22,7 @@ class SteadyScheduler(Scheduler):
         return time.monotonic() + (next_time_to_run or 0)
 
     def populate_heap(self, **_: Any) -> None:
-        """Begin with every clock."""
+        """Begin with every job."""
         entries = self.schedule.values()
         self._heap = [event_t(self._when(entry, 0), SAME_FOR_ALL, entry) for entry in entries]
         heapq.heapify(self._heap)

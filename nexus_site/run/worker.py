@@ -43,5 +43,5 @@ def work() -> None:
 
 
 def beat() -> None:
-    """Wake the worker for every clock until asked to stop; a process of its own, watched alone."""
+    """Run Celery beat, which wakes the worker for every scheduled job, until asked to stop."""
     app.Beat(quiet=True, loglevel="WARNING", remote_control=False).run()

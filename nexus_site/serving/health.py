@@ -15,7 +15,7 @@ from prometheus_client import generate_latest
 from nexus_site.celery import app
 from nexus_site.run.postgres import PostgresUnavailable
 from tasks.insight.metrics import LIVE
-from toolbox.scheduler import SILENT, database_now, late_clocks, silence
+from toolbox.scheduler import database_now, late_jobs, scheduler_problem, seconds_since_last_run
 
 QUICKLY = {"connect_timeout": 2}  # seconds, psycopg's least
 
@@ -30,18 +30,18 @@ def alive(request: HttpRequest) -> JsonResponse:
 
 @require_safe
 def ready(request: HttpRequest) -> JsonResponse:
-    """Database and broker can be reached; and, as a word, whether the clocks tick."""
+    """Whether database and broker can be reached; and, in words, whether scheduled jobs run."""
     checks = {"database": database_problem(), "broker": broker_problem()}
-    clocks = "unknown"
+    scheduler = "unknown"
     try:
-        clocks = clocks if checks["database"] else clocks_heard()
+        scheduler = scheduler if checks["database"] else scheduler_status()
     except DatabaseError as error:
         checks["database"] = type(error).__name__
     fine = not any(checks.values())
     return JsonResponse(
         {"status": "ready" if fine else "unavailable"}
         | {name: problem or "reachable" for name, problem in checks.items()}
-        | {"clocks": clocks},
+        | {"scheduler": scheduler},
         status=200 if fine else 503,
     )
 
@@ -71,16 +71,15 @@ def broker_problem() -> str:
     return ""
 
 
-def clocks_heard() -> str:
-    """When a clock was last looked at, by the database's own time, and which ones were not."""
+def scheduler_status() -> str:
+    """When a job last ran, by the database's time, and which jobs are late."""
     now = database_now()
-    silent = silence(now=now)
-    if silent is None:
-        return "no beat was ever heard"
-    if silent >= SILENT:
-        return f"no beat was heard for {int(silent)} s"
-    late = late_clocks(now=now)
-    return f"heard {int(silent)} s ago" + (f"; late: {', '.join(late)}" if late else "")
+    problem = scheduler_problem(now=now)
+    if problem:
+        return problem
+    late = late_jobs(now=now)
+    last = f"last run {seconds_since_last_run(now=now) or 0:.0f} s ago"
+    return last + (f"; late: {', '.join(late)}" if late else "")
 
 
 @require_safe

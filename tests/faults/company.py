@@ -1,4 +1,4 @@
-"""`python -m tests.faults.company`: `manage.py up` with more beats and workers, and quick clocks.
+"""`python -m tests.faults.company`: `manage.py up` with more beats and workers, and quick jobs.
 
 What the product itself does not know lies here: `FAULTS_TWIN` names a file, and the twin that is
 written in it stands in for its mechanism (twins.py).
@@ -13,19 +13,19 @@ import django
 
 from nexus_site.run.shim import end_with_parent
 
-EVERY = 1.0  # seconds between two looks at a clock that is about time
+EVERY = 1.0  # seconds between two runs of a job that is about time
 ABOUT_TIME = ("escalations", "deadlines", "leases", "notices")
 BEATS = 3
 WORKERS = 2
 
 
 def hurry() -> None:
-    """Let clocks be looked at each second, and let waits between attempts be short."""
+    """Let jobs run each second, and let waits between attempts be short."""
     from mailroom.outgoing import outbox
-    from toolbox.scheduler import CLOCKS
+    from toolbox.scheduler import JOBS
 
-    for name, clock in CLOCKS.items():
-        CLOCKS[name] = replace(clock, every=EVERY if name in ABOUT_TIME else clock.every)
+    for name, job in JOBS.items():
+        JOBS[name] = replace(job, every=EVERY if name in ABOUT_TIME else job.every)
     outbox.CLAIMED_FOR = timedelta(seconds=15)
     outbox.FIRST_WAIT = 0.2
 

@@ -69,7 +69,7 @@ class Redis:
 
 @dataclass
 class Installation:
-    """A running company: `make up` with three beats and quick clocks (company.py)."""
+    """A running company: `make up` with three beats and quick jobs (company.py)."""
 
     var: Path
     settings: dict[str, str]
@@ -176,9 +176,9 @@ class Installation:
 
     def wait_until_clocks_tick(self) -> None:
         """Wait until beat, broker, worker and database have done a round from now on."""
-        query = "SELECT last_at FROM toolbox_clockrun WHERE name = 'leases' AND last_problem = ''"
+        query = "SELECT last_at FROM toolbox_jobrun WHERE name = 'leases' AND last_problem = ''"
         (now,) = self.ask("SELECT clock_timestamp()")[0]
-        wait_until("a clock", lambda: any(last > now for (last,) in self.ask(query)))
+        wait_until("a job", lambda: any(last > now for (last,) in self.ask(query)))
 
     def pids(self, part: str) -> list[int]:
         """Processes of one part that live."""

@@ -140,7 +140,7 @@ class TestReadiness:
         company.one.wait_until_clocks_tick()
         said = company.one.ready()
         assert said["status"] == "ready"
-        assert said["clocks"].startswith("heard")
+        assert said["scheduler"].startswith("last run")
 
     @pytest.mark.skipif(not REDIS, reason=NO_REDIS)
     def test_misses_the_broker(self, company):
@@ -162,16 +162,16 @@ class TestReadiness:
 
     def test_misses_the_beats(self, company):
         one = company.one
-        an_hour_ago = "UPDATE toolbox_clockrun SET last_at = now() - interval '1 hour'"
+        an_hour_ago = "UPDATE toolbox_jobrun SET last_at = now() - interval '1 hour'"
 
         def silent():
             with Cluster.under(one.var).connect("nexus") as database:
                 database.execute(an_hour_ago)
-            return "no beat was heard for 3600 s" in one.ready().get("clocks", "")
+            return "last run 3600 s ago" in one.ready().get("scheduler", "")
 
         with one.paused("beat"):
             wait_until("a word", silent)
-        wait_until("a beat", lambda: one.ready().get("clocks", "").startswith("heard"))
+        wait_until("a beat", lambda: one.ready().get("scheduler", "").startswith("last run"))
 
 
 class TestAfterEveryKill:

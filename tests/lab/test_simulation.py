@@ -43,7 +43,7 @@ class TestAPlay:
         for name, account in play.accounts.items():
             assert account.left == 0
             assert min(account.late, default=0) >= 0
-            assert max(account.late, default=0) <= max(scheduler.CLOCKS[name].every, 60)
+            assert max(account.late, default=0) <= max(scheduler.JOBS[name].every, 60)
         assert Command().twice() == []
 
     def test_calls_what_the_company_can_do(self, play):
@@ -65,9 +65,9 @@ class TestAPlay:
         assert play.accounts["charts"].looks == 12
 
     def test_sees_what_stays_undone(self, play, monkeypatch):
-        real = scheduler.CLOCKS["leases"]
+        real = scheduler.JOBS["leases"]
         monkeypatch.setitem(
-            scheduler.CLOCKS, "leases", scheduler.Clock("leases", real.every, lambda _: 0)
+            scheduler.JOBS, "leases", scheduler.ScheduledJob("leases", real.every, lambda _: 0)
         )
         run(play, hours=2)
         assert play.accounts["leases"].left > 0
@@ -80,7 +80,7 @@ class TestAPlay:
 
     def test_knows_what_is_due_on_every_clock_that_goes_by_rows(self):
         without_rows = {"notices", "ledger seals", "files", "charts"}
-        assert set(DUE) == set(scheduler.CLOCKS) - without_rows
+        assert set(DUE) == set(scheduler.JOBS) - without_rows
 
 
 class TestAReport:

@@ -1,4 +1,4 @@
-"""Every clock on trial: rows fall due, beats die, and then the account of what was done."""
+"""Every scheduled job on trial: rows fall due, beats die, and then the account of what was done."""
 
 import threading
 import time
@@ -29,7 +29,7 @@ from tasks.models import Task
 from tests.company import Company
 from toolbox import door, idempotency, scheduler
 from toolbox.caller import Caller
-from toolbox.models import ClockRun, Frame, IdempotencyRecord
+from toolbox.models import Frame, IdempotencyRecord, JobRun
 
 HOUR = timedelta(hours=1)
 PATIENCE = 60.0
@@ -67,13 +67,13 @@ def call(caller: Caller, tool: str, now: datetime, **params: Any) -> dict[str, A
 
 
 class Case:
-    """One clock: how a row falls due on it, what is still due, what was done for each row.
+    """One job: how a row falls due for it, what is still due, what was done for each row.
 
     `timed` False: what is due is due at once. `claimed_for`: how long a row belongs to a beat that
     died with it. `lost_after`: writes, so that a row was handled in the transaction that is lost.
     """
 
-    clock = ""
+    job = ""
     timed = True
     claimed_for = timedelta(0)
     lost_after = 3
@@ -101,7 +101,7 @@ def events(action: str, prefix: str, keys: Iterable[Any]) -> Counter[Hashable]:
 class Escalations(Case):
     """A worker's, whose sender is told; and a manager's, of which the Board hears outside."""
 
-    clock = "escalations"
+    job = "escalations"
 
     def make(self, world, due):
         who = ["backend_worker", "it_manager"][next(_number) % 2]
@@ -137,7 +137,7 @@ class Escalations(Case):
 class Deadlines(Case):
     """A reminder before, a notice after."""
 
-    clock = "deadlines"
+    job = "deadlines"
 
     def make(self, world, due):
         stage, ahead = [("remind", timedelta(days=1)), ("overdue", timedelta(0))][next(_number) % 2]
@@ -170,7 +170,7 @@ class Deadlines(Case):
 
 
 class Approvals(Case):
-    clock = "approvals"
+    job = "approvals"
 
     def make(self, world, due):
         return approve_deployment(
@@ -203,7 +203,7 @@ class Approvals(Case):
 class Answers(Case):
     """Kept answers: forgotten when their day is over, and not before."""
 
-    clock = "idempotency"
+    job = "idempotency"
     lost_after = 1
 
     def make(self, world, due):
@@ -220,7 +220,7 @@ class Answers(Case):
 
 
 class Leases(Case):
-    clock = "leases"
+    job = "leases"
 
     def make(self, world, due):
         lease = timedelta(seconds=world.company.policy.settings["task_lease"])
@@ -239,7 +239,7 @@ class Leases(Case):
 
 
 class Frames(Case):
-    clock = "frames"
+    job = "frames"
 
     def make(self, world, due):
         timeout = timedelta(seconds=world.groups.policy.settings["frame_timeout"])
@@ -259,7 +259,7 @@ class Frames(Case):
 class Notices(Case):
     """One effect outside, so at least once there; here its end is written down once."""
 
-    clock = "notices"
+    job = "notices"
     claimed_for = outbox.CLAIMED_FOR + timedelta(seconds=1)
 
     def make(self, world, due):
@@ -291,7 +291,7 @@ class Notices(Case):
 
 
 class Seals(Case):
-    clock = "ledger seals"
+    job = "ledger seals"
     timed = False
     lost_after = 1
 
@@ -317,7 +317,7 @@ class Seals(Case):
 class Files(Case):
     """A document's file that a crash left out."""
 
-    clock = "files"
+    job = "files"
 
     def make(self, world, due):
         number = next(_number)
@@ -347,7 +347,7 @@ class Files(Case):
 class Charts(Case):
     """The organisation's own files, always."""
 
-    clock = "charts"
+    job = "charts"
     timed = False
 
     def make(self, world, due):
@@ -372,7 +372,7 @@ def _file(world: World, path: str) -> str:
 
 
 CASES = {
-    case.clock: case
+    case.job: case
     for case in [
         Escalations(), Deadlines(), Approvals(), Answers(), Leases(), Frames(), Notices(), Seals(),
         Files(), Charts(),
@@ -451,10 +451,10 @@ DEATHS = ["", "before", "amid", "at commit", "after a commit", "dropped"]
 
 
 def beat(name: str, now: datetime | None, death: str = "") -> bool:
-    """One look of one worker at one clock; whether it died of it."""
+    """One run of one job by one worker; whether it died of it."""
     try:
         with dying(death, CASES[name].lost_after):
-            scheduler.tick(name, now=now)
+            scheduler.run_job(name, now=now)
     except Killed:
         return True
     except Error:
@@ -508,7 +508,7 @@ class Trial:
         dues = [start - HOUR / 2, start, start, start + HOUR / 2, start + 2 * HOUR]
         self.keys = [(self.case.make(self.world, due), due) for due in dues]
         told = self.told()
-        self.look(start - HOUR)  # by a clock that is an hour behind
+        self.look(start - HOUR)  # by a machine that is an hour behind
         self.look(start, self.death)
         self.look(start + HOUR, self.death)  # by one that is an hour ahead
         self.look(start)  # and back
@@ -517,18 +517,18 @@ class Trial:
         assert told <= len(self.keys) or self.case.claimed_for, f"{told} rows of {len(self.keys)}"
 
     def told(self) -> int:
-        """How many rows the clock says that it handled, in all its life."""
-        run = ClockRun.objects.filter(name=self.case.clock).first()
+        """How many rows the job recorded as handled, in all its life."""
+        run = JobRun.objects.filter(name=self.case.job).first()
         return run.rows if run and self.case.timed else 0
 
     def look(self, now: datetime, death: str = "") -> None:
         """Beats at that time, then as many more as it takes; then the account."""
         self.seen = max(now, self.seen or now)
-        self.died += beats(self.case.clock, now, at_once=self.at_once, death=death)
+        self.died += beats(self.case.job, now, at_once=self.at_once, death=death)
         again = now + (self.case.claimed_for if death else timedelta(0))
         until = time.monotonic() + (self.patience if self.case.timed else PATIENCE)
         while self.case.left(self.handled) and time.monotonic() < until:
-            beats(self.case.clock, again, at_once=self.at_once, death="")
+            beats(self.case.job, again, at_once=self.at_once, death="")
         self.account()
 
     @property
@@ -542,7 +542,7 @@ class Trial:
         names = [key for key, _ in self.keys]
         for effect, found in self.case.effects(self.world, names).items():
             assert found == wanted, (
-                f"{self.case.clock}, {effect}: lost {wanted - found}, too often {found - wanted}"
+                f"{self.case.job}, {effect}: lost {wanted - found}, too often {found - wanted}"
             )
         assert not self.case.left(self.handled), "still due"
         arrived = self.case.ids_that_arrived(self.world)

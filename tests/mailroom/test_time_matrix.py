@@ -1,4 +1,4 @@
-"""Every clock × beats at once × deaths × an hour off: each due row handled once, none early."""
+"""Every job × beats at once × deaths × an hour off: each due row handled once, none early."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +14,7 @@ from tests.mailroom.clockwork import CASES, DEATHS, Trial, World
 from toolbox import scheduler
 
 UNTOUCHED = {("charts", death) for death in DEATHS if death != "before"}
-"""This clock writes files alone."""
+"""This job only writes files."""
 
 
 @pytest.fixture(scope="module")
@@ -42,9 +42,9 @@ def _outside(monkeypatch, world):
     monkeypatch.setattr(webhook, "send", send)
 
 
-class TestEveryClock:
+class TestEveryScheduledJob:
     def test_has_a_case(self):
-        assert set(CASES) == set(scheduler.CLOCKS)
+        assert set(CASES) == set(scheduler.JOBS)
 
     @pytest.mark.parametrize("death", DEATHS)
     @pytest.mark.parametrize("at_once", [1, 3])

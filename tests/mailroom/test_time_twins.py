@@ -1,4 +1,4 @@
-"""Twins of the clocks' mechanisms, each broken in one place: the same trial must catch every one.
+"""Twins of the jobs' mechanisms, each broken in one place: the same trial must catch every one.
 
 A trial that a broken twin passes would prove nothing of the real mechanism.
 """
@@ -122,9 +122,9 @@ class TestASweep:
         def handle(now):
             return unanswered.sweep_due(now=now + timedelta(minutes=31))
 
-        real = scheduler.CLOCKS["escalations"]
+        real = scheduler.JOBS["escalations"]
         monkeypatch.setitem(
-            scheduler.CLOCKS, "escalations", scheduler.Clock(real.name, real.every, handle)
+            scheduler.JOBS, "escalations", scheduler.ScheduledJob(real.name, real.every, handle)
         )
         caught(world, "escalations", TOO_OFTEN)
 
@@ -135,9 +135,9 @@ class TestASweep:
                 recent.filter(done_at=None, due_at__lte=now), lambda row: deadlines._told(row, now)
             )
 
-        real = scheduler.CLOCKS["deadlines"]
+        real = scheduler.JOBS["deadlines"]
         monkeypatch.setitem(
-            scheduler.CLOCKS, "deadlines", scheduler.Clock(real.name, real.every, handle)
+            scheduler.JOBS, "deadlines", scheduler.ScheduledJob(real.name, real.every, handle)
         )
         caught(world, "deadlines", LOST, death="before")
 
@@ -233,9 +233,9 @@ class TestAKeptAnswer:
                 0
             ]
 
-        real = scheduler.CLOCKS["idempotency"]
+        real = scheduler.JOBS["idempotency"]
         monkeypatch.setitem(
-            scheduler.CLOCKS, "idempotency", scheduler.Clock(real.name, real.every, handle)
+            scheduler.JOBS, "idempotency", scheduler.ScheduledJob(real.name, real.every, handle)
         )
         caught(world, "idempotency", TOO_OFTEN)
 

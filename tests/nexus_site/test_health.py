@@ -8,8 +8,8 @@ from celery import Celery
 from django.db import DatabaseError
 
 from nexus_site.serving import health
-from toolbox.models import ClockRun
-from toolbox.scheduler import CLOCKS, database_now
+from toolbox.models import JobRun
+from toolbox.scheduler import JOBS, NOT_RUNNING, database_now
 
 
 class TestAlive:
@@ -29,26 +29,26 @@ class TestReady:
             "status": "ready",
             "database": "reachable",
             "broker": "reachable",
-            "clocks": "no beat was ever heard",
+            "scheduler": f"{NOT_RUNNING} (no job has run yet)",
         }
 
     @pytest.mark.parametrize(
         ("silent", "word"),
-        [(3, r"heard \d+ s ago"), (300, r"no beat was heard for 3\d\d s")],
+        [(3, r"last run \d+ s ago"), (300, NOT_RUNNING + r" \(last run 3\d\d s ago\)")],
     )
     def test_says_how_long_the_clocks_were_silent(self, client, silent, word):
         last = database_now() - timedelta(seconds=silent)
-        for name in CLOCKS:
-            ClockRun.objects.update_or_create(name=name, defaults={"last_at": last})
-        assert re.fullmatch(word, client.get("/readyz").json()["clocks"])
+        for name in JOBS:
+            JobRun.objects.update_or_create(name=name, defaults={"last_at": last})
+        assert re.fullmatch(word, client.get("/readyz").json()["scheduler"])
 
-    def test_names_the_clocks_that_were_not_looked_at_in_time(self, client):
+    def test_names_the_jobs_that_are_late(self, client):
         last = {"leases": 61, "charts": 800, "files": 100}
-        for name in set(CLOCKS) - {"notices"}:
+        for name in set(JOBS) - {"notices"}:
             at = database_now() - timedelta(seconds=last.get(name, 2))
-            ClockRun.objects.update_or_create(name=name, defaults={"last_at": at})
-        word = client.get("/readyz").json()["clocks"]
-        assert re.match(r"heard \d+ s ago; late: ", word)
+            JobRun.objects.update_or_create(name=name, defaults={"last_at": at})
+        word = client.get("/readyz").json()["scheduler"]
+        assert re.match(r"last run \d+ s ago; late: ", word)
         assert set(word.partition("late: ")[2].split(", ")) == {"leases", "files", "notices"}
 
     def test_is_unavailable_without_its_database(self, client, monkeypatch):
@@ -56,7 +56,7 @@ class TestReady:
         response = client.get("/readyz")
         assert response.status_code == 503
         assert response.json()["database"] == "OperationalError"
-        assert response.json()["clocks"] == "unknown"
+        assert response.json()["scheduler"] == "unknown"
 
     def test_is_unavailable_while_the_pool_has_no_connection(self, client, monkeypatch):
         def nothing_left():

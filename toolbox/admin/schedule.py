@@ -1,4 +1,4 @@
-"""The humans' face of the clocks: the schedule, when each was looked at, and what went wrong."""
+"""The admin of scheduled jobs: the period of each, its last run and what failed."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from django.http import HttpRequest, HttpResponse
 
 from core.admin.base import BrowseAdmin, column
 from toolbox import scheduler
-from toolbox.models import ClockRun
+from toolbox.models import JobRun
 
-LABELS = {"on time": "success", "late": "danger", "failing": "warning", "no more": "default"}
+LABELS = {"on time": "success", "late": "danger", "failing": "warning", "removed": "default"}
 
 
-@admin.register(ClockRun)
-class ClockRunAdmin(BrowseAdmin):
-    """When each sweep last looked, what it did, and what went wrong."""
+@admin.register(JobRun)
+class JobRunAdmin(BrowseAdmin):
+    """When each scheduled job last ran, what it did, and what failed."""
 
     list_display = (
         "name",
         "every",
-        "standing",
+        "status",
         "last_at",
         "took",
         "last_rows",
@@ -31,48 +31,47 @@ class ClockRunAdmin(BrowseAdmin):
     )
     search_fields = ("name",)
     ordering = ("name",)
-    list_before_template = "admin/nexus/clocks.html"
+    list_before_template = "admin/nexus/scheduled_jobs.html"
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """The schedule, under a word on whether a beat is heard at all."""
+        """The jobs, under a warning if the scheduler is not running or a job never ran."""
         now = scheduler.database_now()
-        seen = set(ClockRun.objects.values_list("name", flat=True))
+        seen = set(JobRun.objects.values_list("name", flat=True))
         context = {
-            "silence": scheduler.silence(now=now),
-            "silent_after": scheduler.SILENT,
-            "never": [each for name, each in scheduler.CLOCKS.items() if name not in seen],
+            "problem": scheduler.scheduler_problem(now=now),
+            "never": [each for name, each in scheduler.JOBS.items() if name not in seen],
             **(extra_context or {}),
         }
         page: HttpResponse = super().changelist_view(request, context)
         return page
 
-    def subject_of(self, row: ClockRun) -> str:
-        """Sweeps leave the events of what they did, not of themselves."""
+    def subject_of(self, row: JobRun) -> str:
+        """Jobs record events of what they change, not of their own runs."""
         return ""
 
-    def organisation_id_of(self, row: ClockRun) -> int:
-        """Of no organisation."""
+    def organisation_id_of(self, row: JobRun) -> int:
+        """No organisation: jobs serve all of them."""
         return 0
 
     @column("every")
-    def every(self, row: ClockRun) -> str:
-        """Its period, as the schedule has it."""
-        found = scheduler.CLOCKS.get(row.name)
+    def every(self, row: JobRun) -> str:
+        """The period."""
+        found = scheduler.JOBS.get(row.name)
         return f"{found.every:g} s" if found else "–"
 
-    @column("standing", label=LABELS)
-    def standing(self, row: ClockRun) -> str:
-        """Whether it is looked at as often as it asks, in colour."""
-        found = scheduler.CLOCKS.get(row.name)
+    @column("status", label=LABELS)
+    def status(self, row: JobRun) -> str:
+        """Whether it runs as often as it should, in colour."""
+        found = scheduler.JOBS.get(row.name)
         if found is None:
-            return "no more"
+            return "removed"
         if scheduler.is_late(found, row.last_at, now=scheduler.database_now()):
             return "late"
         return "failing" if row.last_problem else "on time"
 
     @column("took")
-    def took(self, row: ClockRun) -> str:
-        """How long the last look took."""
+    def took(self, row: JobRun) -> str:
+        """How long the last run took."""
         return f"{row.last_seconds * 1000:,.0f} ms"

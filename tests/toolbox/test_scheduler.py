@@ -1,4 +1,4 @@
-"""Clocks: due rows, each handled once, whatever beats, fails or is late."""
+"""Scheduled jobs: due rows, each handled once, whatever beats, fails or is late."""
 
 import threading
 from datetime import timedelta
@@ -9,7 +9,7 @@ from django.utils import timezone
 from structlog.testing import capture_logs
 
 from toolbox import jobs, scheduler
-from toolbox.models import ClockRun, IdempotencyRecord
+from toolbox.models import IdempotencyRecord, JobRun
 
 NOW = timezone.now()
 
@@ -109,12 +109,12 @@ class TestThreeBeatsAtOnce:
 
 
 @pytest.mark.django_db
-class TestTick:
-    def test_writes_down_when_it_looked_and_what_it_did(self, due):
-        assert scheduler.tick("idempotency", now=NOW) == 10
-        run = ClockRun.objects.get(name="idempotency")
+class TestRunJob:
+    def test_records_when_it_ran_and_what_it_did(self, due):
+        assert scheduler.run_job("idempotency", now=NOW) == 10
+        run = JobRun.objects.get(name="idempotency")
         assert (run.last_at, run.last_rows, run.rows, run.runs) == (NOW, 10, 10, 1)
-        scheduler.tick("idempotency", now=NOW)
+        scheduler.run_job("idempotency", now=NOW)
         run.refresh_from_db()
         assert (run.last_rows, run.rows, run.runs) == (0, 10, 2)
 
@@ -122,38 +122,40 @@ class TestTick:
         with connection.cursor() as cursor:
             cursor.execute("SELECT clock_timestamp()")
             (before,) = cursor.fetchone()
-        scheduler.tick("idempotency")
-        assert ClockRun.objects.get().last_at >= before
+        scheduler.run_job("idempotency")
+        assert JobRun.objects.get().last_at >= before
 
-    def test_writes_down_why_a_handler_failed(self, monkeypatch):
+    def test_records_why_a_handler_failed(self, monkeypatch):
         def broken(_now):
             raise RuntimeError("no database")
 
-        monkeypatch.setitem(scheduler.CLOCKS, "broken", scheduler.Clock("broken", 1, broken))
+        monkeypatch.setitem(scheduler.JOBS, "broken", scheduler.ScheduledJob("broken", 1, broken))
         with pytest.raises(RuntimeError):
-            scheduler.tick("broken", now=NOW)
-        assert ClockRun.objects.get(name="broken").last_problem == "RuntimeError: no database"
+            scheduler.run_job("broken", now=NOW)
+        assert JobRun.objects.get(name="broken").last_problem == "RuntimeError: no database"
 
-    def test_writes_down_the_rows_that_failed(self, due, monkeypatch):
+    def test_records_the_rows_that_failed(self, due, monkeypatch):
         def act(row):
             delete(row)
             if row.key in ("k3", "k4"):
                 raise RuntimeError(f"broken {row.key}")
 
-        half = scheduler.Clock("half", 1, lambda _now: scheduler.sweep(due.order_by("key"), act))
-        monkeypatch.setitem(scheduler.CLOCKS, "half", half)
-        assert scheduler.tick("half", now=NOW) == 8
-        run = ClockRun.objects.get(name="half")
+        half = scheduler.ScheduledJob(
+            "half", 1, lambda _now: scheduler.sweep(due.order_by("key"), act)
+        )
+        monkeypatch.setitem(scheduler.JOBS, "half", half)
+        assert scheduler.run_job("half", now=NOW) == 8
+        run = JobRun.objects.get(name="half")
         assert run.last_rows == 8
         assert run.last_problem.startswith("2 rows failed, the first: IdempotencyRecord ")
         assert run.last_problem.endswith("RuntimeError: broken k3")
 
-    def test_refuses_two_clocks_of_one_name(self):
+    def test_refuses_two_jobs_of_one_name(self):
         with pytest.raises(ValueError, match="idempotency"):
-            scheduler.clock("idempotency", every=1)(lambda _now: 0)
+            scheduler.scheduled_job("idempotency", every=1)(lambda _now: 0)
 
-    def test_has_a_clock_for_everything_that_is_due(self):
-        assert set(scheduler.CLOCKS) >= {
+    def test_has_a_job_for_everything_that_is_due(self):
+        assert set(scheduler.JOBS) >= {
             "idempotency",
             "ledger seals",
             "frames",
@@ -166,43 +168,43 @@ class TestTick:
 
 @pytest.mark.django_db
 class TestJob:
-    """What a message of beat does; the clock's period is 300 seconds."""
+    """What a message of beat does; the job's period is 300 seconds."""
 
     @pytest.mark.parametrize(
         ("seconds_ago", "problem", "runs"),
         [(100, "", 1), (200, "", 2), (100, "RuntimeError: no", 2), (-3600, "", 2)],
     )
-    def test_looks_unless_somebody_just_did(self, seconds_ago, problem, runs):
+    def test_runs_unless_it_just_ran(self, seconds_ago, problem, runs):
         last = scheduler.database_now() - timedelta(seconds=seconds_ago)
-        ClockRun.objects.create(name="idempotency", last_at=last, runs=1, last_problem=problem)
-        jobs.tick("idempotency")
-        assert ClockRun.objects.get().runs == runs
+        JobRun.objects.create(name="idempotency", last_at=last, runs=1, last_problem=problem)
+        jobs.run_job("idempotency")
+        assert JobRun.objects.get().runs == runs
 
-    def test_leaves_a_clock_alone_that_another_thread_looks_at(self):
-        with jobs.LOOKING["idempotency"]:
-            jobs.tick("idempotency")
-            jobs.tick("frames")
-        assert list(ClockRun.objects.values_list("name", flat=True)) == ["frames"]
+    def test_leaves_a_job_alone_that_another_thread_runs(self):
+        with jobs.RUNNING["idempotency"]:
+            jobs.run_job("idempotency")
+            jobs.run_job("frames")
+        assert list(JobRun.objects.values_list("name", flat=True)) == ["frames"]
 
-    def test_looks_again_after_a_look_that_failed(self, monkeypatch):
+    def test_runs_again_after_a_run_that_failed(self, monkeypatch):
         def broken(_now):
             raise RuntimeError("no database")
 
-        monkeypatch.setitem(scheduler.CLOCKS, "broken", scheduler.Clock("broken", 1, broken))
+        monkeypatch.setitem(scheduler.JOBS, "broken", scheduler.ScheduledJob("broken", 1, broken))
         for _ in range(2):
             with pytest.raises(RuntimeError):
-                jobs.tick("broken")
-        assert ClockRun.objects.get(name="broken").runs == 2
+                jobs.run_job("broken")
+        assert JobRun.objects.get(name="broken").runs == 2
 
-    def test_looks_the_first_time(self):
-        jobs.tick("idempotency")
-        assert ClockRun.objects.get().runs == 1
+    def test_runs_the_first_time(self):
+        jobs.run_job("idempotency")
+        assert JobRun.objects.get().runs == 1
 
 
 class TestSchedule:
-    def test_lets_beat_look_at_every_clock(self):
+    def test_lets_beat_send_every_job(self):
         from nexus_site.celery import app
 
         app.finalize()
         entries = {entry["args"][0]: entry["schedule"] for entry in app.conf.beat_schedule.values()}
-        assert entries == {c.name: c.every for c in scheduler.CLOCKS.values()}
+        assert entries == {c.name: c.every for c in scheduler.JOBS.values()}
