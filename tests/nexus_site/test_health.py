@@ -62,7 +62,7 @@ class TestReady:
         def nothing_left():
             raise DatabaseError
 
-        monkeypatch.setattr(health, "clocks_heard", nothing_left)
+        monkeypatch.setattr(health, "scheduler_status", nothing_left)
         response = client.get("/readyz")
         assert response.status_code == 503
         assert response.json()["database"] == "DatabaseError"
