@@ -143,12 +143,13 @@ class Policy:
 
     def chain_above(self, agent: Agent) -> tuple[Agent, ...]:
         """The agents above one, nearest first; above the last is the Board."""
-        chain = chain_of(agent.handle, self._superior_handle)
-        return tuple(self.agents[handle] for handle in chain if handle != BOARD)
 
-    def _superior_handle(self, handle: str) -> str | None:
-        agent = self.agents.get(handle)
-        return None if agent is None else agent.superior
+        def superior(handle: str) -> str | None:
+            at = agent if handle == agent.handle else self.agents.get(handle)
+            return None if at is None else at.superior
+
+        chain = chain_of(agent.handle, superior)
+        return tuple(self.agents[handle] for handle in chain if handle in self.agents)
 
     def is_own(self, one: Agent, other: Agent) -> bool:
         """Whether one of the two is the other's direct or co-manager."""
