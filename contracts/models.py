@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
-from typing import TypeVar, cast
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
-from django_fsm import FSMField, transition
 
 from contracts.vocabulary import (
     FINAL_STATES,
-    TRANSITIONS,
+    MACHINE,
     ContractKind,
     Finding,
     Move,
@@ -25,8 +22,6 @@ from mailroom.models import Escalation, Mail, Priority
 from orgchart.models import Agent, Organisation
 from orgchart.policy.vocabulary import BOARD, ToolMode
 
-Method = TypeVar("Method", bound=Callable[..., None])
-
 BRANCH_FORM = r"^[A-Za-z0-9][A-Za-z0-9._/-]*$"
 APPROVAL = Q(kind=ContractKind.DEPLOYMENT_APPROVAL)
 NEEDS_ACCEPTANCE = (State.IN_PROGRESS, State.REVIEW, State.PASSED, State.FAILED)
@@ -37,13 +32,6 @@ def _choices(
     members: type[ContractKind | State | ToolMode | ReportKind | Finding],
 ) -> list[tuple[str, str]]:
     return [(m.value, m.value.replace("_", " ")) for m in members]
-
-
-def _move(move: Move, state: FSMField) -> Callable[[Method], Method]:
-    """The decorator of a move's method, from the one table of transitions."""
-    sources, target = TRANSITIONS[move]
-    made = transition(field=state, source=[s.value for s in sources], target=target.value)
-    return cast("Callable[[Method], Method]", made)
 
 
 class Contract(models.Model):
@@ -80,7 +68,7 @@ class Contract(models.Model):
     used_at = models.DateTimeField(null=True, blank=True)
     amount = models.DecimalField(max_digits=17, decimal_places=2, null=True, blank=True)
     currency = models.CharField(max_length=3, blank=True)
-    state = FSMField(max_length=16, choices=_choices(State), default=State.PENDING, protected=True)
+    state = MACHINE.field(max_length=16)
     version = models.PositiveIntegerField(default=1)
     answers = models.OneToOneField(
         Escalation, models.PROTECT, null=True, blank=True, related_name="+"
@@ -190,27 +178,27 @@ class Contract(models.Model):
     def __str__(self) -> str:
         return f"{self.id}: {self.title}"
 
-    @_move(Move.ACCEPT, state)
+    @MACHINE.step(Move.ACCEPT, state)
     def accept(self, *, at: datetime) -> None:
         """The assignee begins."""
         self.accepted_at = at
 
-    @_move(Move.SUBMIT, state)
+    @MACHINE.step(Move.SUBMIT, state)
     def submit(self, *, at: datetime) -> None:
         """The assignee has finished."""
         self.submitted_at = at
 
-    @_move(Move.PASS, state)
+    @MACHINE.step(Move.PASS, state)
     def close_passed(self, *, at: datetime, by: str, reason: str) -> None:
         """The issuer takes the work."""
         self._close(at, by, reason)
 
-    @_move(Move.FAIL, state)
+    @MACHINE.step(Move.FAIL, state)
     def close_failed(self, *, at: datetime, by: str, reason: str) -> None:
         """The issuer refuses the work."""
         self._close(at, by, reason)
 
-    @_move(Move.CANCEL, state)
+    @MACHINE.step(Move.CANCEL, state)
     def close_cancelled(self, *, at: datetime, by: str, reason: str) -> None:
         """The issuer or a person calls it off, or the time of an approval does."""
         self._close(at, by, reason)

@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from contracts.vocabulary import (
-    TRANSITIONS,
+    MACHINE,
     ContractKind,
     Finding,
     Move,
     Outcome,
     ReportKind,
     State,
-    moves_from,
 )
 from core.decision import Allow, Code, Decision, Deny, deny
 from orgchart.policy.compiled import Agent, Policy
@@ -138,20 +137,24 @@ def stale(contract_id: str, expected: int, current: int) -> Deny:
 
 def can_move(contract: Facts, move: Move) -> Decision:
     """Decide whether the contract's state has this move (seed 000 §6.2)."""
-    sources, target = TRANSITIONS[move]
-    if contract.state in sources:
+    target = MACHINE.steps[move].target
+    if contract.state in MACHINE.steps[move].sources:
         return Allow(f"{contract.state} -> {target}")
-    allowed = [str(TRANSITIONS[m][1]) for m in moves_from(contract.state)]
+    allowed = _next_states(contract)
     return deny(
         Code.INVALID_TRANSITION,
         f"{contract.id} is {contract.state} "
-        + ("already; " if contract.state is target else f"and cannot become {target}; ")
+        + ("already; " if contract.state == target else f"and cannot become {target}; ")
         + (f"from here it can become {', '.join(allowed)}" if allowed else "that state is final"),
         _next_step(contract),
         rule="contract states (seed 000 §6.2)",
         state=str(contract.state),
         allowed=allowed,
     )
+
+
+def _next_states(contract: Facts) -> list[str]:
+    return [str(MACHINE.steps[name].target) for name in MACHINE.steps_from(contract.state)]
 
 
 def _next_step(contract: Facts) -> str:
@@ -195,7 +198,7 @@ def can_judge(contract: Facts, who: Agent, policy: Policy) -> Decision:
             _next_step(contract),
             rule="a verdict is given in review",
             state=str(contract.state),
-            allowed=[str(TRANSITIONS[m][1]) for m in moves_from(contract.state)],
+            allowed=_next_states(contract),
         )
     return Allow("QA judges finished work (seed 000 §1.9)")
 

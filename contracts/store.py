@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from django.db import connection
-
 from contracts import rules
 from contracts.models import Contract, Report, Verdict
 from contracts.rules import Facts
@@ -14,6 +12,7 @@ from contracts.vocabulary import ContractKind, Finding, ReportKind, State
 from core.actions import Action
 from core.actors import Actor
 from core.decision import Denied, require
+from core.machines import Cte, Swap, swap
 from ledger import sql as ledger_sql
 from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Agent, Policy
@@ -22,22 +21,11 @@ from toolbox.caller import Caller
 from toolbox.sessions import close_mode
 from toolbox.wake import wake
 
-MOVE = f"""
-WITH moved AS (
-    UPDATE contracts_contract SET
-        state = %(state)s, version = version + 1, issuer_id = %(issuer_id)s,
-        issuer_name = %(issuer_name)s, accepted_at = %(accepted_at)s,
-        submitted_at = %(submitted_at)s, closed_at = %(closed_at)s, closed_by = %(closed_by)s,
-        closed_reason = %(closed_reason)s, used_at = %(used_at)s
-    WHERE id = %(id)s AND version = %(version)s AND state = %(from_state)s
-    RETURNING id
-), ev AS ({ledger_sql.insert("ev", "moved")} RETURNING seq)
-SELECT (SELECT count(*) FROM moved), (SELECT count(*) FROM ev)
-"""
-MOVED = (
-    "id", "state", "issuer_id", "issuer_name", "accepted_at", "submitted_at", "closed_at",
-    "closed_by", "closed_reason", "used_at",
+MUTABLE = (
+    "issuer_id", "issuer_name", "accepted_at", "submitted_at", "closed_at", "closed_by",
+    "closed_reason", "used_at",
 )  # fmt: skip
+"""Columns that change after a contract is issued, besides its state and version."""
 
 
 def agent_of(policy: Policy, agent_id: int) -> Agent:
@@ -124,16 +112,17 @@ def advance(
             **details,
         },
     )
-    values = {name: getattr(row, name) for name in MOVED}
-    with connection.cursor() as cursor:
-        cursor.execute(
-            MOVE,
-            values
-            | {"version": was.version, "from_state": str(was.state)}
-            | ledger_sql.params(event),
-        )
-        moved, _ = cursor.fetchone()
-    if not moved:
+    saved = swap(
+        Swap(
+            model=Contract,
+            key=row.id,
+            version=was.version,
+            state=None if row.state == was.state else ("state", was.state, row.state),
+            values={name: getattr(row, name) for name in MUTABLE},
+        ),
+        then=[Cte("event", ledger_sql.insert("ev", "swapped"), ledger_sql.params(event))],
+    )
+    if not saved:
         raise Denied(rules.stale(row.id, was.version, find_version(row.id)))
     row.version = was.version + 1
     wake(tell.id if tell else None)

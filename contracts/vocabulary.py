@@ -1,9 +1,10 @@
-"""Closed sets of contracts, and the table of their states (seed 000 §6.2)."""
+"""Closed sets of contracts, and their state machine (seed 000 §6.2)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import StrEnum
+
+from core.machines import Machine, Step
 
 
 class ContractKind(StrEnum):
@@ -27,13 +28,13 @@ class State(StrEnum):
 
 
 class Move(StrEnum):
-    """What moves a contract from one state to the next."""
+    """The transitions of a contract, named as the model's methods."""
 
     ACCEPT = "accept"
     SUBMIT = "submit"
-    PASS = "pass"  # noqa: S105  a move, no password
-    FAIL = "fail"
-    CANCEL = "cancel"
+    PASS = "close_passed"  # noqa: S105  a transition, not a password
+    FAIL = "close_failed"
+    CANCEL = "close_cancelled"
 
 
 class Outcome(StrEnum):
@@ -74,19 +75,22 @@ class Part(StrEnum):
     ASSIGNED = "assigned"
 
 
-TRANSITIONS: Mapping[Move, tuple[tuple[State, ...], State]] = {
-    Move.ACCEPT: ((State.PENDING,), State.IN_PROGRESS),
-    Move.SUBMIT: ((State.IN_PROGRESS,), State.REVIEW),
-    Move.PASS: ((State.REVIEW,), State.PASSED),
-    Move.FAIL: ((State.REVIEW,), State.FAILED),
-    Move.CANCEL: ((State.PENDING, State.IN_PROGRESS, State.REVIEW), State.CANCELLED),
-}
-"""Every move: the states it starts from and the one it ends in. Nothing else moves a contract."""
-
 OPEN_STATES = (State.PENDING, State.IN_PROGRESS, State.REVIEW)
 FINAL_STATES = (State.PASSED, State.FAILED, State.CANCELLED)
 
-
-def moves_from(state: State) -> tuple[Move, ...]:
-    """The moves a contract in this state can make; none from a final one."""
-    return tuple(move for move, (sources, _) in TRANSITIONS.items() if state in sources)
+MACHINE = Machine(
+    "contract",
+    State,
+    State.PENDING,
+    {
+        Move.ACCEPT: Step((State.PENDING,), State.IN_PROGRESS, "assignee"),
+        Move.SUBMIT: Step((State.IN_PROGRESS,), State.REVIEW, "assignee, by a completion report"),
+        Move.PASS: Step(
+            (State.REVIEW,), State.PASSED, "issuer, after a PASS of QA where code is touched"
+        ),
+        Move.FAIL: Step((State.REVIEW,), State.FAILED, "issuer"),
+        Move.CANCEL: Step(
+            OPEN_STATES, State.CANCELLED, "issuer, Board, or the expiry of an approval"
+        ),
+    },
+)

@@ -8,10 +8,14 @@ from enum import StrEnum
 from functools import cache
 from typing import Any, TypeVar
 
+from django.apps import apps
 from django.db import connection, models
 from django_fsm import FSMField, transition
 
 Method = TypeVar("Method", bound=Callable[..., None])
+
+MARK = "nexus_machine"
+"""The attribute of a state field that holds its machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,7 @@ class Machine:
         """The model's state field: protected, so that only a transition sets it."""
         choices = [(state.value, state.value.replace("_", " ")) for state in self.states]
         made: FSMField = FSMField(default=self.initial, choices=choices, protected=True, **options)
+        setattr(made, MARK, self)  # `machine_fields` finds it by this
         return made
 
     def step(self, name: str, state: FSMField) -> Callable[[Method], Method]:
@@ -57,6 +62,26 @@ class Machine:
     def final_states(self) -> tuple[str, ...]:
         """The states that no transition leaves."""
         return tuple(state.value for state in self.states if not self.steps_from(state))
+
+
+@dataclass(frozen=True, slots=True)
+class MachineField:
+    """A machine and the model's field that holds its state."""
+
+    machine: Machine
+    model: type[models.Model]
+    name: str
+
+
+def machine_fields() -> list[MachineField]:
+    """Every field of the installed models that a machine built, in the order of machine names."""
+    found = [
+        MachineField(getattr(each, MARK), model, each.name)
+        for model in apps.get_models()
+        for each in model._meta.concrete_fields  # noqa: SLF001  Django's public name
+        if hasattr(each, MARK)
+    ]
+    return sorted(found, key=lambda each: each.machine.name)
 
 
 class UndeclaredTransition(RuntimeError):

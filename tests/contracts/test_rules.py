@@ -11,15 +11,14 @@ from contracts.rules import Facts
 from contracts.terms import ChannelTerm, ChannelWish
 from contracts.vocabulary import (
     FINAL_STATES,
+    MACHINE,
     OPEN_STATES,
-    TRANSITIONS,
     ContractKind,
     Finding,
     Move,
     Outcome,
     ReportKind,
     State,
-    moves_from,
 )
 from core.decision import Allow, Code, Deny
 from orgchart.policy.compiled import Agent
@@ -86,23 +85,29 @@ def without(policy, tool: str, role: str):
 
 class TestStates:
     def test_are_those_of_the_seed_and_no_other_move_exists(self):
-        moves = {(str(source), str(target)) for s, target in TRANSITIONS.values() for source in s}
+        moves = {
+            (str(source), str(step.target))
+            for step in MACHINE.steps.values()
+            for source in step.sources
+        }
         assert moves == set(oracle.MOVES)
         assert {str(s) for s in FINAL_STATES} == set(oracle.FINAL)
 
     def test_final_ones_have_no_way_out(self):
-        assert all(moves_from(state) == () for state in FINAL_STATES)
-        assert all(Move.CANCEL in moves_from(state) for state in OPEN_STATES)
+        assert all(MACHINE.steps_from(state) == () for state in FINAL_STATES)
+        assert all(Move.CANCEL in MACHINE.steps_from(state) for state in OPEN_STATES)
 
     @pytest.mark.parametrize(("state", "move"), list(itertools.product(State, Move)))
     def test_a_wrong_move_names_those_that_are_left(self, state, move):
         found = rules.can_move(a_contract(state), move)
-        if state in TRANSITIONS[move][0]:
+        if state in MACHINE.steps[move].sources:
             assert isinstance(found, Allow)
         else:
             assert found.code is Code.INVALID_TRANSITION
             assert found.details["state"] == state
-            assert found.details["allowed"] == [str(TRANSITIONS[m][1]) for m in moves_from(state)]
+            assert found.details["allowed"] == [
+                str(MACHINE.steps[m].target) for m in MACHINE.steps_from(state)
+            ]
             assert found.next_action
 
 
@@ -445,7 +450,7 @@ class TestCanUseApproval:
 class TestReportKinds:
     def test_every_outcome_is_a_move_to_that_state(self):
         for outcome in Outcome:
-            assert TRANSITIONS[outcome.move][1] == State(outcome.value)
+            assert MACHINE.steps[outcome.move].target == State(outcome.value)
 
 
 def test_a_channel_term_is_the_same_for_the_same_wish():

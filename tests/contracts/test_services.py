@@ -9,6 +9,7 @@ from contracts import handover, reading, store
 from contracts.models import Report, Verdict
 from contracts.vocabulary import Outcome, ReportKind, State
 from core.decision import Code, Denied
+from core.machines import UndeclaredTransition
 from documents.models import Document
 from ledger.models import Event
 from mailroom.models import ContactGrant, Mail, MailRejection
@@ -404,12 +405,22 @@ class TestCloseContract:
 
 
 class TestAdvance:
-    """The statement that moves a contract looks for itself, whoever forgot to lock."""
+    """The statement that moves a contract checks it, also where a service took no lock."""
 
-    @pytest.mark.parametrize("stale", [{"version": 7}, {"state": State.REVIEW}])
-    def test_moves_nothing_but_what_was_decided_on(self, nexus, stale):
+    def test_saves_no_transition_that_the_machine_does_not_have(self, nexus):
         contract = row(issue(nexus))
-        was = replace(store.facts_of(contract, nexus.policy), **stale)
+        was = replace(store.facts_of(contract, nexus.policy), state=State.REVIEW)
+        contract.accept(at=now())
+        with pytest.raises(UndeclaredTransition):
+            store.advance(
+                contract, was, "contract.accepted",
+                caller=nexus.caller("backend_worker"), now=now(), tell=None,
+            )  # fmt: skip
+        assert row(contract.id).state == "pending"
+
+    def test_moves_nothing_but_what_was_decided_on(self, nexus):
+        contract = row(issue(nexus))
+        was = replace(store.facts_of(contract, nexus.policy), version=7)
         contract.accept(at=now())
         found = refusal(
             store.advance, contract, was, "contract.accepted",
