@@ -148,6 +148,10 @@ DATABASES["default"]["OPTIONS"]["pool"] = {
     "timeout": 20,
     "reconnect_timeout": 20,  # as long as who asked waits; then whoever asks next tries anew
 }
+if env.flag("DATABASE_PREPARED_STATEMENTS", default=True):
+    # PostgreSQL parses and plans a repeated statement once for each connection, not at every call.
+    DATABASES["default"]["OPTIONS"]["server_side_binding"] = True
+    DATABASES["default"]["OPTIONS"]["prepare_threshold"] = 1
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # Worker: Redis by REDIS_URL, or files under var/broker
