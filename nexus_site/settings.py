@@ -15,6 +15,7 @@ from nexus_site.environment import (
     kept_secret,
     mail_server_from_url,
 )
+from nexus_site.run import broker
 from nexus_site.run.postgres import DATABASE, USER, Cluster
 
 env = Environment()
@@ -154,22 +155,10 @@ if env.flag("DATABASE_PREPARED_STATEMENTS", default=True):
     DATABASES["default"]["OPTIONS"]["prepare_threshold"] = 1
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# Worker: Redis by REDIS_URL, or files under var/broker
+# Worker: Redis by REDIS_URL, or the embedded broker that `make up` runs
 REDIS_URL = env.text("REDIS_URL")
-NEXUS_BROKER_FOLDER = NEXUS_VAR / "broker"
 WORKER_THREADS = env.number("WORKER_THREADS", 4, least=1)
-CELERY_BROKER_URL = REDIS_URL or "filesystem://localhost//"
-CELERY_BROKER_TRANSPORT = None if REDIS_URL else "nexus_site.run.broker:Transport"
-CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = (
-    {}
-    if REDIS_URL
-    else {
-        "data_folder_in": str(NEXUS_BROKER_FOLDER),
-        "data_folder_out": str(NEXUS_BROKER_FOLDER),
-        "control_folder": str(NEXUS_BROKER_FOLDER / "control"),
-        "polling_interval": 0.2,  # seconds
-    }
-)
+CELERY_BROKER_URL = REDIS_URL or broker.url_under(NEXUS_VAR)
 CELERY_TASK_IGNORE_RESULT = True  # results are rows; Celery only wakes us
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]

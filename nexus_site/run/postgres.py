@@ -65,15 +65,14 @@ def _major(bin_folder: Path) -> str:
     return bin_folder.parent.name.removeprefix("pginstall")
 
 
-def socket_folder(data: Path) -> Path:
-    """Where the server's socket lies: beside its data, or in a private folder if that is long.
+def socket_folder(folder: Path) -> Path:
+    """Where a server's socket lies: in this folder, or in a private one if its path is long.
 
-    A function of the data folder alone, so that every process finds the same one.
+    A function of the folder alone, so that every process finds the same one.
     """
-    beside = data.with_name("run")
-    if len(f"{beside}{SOCKET_NAME}") < SOCKET_PATH_LIMIT and PLAIN_PATH.fullmatch(str(beside)):
-        return beside
-    digest = hashlib.sha256(os.fsencode(data)).hexdigest()[:16]
+    if len(f"{folder}{SOCKET_NAME}") < SOCKET_PATH_LIMIT and PLAIN_PATH.fullmatch(str(folder)):
+        return folder
+    digest = hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
     runtime = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
     if len(str(runtime)) > 60 or not runtime.is_dir():
         runtime = Path("/tmp")  # noqa: S108 - a private folder is made in it and its owner checked
@@ -114,7 +113,7 @@ class Cluster:
     @property
     def socket(self) -> Path:
         """The folder of its socket: the `host` to connect to."""
-        return socket_folder(self.data)
+        return socket_folder(self.data.with_name("run"))
 
     @property
     def log(self) -> Path:

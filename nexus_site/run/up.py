@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from nexus_site.run import web, worker
+from nexus_site.run import broker, web, worker
 from nexus_site.run.postgres import Cluster
 from nexus_site.run.supervisor import Child
 
@@ -28,8 +28,8 @@ class Plan:
     port: int
     workers: int
     var: Path
-    broker: Path | None  # the embedded broker's folder, if it is used
     cluster: Cluster | None = None  # the embedded database, if it is used
+    embedded_broker: bool = False
 
     @property
     def metrics(self) -> Path:
@@ -82,19 +82,20 @@ def wanted_by(pid_file: Path) -> Callable[[], bool]:
 
 
 def prepare(plan: Plan) -> None:
-    """Clear what an earlier run left: wake-ups nobody waits for, counts of processes long gone."""
-    for folder in filter(None, [plan.metrics, plan.broker]):
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
+    """Clear what an earlier run left: counts of processes that ended."""
+    shutil.rmtree(plan.metrics, ignore_errors=True)
+    plan.metrics.mkdir(parents=True)
 
 
 def children(plan: Plan, *, listening: socket.socket, on_ready: Callable[[], None]) -> list[Child]:
-    """The web processes, of which the first says that it answers, the worker, the beat, and who
-    keeps the embedded database.
+    """The embedded broker, the web processes (the first calls `on_ready`), the worker, the beat,
+    and the keeper of the embedded database.
     """
     first = partial(web.serve, listening, on_ready)
     others = partial(web.serve, listening)
+    serve_broker = partial(broker.serve, plan.var)
     return [
+        *([Child(name="broker", run=serve_broker)] if plan.embedded_broker else []),
         Child(name="web 1", run=first),
         *[Child(name=f"web {number}", run=others) for number in range(2, plan.workers + 1)],
         Child(name="worker", run=worker.work),

@@ -1,10 +1,7 @@
 """Is it alive, can it work, what does it count: for proxies and Prometheus."""
 
-import os
-
 import psycopg
 import structlog
-from django.conf import settings
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
@@ -60,9 +57,6 @@ def database_problem() -> str:
 
 def broker_problem() -> str:
     """Why the broker does not take messages; empty if it does."""
-    if not settings.REDIS_URL:
-        folder = settings.NEXUS_BROKER_FOLDER
-        return "" if os.access(folder, os.W_OK) else f"{folder} cannot be written"
     try:
         with app.connection(connect_timeout=2) as broker:
             broker.ensure_connection(max_retries=1, timeout=2)

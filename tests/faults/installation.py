@@ -1,9 +1,8 @@
-"""A whole company with folder, database, Redis and beats of its own, and how to kill it."""
+"""A whole company with folder, database, broker and beats of its own, and how to kill it."""
 
 import json
 import os
 import random
-import shutil
 import signal
 import socket
 import subprocess
@@ -12,20 +11,17 @@ import time
 from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 import httpx
 import psycopg
 
 from nexus_site.run.postgres import Cluster, locked
-from nexus_site.run.shim import end_with_parent
 
 ROOT = Path(__file__).parent.parent.parent
 PATIENCE = 180.0  # seconds within which everything must have happened on the slowest machine
-REDIS = shutil.which("redis-server")
-NO_REDIS = "no redis-server on this machine: the company runs on the embedded broker instead"
-PARTS = ("web", "worker", "beat", "postgres", *(("redis",) if REDIS else ()))
+PARTS = ("web", "worker", "beat", "postgres", "broker")
 
 
 def free_port() -> int:
@@ -43,38 +39,12 @@ def wait_until(what: str, holds: Callable[[], object], patience: float = PATIENC
 
 
 @dataclass
-class Redis:
-    """A Redis that remembers nothing, on a port of its own; the harness is its supervisor."""
-
-    folder: Path
-    port: int = field(default_factory=free_port)
-    process: subprocess.Popen | None = None
-
-    @property
-    def url(self) -> str:
-        return f"redis://127.0.0.1:{self.port}/0"
-
-    def start(self) -> None:
-        self.process = subprocess.Popen(
-            [REDIS, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", "."],
-            cwd=self.folder,
-            stdout=(self.folder / "redis.log").open("a"),
-            preexec_fn=partial(end_with_parent, os.getpid()),  # noqa: PLW1509  no thread yet
-        )
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
-
-
-@dataclass
 class Installation:
     """A running company: `make up` with three beats and quick jobs (company.py)."""
 
     var: Path
     settings: dict[str, str]
     port: int = field(default_factory=free_port)
-    redis: Redis | None = None
     twins: bool = False
     process: subprocess.Popen | None = None
 
@@ -107,14 +77,11 @@ class Installation:
             "NEXUS_RATE_PER_MINUTE": 10**9,
             "NEXUS_RATE_BURST": 10**9,
             "PGOPTIONS": "",
-            **({"REDIS_URL": self.redis.url} if self.redis else {}),
             **({"FAULTS_TWIN": self.twin} if self.twins else {}),
         }
         return inherited | {name: str(value) for name, value in own.items()}
 
     def start(self) -> None:
-        if self.redis:
-            self.redis.start()
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.faults.company"],
             cwd=ROOT,
@@ -135,8 +102,6 @@ class Installation:
             self.process.wait()
         for pid in self._postmasters():
             os.kill(pid, signal.SIGQUIT)
-        if self.redis:
-            self.redis.kill()
 
     def configure(self) -> None:
         """Set what the organisation decides for itself, as a person would."""
@@ -183,12 +148,11 @@ class Installation:
     def pids(self, part: str) -> list[int]:
         """Processes of one part that live."""
         match part:
-            case "redis":
-                return [self.redis.process.pid] if self.redis.process.poll() is None else []
             case "postgres":
                 return self._postmasters()
             case _:
-                return [pid for pid, name in self._children() if name.startswith(f"nexus {part}")]
+                name = "valkey-server" if part == "broker" else f"nexus {part}"
+                return [pid for pid, shown in self._children() if shown.startswith(name)]
 
     def _children(self) -> list[tuple[int, str]]:
         return _children_of(self.process.pid)
@@ -199,8 +163,6 @@ class Installation:
 
     def kill(self, part: str, chance: random.Random) -> None:
         """`kill -9` one process of a part and wait until it is gone."""
-        if part == "redis":
-            return self.redis.kill()
         victims = self.pids(part)
         if part == "postgres":  # the first of its processes, or any other: all of it crashes
             victims = chance.choice([victims, [p for one in victims for p, _ in _children_of(one)]])
@@ -209,7 +171,6 @@ class Installation:
         with suppress(ProcessLookupError):
             os.kill(victim, signal.SIGKILL)
         wait_until(f"the end of {part}", lambda: not _lives(victim))
-        return None
 
     def kill_all(self, part: str) -> None:
         for pid in self.pids(part):
@@ -262,7 +223,7 @@ def _children_of(parent: int) -> list[tuple[int, str]]:
 @contextmanager
 def installation(var: Path, settings: dict[str, str], *, twins: bool):
     """Found a company, and stop it with everything it started."""
-    one = Installation(var, settings, redis=Redis(var) if REDIS else None, twins=twins)
+    one = Installation(var, settings, twins=twins)
     try:
         one.start()
         one.configure()

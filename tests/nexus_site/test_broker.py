@@ -1,142 +1,96 @@
-"""The embedded broker hands over every message whole, to one taker, whoever reads when."""
+"""The embedded broker: private to its owner, and started again after a kill."""
 
-import builtins
-import io
-import threading
-from concurrent.futures import ThreadPoolExecutor
-from queue import Empty
+import os
+import stat
+import time
 
 import pytest
-from django.conf import settings
+from celery import Celery
 from kombu import Connection
-from kombu.transport import filesystem
 
-from nexus_site.celery import app
 from nexus_site.run import broker
-
-WRITERS, EACH = 4, 100
-
-
-@pytest.fixture
-def folder(tmp_path):
-    (tmp_path / "control").mkdir()
-    return tmp_path
+from nexus_site.run.fork import fork, status_of
+from nexus_site.run.postgres import SOCKET_PATH_LIMIT
+from nexus_site.serving import health
 
 
-@pytest.fixture
-def channel(folder):
-    """A function that opens a channel on the folder."""
-
-    def open_channel():
-        options = {
-            "data_folder_in": str(folder),
-            "data_folder_out": str(folder),
-            "control_folder": str(folder / "control"),
-        }
-        return Connection(transport=broker.Transport, transport_options=options).channel()
-
-    return open_channel
-
-
-def take(channel, queue="celery"):
+def answers(var):
     try:
-        return channel._get(queue)
-    except Empty:
+        with Connection(broker.url_under(var)) as connection:
+            connection.ensure_connection(max_retries=1, interval_start=0.05, timeout=0.2)
+    except OSError:
+        return False
+    return True
+
+
+@pytest.fixture
+def serve(tmp_path):
+    """A function that starts the broker of a folder and gives its process id."""
+    started = []
+
+    def start(var=tmp_path):
+        started.append(fork(lambda: broker.serve(var)))
+        ends = time.monotonic() + 20
+        while not answers(var):
+            assert status_of(started[-1]) is None
+            assert time.monotonic() < ends
+        return started[-1]
+
+    yield start
+    for pid in started:
+        stop(pid, 9)
+
+
+def stop(pid, number):
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return None
+    try:
+        return status_of(pid, wait=True)
+    except ChildProcessError:
         return None
 
 
-class TestMessages:
-    def test_come_in_the_order_they_were_put_to_their_own_queue(self, channel):
-        one = channel()
-        one._put("celery", {"number": 1})
-        one._put("other", {"number": 2})
-        assert take(channel()) == {"number": 1}
-        assert take(channel()) is None
-        assert take(channel(), "other") == {"number": 2}
+class TestServe:
+    def test_takes_messages_and_gives_them_once(self, serve, tmp_path):
+        serve()
+        with Connection(broker.url_under(tmp_path)) as connection:
+            queue = connection.SimpleQueue("celery")
+            queue.put({"number": 1})
+            message = queue.get(timeout=5)
+            assert message.payload == {"number": 1}
+            message.ack()
+            with pytest.raises(queue.Empty):
+                queue.get_nowait()
+            queue.close()
 
-    def test_leave_no_file_behind(self, channel, folder):
-        channel()._put("celery", {"number": 1})
-        take(channel())
-        assert [each.name for each in folder.iterdir()] == ["control"]
+    def test_lets_only_its_owner_in(self, serve, tmp_path):
+        serve()
+        folder = tmp_path / "broker"
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert stat.S_IMODE((folder / broker.SOCKET_NAME).stat().st_mode) == 0o700
 
-    def test_are_never_seen_before_they_are_whole(self, channel, monkeypatch):
-        reader, seen, real = channel(), [], open
+    def test_ends_when_asked_and_leaves_nothing_to_read(self, serve, tmp_path):
+        assert stop(serve(), 15) == 0
+        assert [path.name for path in (tmp_path / "broker").iterdir()] == ["broker.log"]
 
-        def open_and_look(file, *args, **kwargs):
-            monkeypatch.setattr(io, "open", real)
-            monkeypatch.setattr(builtins, "open", real)
-            opened = real(file, *args, **kwargs)
-            seen.append(take(reader))
-            return opened
+    def test_starts_again_where_one_was_killed(self, serve):
+        assert stop(serve(), 9) == -9
+        serve()
 
-        monkeypatch.setattr(io, "open", open_and_look)  # what a Path opens by
-        monkeypatch.setattr(builtins, "open", open_and_look)
-        channel()._put("celery", {"number": 1})
-        assert seen == [None]
-        assert take(reader) == {"number": 1}
-
-    def test_reach_exactly_one_of_many_takers(self, channel):
-        over = threading.Event()
-
-        def write(writer):
-            one = channel()
-            for number in range(EACH):
-                one._put("celery", {"number": [writer, number]})
-
-        def read():
-            one, got = channel(), []
-            while True:
-                ended = over.is_set()  # before the look: what was put by then is there to be seen
-                message = take(one)
-                if message:
-                    got.append(tuple(message["number"]))
-                elif ended:
-                    return got
-
-        with ThreadPoolExecutor(2 * WRITERS) as pool:
-            readers = [pool.submit(read) for _ in range(WRITERS)]
-            for writing in [pool.submit(write, writer) for writer in range(WRITERS)]:
-                writing.result()
-            over.set()
-            got = [number for reading in readers for number in reading.result()]
-        assert sorted(got) == [
-            (writer, number) for writer in range(WRITERS) for number in range(EACH)
-        ]
-
-    @pytest.mark.parametrize("content", [b"", b'{"half', b"\xff"])
-    def test_that_cannot_be_read_are_passed_over(self, channel, folder, content):
-        (folder / "0_torn.celery.msg").write_bytes(content)
-        channel()._put("celery", {"number": 1})
-        assert take(channel()) == {"number": 1}
-        assert take(channel()) is None
+    def test_has_a_socket_where_the_folder_has_a_long_name(self, serve, tmp_path):
+        var = tmp_path / ("v" * SOCKET_PATH_LIMIT)
+        var.mkdir()
+        serve(var)
+        broker.folder_under(var).joinpath("broker.log").unlink()
 
 
-class TestTheTableOfAnExchange:
-    def test_is_whole_from_its_first_moment(self, channel, monkeypatch):
-        """A binder that comes first leaves nothing half written to who looks just then."""
-        seen = []
-        real = filesystem.lock
-
-        def look_first(*args):
-            monkeypatch.setattr(filesystem, "lock", real)
-            seen.append(channel().get_table("celery"))
-            return real(*args)
-
-        monkeypatch.setattr(filesystem, "lock", look_first)
-        channel()._queue_bind("celery", "celery", "", "celery")
-        assert seen == [[]]
-        assert [each.queue for each in channel().get_table("celery")] == ["celery"]
-
-    def test_keeps_everybody_who_binds_at_once(self, channel):
-        names = {f"queue{number}" for number in range(8)}
-        with ThreadPoolExecutor(8) as pool:
-            list(pool.map(lambda name: channel()._queue_bind("all", "", "", name), names))
-        assert {each.queue for each in channel().get_table("all")} == names
-
-
-class TestTheWorker:
-    def test_takes_its_messages_by_this_transport(self):
-        if settings.REDIS_URL:
-            pytest.skip("this installation's broker is Redis")
-        with app.connection_for_read() as connection:
-            assert isinstance(connection.transport, broker.Transport)
+class TestReadyz:
+    @pytest.mark.django_db
+    def test_says_whether_the_broker_is_there(self, serve, tmp_path, client, monkeypatch):
+        monkeypatch.setattr(health, "app", Celery(broker=broker.url_under(tmp_path)))
+        assert client.get("/readyz").status_code == 503
+        assert client.get("/readyz").json()["broker"] == "OperationalError"
+        serve()
+        assert client.get("/readyz").json()["broker"] == "reachable"

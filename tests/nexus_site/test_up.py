@@ -117,7 +117,7 @@ class TestListen:
             other.bind(("127.0.0.1", 0))
             other.listen()
             port = other.getsockname()[1]
-            plan = up.Plan(host="127.0.0.1", port=port, workers=1, var=Path("/v"), broker=None)
+            plan = up.Plan(host="127.0.0.1", port=port, workers=1, var=Path("/v"))
             with pytest.raises(up.CannotStart, match=f"PORT={port + 1} make up"):
                 up.listen(plan)
 
@@ -157,12 +157,11 @@ class TestWantedBy:
 
 class TestPrepare:
     def test_clears_what_an_earlier_run_left(self, tmp_path):
-        plan = up.Plan(host="::1", port=8000, workers=1, var=tmp_path, broker=tmp_path / "broker")
-        (tmp_path / "broker").mkdir()
-        (tmp_path / "broker" / "old.msg").touch()
+        plan = up.Plan(host="::1", port=8000, workers=1, var=tmp_path)
+        (tmp_path / "metrics").mkdir()
+        (tmp_path / "metrics" / "counter_1.db").touch()
         up.prepare(plan)
-        assert list((tmp_path / "broker").iterdir()) == []
-        assert (tmp_path / "metrics").is_dir()
+        assert list((tmp_path / "metrics").iterdir()) == []
 
 
 class TestPlan:
@@ -175,20 +174,26 @@ class TestPlan:
         ],
     )
     def test_names_an_address_that_works_here(self, host, url):
-        plan = up.Plan(host=host, port=80, workers=1, var=Path("/v"), broker=None)
+        plan = up.Plan(host=host, port=80, workers=1, var=Path("/v"))
         assert plan.url == url
 
     def test_runs_the_web_processes_one_worker_and_one_beat(self):
-        plan = up.Plan(host="127.0.0.1", port=0, workers=3, var=Path("/v"), broker=None)
+        plan = up.Plan(host="127.0.0.1", port=0, workers=3, var=Path("/v"))
         with up.listen(plan) as listening:
             children = up.children(plan, listening=listening, on_ready=lambda: None)
         assert [child.name for child in children] == ["web 1", "web 2", "web 3", "worker", "beat"]
 
-    def test_keeps_the_embedded_database_and_no_other(self, tmp_path):
+    def test_keeps_the_embedded_database_and_broker_and_no_others(self, tmp_path):
         cluster = Cluster.under(tmp_path)
         plan = up.Plan(
-            host="127.0.0.1", port=0, workers=1, var=tmp_path, broker=None, cluster=cluster
+            host="127.0.0.1",
+            port=0,
+            workers=1,
+            var=tmp_path,
+            cluster=cluster,
+            embedded_broker=True,
         )
         with up.listen(plan) as listening:
             children = up.children(plan, listening=listening, on_ready=lambda: None)
         assert children[-1].run == cluster.keep
+        assert [child.name for child in children][:2] == ["broker", "web 1"]

@@ -42,8 +42,8 @@ class Command(BaseCommand):
             port=settings.PORT,
             workers=settings.WEB_WORKERS,
             var=settings.NEXUS_VAR,
-            broker=None if settings.REDIS_URL else settings.NEXUS_BROKER_FOLDER,
             cluster=None if settings.DATABASE_URL else Cluster.under(settings.NEXUS_VAR),
+            embedded_broker=not settings.REDIS_URL,
         )
         try:
             with up.only_one(plan.var), closing(up.listen(plan)) as listening:
