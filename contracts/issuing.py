@@ -11,6 +11,7 @@ from typing import Any
 from django.db import IntegrityError, connection, transaction
 
 from contracts import store, terms
+from contracts.branches import can_assign_branch
 from contracts.deadlines import set_deadlines
 from contracts.models import Contract
 from contracts.notices import notice_text
@@ -134,7 +135,7 @@ def _decided(
     require(terms.can_open_mode(draft.mode, policy))
     require(terms.can_give_scope(draft.workspace_scope, issuer, assignee, policy))
     if draft.assigned_branch:
-        require(terms.can_assign_branch(draft.assigned_branch))
+        require(can_assign_branch(draft.assigned_branch))
     channels: dict[tuple[int, int], ChannelTerm] = {}
     for wish in draft.grants if issuer else ():
         term = terms.can_grant(wish, issuer, assignee, policy) if issuer else None

@@ -23,9 +23,6 @@ KINDS_BY_TOOL = {
 }
 MANAGEMENT_LEVEL = 2
 DEPLOYING = "docker_deploy"
-PROTECTED_BRANCHES = frozenset({"main", "master", "production", "head"})
-REF_FOLDERS = frozenset({"refs", "heads", "tags", "remotes", "origin"})
-BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,199}\Z")
 ENVIRONMENT = re.compile(r"[a-z][a-z0-9-]{0,62}\Z")
 ARTIFACT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,254}\Z")
 
@@ -234,28 +231,6 @@ def _covers(outer: str, inner: str) -> bool:
 
 def _overlap(one: str, other: str) -> bool:
     return _covers(one, other) or _covers(other, one)
-
-
-def can_assign_branch(name: str) -> Decision:
-    """Decide whether a contract may name this branch: its own, never a protected one (§1.6)."""
-    parts = name.casefold().split("/")
-    odd = (
-        not BRANCH.match(name)
-        or ".." in name
-        or any(not p or p.startswith(".") or p.endswith((".", ".lock")) for p in parts)
-    )
-    protected = (
-        parts[0] in REF_FOLDERS or parts[-1] == "head" or "/".join(parts) in (PROTECTED_BRANCHES)
-    )
-    if not odd and not protected:
-        return Allow("assigned_branch")
-    return deny(
-        Code.BRANCH_DENIED,
-        f"{name[:200]!r} cannot be a contract's branch: "
-        + ("it is protected" if protected else "it is no plain branch name"),
-        "name a feature branch of its own, such as feature/login",
-        rule="a contract has a branch of its own (seed 000 §1.6)",
-    )
 
 
 def can_grant(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated, Literal
@@ -22,6 +23,8 @@ from core.paging import DEFAULT_LIMIT, MAX_LIMIT
 
 FIRST_YEAR, LAST_YEAR = 1970, 9000  # far enough from the calendar's ends to calculate with
 BIGGEST_VERSION = 2**31 - 1
+MAX_AMOUNT = 999_999_999_999_999
+AMOUNT_TEXT = r"[0-9]{1,15}(\.[0-9]{1,2})?"
 MAX_SUBJECT = 200  # characters of a mail's subject, and of every title
 MAX_MAIL_BODY = 10_000  # characters of a mail's body
 
@@ -54,11 +57,16 @@ def _as_utc(value: datetime) -> datetime:
     return value.astimezone(UTC)
 
 
-def _as_number(value: object) -> object:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise ValueError(  # noqa: TRY004  pydantic answers with ValueErrors
-            "write it as a number, such as 1500 or 1500.00"
-        )
+def _as_amount(value: object) -> object:
+    """The value as Decimal reads it, if the JSON schema of Amount describes it."""
+    if isinstance(value, str):
+        fits = re.fullmatch(AMOUNT_TEXT, value) is not None
+    else:
+        fits = isinstance(value, int | float) and not isinstance(value, bool)
+    if not fits:
+        raise ValueError("write it as a number, such as 1500 or 1500.00")
+    if isinstance(value, int | float) and value > MAX_AMOUNT:
+        raise ValueError(f"must be at most {MAX_AMOUNT}")
     return str(value)
 
 
@@ -81,12 +89,12 @@ Moment = Annotated[
 Amount = Annotated[
     Decimal,
     Field(strict=False, gt=0, max_digits=17, decimal_places=2),
-    BeforeValidator(_as_number),
+    BeforeValidator(_as_amount),
     WithJsonSchema(
         {
             "anyOf": [
-                {"type": "number", "exclusiveMinimum": 0, "maximum": 999_999_999_999_999},
-                {"type": "string", "pattern": r"^[0-9]{1,15}(\.[0-9]{1,2})?$"},
+                {"type": "number", "exclusiveMinimum": 0, "maximum": MAX_AMOUNT},
+                {"type": "string", "pattern": f"^{AMOUNT_TEXT}$"},
             ],
             "description": "more than zero, two decimals at most",
         }

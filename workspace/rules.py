@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from contracts.terms import BRANCH, PROTECTED_BRANCHES, REF_FOLDERS
+from contracts.branches import branch_problem, visible_text
 from core.addresses import address_of, is_public
 from core.decision import Allow, Code, Decision, deny
 
@@ -22,12 +22,9 @@ def can_use_branch(name: str, assigned: Sequence[str]) -> Decision:
 
     `assigned` are the branches of the agent's contracts in progress.
     """
-    if is_protected(name):
-        return _branch_denied(
-            f"{name[:200]!r} is protected: nobody pushes to main, master or production", assigned
-        )
-    if not is_plain(name):
-        return _branch_denied(f"{name[:200]!r} is no plain branch name", assigned)
+    problem = branch_problem(name)
+    if problem:
+        return _branch_denied(f"{name[:200]!r}: {problem}", assigned)
     if name not in assigned:
         return _branch_denied(f"{name} is not the branch of a contract of yours", assigned)
     return Allow("assigned_branch (seed 000 §1.6)")
@@ -40,36 +37,9 @@ def can_commit(assigned: Sequence[str]) -> Decision:
     return _branch_denied("no contract of yours in progress assigns a branch", assigned)
 
 
-def is_plain(name: str) -> bool:
-    """Whether the name is a branch and nothing else: no option, refspec, ref path or odd sign."""
-    parts = name.casefold().split("/")
-    return (
-        BRANCH.match(name) is not None
-        and ".." not in name
-        and parts[0] not in REF_FOLDERS
-        and all(p and not p.startswith(".") and not p.endswith((".", ".lock")) for p in parts)
-    )
-
-
-def is_protected(name: str) -> bool:
-    """Whether the name ends in a protected branch by any spelling: case, ref path, refspec."""
-    spelled = plain_text(name).lstrip("+")
-    target = spelled.rpartition(":")[2]
-    parts = [part for part in target.split("/") if part]
-    while parts and parts[0] in REF_FOLDERS:
-        parts = parts[1:]
-    return "/".join(parts) in PROTECTED_BRANCHES
-
-
-def plain_text(name: str) -> str:
-    """A name without what the eye does not see: case, width, spaces, control and format signs."""
-    folded = unicodedata.normalize("NFKC", name).casefold()
-    return "".join(c for c in folded if unicodedata.category(c)[0] not in "CZ")
-
-
 def environment_of(name: str) -> str:
     """The one spelling of an environment's name."""
-    return plain_text(name)
+    return visible_text(name)
 
 
 def needs_approval(environment: str) -> bool:

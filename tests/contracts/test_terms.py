@@ -87,35 +87,6 @@ class TestCanGiveScope:
         assert self.scope("docker/", assignee=BACKEND) == Code.SCOPE_DENIED
 
 
-class TestCanAssignBranch:
-    @pytest.mark.parametrize(
-        "name",
-        ["feature/login", "fix-1", "a", "release/1.2", "mainline", "feature/main-menu", "X_1"],
-    )
-    def test_takes_a_branch_of_its_own(self, name):
-        assert answer(terms.can_assign_branch(name)) == "OK"
-
-    @pytest.mark.parametrize(
-        "name",
-        ["main", "master", "production", "Main", "MASTER", "PRODUCTION", "HEAD", "head",
-         "refs/heads/main", "refs/heads/x", "heads/main", "origin/main", "Origin/x", "tags/v1",
-         "remotes/origin/main", "feature/HEAD"],
-    )  # fmt: skip
-    def test_refuses_a_protected_one_by_any_spelling(self, name):
-        found = terms.can_assign_branch(name)
-        assert found.code is Code.BRANCH_DENIED
-        assert "protected" in found.message
-
-    @pytest.mark.parametrize(
-        "name",
-        ["", " ", "main ", " main", "a b", "a..b", "a/", "/a", "a//b", "-x", "--force", ".a",
-         "a/.b", "a.lock", "a/b.lock/c", "a.", "a~1", "a^", "a:b", ":main", "+main", "a?", "a*",
-         "a[b", "a\\b", "@", "a@{1}", "a\nb", "main\n", "a\x00", "mаin", "ｍain", "x" * 201],
-    )  # fmt: skip
-    def test_refuses_what_is_no_plain_branch_name(self, name):
-        assert answer(terms.can_assign_branch(name)) == Code.BRANCH_DENIED
-
-
 class TestCanGrant:
     def grant(self, sender, recipient, types=None, *, issuer=PM, assignee=FRONTEND):
         wish = ChannelWish(sender, recipient, None if types is None else frozenset(types))

@@ -23,7 +23,7 @@ class TestBranch:
         decision = rules.can_use_branch(name, (name, "main", *MINE))
         assert isinstance(decision, Deny)
         assert decision.code is Code.BRANCH_DENIED
-        assert rules.is_protected(name)
+        assert "protected" in decision.message
 
     @pytest.mark.parametrize(
         "name",
