@@ -174,12 +174,11 @@ def request_budget(
             rule=rule,
         )
         record(
-            caller.event(
-                Action.BUDGET_REQUESTED,
-                at=now,
-                subject=f"mail:{mail_id}",
-                for_agent_id=superior.id,
-                details={"amount": str(amount), "currency": currency},
-            )
+            Action.BUDGET_REQUESTED,
+            by=caller,
+            at=now,
+            subject=f"mail:{mail_id}",
+            for_agent_id=superior.id,
+            details={"amount": str(amount), "currency": currency},
         )
     return {"mail_id": mail_id, "to": superior.handle}

@@ -52,12 +52,11 @@ def _told(row: Deadline, now: datetime) -> None:
     recipient = policy.by_id.get(recipient_id or 0)
     system = System(name="deadlines", organisation_id=contract.organisation_id)
     record(
-        system.event(
-            Action(f"contract.{'reminded' if row.stage == 'remind' else 'overdue'}"),
-            at=now,
-            subject=f"contract:{contract.id}",
-            details={"due_at": row.due_at.isoformat(), "state": str(contract.state)},
-        )
+        Action(f"contract.{'reminded' if row.stage == 'remind' else 'overdue'}"),
+        by=system,
+        at=now,
+        subject=f"contract:{contract.id}",
+        details={"due_at": row.due_at.isoformat(), "state": str(contract.state)},
     )
     if recipient is None or not recipient.active:
         return

@@ -232,22 +232,21 @@ def _written(
             problem, contract_id=row.id, title=row.title, assignee=assignee, by=caller, now=now
         )
     record(
-        caller.event(
-            Action.CONTRACT_ISSUED,
-            at=now,
-            subject=f"contract:{row.id}",
-            for_agent_id=assignee.id,
-            kind="contract",
-            details={
-                "to": assignee.handle,
-                "contract_kind": str(row.kind),
-                "mode": str(row.mode),
-                "workspace_scope": row.workspace_scope,
-                "assigned_branch": row.assigned_branch,
-                "state": str(row.state),
-                "version": row.version,
-            },
-        )
+        Action.CONTRACT_ISSUED,
+        by=caller,
+        at=now,
+        subject=f"contract:{row.id}",
+        for_agent_id=assignee.id,
+        kind="contract",
+        details={
+            "to": assignee.handle,
+            "contract_kind": str(row.kind),
+            "mode": str(row.mode),
+            "workspace_scope": row.workspace_scope,
+            "assigned_branch": row.assigned_branch,
+            "state": str(row.state),
+            "version": row.version,
+        },
     )
     opened = [Channel(row.id, c.sender.id, c.recipient.id, c.types) for c in channels.values()]
     open_grants(caller=caller, contract_ref=row.id, channels=opened, now=now)

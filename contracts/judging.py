@@ -90,14 +90,13 @@ def _tell_of_verdict(
 ) -> None:
     """An issuer that QA may not write to hears of the verdict from the system (C-03 holds)."""
     record(
-        caller.event(
-            Action.VERDICT_GIVEN,
-            at=now,
-            subject=f"contract:{row.id}",
-            for_agent_id=row.issuer_id,
-            kind="contract",
-            details={"verdict": str(verdict.id), "finding": verdict.finding},
-        )
+        Action.VERDICT_GIVEN,
+        by=caller,
+        at=now,
+        subject=f"contract:{row.id}",
+        for_agent_id=row.issuer_id,
+        kind="contract",
+        details={"verdict": str(verdict.id), "finding": verdict.finding},
     )
     if contract.issuer is not None and contract.issuer.active and contract.issuer != above:
         post_notice(

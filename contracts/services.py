@@ -112,14 +112,13 @@ def _reported(
 ) -> None:
     if report.kind == ReportKind.PROGRESS:
         record(
-            caller.event(
-                Action.CONTRACT_REPORTED,
-                at=now,
-                subject=f"contract:{row.id}",
-                for_agent_id=row.issuer_id,
-                kind="contract",
-                details={"report": str(report.id), "state": str(row.state), "version": row.version},
-            )
+            Action.CONTRACT_REPORTED,
+            by=caller,
+            at=now,
+            subject=f"contract:{row.id}",
+            for_agent_id=row.issuer_id,
+            kind="contract",
+            details={"report": str(report.id), "state": str(row.state), "version": row.version},
         )
         return
     row.submit(at=now)

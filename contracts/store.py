@@ -12,6 +12,7 @@ from contracts.vocabulary import ContractKind, Finding, ReportKind, State
 from core.actions import Action
 from core.actors import Actor
 from core.decision import Denied, require
+from core.events import Event
 from core.machines import Cte, Swap, swap
 from ledger import sql as ledger_sql
 from orgchart.compiling import current_policy
@@ -98,7 +99,8 @@ def advance(
 
     `tell` sees the event in its stream. The row carries its next version afterwards.
     """
-    event = caller.event(
+    event = Event.by(
+        caller,
         action,
         at=now,
         subject=f"contract:{row.id}",

@@ -1,14 +1,12 @@
-"""Who acts: an agent's call, a person, or the system itself; all three leave the same trace."""
+"""Who acts: an agent's call, a person, or the system itself; the ledger names all three alike."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Protocol
 
-from core.actions import Action
 from core.decision import Deny
-from core.events import Event, EventOutcome
+from core.events import DenialFields, EventFields, EventOutcome
 
 
 class Actor(Protocol):
@@ -24,8 +22,9 @@ class Actor(Protocol):
         """The organisation acted on."""
         ...
 
-    def event(self, action: Action, *, at: datetime, subject: str = "", **fields: Any) -> Event:
-        """An event of this actor, ready for the ledger."""
+    @property
+    def origin(self) -> EventFields:
+        """Where the act comes from: the fields that every event of this actor carries."""
         ...
 
 
@@ -47,23 +46,15 @@ class Person:
         """What the ledger names."""
         return f"human:{self.username}"
 
-    def event(self, action: Action, *, at: datetime, subject: str = "", **fields: Any) -> Event:
-        """An event of this actor, ready for the ledger."""
-        return Event(
-            action=action,
-            actor=self.actor,
-            at=at,
-            organisation_id=self.organisation_id,
-            subject=subject,
-            policy_version=self.policy_version,
-            request_id=self.request_id,
-            **fields,
-        )
+    @property
+    def origin(self) -> EventFields:
+        """The fields that every event of this actor carries."""
+        return {"policy_version": self.policy_version, "request_id": self.request_id}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class System:
-    """The system's own hand: sweeps, start-up, notices."""
+    """The product itself: sweeps, start-up, system mail."""
 
     name: str
     organisation_id: int
@@ -73,19 +64,13 @@ class System:
         """What the ledger names."""
         return f"system:{self.name}"
 
-    def event(self, action: Action, *, at: datetime, subject: str = "", **fields: Any) -> Event:
-        """An event of this actor, ready for the ledger."""
-        return Event(
-            action=action,
-            actor=self.actor,
-            at=at,
-            organisation_id=self.organisation_id,
-            subject=subject,
-            **fields,
-        )
+    @property
+    def origin(self) -> EventFields:
+        """The fields that every event of this actor carries: none."""
+        return {}
 
 
-def denial(deny: Deny, **details: Any) -> dict[str, Any]:
+def denial(deny: Deny, **details: Any) -> DenialFields:
     """The fields that make an event this refusal, whoever was refused."""
     return {
         "decision": EventOutcome.DENY,

@@ -7,11 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 from uuid import UUID, uuid4
 
 from core.actions import Action
 from core.hooks import Hook
+
+if TYPE_CHECKING:
+    from core.actors import Actor
 
 SHORT = 255  # characters of a name, a code, an id
 BIGGEST = 2**63 - 1
@@ -28,6 +31,32 @@ class EventOutcome(StrEnum):
 
     ALLOW = "allow"
     DENY = "deny"
+
+
+class DenialFields(TypedDict):
+    """What makes an event a refusal."""
+
+    decision: EventOutcome
+    code: str
+    reason: str
+    details: Mapping[str, Any]
+
+
+class EventFields(TypedDict, total=False):
+    """What an event says besides who did what and when."""
+
+    decision: EventOutcome
+    code: str
+    reason: str
+    tool: str
+    subject: str
+    policy_version: int | None
+    args_digest: str
+    request_id: str
+    session_id: str
+    for_agent_id: int | None
+    kind: str
+    details: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +84,20 @@ class Event:
     kind: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
     id: UUID = field(default_factory=uuid4)
+
+    @classmethod
+    def by(
+        cls, actor: Actor, action: Action, *, at: datetime, **fields: Unpack[EventFields]
+    ) -> Self:
+        """The event of what this actor did, for a statement that carries it."""
+        said: EventFields = {**actor.origin, **fields}
+        return cls(
+            action=action,
+            actor=actor.actor,
+            at=at,
+            organisation_id=actor.organisation_id,
+            **said,
+        )
 
 
 record_event = Hook[[Event], int]("write an event that has no effect, as a statement by itself")

@@ -135,17 +135,16 @@ def _written(caller: Caller, draft: Draft, now: datetime) -> Document:
 def _kept(caller: Caller, draft: Draft, action: Action, now: datetime) -> Document:
     row = _inserted(caller, draft, now)
     record(
-        caller.event(
-            action,
-            at=now,
-            subject=f"document:{row.id}",
-            details={
-                "path": row.path,
-                "sha256": row.sha256,
-                **({"for_board": True} if row.for_board else {}),
-                **({"contract": row.contract_ref} if row.contract_ref else {}),
-            },
-        )
+        action,
+        by=caller,
+        at=now,
+        subject=f"document:{row.id}",
+        details={
+            "path": row.path,
+            "sha256": row.sha256,
+            **({"for_board": True} if row.for_board else {}),
+            **({"contract": row.contract_ref} if row.contract_ref else {}),
+        },
     )
     if row.for_board:
         tell_board(caller, row, now)

@@ -1,29 +1,36 @@
 """Writing to the ledger."""
 
+from datetime import datetime
+from typing import Unpack
+
 from django.db import connection
 
-from core.events import Event
+from core.actions import Action
+from core.actors import Actor
+from core.database import OutsideTransaction
+from core.events import Event, EventFields
 from ledger import sql
 
 INSERT = f"{sql.INSERT} RETURNING seq"
 
 
-class OutsideTransaction(RuntimeError):
-    """An event was recorded where no transaction is open: it could outlive its effect."""
-
-
-def record(event: Event) -> int:
-    """Write the event in the transaction of its effect and return its sequence number.
+def record(action: Action, *, by: Actor, at: datetime, **fields: Unpack[EventFields]) -> int:
+    """Write what an actor did in the transaction of its effect; return its sequence number.
 
     Raises OutsideTransaction, or UnrecordableEvent; either way the effect must not happen.
     """
+    return insert_event(Event.by(by, action, at=at, **fields))
+
+
+def insert_event(event: Event) -> int:
+    """Write an event in the transaction of its effect; as `record`."""
     if not connection.in_atomic_block:
         raise OutsideTransaction(f"{event.action} needs the transaction of its effect")
     return record_alone(event)
 
 
 def record_alone(event: Event) -> int:
-    """Write an event that has no effect beside it, such as a refusal, as a statement by itself.
+    """Write an event without an effect, such as a refusal, as a statement by itself.
 
     Returns its sequence number. Raises UnrecordableEvent.
     """

@@ -120,7 +120,8 @@ def post(letter: Letter, *, caller: Actor, now: datetime) -> str:
 
 
 def _event(letter: Letter, mail_id: str, caller: Actor, now: datetime) -> Event:
-    return caller.event(
+    return Event.by(
+        caller,
         Action.MAIL_DELIVERED,
         at=now,
         subject=f"mail:{mail_id}",

@@ -180,6 +180,6 @@ def _mark_read(caller: Caller, row: Mail, now: datetime) -> datetime:
             read_at=now, status=Status.READ
         )
         if marked:
-            record(caller.event(Action.MAIL_READ, at=now, subject=f"mail:{row.id}"))
+            record(Action.MAIL_READ, by=caller, at=now, subject=f"mail:{row.id}")
             return now
     return Mail.objects.values_list("read_at", flat=True).get(id=row.id) or now

@@ -159,12 +159,11 @@ def open_grants(
         )
     if channels:
         record(
-            caller.event(
-                Action.GRANT_OPENED,
-                at=now,
-                subject=f"contract:{contract_ref}",
-                details={"channels": len(channels)},
-            )
+            Action.GRANT_OPENED,
+            by=caller,
+            at=now,
+            subject=f"contract:{contract_ref}",
+            details={"channels": len(channels)},
         )
 
 
@@ -175,12 +174,11 @@ def close_grants(*, caller: Actor, contract_ref: str, now: datetime) -> int:
     ).update(closed_at=now)
     if closed:
         record(
-            caller.event(
-                Action.GRANT_CLOSED,
-                at=now,
-                subject=f"contract:{contract_ref}",
-                details={"channels": closed},
-            )
+            Action.GRANT_CLOSED,
+            by=caller,
+            at=now,
+            subject=f"contract:{contract_ref}",
+            details={"channels": closed},
         )
     return closed
 

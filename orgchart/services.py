@@ -75,18 +75,17 @@ def change_policy(  # noqa: PLR0913  a change has these parts
             if preview:
                 raise _Preview(change)  # noqa: TRY301  rolls back what was tried
             record(
-                caller.event(
-                    action,
-                    at=now,
-                    subject=subject or f"organisation:{change.after.organisation}",
-                    reason=reason,
-                    details={
-                        "policy_version": change.after.version,
-                        "allowed": _listed(change.difference.allowed),
-                        "forbidden": _listed(change.difference.forbidden),
-                        **(details or {}),
-                    },
-                )
+                action,
+                by=caller,
+                at=now,
+                subject=subject or f"organisation:{change.after.organisation}",
+                reason=reason,
+                details={
+                    "policy_version": change.after.version,
+                    "allowed": _listed(change.difference.allowed),
+                    "forbidden": _listed(change.difference.forbidden),
+                    **(details or {}),
+                },
             )
             return change
     except _Preview as seen:
@@ -213,13 +212,12 @@ def issue_key(*, agent: Agent, caller: Actor, now: datetime, reason: str = "") -
             agent=agent, prefix=key[:PREFIX_LENGTH], digest=digest_of(key), created_by=caller.actor
         )
         record(
-            caller.event(
-                Action.KEY_ISSUED,
-                at=now,
-                reason=reason,
-                subject=f"agent:{agent.handle}",
-                details={"prefix": row.prefix},
-            )
+            Action.KEY_ISSUED,
+            by=caller,
+            at=now,
+            reason=reason,
+            subject=f"agent:{agent.handle}",
+            details={"prefix": row.prefix},
         )
     return key
 
@@ -246,12 +244,11 @@ def revoke_key(
         ended = mine.filter(revoked_at=None).update(revoked_at=now, revoked_by=caller.actor)
         if ended:
             record(
-                caller.event(
-                    Action.KEY_REVOKED,
-                    at=now,
-                    subject=f"key:{prefix[:PREFIX_LENGTH]}",
-                    reason=reason,
-                )
+                Action.KEY_REVOKED,
+                by=caller,
+                at=now,
+                subject=f"key:{prefix[:PREFIX_LENGTH]}",
+                reason=reason,
             )
         elif not mine.exists():
             raise refuse(

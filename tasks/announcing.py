@@ -90,13 +90,12 @@ def tell(
                 raise
             continue
         record(
-            system.event(
-                action,
-                at=now,
-                subject=subject_of(policy, row.number),
-                kind="task",
-                for_agent_id=agent.id,
-                details={"why": why},
-            )
+            action,
+            by=system,
+            at=now,
+            subject=subject_of(policy, row.number),
+            kind="task",
+            for_agent_id=agent.id,
+            details={"why": why},
         )
         wake(agent.id)

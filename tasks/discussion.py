@@ -10,7 +10,8 @@ from django.db import transaction
 from core.actions import Action
 from core.actors import Actor, Person
 from core.decision import Code, Deny, refuse, require
-from ledger.services import record
+from core.events import Event
+from ledger.services import insert_event, record
 from orgchart.compiling import current_policy
 from tasks.facts import Change
 from tasks.hands import BOARD_DESK, enforcement_of, hand_of
@@ -44,14 +45,13 @@ def comment_task(*, caller: Actor, task_id: str, body: str, now: datetime) -> di
             task_id=row.id, author=caller.actor, body=body, created_at=now
         )
         record(
-            caller.event(
-                Action.TASK_COMMENTED,
-                at=now,
-                subject=subject_of(hand.policy, row.number),
-                kind="task",
-                for_agent_id=told,
-                details={"comment": comment.id},
-            )
+            Action.TASK_COMMENTED,
+            by=caller,
+            at=now,
+            subject=subject_of(hand.policy, row.number),
+            kind="task",
+            for_agent_id=told,
+            details={"comment": comment.id},
         )
         wake(told)
     return {
@@ -111,7 +111,7 @@ def approve_task(
         require(can_approve(hand, facts))
         row = _marked(caller, hand, row, approve=approve, now=now)
         if isinstance(stale, Deny) and enforcement is Enforcement.WARN:
-            record(warned(stale, caller, subject_of(hand.policy, row.number), now))
+            insert_event(warned(stale, caller, subject_of(hand.policy, row.number), now))
         if comment:
             comment_task(caller=caller, task_id=task_id, body=comment, now=now)
     return row.shown()
@@ -122,7 +122,8 @@ def _marked(caller: Actor, hand: Hand, row: Row, *, approve: bool, now: datetime
         "approved_by": caller.actor if approve else "",
         "approved_at": now if approve else None,
     }
-    event = caller.event(
+    event = Event.by(
+        caller,
         Action.TASK_APPROVED if approve else Action.TASK_DISAPPROVED,
         at=now,
         subject=subject_of(hand.policy, row.number),

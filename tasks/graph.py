@@ -182,14 +182,13 @@ def _bump(other: Row, caller: Actor, hand: Hand, row: Row, now: datetime) -> Non
         )
         version = cursor.fetchone()[0]
     record(
-        caller.event(
-            Action.TASK_JOINED,
-            at=now,
-            subject=subject_of(hand.policy, other.number),
-            kind="task",
-            for_agent_id=other.owner_id,
-            details={"version": version, "with": str(row.number)},
-        )
+        Action.TASK_JOINED,
+        by=caller,
+        at=now,
+        subject=subject_of(hand.policy, other.number),
+        kind="task",
+        for_agent_id=other.owner_id,
+        details={"version": version, "with": str(row.number)},
     )
 
 

@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 
 from core.actions import Action
 from core.actors import System
+from core.events import Event
 from orgchart.compiling import current_policy
 from orgchart.models import Organisation
 from orgchart.policy.compiled import Policy
@@ -75,7 +76,8 @@ def _release(task: Task, now: datetime, *, gone: bool) -> None:
         f"{row.lease_due_at:%Y-%m-%d %H:%M:%S} UTC without an update, so it is free again"
     )
     system = System(name="leases", organisation_id=task.organisation_id)
-    event = system.event(
+    event = Event.by(
+        system,
         Action.TASK_LEASE_EXPIRED,
         at=now,
         subject=subject_of(policy, row.number),

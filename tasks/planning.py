@@ -102,7 +102,8 @@ class Plan:
     def event(self, caller: Actor, policy: Policy, row: Row, now: datetime) -> Event:
         """The one event of this change."""
         agent: Agent | None = getattr(caller, "agent", None)
-        return caller.event(
+        return Event.by(
+            caller,
             self.action,
             at=now,
             subject=subject_of(policy, row.number),
@@ -245,7 +246,8 @@ def _details(row: Row, update: Update, change: Change, *, takes: bool) -> dict[s
 
 def warned(broken: Deny, caller: Actor, subject: str, now: datetime) -> Event:
     """What `enforce` would have refused and `warn` let pass (seed 001 §8.2)."""
-    return caller.event(
+    return Event.by(
+        caller,
         Action.TASK_WARNED,
         at=now,
         subject=subject,

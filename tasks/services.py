@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from core.actions import Action
 from core.actors import Actor
 from core.decision import Code, Denied, refuse, require
-from ledger.services import record
+from ledger.services import insert_event, record
 from orgchart.policy.compiled import Policy
 from tasks import graph
 from tasks.checking import checked_metadata, checked_role, checked_type, owner_named
@@ -79,17 +79,16 @@ def create_task(
         if str(number) in blocked_by:  # it did not exist when it was named
             raise not_found(str(number))
         record(
-            caller.event(
-                Action.TASK_CREATED,
-                at=now,
-                subject=subject_of(hand.policy, number),
-                kind="task",
-                details={
-                    "requiredRole": required_role,
-                    "taskType": task_type,
-                    "blockedBy": list(blocked_by),
-                },
-            )
+            Action.TASK_CREATED,
+            by=caller,
+            at=now,
+            subject=subject_of(hand.policy, number),
+            kind="task",
+            details={
+                "requiredRole": required_role,
+                "taskType": task_type,
+                "blockedBy": list(blocked_by),
+            },
         )
         row = read_row(caller.organisation_id, str(number))
         if blocked_by:
@@ -182,7 +181,7 @@ def _update_locked(
         _require_active(plan)
         raise RuntimeError(f"task {task_id} changed under its lock")
     for warning in plan.warnings:
-        record(warned(warning, caller, subject_of(hand.policy, row.number), now))
+        insert_event(warned(warning, caller, subject_of(hand.policy, row.number), now))
     if plan.ends_with_neighbours:
         graph.leave(row, plan.status, hand=hand, now=now)
     if update.touches_others:

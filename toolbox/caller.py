@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
 
-from core.actions import Action
-from core.events import Event
+from core.events import EventFields
 from orgchart.policy.compiled import Agent, Policy, Role
 from orgchart.policy.vocabulary import ToolMode
 from toolbox.rules import Holder
@@ -64,18 +61,13 @@ class Caller:
         """The caller as the gates see it."""
         return Holder(self.agent, self.policy, self.session.mode, self.frame_tools)
 
-    def event(self, action: Action, *, at: datetime, subject: str = "", **fields: Any) -> Event:
-        """An event of this call, ready for the ledger."""
-        return Event(
-            action=action,
-            actor=self.actor,
-            at=at,
-            organisation_id=self.policy.organisation_id,
-            tool=self.tool,
-            subject=subject,
-            policy_version=self.policy.version,
-            args_digest=self.args_digest,
-            request_id=self.request_id,
-            session_id=self.session.id,
-            **fields,
-        )
+    @property
+    def origin(self) -> EventFields:
+        """The fields that every event of this call carries."""
+        return {
+            "tool": self.tool,
+            "policy_version": self.policy.version,
+            "args_digest": self.args_digest,
+            "request_id": self.request_id,
+            "session_id": self.session.id,
+        }

@@ -17,6 +17,7 @@ from pydantic_core import ErrorDetails, to_json
 from core.actions import Action
 from core.actors import denial
 from core.decision import Code, Denied, Deny, last_rule, require, status_of
+from core.events import Event
 from ledger.services import record_alone
 from toolbox import idempotency
 from toolbox.caller import Caller
@@ -232,7 +233,8 @@ def refused(caller: Caller, refusal: Denied, *, now: datetime) -> Answer:
     A refusal that could not be recorded is still a refusal (design: one call, start to end).
     """
     deny = refusal.deny
-    event = caller.event(
+    event = Event.by(
+        caller,
         Action.TOOL_DENIED,
         at=now,
         kind="tool_denied",

@@ -47,7 +47,7 @@ def open_session(*, caller: Caller, params: Mapping[str, Any], now: datetime) ->
             mode=settings.SESSION_DEFAULT_MODE,
             opened_at=now,
         )
-        record(caller.event(Action.SESSION_OPENED, at=now, subject=f"session:{row.id}"))
+        record(Action.SESSION_OPENED, by=caller, at=now, subject=f"session:{row.id}")
     view = SessionView(str(row.id), ToolMode(row.mode), standing=False)
     return {**shown(view), "opened_at": now}
 
@@ -115,14 +115,13 @@ def open_mode(
         Session.objects.filter(id=row.id).update(mode=mode)
         wake(row.agent_id)
         record(
-            caller.event(
-                Action.SESSION_MODE_OPENED,
-                at=now,
-                subject=f"session:{row.id}",
-                reason=reason,
-                for_agent_id=row.agent_id,
-                details={"mode": mode, "contract": contract_ref},
-            )
+            Action.SESSION_MODE_OPENED,
+            by=caller,
+            at=now,
+            subject=f"session:{row.id}",
+            reason=reason,
+            for_agent_id=row.agent_id,
+            details={"mode": mode, "contract": contract_ref},
         )
 
 
@@ -153,14 +152,13 @@ def close_mode(
                 Session.objects.filter(id=row.id).update(mode=ToolMode.CHAT_SAFE)
             wake(row.agent_id)
             record(
-                caller.event(
-                    Action.SESSION_MODE_CLOSED,
-                    at=now,
-                    subject=f"session:{row.id}",
-                    reason=reason,
-                    for_agent_id=row.agent_id,
-                    details={"mode": grant.mode, "contract": grant.contract_ref},
-                )
+                Action.SESSION_MODE_CLOSED,
+                by=caller,
+                at=now,
+                subject=f"session:{row.id}",
+                reason=reason,
+                for_agent_id=row.agent_id,
+                details={"mode": grant.mode, "contract": grant.contract_ref},
             )
     return len(chosen)
 

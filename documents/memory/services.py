@@ -39,12 +39,11 @@ def append(*, caller: Caller, scope: str, text: str, now: datetime) -> dict[str,
     with transaction.atomic():
         number = _inserted(caller, scope, text, now)
         record(
-            caller.event(
-                Action.MEMORY_APPENDED,
-                at=now,
-                subject=f"memory:{number}",
-                details={"scope": scope, "file": rules.file_of(scope, caller.agent)},
-            )
+            Action.MEMORY_APPENDED,
+            by=caller,
+            at=now,
+            subject=f"memory:{number}",
+            details={"scope": scope, "file": rules.file_of(scope, caller.agent)},
         )
         transaction.on_commit(partial(_file, caller, scope), robust=True)
     return {"memory_id": str(number), "scope": scope, "created_at": now}
@@ -75,12 +74,11 @@ def save_artifact(
             created_at=now,
         )
         record(
-            caller.event(
-                Action.ARTIFACT_SAVED,
-                at=now,
-                subject=f"artifact:{row.id}",
-                details={"path": row.path, "sha256": row.sha256, "version": version},
-            )
+            Action.ARTIFACT_SAVED,
+            by=caller,
+            at=now,
+            subject=f"artifact:{row.id}",
+            details={"path": row.path, "sha256": row.sha256, "version": version},
         )
         note = f"Saved artifact {row.id}: {name} (version {version}). {description}".rstrip()
         _inserted(caller, rules.AGENT, note, now)

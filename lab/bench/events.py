@@ -93,13 +93,12 @@ def _commit(organisation: Organisation, handles: list[str], arrivals: Arrivals) 
         agent, name = agents[handles[number % len(handles)]], f"bench:{time.monotonic_ns()}"
         with transaction.atomic():
             record(
-                system.event(
-                    Action.ORGANISATION_LOADED,
-                    at=timezone.now(),
-                    subject=name,
-                    kind="bench",
-                    for_agent_id=agent,
-                )
+                Action.ORGANISATION_LOADED,
+                by=system,
+                at=timezone.now(),
+                subject=name,
+                kind="bench",
+                for_agent_id=agent,
             )
             transaction.on_commit(partial(arrivals.note_commit, name))
             wake(agent)

@@ -103,16 +103,15 @@ def open_escalation(
     if earlier is not None and earlier.recipient_id == caller.agent.id:
         settle(earlier, EscalationState.PASSED_ON, by=caller, now=now, by_what=mail_id)
     record(
-        caller.event(
-            Action.ESCALATION_OPENED,
-            at=now,
-            subject=f"escalation:{row.id}",
-            details={
-                "mail": mail_id,
-                "to": caller.agent.superior,
-                "due_at": row.due_at.isoformat(),
-            },
-        )
+        Action.ESCALATION_OPENED,
+        by=caller,
+        at=now,
+        subject=f"escalation:{row.id}",
+        details={
+            "mail": mail_id,
+            "to": caller.agent.superior,
+            "due_at": row.due_at.isoformat(),
+        },
     )
     return row
 
@@ -136,11 +135,10 @@ def settle(
         state=state, version=F("version") + 1, answered_at=now, answered_by=by.actor
     )
     record(
-        by.event(
-            Action(f"escalation.{state}"),
-            at=now,
-            subject=f"escalation:{row.id}",
-            reason=reason,
-            details={"by": by_what, "late": row.unanswered_at is not None},
-        )
+        Action(f"escalation.{state}"),
+        by=by,
+        at=now,
+        subject=f"escalation:{row.id}",
+        reason=reason,
+        details={"by": by_what, "late": row.unanswered_at is not None},
     )

@@ -51,12 +51,11 @@ def _unanswered(row: Escalation, now: datetime) -> None:
         state=EscalationState.UNANSWERED, unanswered_at=now, version=F("version") + 1
     )
     record(
-        system.event(
-            Action.ESCALATION_UNANSWERED,
-            at=now,
-            subject=f"escalation:{row.id}",
-            details={"due_at": row.due_at.isoformat(), "mail": row.mail_id},
-        )
+        Action.ESCALATION_UNANSWERED,
+        by=system,
+        at=now,
+        subject=f"escalation:{row.id}",
+        details={"due_at": row.due_at.isoformat(), "mail": row.mail_id},
     )
     top = top_agent(policy)
     sender, recipient = policy.by_id.get(row.sender_id), policy.by_id.get(row.recipient_id or 0)
@@ -130,13 +129,12 @@ def _tell_ceo(row: Escalation, root: Escalation, top: Agent, policy: Policy, now
     )
     Escalation.objects.filter(id=root.id).update(told_ceo_at=now)
     record(
-        system.event(
-            Action.ESCALATION_CEO_TOLD,
-            at=now,
-            subject=f"escalation:{root.id}",
-            for_agent_id=top.id,
-            details={"mail": mail_id},
-        )
+        Action.ESCALATION_CEO_TOLD,
+        by=system,
+        at=now,
+        subject=f"escalation:{root.id}",
+        for_agent_id=top.id,
+        details={"mail": mail_id},
     )
 
 
@@ -148,13 +146,12 @@ def _tell_board(row: Escalation, root: Escalation, policy: Policy, now: datetime
     if not outbox.channels_of(policy):
         Escalation.objects.filter(id=row.id).update(board_waits_since=now)
         record(
-            system.event(
-                Action.ESCALATION_BOARD_NOT_TOLD,
-                at=now,
-                subject=f"escalation:{root.id}",
-                reason="neither board_webhook nor board_email is set",
-                details={"mail": row.mail_id},
-            )
+            Action.ESCALATION_BOARD_NOT_TOLD,
+            by=system,
+            at=now,
+            subject=f"escalation:{root.id}",
+            reason="neither board_webhook nor board_email is set",
+            details={"mail": row.mail_id},
         )
         return
     sender = policy.by_id.get(row.sender_id)

@@ -76,13 +76,12 @@ def notify_board(
     ]
     OutgoingNotice.objects.bulk_create(rows)
     record(
-        caller.event(
-            Action.NOTICE_WRITTEN,
-            at=now,
-            subject=f"notice:{event_id}",
-            reason=subject,
-            details={"event": event, "channels": [row.channel for row in rows]},
-        )
+        Action.NOTICE_WRITTEN,
+        by=caller,
+        at=now,
+        subject=f"notice:{event_id}",
+        reason=subject,
+        details={"event": event, "channels": [row.channel for row in rows]},
     )
     return len(rows)
 
@@ -139,13 +138,12 @@ def _deliver(row: OutgoingNotice, now: datetime) -> None:
         if changed and state != NoticeState.PENDING:
             system = System(name="notices", organisation_id=row.organisation_id)
             record(
-                system.event(
-                    Action(f"notice.{state}"),
-                    at=now,
-                    subject=f"notice:{row.event_id}",
-                    reason=problem,
-                    details={"channel": row.channel, "attempts": row.attempts},
-                )
+                Action(f"notice.{state}"),
+                by=system,
+                at=now,
+                subject=f"notice:{row.event_id}",
+                reason=problem,
+                details={"channel": row.channel, "attempts": row.attempts},
             )
 
 
@@ -198,11 +196,10 @@ def resend(*, notice_id: int, reason: str, caller: Person, now: datetime) -> Non
             state=NoticeState.PENDING, attempts=0, due_at=now, settled_at=None, target=target
         )
         record(
-            caller.event(
-                Action.NOTICE_RESENT,
-                at=now,
-                subject=f"notice:{row.event_id}",
-                reason=reason,
-                details={"channel": row.channel},
-            )
+            Action.NOTICE_RESENT,
+            by=caller,
+            at=now,
+            subject=f"notice:{row.event_id}",
+            reason=reason,
+            details={"channel": row.channel},
         )

@@ -20,7 +20,7 @@ from core.actions import Action
 from core.admin.base import BrowseAdmin, chips, column
 from core.events import Event
 from core.people import ADMIN_TOOL, signed_in
-from ledger.services import record
+from ledger.services import insert_event
 
 admin.site.unregister(User)
 admin.site.unregister(Group)
@@ -29,7 +29,7 @@ admin.site.unregister(Group)
 def record_person(request: HttpRequest, person: User, action: Action, remark: str) -> None:
     """One event of a change of who the people are, in the transaction of that change."""
     who = signed_in(request)
-    record(
+    insert_event(
         Event(
             action=action,
             actor=f"human:{who.username}",

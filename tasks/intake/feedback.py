@@ -141,12 +141,11 @@ def add_feedback(
         Feedback.objects.bulk_create(fresh, ignore_conflicts=True)
         if fresh:
             record(
-                caller.event(
-                    Action.FEEDBACK_RECEIVED,
-                    at=now,
-                    subject=f"feedback:{source}"[:255],
-                    details={"items": len(fresh), "known": len(rows) - len(fresh)},
-                )
+                Action.FEEDBACK_RECEIVED,
+                by=caller,
+                at=now,
+                subject=f"feedback:{source}"[:255],
+                details={"items": len(fresh), "known": len(rows) - len(fresh)},
             )
     return len(fresh), len(rows) - len(fresh)
 
@@ -223,10 +222,9 @@ def open_hook(*, caller: Actor, now: datetime, renew: bool = False) -> str:
             defaults={"secret": secret, "created_by": caller.actor, "created_at": now},
         )
         record(
-            caller.event(
-                Action.FEEDBACK_HOOK_RENEWED if hook else Action.FEEDBACK_HOOK_OPENED,
-                at=now,
-                subject="feedback:hook",
-            )
+            Action.FEEDBACK_HOOK_RENEWED if hook else Action.FEEDBACK_HOOK_OPENED,
+            by=caller,
+            at=now,
+            subject="feedback:hook",
         )
     return secret

@@ -163,13 +163,12 @@ def _write(caller: Actor, policy: Policy, tasks: Sequence[Stored], now: datetime
     for task in tasks:
         Task.objects.create(organisation_id=organisation_id, **_columns(task, policy, caller, now))
         record(
-            caller.event(
-                Action.TASK_IMPORTED,
-                at=now,
-                subject=subject_of(policy, int(task.id)),
-                kind="task",
-                details={"version": task.version, "status": task.status.value},
-            )
+            Action.TASK_IMPORTED,
+            by=caller,
+            at=now,
+            subject=subject_of(policy, int(task.id)),
+            kind="task",
+            details={"version": task.version, "status": task.status.value},
         )
     edges = _edges(tasks)
     numbers = {int(one) for edge in edges for one in edge}
@@ -193,7 +192,7 @@ def _now_waits(caller: Actor, policy: Policy, number: int, now: datetime) -> Non
         version=F("version") + 1, updated_at=now
     )
     subject = subject_of(policy, number)
-    record(caller.event(Action.TASK_JOINED, at=now, subject=subject, kind="task"))
+    record(Action.TASK_JOINED, by=caller, at=now, subject=subject, kind="task")
 
 
 RECOUNT = """

@@ -198,7 +198,7 @@ def fill_the_day(company: Company) -> None:
             for n in range(mails // 4):
                 deny = Deny(Code.MODE_DENIED, "git_push is not allowed in chat_safe mode")
                 actor = company.caller(workers[n % 4])
-                record(actor.event("tool.denied", at=at, **denial(deny)))
+                record("tool.denied", by=actor, at=at, **denial(deny))
 
 
 def vandalise(company: Company) -> int:

@@ -70,7 +70,7 @@ def _update(company, handle, task_id, now, **changes):
         services.update_task(caller=caller, task_id=task_id, update=Update(**changes), now=now)
     except Denied as refusal:
         with transaction.atomic():
-            record(caller.event("tool.denied", at=now, **denial(refusal.deny)))
+            record("tool.denied", by=caller, at=now, **denial(refusal.deny))
 
 
 def _feature(company, begin):

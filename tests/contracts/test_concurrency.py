@@ -252,10 +252,10 @@ class TestDeactivation:
     def test_waits_for_a_contract_that_is_being_issued(self, company, monkeypatch):
         written, gone, record = threading.Event(), threading.Event(), issuing.record
 
-        def late(event):
+        def late(action, **fields):
             written.set()
             gone.wait(1)  # the deactivation has this long to overtake
-            return record(event)
+            return record(action, **fields)
 
         def deactivate():
             written.wait(10)

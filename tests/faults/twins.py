@@ -67,14 +67,14 @@ def records_after_the_commit(stage: Stage) -> None:
 
     record = issuing.record
 
-    def late(event: Any) -> int:
+    def late(action: Any, **fields: Any) -> int:
         if not stage.chosen("records_after_the_commit"):
-            return record(event)
+            return record(action, **fields)
 
         def afterwards() -> None:
             stage.stop()
             with transaction.atomic():
-                record(event)
+                record(action, **fields)
 
         transaction.on_commit(afterwards)
         return 0

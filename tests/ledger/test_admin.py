@@ -41,8 +41,8 @@ def board(client, db):
 @pytest.fixture
 def events(db) -> dict[str, int]:
     return {
-        "mail": services.record(make_event(request_id="req-1")),
-        "denied": services.record(
+        "mail": services.insert_event(make_event(request_id="req-1")),
+        "denied": services.insert_event(
             make_event(
                 action="tool.denied",
                 actor="agent:frontend_worker",

@@ -7,12 +7,12 @@ import pytest
 from django.db import DatabaseError, IntegrityError, connection, transaction
 from hypothesis import HealthCheck, given, settings
 
+from core.database import OutsideTransaction
 from core.events import EventOutcome, UnrecordableEvent
 from ledger import services, sql
 from ledger.events import FIELDS, digest
 from ledger.models import Event as EventRow
 from ledger.models import Seal
-from ledger.services import OutsideTransaction
 from ledger.verification import COLUMNS, read_leaf
 from tests.ledger.test_events import events
 from tests.ledger.world import insert_on, make_event, own_connection, record, tamper
@@ -41,7 +41,7 @@ class TestRecord:
             kind="tool_denied",
             details={"mode": "chat_safe", "half": 0.5},
         )
-        seq = services.record(event)
+        seq = services.insert_event(event)
         row = EventRow.objects.get(seq=seq)
         assert {name: getattr(row, name) for name in FIELDS} == {
             name: getattr(event, name) for name in FIELDS
@@ -49,7 +49,7 @@ class TestRecord:
         assert bytes(row.digest) == digest(event)
 
     def test_notes_its_transaction_and_its_cluster(self, db):
-        row = EventRow.objects.get(seq=services.record(make_event()))
+        row = EventRow.objects.get(seq=services.insert_event(make_event()))
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT pg_current_xact_id()::text::bigint, (pg_control_system()).system_identifier"
@@ -58,7 +58,7 @@ class TestRecord:
 
     def test_costs_one_query(self, db, django_assert_num_queries):
         with django_assert_num_queries(1):
-            services.record(make_event())
+            services.insert_event(make_event())
 
     @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(events)
@@ -66,26 +66,26 @@ class TestRecord:
         """A trip through PostgreSQL's own types changes no digest."""
         if not event.actor or not event.action or (event.decision == "deny" and not event.code):
             return
-        leaf = stored_leaf(services.record(event))
+        leaf = stored_leaf(services.insert_event(event))
         assert leaf.digest == digest(event)
         assert leaf.fields["id"] == str(event.id)
 
     def test_refuses_to_write_outside_a_transaction(self, ledger_db):
         with pytest.raises(OutsideTransaction):
-            services.record(make_event())
+            services.insert_event(make_event())
         assert not EventRow.objects.exists()
 
     def test_leaves_nothing_after_a_rollback(self, ledger_db):
         with transaction.atomic():
-            services.record(make_event())
+            services.insert_event(make_event())
             transaction.set_rollback(True)
         assert not EventRow.objects.exists()
 
     def test_undoes_the_effect_where_the_event_cannot_be_written(self, ledger_db):
         def effect_and_event() -> None:
             with transaction.atomic():
-                services.record(make_event(subject="the effect"))
-                services.record(make_event(details={"x": float("nan")}))
+                services.insert_event(make_event(subject="the effect"))
+                services.insert_event(make_event(details={"x": float("nan")}))
 
         with pytest.raises(UnrecordableEvent):
             effect_and_event()
@@ -107,7 +107,7 @@ class TestRecord:
 
     def test_writes_hostile_text_all_the_same(self, db):
         hostile = "a\x00\ud800" + "x" * 5000
-        seq = services.record(
+        seq = services.insert_event(
             make_event(
                 tool=hostile,
                 subject=hostile,
@@ -235,7 +235,7 @@ class TestTime:
     def test_is_kept_to_the_microsecond_in_any_year(self, db):
         for year in (1, 1883, 9999):
             at = datetime(year, 12, 30, 23, 59, 59, 999_999, tzinfo=UTC)
-            seq = services.record(make_event(at=at))
+            seq = services.insert_event(make_event(at=at))
             assert EventRow.objects.get(seq=seq).at == at
 
 

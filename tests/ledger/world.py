@@ -30,12 +30,12 @@ def make_event(**changes: object) -> Event:
 
 def record(**changes: object) -> int:
     with transaction.atomic():
-        return services.record(make_event(**changes))
+        return services.insert_event(make_event(**changes))
 
 
 def record_many(count: int) -> list[int]:
     with transaction.atomic():
-        return [services.record(make_event(subject=f"mail:{i}")) for i in range(count)]
+        return [services.insert_event(make_event(subject=f"mail:{i}")) for i in range(count)]
 
 
 PATIENCE = 120  # seconds; other tests on this server keep transactions open for as long as they run

@@ -297,7 +297,7 @@ class Seals(Case):
 
     def make(self, world, due):
         with transaction.atomic():
-            return record(world.company.system.event("trial.event", at=due))
+            return record("trial.event", by=world.company.system, at=due)
 
     def left(self, keys):
         return {key for key in keys if not self._covers(key)}

@@ -8,6 +8,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+import core.events
 from contracts.terms import ChannelWish
 from contracts.vocabulary import State
 from core.decision import Denied
@@ -209,8 +210,13 @@ class TestARejection:
             services.send_mail(
                 caller=nexus.caller("backend_worker"), draft=draft(to, mail_type=kind), now=NOW
             )
-        event = nexus.caller("backend_worker").event(
-            "tool.denied", at=NOW, decision="deny", code=code, reason="refused"
+        event = core.events.Event.by(
+            nexus.caller("backend_worker"),
+            "tool.denied",
+            at=NOW,
+            decision="deny",
+            code=code,
+            reason="refused",
         )
         refused.value.aftermath(event)
         assert MailRejection.objects.get().code == code

@@ -56,19 +56,18 @@ def delegate_to(
             },
         )
         record(
-            caller.event(
-                Action.FRAME_OPENED,
-                at=now,
-                subject=f"frame:{frame.id}",
-                kind="frame",
-                for_agent_id=target.id,
-                details={
-                    "frame_id": str(frame.id),
-                    "from": caller.agent.address,
-                    "to": target.address,
-                    "depth": frame.depth,
-                },
-            )
+            Action.FRAME_OPENED,
+            by=caller,
+            at=now,
+            subject=f"frame:{frame.id}",
+            kind="frame",
+            for_agent_id=target.id,
+            details={
+                "frame_id": str(frame.id),
+                "from": caller.agent.address,
+                "to": target.address,
+                "depth": frame.depth,
+            },
         )
         wake(target.id)
     return {"frame_id": str(frame.id)}
@@ -102,12 +101,11 @@ def enter_skill(
         )
         Session.objects.filter(id=caller.session.id).update(frame=frame)
         record(
-            caller.event(
-                Action.FRAME_OPENED,
-                at=now,
-                subject=f"frame:{frame.id}",
-                details={"frame_id": str(frame.id), "skill": name, "tools": frame.allowed_tools},
-            )
+            Action.FRAME_OPENED,
+            by=caller,
+            at=now,
+            subject=f"frame:{frame.id}",
+            details={"frame_id": str(frame.id), "skill": name, "tools": frame.allowed_tools},
         )
         wake(caller.agent.id)
     return frame
@@ -134,14 +132,13 @@ def take_next(*, caller: Caller, now: datetime) -> Frame | None:
         frame.save(update_fields=["state", "taken_at"])
         Session.objects.filter(id=session.id).update(frame=frame)
         record(
-            caller.event(
-                Action.FRAME_TAKEN,
-                at=now,
-                subject=f"frame:{frame.id}",
-                kind="frame",
-                for_agent_id=frame.opener_id,
-                details={"frame_id": str(frame.id), "by": caller.agent.address},
-            )
+            Action.FRAME_TAKEN,
+            by=caller,
+            at=now,
+            subject=f"frame:{frame.id}",
+            kind="frame",
+            for_agent_id=frame.opener_id,
+            details={"frame_id": str(frame.id), "by": caller.agent.address},
         )
         wake(frame.opener_id, frame.assignee_id)
         return frame
@@ -167,7 +164,7 @@ def read_result(*, caller: Caller, frame_id: str, now: datetime) -> Frame | None
         if frame.state in UNENDED:
             return None
         if Frame.objects.filter(id=frame.id, told_at=None).update(told_at=now):
-            record(caller.event(Action.FRAME_READ, at=now, subject=f"frame:{frame.id}"))
+            record(Action.FRAME_READ, by=caller, at=now, subject=f"frame:{frame.id}")
     return frame
 
 
@@ -247,15 +244,14 @@ def cancel_frame(*, frame_id: int, caller: Actor, reason: str, now: datetime) ->
         end(frame=frame, ending=ending, actor=caller, now=now)
         if frame.assignee_id != frame.opener_id:
             record(
-                caller.event(
-                    Action.FRAME_CANCELLED,
-                    at=now,
-                    subject=f"frame:{frame.id}",
-                    reason=reason,
-                    kind="frame",
-                    for_agent_id=frame.assignee_id,
-                    details={"frame_id": str(frame.id), "state": frame.state},
-                )
+                Action.FRAME_CANCELLED,
+                by=caller,
+                at=now,
+                subject=f"frame:{frame.id}",
+                reason=reason,
+                kind="frame",
+                for_agent_id=frame.assignee_id,
+                details={"frame_id": str(frame.id), "state": frame.state},
             )
     return frame
 

@@ -148,14 +148,13 @@ def _tell(frame: Frame, action: Action, actor: Actor, now: datetime) -> None:
     told = frame.assignee_id if cancelled else frame.opener_id
     stranger = frame.kind == FrameKind.DELEGATION or actor.actor.startswith(("human:", "system:"))
     record(
-        actor.event(
-            action,
-            at=now,
-            subject=f"frame:{frame.id}",
-            reason=frame.reason,
-            kind="frame" if stranger else "",
-            for_agent_id=told if stranger else None,
-            details={"frame_id": str(frame.id), "state": frame.state},
-        )
+        action,
+        by=actor,
+        at=now,
+        subject=f"frame:{frame.id}",
+        reason=frame.reason,
+        kind="frame" if stranger else "",
+        for_agent_id=told if stranger else None,
+        details={"frame_id": str(frame.id), "state": frame.state},
     )
     wake(frame.opener_id, frame.assignee_id)

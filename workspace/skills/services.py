@@ -13,7 +13,7 @@ from core.actions import Action
 from core.actors import Actor
 from core.decision import Allow, Code, refuse, require
 from core.events import Event
-from ledger.services import record
+from ledger.services import insert_event, record
 from toolbox.caller import Caller
 from toolbox.frames.services import enter_skill
 from toolbox.registry import REGISTRY
@@ -47,7 +47,7 @@ def scan(*, caller: Actor, now: datetime) -> list[Skill]:
         for name in set(rows) - set(found):
             if rows[name].installed:
                 Skill.objects.filter(name=name).update(installed=False, seen_at=now)
-                record(_event(Action.SKILL_REMOVED, name, caller, now))
+                insert_event(_event(Action.SKILL_REMOVED, name, caller, now))
     return list(Skill.objects.order_by("name"))
 
 
@@ -78,7 +78,7 @@ def approve(*, name: str, digest: str, reason: str, caller: Actor, now: datetime
             approved_at=now,
             approval_reason=reason,
         )
-        record(_event(Action.SKILL_APPROVED, name, caller, now, digest, reason))
+        insert_event(_event(Action.SKILL_APPROVED, name, caller, now, digest, reason))
     return Skill.objects.get(name=name)
 
 
@@ -93,7 +93,7 @@ def withdraw(*, name: str, reason: str, caller: Actor, now: datetime) -> None:
         Skill.objects.filter(id=row.id).update(
             approved_digest="", approved_by="", approved_at=None, approval_reason=""
         )
-        record(_event(Action.SKILL_WITHDRAWN, name, caller, now, row.approved_digest, reason))
+        insert_event(_event(Action.SKILL_WITHDRAWN, name, caller, now, row.approved_digest, reason))
 
 
 def use_skill(
@@ -128,16 +128,15 @@ def use_skill(
         )
         require(allowed)
         record(
-            caller.event(
-                Action.SKILL_STARTED,
-                at=now,
-                subject=f"skill:{name}",
-                details={
-                    "digest": found.digest,
-                    "frame_id": str(frame.id),
-                    "commands": len(skill.commands),
-                },
-            )
+            Action.SKILL_STARTED,
+            by=caller,
+            at=now,
+            subject=f"skill:{name}",
+            details={
+                "digest": found.digest,
+                "frame_id": str(frame.id),
+                "commands": len(skill.commands),
+            },
         )
     return {
         "frame_id": str(frame.id),
@@ -219,9 +218,9 @@ def _note(row: Skill | None, on_disk: OnDisk, caller: Actor, now: datetime) -> N
         },
     )
     if row is None or not row.installed:
-        record(_event(Action.SKILL_FOUND, on_disk.name, caller, now, on_disk.digest))
+        insert_event(_event(Action.SKILL_FOUND, on_disk.name, caller, now, on_disk.digest))
     elif row.digest != on_disk.digest:
-        record(_event(Action.SKILL_CHANGED, on_disk.name, caller, now, on_disk.digest))
+        insert_event(_event(Action.SKILL_CHANGED, on_disk.name, caller, now, on_disk.digest))
 
 
 def _event(

@@ -41,15 +41,14 @@ def start_skill(
         caller = _standing(card, policy, now)
         started = use_skill(caller=caller, name=name, arguments=arguments, now=now, person=True)
         record(
-            person.event(
-                Action.FRAME_OPENED_BY_PERSON,
-                at=now,
-                subject=f"frame:{started['frame_id']}",
-                reason=reason,
-                kind="frame",
-                for_agent_id=card.id,
-                details={"frame_id": started["frame_id"], "skill": started["name"]},
-            )
+            Action.FRAME_OPENED_BY_PERSON,
+            by=person,
+            at=now,
+            subject=f"frame:{started['frame_id']}",
+            reason=reason,
+            kind="frame",
+            for_agent_id=card.id,
+            details={"frame_id": started["frame_id"], "skill": started["name"]},
         )
         wake(card.id)
     return started
