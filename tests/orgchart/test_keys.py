@@ -81,7 +81,7 @@ class TestIssuing:
         assert not ApiKey.objects.exists()
 
     def test_does_not_happen_when_its_event_cannot_be_written(self, acme, hand, monkeypatch):
-        def fail(event):
+        def fail(action, **fields):
             raise RuntimeError
 
         monkeypatch.setattr("orgchart.services.record", fail)

@@ -88,7 +88,7 @@ class TestLoadingANewPack:
         assert events() == []
 
     def test_leaves_nothing_when_its_event_cannot_be_written(self, pack, monkeypatch):
-        def fail(event):
+        def fail(action, **fields):
             raise RuntimeError("full disk")
 
         monkeypatch.setattr("orgchart.services.record", fail)

@@ -162,7 +162,7 @@ class TestChangingThePolicy:
         assert current_policy(acme.id).roles["boss"].title == "Boss"
 
     def test_does_not_happen_when_its_event_cannot_be_written(self, acme, monkeypatch):
-        def fail(event):
+        def fail(action, **fields):
             raise RuntimeError("no space left on device")
 
         monkeypatch.setattr(services, "record", fail)
