@@ -12,6 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"", "0", "false", "no", "off"})
+SHORTEST_SECRET = 50  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,13 @@ class Environment:
             raise ImproperlyConfigured(f"{name}={number} is below {least}")
         return number
 
+    def choice(self, name: str, *choices: str) -> str:
+        """One of these, spelled exactly so; the first where the variable is absent."""
+        value = self.text(name, choices[0])
+        if value not in choices:
+            raise ImproperlyConfigured(f"{name} must be {' or '.join(choices)} (got {value!r})")
+        return value
+
     def items(self, name: str, default: str = "") -> list[str]:
         """A list, separated by commas."""
         return [item.strip() for item in self.text(name, default).split(",") if item.strip()]
@@ -56,6 +64,19 @@ class Environment:
     def path(self, name: str, default: Path) -> Path:
         """An absolute path."""
         return Path(self.text(name, str(default))).expanduser().absolute()
+
+
+def require_safe_production(*, secret_key: str, allowed_hosts: list[str], debug: bool) -> None:
+    """Raise ImproperlyConfigured for what is never safe where people and agents work."""
+    if len(secret_key) < SHORTEST_SECRET:
+        raise ImproperlyConfigured(
+            f"SECRET_KEY has {len(secret_key)} characters; production needs "
+            f"{SHORTEST_SECRET} random ones or more"
+        )
+    if "*" in allowed_hosts:
+        raise ImproperlyConfigured("ALLOWED_HOSTS must name the hosts in production, not '*'")
+    if debug:
+        raise ImproperlyConfigured("DEBUG must be off in production: its pages show secrets")
 
 
 def database_from_url(url: str) -> dict[str, Any]:

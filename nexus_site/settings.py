@@ -1,5 +1,6 @@
 """Every setting of NEXUS, read from the environment; the README lists the variables."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,14 @@ from nexus_site.environment import (
     database_from_url,
     kept_secret,
     mail_server_from_url,
+    require_safe_production,
 )
 from nexus_site.run import broker
 from nexus_site.run.postgres import DATABASE, USER, Cluster
 
 env = Environment()
 BASE_DIR = Path(__file__).resolve().parent.parent
-PRODUCTION = env.text("NEXUS_ENV", "development") == "production"
+PRODUCTION = env.choice("NEXUS_ENV", "development", "production") == "production"
 DEBUG = env.flag("DEBUG", default=False)
 
 # Places
@@ -57,7 +59,9 @@ PUBLIC_URL = env.text("PUBLIC_URL", f"http://{HOST}:{PORT}")
 
 if PRODUCTION:
     SECRET_KEY = env.required("SECRET_KEY", "production needs a secret of its own")
-    ALLOWED_HOSTS = env.required("ALLOWED_HOSTS", "name the hosts, separated by commas").split(",")
+    env.required("ALLOWED_HOSTS", "name the hosts, separated by commas")
+    ALLOWED_HOSTS = env.items("ALLOWED_HOSTS")
+    require_safe_production(secret_key=SECRET_KEY, allowed_hosts=ALLOWED_HOSTS, debug=DEBUG)
 else:
     SECRET_KEY = env.text("SECRET_KEY") or kept_secret(NEXUS_VAR / "secret_key")
     ALLOWED_HOSTS = env.items("ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
@@ -92,7 +96,7 @@ INSTALLED_APPS = [
     "django_structlog",
     "nexus_site.apps.SiteConfig",
     *ROOMS,
-    "lab",
+    *(["lab"] if find_spec("lab") else []),  # for development; an image may leave it out
 ]
 # For people in a browser. The tool API passes API_MIDDLEWARE: see serving/handlers.py.
 MIDDLEWARE = [

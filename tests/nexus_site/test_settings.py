@@ -75,6 +75,10 @@ class TestDevelopment:
         assert (debug, host) == (False, "127.0.0.1")
         assert "*" not in hosts
 
+    def test_is_what_an_absent_or_empty_variable_means(self, tmp_path):
+        assert read(settings_of(tmp_path, "PRODUCTION", NEXUS_ENV="")) == [False]
+        assert read(settings_of(tmp_path, "PRODUCTION", NEXUS_ENV="development")) == [False]
+
     def test_starts_no_database_by_being_read(self, tmp_path):
         read(settings_of(tmp_path, "DATABASES"))
         assert not (tmp_path / "var" / "postgres").exists()
@@ -94,6 +98,26 @@ class TestProduction:
         done = settings_of(tmp_path, "DEBUG", **environment)
         assert done.returncode != 0
         assert f"{missing} is not set" in done.stderr
+
+    @pytest.mark.parametrize(
+        ("name", "value", "why"),
+        [
+            ("SECRET_KEY", "k" * 49, "SECRET_KEY has 49 characters"),
+            ("ALLOWED_HOSTS", "*", "ALLOWED_HOSTS must name the hosts"),
+            ("ALLOWED_HOSTS", "nexus.example, *", "ALLOWED_HOSTS must name the hosts"),
+            ("DEBUG", "yes", "DEBUG must be off"),
+        ],
+    )
+    def test_refuses_to_start_with_what_is_never_safe(self, tmp_path, name, value, why):
+        done = settings_of(tmp_path, "DEBUG", **PRODUCTION | {name: value})
+        assert done.returncode != 0
+        assert why in done.stderr
+
+    @pytest.mark.parametrize("value", ["prod", "Production", "PRODUCTION", "production ", "test"])
+    def test_has_one_spelling(self, tmp_path, value):
+        done = settings_of(tmp_path, "DEBUG", **PRODUCTION | {"NEXUS_ENV": value})
+        assert done.returncode != 0
+        assert f"NEXUS_ENV must be development or production (got {value!r})" in done.stderr
 
     def test_writes_no_secret_to_disk(self, tmp_path):
         (secret,) = read(settings_of(tmp_path, "SECRET_KEY", **PRODUCTION))
