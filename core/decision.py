@@ -23,6 +23,8 @@ class Code(StrEnum):
     RECIPIENT_UNKNOWN = "RECIPIENT_UNKNOWN"
     RECIPIENT_INACTIVE = "RECIPIENT_INACTIVE"
     LEVEL_DENIED = "LEVEL_DENIED"
+    AGENT_INACTIVE = "AGENT_INACTIVE"
+    AGENT_PAUSED = "AGENT_PAUSED"
     SCOPE_DENIED = "SCOPE_DENIED"
     BRANCH_DENIED = "BRANCH_DENIED"
     APPROVAL_REQUIRED = "APPROVAL_REQUIRED"
@@ -38,9 +40,11 @@ class Code(StrEnum):
     VERSION_MISMATCH = "VERSION_MISMATCH"
     INVALID_TRANSITION = "INVALID_TRANSITION"
     TASK_BLOCKED = "TASK_BLOCKED"
+    DELEGATION_CIRCLE = "DELEGATION_CIRCLE"
     IDEMPOTENCY_MISMATCH = "IDEMPOTENCY_MISMATCH"
     TOO_LARGE = "TOO_LARGE"
     RATE_LIMITED = "RATE_LIMITED"
+    QUOTA_EXCEEDED = "QUOTA_EXCEEDED"
     ISOLATION_UNAVAILABLE = "ISOLATION_UNAVAILABLE"
     DRIVER_UNAVAILABLE = "DRIVER_UNAVAILABLE"
     INTERNAL = "INTERNAL"
@@ -55,9 +59,11 @@ STATUS: Mapping[Code, int] = {
     Code.VERSION_MISMATCH: 409,
     Code.INVALID_TRANSITION: 409,
     Code.TASK_BLOCKED: 409,
+    Code.DELEGATION_CIRCLE: 409,
     Code.IDEMPOTENCY_MISMATCH: 409,
     Code.TOO_LARGE: 413,
     Code.RATE_LIMITED: 429,
+    Code.QUOTA_EXCEEDED: 429,
     Code.INTERNAL: 500,
     Code.ISOLATION_UNAVAILABLE: 503,
     Code.DRIVER_UNAVAILABLE: 503,
@@ -91,7 +97,7 @@ class Deny:
     details: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def spoken(self) -> str:
+    def sentence(self) -> str:
         """The message and the next step as sentences, for people. Handles keep their case."""
         step = self.next_action[:1].upper() + self.next_action[1:]
         return " ".join(f"{part.rstrip('.')}." for part in (self.message, step) if part)
@@ -100,21 +106,21 @@ class Deny:
 Decision = Allow | Deny
 
 
-Aftermath = Callable[[Any], None]
-"""Writes what a refusal leaves: its event and rows of its own, in one statement."""
+OnRefused = Callable[[Any], None]
+"""Writes a refusal's event together with rows of its own, in one statement."""
 
 
 class Denied(Exception):
     """A refusal on its way to the door, which rolls back, records it and answers the envelope.
 
-    `aftermath`, where given, records the event in place of the door, together with rows of its own
-    (a rejected mail, a notice), in the refusal's transaction.
+    `on_refused`, where given, records the event in place of the door, together with rows of its own
+    (a rejected mail, a system mail), in the refusal's transaction.
     """
 
-    def __init__(self, deny: Deny, aftermath: Aftermath | None = None) -> None:
+    def __init__(self, deny: Deny, on_refused: OnRefused | None = None) -> None:
         super().__init__(deny.message)
         self.deny = deny
-        self.aftermath = aftermath
+        self.on_refused = on_refused
 
 
 def deny(

@@ -1,4 +1,4 @@
-"""Bodies from outside: JSON read strictly, so that nothing odd reaches a rule or the database."""
+"""Bodies from outside: JSON read strictly, so that nothing unstorable reaches a rule."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from core.decision import Code, Denied, Deny
 
 MAX_DEPTH = 32
-ODD = "holds NUL or half a surrogate pair"
+UNSTORABLE = "holds NUL or half a surrogate pair"
 
 
 def read_object(body: bytes) -> dict[str, Any]:
@@ -20,31 +20,26 @@ def read_object(body: bytes) -> dict[str, Any]:
     if not body.strip():
         return {}
     if body.count(b"[") + body.count(b"{") > MAX_DEPTH:
-        _refuse_depth(body)
+        _check_depth(body)
     try:
-        found = json.loads(
-            body.decode("utf-8"),
-            object_pairs_hook=_once,
-            parse_constant=_constant,
-            parse_float=_finite,
-        )
+        found = DECODER.decode(body.decode("utf-8"))
     except Denied:
         raise
     except json.JSONDecodeError as problem:
         where = f"line {problem.lineno}, column {problem.colno}"
-        raise _bad("body", f"not a JSON text, from {where} on") from problem
+        raise _invalid("body", f"not a JSON text, from {where} on") from problem
     except (ValueError, RecursionError) as problem:
-        raise _bad(
+        raise _invalid(
             "body", "not a JSON text in UTF-8, or with a number too long to read"
         ) from problem
     if not isinstance(found, dict):
-        raise _bad("body", "must be a JSON object")
+        raise _invalid("body", "must be a JSON object")
     if b"\\u" in body:
-        _refuse_odd_text(found)
+        _check_texts(found)
     return found
 
 
-def _refuse_depth(body: bytes) -> None:
+def _check_depth(body: bytes) -> None:
     depth, in_text, escaped = 0, False, False
     for byte in body:
         if in_text:
@@ -59,55 +54,55 @@ def _refuse_depth(body: bytes) -> None:
         elif byte in b"[{":
             depth += 1
             if depth > MAX_DEPTH:
-                raise _bad("body", f"nested deeper than {MAX_DEPTH}")
+                raise _invalid("body", f"nested deeper than {MAX_DEPTH}")
         elif byte in b"]}":
             depth -= 1
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise _bad(key[:64], "is given twice")
+                raise _invalid(key[:64], "is given twice")
             seen.add(key)
     return found
 
 
-def _constant(name: str) -> Any:
-    raise _bad("body", f"{name} is no JSON number")
+def _refuse_constant(name: str) -> Any:
+    raise _invalid("body", f"{name} is no JSON number")
 
 
-def _finite(text: str) -> float:
+def _parse_float(text: str) -> float:
     value = float(text)
     if value in (float("inf"), float("-inf")):
-        raise _bad("body", f"{text[:32]} is too large a number")
+        raise _invalid("body", f"{text[:32]} is too large a number")
     return value
 
 
-def _refuse_odd_text(found: dict[str, Any]) -> None:
+def _check_texts(found: dict[str, Any]) -> None:
     for field, value in found.items():
-        if _is_odd(field):
-            raise _bad("body", f"the name of a field {ODD}")
-        waiting = [value]
-        while waiting:
-            item = waiting.pop()
+        if _is_unstorable(field):
+            raise _invalid("body", f"the name of a field {UNSTORABLE}")
+        unchecked = [value]
+        while unchecked:
+            item = unchecked.pop()
             if isinstance(item, str):
-                if _is_odd(item):
-                    raise _bad(field[:64], f"a text {ODD}")
+                if _is_unstorable(item):
+                    raise _invalid(field[:64], f"a text {UNSTORABLE}")
             elif isinstance(item, dict):
-                waiting += item.keys()
-                waiting += item.values()
+                unchecked += item.keys()
+                unchecked += item.values()
             elif isinstance(item, list):
-                waiting += item
+                unchecked += item
 
 
-def _is_odd(text: str) -> bool:
+def _is_unstorable(text: str) -> bool:
     return "\x00" in text or any("\ud800" <= c <= "\udfff" for c in text)
 
 
-def _bad(field: str, problem: str) -> Denied:
+def _invalid(field: str, problem: str) -> Denied:
     return Denied(
         Deny(
             Code.INVALID_PARAMS,
@@ -117,3 +112,8 @@ def _bad(field: str, problem: str) -> Denied:
             {field: problem},
         )
     )
+
+
+DECODER = json.JSONDecoder(
+    object_pairs_hook=_build_object, parse_constant=_refuse_constant, parse_float=_parse_float
+)

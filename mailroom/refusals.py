@@ -33,12 +33,12 @@ rejection AS (
 def as_rejection(refusal: Denied, caller: Caller, to: str, mail_type: str, now: datetime) -> Denied:
     """The same refusal, leaving the rows of a refused mail behind it."""
 
-    def aftermath(event: Event) -> None:
+    def on_refused(event: Event) -> None:
         write_rejection(
             deny=refusal.deny, event=event, caller=caller, to=to, mail_type=mail_type, now=now
         )
 
-    return Denied(refusal.deny, aftermath)
+    return Denied(refusal.deny, on_refused)
 
 
 def write_rejection(

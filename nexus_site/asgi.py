@@ -20,7 +20,7 @@ from django.urls import get_resolver  # noqa: E402
 
 from nexus_site.serving.bridge import Bridge, Receive, Scope, Send  # noqa: E402
 from nexus_site.serving.handlers import ApiHandler, PeopleHandler  # noqa: E402
-from nexus_site.serving.waiting import WaitingCall, can_wait  # noqa: E402
+from nexus_site.serving.waitable import WaitableCall, can_wait  # noqa: E402
 
 # Faces that wait. Each module offers `application(scope, receive, send)`, and `lifespan()`, an
 # asynchronous context manager, if something of it must live as long as the process.
@@ -30,6 +30,7 @@ FACES = {
     ("*", "/mcp/"): "toolbox.faces.mcp",
 }
 MACHINE_PATHS = ("/api/", "/healthz", "/readyz")
+SESSION_COOKIE = settings.SESSION_COOKIE_NAME.encode()
 PEOPLE_BODY = 8  # times what an agent may send: forms with a whole pack in them
 
 
@@ -44,6 +45,20 @@ def installed(name: str) -> bool:
         return find_spec(name) is not None
     except ModuleNotFoundError:  # its package is missing
         return False
+
+
+def is_browsed(scope: Scope) -> bool:
+    """True if a person's browser asks for a page of the API: these requests need Django's session.
+
+    Whether that person may see it is decided behind the middleware.
+    """
+    headers = dict(scope["headers"])
+    return (
+        scope["method"] == "GET"
+        and b"authorization" not in headers
+        and SESSION_COOKIE in headers.get(b"cookie", b"")
+        and b"text/html" in headers.get(b"accept", b"")
+    )
 
 
 @dataclass
@@ -73,8 +88,8 @@ class Site:
             if face is not None:
                 await face.application(scope, receive, send)
             elif can_wait(scope["method"], path):
-                await WaitingCall(self.agents, self.threads)(scope, receive, send)
-            elif path.startswith(MACHINE_PATHS):
+                await WaitableCall(self.agents, self.threads)(scope, receive, send)
+            elif path.startswith(MACHINE_PATHS) and not is_browsed(scope):
                 await self.agents(scope, receive, send)
             else:
                 await self.people(scope, receive, send)

@@ -93,6 +93,7 @@ INSTALLED_APPS = [
     "csp",
     "django_fsm",
     "django_prometheus",
+    "rest_framework",
     "django_structlog",
     "nexus_site.apps.SiteConfig",
     *ROOMS,
@@ -116,6 +117,17 @@ MIDDLEWARE = [
     "axes.middleware.AxesMiddleware",
 ]
 API_MIDDLEWARE = ["nexus_site.serving.middleware.Observe"]
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["toolbox.faces.rest.authentication.AgentKeyAuthentication"],
+    "DEFAULT_THROTTLE_CLASSES": ["toolbox.faces.rest.authentication.TokenBucketThrottle"],
+    "DEFAULT_PERMISSION_CLASSES": [],  # the door decides every call
+    "DEFAULT_PARSER_CLASSES": ["toolbox.faces.rest.formats.StrictJSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["toolbox.faces.rest.formats.JSONRenderer"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "toolbox.faces.rest.formats.FixedNegotiation",
+    "DEFAULT_METADATA_CLASS": None,
+    "EXCEPTION_HANDLER": "toolbox.faces.rest.errors.handle_exception",
+    "UNAUTHENTICATED_USER": None,
+}
 ROOT_URLCONF = env.text("ROOT_URLCONF", "nexus_site.urls")  # benchmarks add views of their own
 TEMPLATES = [
     {

@@ -198,11 +198,11 @@ def digest_of(key: str) -> bytes:
 def issue_key(*, agent: Agent, caller: Actor, now: datetime, reason: str = "") -> str:
     """Make a new API key for an agent and return it, the only time it can be seen.
 
-    Raises Denied RECIPIENT_INACTIVE for a deactivated agent.
+    Raises Denied AGENT_INACTIVE for a deactivated agent.
     """
     if not agent.active:
         raise refuse(
-            Code.RECIPIENT_INACTIVE,
+            Code.AGENT_INACTIVE,
             f"{agent.handle} is deactivated and gets no key",
             "activate the agent first",
         )

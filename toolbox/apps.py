@@ -16,4 +16,4 @@ class ToolboxConfig(AppConfig):
         from toolbox.registry import REGISTRY
 
         autodiscover_modules("tools", "schedule", "explain")
-        REGISTRY.hand_down()
+        REGISTRY.fill_catalogue()

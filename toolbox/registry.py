@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 import structlog
+from pydantic import TypeAdapter
 
 from core.params import Params
 from orgchart import catalogue
@@ -21,7 +23,7 @@ log = structlog.get_logger(__name__)
 
 
 ToolFunction = Callable[[Any, Any, datetime], Mapping[str, Any]]
-"""(caller, parameters, time) -> result. Callers stand on the gates, and those on this module."""
+"""(caller, parameters, time) -> result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,19 +43,34 @@ class Tool:
     destructive: bool = False
     idempotent: bool = False
     open_world: bool = False
-    tried: ToolFunction | None = None
+    dry_run: ToolFunction | None = None
     waits_for: str = ""
-    prompted: Callable[[Any], str] | None = None
-    declared: frozenset[str] = frozenset()
-    _schema: dict[str, Any] = field(default_factory=dict)
+    prompt_line: Callable[[Any], str] | None = None
+    explicit_fields: frozenset[str] = frozenset()
 
     @property
     def input_schema(self) -> dict[str, Any]:
-        """JSON schema of the parameters; made once, the same object for every export."""
-        if not self._schema:
-            self._schema.update(self.params.model_json_schema(by_alias=True))
-            self._schema.pop("description", None)
-        return self._schema
+        """JSON schema of the parameters; the same object for every export."""
+        return _input_schema(self.params)
+
+    @property
+    def output_schema(self) -> dict[str, Any]:
+        """JSON schema of the result; the same object for every export."""
+        return _output_schema(self.result)
+
+
+@cache
+def _input_schema(params: type[Params]) -> dict[str, Any]:
+    schema = params.model_json_schema(by_alias=True)
+    schema.pop("description", None)
+    return schema
+
+
+@cache
+def _output_schema(result: Any) -> dict[str, Any]:
+    if result is None:
+        return {"type": "object", "additionalProperties": True}
+    return TypeAdapter(result).json_schema(mode="serialization")
 
 
 class Registry:
@@ -81,8 +98,8 @@ class Registry:
         """Every tool, in the order declared."""
         return list(self._tools.values())
 
-    def hand_down(self) -> None:
-        """Tell the organisation's room which tools exist."""
+    def fill_catalogue(self) -> None:
+        """Tell the organisation's room which tools exist, for roles to bind."""
         for tool in self._tools.values():
             catalogue.declare(tool.name, catalogue.Entry(tool.source, tool.allowed_modes))
 
@@ -97,20 +114,19 @@ def tool(
     result: Any = None,
     source: Source = Source.ROLE,
     registry: Registry | None = None,
-    **declared: Any,
+    **fields: Any,
 ) -> Callable[[ToolFunction], ToolFunction]:
     """Declare a function as a tool; its docstring is the description that models read.
 
     `result` is the TypedDict (`core.params.wire_result`) of what the function returns.
 
     `group`, `modes`, `offices`, MCP's hints (`read_only`, `destructive`, `idempotent`,
-    `open_world`), `tried` (what an explanation does in its place, where no rollback undoes what the
-    tool does), `waits_for` (the result field that ends a `wait`) and `prompted` (a line of the
-    prompt of who may use the tool) are declared here or stay at their closed defaults.
+    `open_world`), `dry_run` (what an explanation does in its place, where no rollback undoes what
+    the tool does), `waits_for` (the result field that ends a `wait`) and `prompt_line` (a line for
+    the prompt of an agent that may use the tool) are declared here or keep their closed defaults.
     """
 
     def declare(function: ToolFunction) -> ToolFunction:
-        fields = dict(declared)
         if "modes" in fields:
             fields["allowed_modes"] = fields.pop("modes")
         (REGISTRY if registry is None else registry).register(
@@ -121,7 +137,7 @@ def tool(
                 function=function,
                 result=result,
                 source=source,
-                declared=frozenset(fields),
+                explicit_fields=frozenset(fields),
                 **fields,
             )
         )

@@ -171,7 +171,7 @@ class ActingAdmin(BrowseAdmin):
                 organisation_id=organisation_id or None,
                 now=now,
             )
-            form.add_error(None, refusal.deny.spoken)
+            form.add_error(None, refusal.deny.sentence)
             return None
 
     def _answered(self, request: HttpRequest, act: Act, row: Any, answer: Answer) -> HttpResponse:

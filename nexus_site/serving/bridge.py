@@ -102,7 +102,7 @@ class Bridge:
             response = errors.malformed()
         except Exception:
             log.exception("request_failed", path=scope["path"])
-            response = errors.broken()
+            response = errors.broken(scope["path"])
         response._handler_class = type(self.handler)  # type: ignore[union-attr]  # noqa: SLF001 - Django reads it in close()
         if not response.streaming:
             response.close()

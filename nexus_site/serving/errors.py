@@ -1,78 +1,59 @@
 """Answers when no view could: the tool API's envelope under /api/ and /mcp, pages elsewhere."""
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse
 from django.views import defaults
 
+from core.decision import Code, Deny, deny
+from toolbox.answers import INTERNAL
+from toolbox.faces.responses import error_response
+
 MACHINE_PATHS = ("/api/", "/mcp")
-
-
-def envelope(*, status: int, code: str, message: str, next_action: str) -> JsonResponse:
-    """The one shape every error has on the wire."""
-    return JsonResponse(
-        {
-            "ok": False,
-            "error_code": code,
-            "tool_name": "",
-            "mode": "",
-            "message": message,
-            "next_action": next_action,
-            "details": {},
-        },
-        status=status,
-    )
-
-
-def for_machine(request: HttpRequest) -> bool:
-    """Whether a program asked."""
-    return request.path_info.startswith(MACHINE_PATHS)
+MALFORMED = deny(
+    Code.INVALID_PARAMS,
+    "this request is malformed",
+    "Send a JSON object of the parameters that GET /api/v1/tools describes.",
+)
+FORBIDDEN = deny(
+    Code.UNAUTHENTICATED,
+    "this path needs other rights",
+    "Send Authorization: Bearer <your key>.",
+)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """A request Django itself refused."""
-    if not for_machine(request):
-        return defaults.bad_request(request, exception)
-    return envelope(
-        status=400,
-        code="INVALID_PARAMS",
-        message="this request is malformed",
-        next_action="Send a JSON object of the parameters that GET /api/v1/tools describes.",
-    )
+    return _answer(request, MALFORMED, lambda: defaults.bad_request(request, exception))
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
     """A page this person may not see."""
-    if not for_machine(request):
-        return defaults.permission_denied(request, exception)
-    return envelope(
-        status=401,
-        code="UNAUTHENTICATED",
-        message="this path needs other rights",
-        next_action="Send Authorization: Bearer <your key>.",
-    )
+    return _answer(request, FORBIDDEN, lambda: defaults.permission_denied(request, exception))
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Nothing lives at this path."""
-    if not for_machine(request):
-        return defaults.page_not_found(request, exception)
-    return envelope(
-        status=404,
-        code="NOT_FOUND",
-        message=f"nothing answers {request.method} {request.path_info}",
-        next_action="GET /api/v1/tools lists what you can call.",
+    unknown = deny(
+        Code.NOT_FOUND,
+        f"nothing answers {request.method} {request.path_info}",
+        "GET /api/v1/tools lists what you can call.",
     )
+    return _answer(request, unknown, lambda: defaults.page_not_found(request, exception))
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Our own fault; the log holds the trace under this request's id."""
-    if not for_machine(request):
-        return defaults.server_error(request)
-    return envelope(
-        status=500,
-        code="INTERNAL",
-        message="the call failed inside NEXUS and was rolled back",
-        next_action="Retry once; then report the X-Request-ID of this answer.",
-    )
+    """Our own fault; the log holds the traceback under this request's id."""
+    return _answer(request, INTERNAL, lambda: defaults.server_error(request))
+
+
+def _answer(request: HttpRequest, deny: Deny, page: Callable[[], HttpResponse]) -> HttpResponse:
+    return error_response(deny) if is_for_machine(request.path_info) else page()
+
+
+def is_for_machine(path: str) -> bool:
+    """True if programs, not people, call this path."""
+    return path.startswith(MACHINE_PATHS)
 
 
 def malformed() -> HttpResponse:
@@ -80,6 +61,8 @@ def malformed() -> HttpResponse:
     return HttpResponse("This request is malformed.\n", status=400, content_type="text/plain")
 
 
-def broken() -> HttpResponse:
+def broken(path: str) -> HttpResponse:
     """The last answer left when even the error page failed."""
+    if is_for_machine(path):
+        return error_response(INTERNAL)
     return HttpResponse("NEXUS failed to answer.\n", status=500, content_type="text/plain")

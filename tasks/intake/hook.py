@@ -16,7 +16,7 @@ from core.decision import Code, Denied, refuse
 from core.strictjson import read_object
 from tasks.intake.feedback import Item, add_feedback, read_items
 from tasks.models import FeedbackHook
-from toolbox.faces.rest import error_response, json_response
+from toolbox.faces.responses import error_response, json_response
 
 log = structlog.get_logger(__name__)
 

@@ -203,7 +203,7 @@ def move_view(request: HttpRequest, task_pk: int) -> HttpResponse:
             organisation_id=task.organisation_id,
             now=timezone.now(),
         )
-        sentence = for_people(refusal.deny, task.number, wanted).spoken
+        sentence = for_people(refusal.deny, task.number, wanted).sentence
         return _answer(request, task, sentence, {"code": refusal.deny.code.value}, status=409)
     task.refresh_from_db(fields=["open_blockers"])
     status = shown["status"]

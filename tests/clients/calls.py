@@ -427,4 +427,8 @@ NOT_OF_A_TOOL = {
     "STAGE_DENIED": "the cases of a constitution",
     "INPUT_DENIED": "the cases of a constitution",
     "INTERNAL": "what breaks; below",
+    "AGENT_INACTIVE": "a key issued by a person",
+    "AGENT_PAUSED": "a person pauses an agent",
+    "DELEGATION_CIRCLE": "a stack of frames of several agents",
+    "QUOTA_EXCEEDED": "an organisation's quotas",
 }

@@ -23,7 +23,7 @@ from orgchart.models import Role
 from orgchart.services import change_policy, revoke_key
 from tests.clients.staff import Staff, at_work
 from tests.clients.test_rest_and_mcp import asked_of_mcp
-from toolbox.faces import rest
+from toolbox.faces.rest.views import ToolCallView
 from toolbox.registry import REGISTRY
 from toolbox.sessions import close_mode
 
@@ -173,13 +173,14 @@ class Crowd:
 def asking(headers: dict[str, str], call: tuple[str, dict[str, Any], str]) -> Callable[[], str]:
     """The REST view itself, with a request of its own each time: its error code, or OK."""
     tool, params, _ = call
+    view = ToolCallView.as_view()
     factory, body = RequestFactory(), json.dumps(params)
 
     def ask() -> str:
         request = factory.post(
             f"/api/v1/tools/{tool}", body, content_type="application/json", headers=headers
         )
-        answer = json.loads(rest.call(request, name=tool).content)
+        answer = json.loads(view(request, version="v1", name=tool).render().content)
         return "OK" if answer["ok"] else str(answer["error_code"])
 
     return ask

@@ -93,7 +93,7 @@ class TestIssueContract:
         with pytest.raises(Denied) as denied:
             issue(nexus, to, by=by)
         assert denied.value.deny.code == code
-        assert denied.value.aftermath is not None
+        assert denied.value.on_refused is not None
         assert not Mail.objects.filter(mail_type="contract").exists()
 
     def test_refuses_who_was_deactivated_since_the_policy_was_read(self, nexus, monkeypatch):

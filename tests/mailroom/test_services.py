@@ -218,7 +218,7 @@ class TestARejection:
             code=code,
             reason="refused",
         )
-        refused.value.aftermath(event)
+        refused.value.on_refused(event)
         assert MailRejection.objects.get().code == code
         assert list(Mail.objects.values_list("to_agent", flat=True)) == told
         assert Event.objects.filter(action="tool.denied").count() == 1

@@ -77,7 +77,7 @@ class TestIssuing:
         hand.save()
         with pytest.raises(Denied) as refused:
             issue_key(agent=hand, caller=person(acme), now=NOW)
-        assert refused.value.deny.code is Code.RECIPIENT_INACTIVE
+        assert refused.value.deny.code is Code.AGENT_INACTIVE
         assert not ApiKey.objects.exists()
 
     def test_does_not_happen_when_its_event_cannot_be_written(self, acme, hand, monkeypatch):

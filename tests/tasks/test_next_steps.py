@@ -78,7 +78,7 @@ def test_a_type_of_others_points_to_what_is_recommended():
     )
     found = can_take(policy, policy.agents["architect"], "architect", "deployment")
     assert "task_recommend" in found.next_action
-    assert "roleFilter" not in found.spoken
+    assert "roleFilter" not in found.sentence
 
 
 def test_a_new_owner_of_another_role_is_named_once():

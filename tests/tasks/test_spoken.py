@@ -50,5 +50,5 @@ from tasks.pages.refusals import for_people
 )  # fmt: skip
 def test_for_people(refusal, wanted, sentence):
     found = for_people(refusal, 3, wanted)
-    assert found.spoken == sentence
+    assert found.sentence == sentence
     assert found.code is refusal.code

@@ -45,14 +45,14 @@ class TestABrokenDeadlock:
     def test_is_tried_again_with_the_same_parameters(self, nexus, breaking, sqlstate, headers):
         seen = breaking(sqlstate, sqlstate)
         assert nexus.call("backend_worker", "send_mail", headers, **MAIL).code == "OK"
-        assert seen == [MAIL] * door.RETRIED
+        assert seen == [MAIL] * door.ATTEMPTS
         assert Mail.objects.count() == 1
 
     def test_is_our_fault_when_it_stays(self, nexus, breaking):
-        seen = breaking(*["40P01"] * door.RETRIED)
+        seen = breaking(*["40P01"] * door.ATTEMPTS)
         answer = nexus.call("backend_worker", "send_mail", **MAIL)
         assert (answer.status, answer.code) == (500, "INTERNAL")
-        assert len(seen) == door.RETRIED
+        assert len(seen) == door.ATTEMPTS
         assert not Mail.objects.exists()
 
 

@@ -10,8 +10,8 @@ from django.utils import timezone
 from orgchart.compiling import POLICIES
 from tests.company import load_company
 from tests.loops import run as run_loop
+from toolbox.faces.long_poll import poll
 from toolbox.faces.threads import in_thread
-from toolbox.faces.waiting import patiently
 from toolbox.frames import services
 
 LEADER, DEVELOPER = "coding_leader", "coding_developer"
@@ -46,9 +46,9 @@ def wait_for(company, handle: str, patience: float, **params):
         return company.call(handle, "next_frame", **params).result
 
     async def waiting():
-        return await patiently(
+        return await poll(
             agent_id=agent_id,
-            patience=patience,
+            seconds=patience,
             ask=lambda _: in_thread(look),
             is_empty=lambda result: not result["frame"],
         )

@@ -62,7 +62,7 @@ def through_gate(company: Company, handle: str) -> list[str]:
     caller, found = company.caller(handle), []
     for name in TOOLS:
         try:
-            door.admitted(caller, name)
+            door.admit(caller, name)
         except Denied:
             continue
         found.append(name)

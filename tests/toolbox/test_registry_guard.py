@@ -18,7 +18,7 @@ class TestEveryTool:
 
     @pytest.mark.parametrize("one", EVERY, ids=lambda t: t.name)
     def test_declares_its_group_and_its_modes(self, one):
-        assert {"group", "allowed_modes"} <= one.declared
+        assert {"group", "allowed_modes"} <= one.explicit_fields
         assert one.allowed_modes
 
     @pytest.mark.parametrize("one", EVERY, ids=lambda t: t.name)
@@ -69,7 +69,7 @@ class TestAToolWithoutModes:
         ]
         found = registry.get("silent")
         assert found.allowed_modes == frozenset()
-        assert found.declared == frozenset()
+        assert found.explicit_fields == frozenset()
 
     def test_is_no_second_one_of_its_name(self):
         registry = Registry()

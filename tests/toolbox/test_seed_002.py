@@ -256,7 +256,7 @@ class TestGetMode:
         def gone(**_):
             raise OperationalError("the connection is closed")
 
-        monkeypatch.setattr("toolbox.faces.rest.authenticate", gone)
+        monkeypatch.setattr("toolbox.faces.rest.authentication.authenticate", gone)
         answer = nexus.call("backend_worker", "read_file", **FILE)
         assert (answer.status, answer.body["ok"]) == (500, False)
 

@@ -18,7 +18,8 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 
 from core.decision import Code, Denied, refuse
-from toolbox import door, wake
+from toolbox import wake
+from toolbox.answers import envelope
 from toolbox.authentication import authenticate
 from toolbox.caller import Caller
 from toolbox.faces.exports import listing
@@ -112,8 +113,8 @@ async def listen(
         with one_more(watcher):
             return await handler(context, params)
     except Denied as refusal:
-        told = door.envelope(refusal.deny, tool="", mode=watcher.caller.session.mode)
-        raise MCPError(types.INVALID_REQUEST, refusal.deny.message, told) from refusal
+        data = envelope(refusal.deny, mode=watcher.caller.session.mode)
+        raise MCPError(types.INVALID_REQUEST, refusal.deny.message, data) from refusal
 
 
 class _OwnBus:

@@ -7,7 +7,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from toolbox.faces.openapi import document
-from toolbox.faces.rest import json_response
+from toolbox.faces.responses import json_response
 from toolbox.registry import REGISTRY
 
 

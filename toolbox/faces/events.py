@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import uuid
 from typing import Any
 
 from pydantic_core import to_json
@@ -12,10 +11,9 @@ from pydantic_core import to_json
 from core.decision import Denied
 from orgchart.services import digest_of
 from toolbox import wake
-from toolbox.authentication import authenticate
 from toolbox.caller import Caller
 from toolbox.faces import stream
-from toolbox.faces.threads import credentials_of, in_thread, refuse_request
+from toolbox.faces.threads import in_thread, prove_caller, send_denial
 
 Message = dict[str, Any]
 
@@ -35,14 +33,16 @@ START: Message = {
 
 async def application(scope: Message, receive: Any, send: Any) -> None:
     """Stream the caller's events until it leaves, or its key no longer proves it."""
-    credentials = credentials_of(scope, uuid.uuid4().hex)
+    proven = await prove_caller(scope, send)
+    if proven is None:
+        return
+    caller, credentials = proven
     headers = {name.decode("latin-1").lower(): value for name, value in scope["headers"]}
     try:
-        caller = await in_thread(lambda: authenticate(**credentials))
         last = headers.get("last-event-id", b"").decode("latin-1")
         place = await in_thread(lambda: stream.place_of(last) if last else stream.here())
     except Denied as refusal:
-        await refuse_request(refusal, send)
+        await send_denial(refusal.deny, send)
         return
     await receive()
     gone = asyncio.ensure_future(receive())

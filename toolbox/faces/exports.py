@@ -58,6 +58,8 @@ EXPORTS: Mapping[str, Callable[[Tool], dict[str, Any]]] = {
     "anthropic": _anthropic,
     "mcp": _mcp,
 }
+FOREIGN_FORMS = tuple(form for form in EXPORTS if form)
+"""What `?format=` may name; without it the tools are listed in our own shape."""
 
 
 def listing(holder: Holder, form: str = "") -> list[dict[str, Any]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -22,15 +21,16 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic_core import to_json
 from starlette.responses import Response
 
-from core.decision import Code, Denied, refuse, status_of
+from core.decision import Code, Denied, refuse
 from core.strictjson import read_object
 from toolbox import door
+from toolbox.answers import Answer, answer_denial
 from toolbox.authentication import authenticate
 from toolbox.caller import Caller
 from toolbox.faces import changes
 from toolbox.faces.exports import listing
-from toolbox.faces.threads import credentials_of, in_thread, refuse_request
-from toolbox.faces.waiting import patience_of, patiently
+from toolbox.faces.long_poll import poll, seconds_to_wait
+from toolbox.faces.threads import in_thread, prove_caller, send_denial
 from toolbox.registry import REGISTRY
 
 Message = dict[str, Any]
@@ -63,28 +63,27 @@ async def call_tool(context: Context, params: types.CallToolRequestParams) -> ty
     scope = scope_of(context)
     arguments = dict(params.arguments or {})
     tool = REGISTRY.get(params.name)
-    patience = patience_of(arguments) if tool is not None and tool.waits_for else 0
+    seconds = seconds_to_wait(arguments) if tool is not None and tool.waits_for else 0
     first = Call(
         name=params.name,
         arguments=arguments,
         key=_header_or_none(scope, "idempotency-key"),
-        last=not patience,
+        last=not seconds,
     )
     found = await ask(scope[CALLER], first)
-    if patience and door.is_empty(params.name, found):
+    if seconds and door.is_empty(params.name, found):
         credentials = scope[CREDENTIALS]
 
-        async def again(last: bool) -> door.Answer:  # noqa: FBT001  as `patiently` asks
+        async def again(last: bool) -> Answer:  # noqa: FBT001  as `poll` calls it
             try:
                 caller = await in_thread(lambda: authenticate(**credentials))
             except Denied as refusal:
-                body = door.envelope(refusal.deny, tool=params.name, mode="")
-                return door.Answer(status_of(refusal.deny.code), body, {})
+                return answer_denial(refusal.deny, tool=params.name)
             return await ask(caller, replace(first, last=last))
 
-        answer = await patiently(
+        answer = await poll(
             agent_id=scope[CALLER].agent.id,
-            patience=patience,
+            seconds=seconds,
             ask=again,
             is_empty=lambda found: door.is_empty(params.name, found),
         )
@@ -102,18 +101,18 @@ class Call:
     last: bool
 
 
-async def ask(caller: Caller, call: Call) -> door.Answer:
+async def ask(caller: Caller, call: Call) -> Answer:
     """One call; arguments pass the same strict reader as a REST body."""
-    return await in_thread(lambda: _called(caller, call))
+    return await in_thread(lambda: _call_door(caller, call))
 
 
-def _called(caller: Caller, call: Call) -> door.Answer:
+def _call_door(caller: Caller, call: Call) -> Answer:
     now = timezone.now()
     try:
         params = read_object(to_json(call.arguments))
     except (Denied, ValueError) as problem:
         refusal = problem if isinstance(problem, Denied) else _unreadable(problem)
-        return door.unreadable(caller, call.name, refusal, now=now)
+        return door.refuse_call(caller, call.name, refusal, now=now)
     return door.call(caller, call.name, params, now=now, idempotency_key=call.key, last=call.last)
 
 
@@ -191,15 +190,17 @@ async def application(scope: Message, receive: Any, send: Any) -> None:
     if foreign := status_of_foreign(scope):
         await Response("not a host or a page of this server", foreign)(scope, receive, send)
         return
-    credentials = credentials_of(scope, uuid.uuid4().hex)
+    proven = await prove_caller(scope, send)
+    if proven is None:
+        return
+    caller, credentials = proven
     try:
-        caller = await in_thread(lambda: authenticate(**credentials))
         if scope["method"] == "GET" and _begins_with_a_handshake(scope):
             watcher = changes.Watcher(caller, credentials)
             await changes.stand(scope, receive, send, watcher=watcher)
             return
     except Denied as refusal:
-        await refuse_request(refusal, send)
+        await send_denial(refusal.deny, send)
         return
     manager = _running
     if manager is None:

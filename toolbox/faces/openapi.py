@@ -10,7 +10,7 @@ from typing import Any
 from core.decision import Code, status_of
 from orgchart.catalogue import Source
 from orgchart.policy.vocabulary import ToolGroup, ToolMode
-from toolbox.faces.exports import EXPORTS
+from toolbox.faces.exports import FOREIGN_FORMS
 from toolbox.idempotency import KEY_PATTERN, MAX_KEY
 from toolbox.registry import REGISTRY, Tool
 
@@ -217,7 +217,7 @@ def _fixed_paths() -> Schema:
         "name": "format",
         "in": "query",
         "description": "the shape of another ecosystem; without it, ours",
-        "schema": {"enum": [name for name in EXPORTS if name]},
+        "schema": {"enum": list(FOREIGN_FORMS)},
     }
     session = {"name": "session_id", "in": "path", "required": True, "schema": UUID}
     events = _get("events", "Your events as they happen", TEXT, _parameter("LastEventId"))

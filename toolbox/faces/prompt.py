@@ -54,7 +54,7 @@ def _role(caller: Caller) -> str:
 def _tooling(caller: Caller) -> str:
     tools = effective_tools(REGISTRY.all(), caller.holder)
     lines = ["# Your tools", *(f"- {t.name}: {t.description}" for t in tools)]
-    lines += [line for t in tools if t.prompted and (line := t.prompted(caller))]
+    lines += [line for t in tools if t.prompt_line and (line := t.prompt_line(caller))]
     return "\n".join(lines)
 
 

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
+import structlog
 from django.conf import settings
 from django.db import close_old_connections
 from pydantic_core import to_json
 
-from core.decision import Denied, status_of
-from toolbox import door
+from core.decision import Denied, Deny
+from toolbox.answers import INTERNAL, answer_denial
+from toolbox.authentication import authenticate
+from toolbox.caller import Caller
 
 T = TypeVar("T")
+Credentials = dict[str, Any]
+
+log = structlog.get_logger(__name__)
 
 THREADS = ThreadPoolExecutor(settings.WEB_THREADS, thread_name_prefix="face")
 
@@ -31,7 +38,7 @@ async def in_thread(work: Callable[[], T]) -> T:
     return await asyncio.get_running_loop().run_in_executor(THREADS, done)
 
 
-def credentials_of(scope: dict[str, Any], request_id: str) -> dict[str, Any]:
+def credentials_of(scope: dict[str, Any], request_id: str) -> Credentials:
     """What a request brings to `authenticate`."""
     headers = {name.decode("latin-1").lower(): value for name, value in scope["headers"]}
     session = headers.get("x-nexus-session")
@@ -42,18 +49,32 @@ def credentials_of(scope: dict[str, Any], request_id: str) -> dict[str, Any]:
     }
 
 
-async def refuse_request(refusal: Denied, send: Any) -> None:
-    """Answer a request that proves no caller with the envelope."""
-    content = to_json(door.envelope(refusal.deny, tool="", mode=""))
+async def prove_caller(scope: dict[str, Any], send: Any) -> tuple[Caller, Credentials] | None:
+    """The request's caller and what proved it; None once the refusal has been sent."""
+    credentials = credentials_of(scope, uuid.uuid4().hex)
+    try:
+        return await in_thread(lambda: authenticate(**credentials)), credentials
+    except Denied as refusal:
+        await send_denial(refusal.deny, send)
+    except Exception:
+        log.exception("call_failed", path=scope["path"])
+        await send_denial(INTERNAL, send)
+    return None
+
+
+async def send_denial(deny: Deny, send: Any) -> None:
+    """Answer a request with the envelope."""
+    answer = answer_denial(deny)
+    content = to_json(answer.body)
     headers = {
         "content-type": "application/json",
         "content-length": str(len(content)),
-        **door.headers_of(refusal.deny),
+        **answer.headers,
     }
     await send(
         {
             "type": "http.response.start",
-            "status": status_of(refusal.deny.code),
+            "status": answer.status,
             "headers": [(k.lower().encode(), v.encode()) for k, v in headers.items()],
         }
     )

@@ -1,18 +1,22 @@
-"""Addresses of the tool API (wire)."""
+"""Addresses of the tool API."""
 
-from django.urls import path, re_path
+from django.urls import include, path, re_path
 
-from toolbox.faces import docs, rest
+from toolbox.faces import docs
+from toolbox.faces.rest import views
 
+calls = [
+    path("me", views.MeView.as_view()),
+    path("tools", views.ToolListView.as_view()),
+    path("tools/<str:name>", views.ToolCallView.as_view()),
+    path("sessions", views.SessionListView.as_view()),
+    path("sessions/<str:session_id>", views.SessionDetailView.as_view()),
+    path("explain", views.ExplainView.as_view()),
+    path("prompt", views.PromptView.as_view()),
+]
 urlpatterns = [
-    path("v1/me", rest.me),
-    path("v1/tools", rest.tools),
-    path("v1/tools/<str:name>", rest.call),
-    path("v1/sessions", rest.open_session),
-    path("v1/sessions/<str:session_id>", rest.session),
-    path("v1/explain", rest.explain),
-    path("v1/prompt", rest.prompt_text),
+    path("<str:version>/", include(calls)),
     path("schema/", docs.schema),
     path("docs/", docs.page),
-    re_path(r"^(?P<path>.*)$", rest.not_found),
+    re_path(r"^.*$", views.UnknownAddressView.as_view()),
 ]

@@ -43,8 +43,8 @@ def _prompted(caller: Caller) -> str:
     source=Source.BUILTIN,
     group=ToolGroup.DELEGATION,
     modes=ANY_MODE,
-    tried=_explained,
-    prompted=_prompted,
+    dry_run=_explained,
+    prompt_line=_prompted,
 )
 def use_skill(caller: Caller, params: UseSkill, now: datetime) -> dict[str, Any]:
     """Start one of your skills: you go on inside its frame, by its prompt and with its tools only,

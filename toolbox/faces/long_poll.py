@@ -1,4 +1,4 @@
-"""Calls that wait: a coroutine each, woken by the agent's bell; patience holds no thread."""
+"""Calls that wait: a coroutine each, woken by the agent's bell; waiting holds no thread."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ LONGEST = 30
 """Seconds a call may wait (wire: read_inbox)."""
 
 
-def patience_of(params: Any) -> int:
+def seconds_to_wait(params: Any) -> int:
     """Seconds that the parameters ask to wait; 0 where they are wrong, for the gate to say so."""
     wait = params.get("wait") if isinstance(params, dict) else None
     return wait if type(wait) is int and 0 < wait <= LONGEST else 0
 
 
-async def patiently(
+async def poll(
     *,
     agent_id: int,
-    patience: float,
+    seconds: float,
     ask: Callable[[bool], Awaitable[T]],
     is_empty: Callable[[T], bool],
     gone: asyncio.Future[Any] | None = None,
 ) -> T | None:
-    """Ask again whenever the agent's bell rings, until there is something or patience ends.
+    """Ask again whenever the agent's bell rings, until there is something or the time ends.
 
-    Each asking passes key, gates and policy anew, and is told whether it is the last. None when the
-    client has gone meanwhile.
+    Each attempt passes key, gates and policy anew; `ask` is called with whether it is the last.
+    None when the client has gone meanwhile.
     """
     loop, rung = asyncio.get_running_loop(), asyncio.Event()
-    ends = time.monotonic() + patience
+    ends = time.monotonic() + seconds
     wake.listen()
     with wake.BELL.waiting(agent_id, lambda: loop.call_soon_threadsafe(rung.set)):
         while True:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from nexus_site.serving.bridge import Bridge, Disconnected, Receive, Scope, Send, read_body
-from toolbox.faces.rest import LAST
-from toolbox.faces.waiting import patience_of, patiently
+from toolbox.faces.long_poll import poll, seconds_to_wait
+from toolbox.faces.rest.views import LAST
 from toolbox.registry import REGISTRY
 
 CALLS = "/api/v1/tools/"
@@ -25,7 +25,7 @@ def can_wait(method: str, path: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class WaitingCall:
+class WaitableCall:
     """Answers a call of a tool that can wait."""
 
     bridge: Bridge
@@ -37,17 +37,17 @@ class WaitingCall:
             body = await read_body(receive, limit=self.bridge.limit)
         except (Disconnected, TimeoutError):
             return
-        patience = patience_in(body)
-        response = await self.ask(scope, body, last=not patience)
+        seconds = seconds_in(body)
+        response = await self.ask(scope, body, last=not seconds)
         agent_id = getattr(response, "agent_id", None)
-        if patience and agent_id is not None and found_nothing(response):
+        if seconds and agent_id is not None and is_empty(response):
             gone = asyncio.ensure_future(receive())
             try:
-                response = await patiently(
+                response = await poll(
                     agent_id=agent_id,
-                    patience=patience,
+                    seconds=seconds,
                     ask=lambda last: self.ask(scope, body, last=last),
-                    is_empty=found_nothing,
+                    is_empty=is_empty,
                     gone=gone,
                 )
             finally:
@@ -56,23 +56,23 @@ class WaitingCall:
             await self.bridge.send(response, send)
 
     async def ask(self, scope: Scope, body: bytes, *, last: bool) -> Any:
-        """One look, by the same view as every other call; only of the last is nothing an answer."""
+        """One attempt, by the same view as every other call; only the last may be empty."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(
             self.threads, self.bridge.answer, {**scope, LAST: last}, body
         )
 
 
-def found_nothing(response: Any) -> bool:
-    """Whether the view says that there is nothing yet of what the call waits for."""
-    return bool(getattr(response, "found_nothing", False))
+def is_empty(response: Any) -> bool:
+    """True if the view found nothing yet of what the call waits for."""
+    return bool(getattr(response, "is_empty", False))
 
 
-def patience_in(body: bytes) -> int:
-    """How long the call may wait; 0 for whatever is wrong with a body: the view refuses it."""
+def seconds_in(body: bytes) -> int:
+    """Seconds the call may wait; 0 for whatever is wrong with a body: the view refuses it."""
     if body.count(b'"wait"') != 1:
         return 0
     try:
-        return patience_of(json.loads(body))
+        return seconds_to_wait(json.loads(body))
     except (ValueError, RecursionError):
         return 0

@@ -1,0 +1,64 @@
+"""What a call is answered with, whichever face it came through; every error has one shape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from core.decision import Code, Deny, status_of
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Status, body and headers of an answer."""
+
+    status: int
+    body: Mapping[str, Any]
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+INTERNAL = Deny(
+    Code.INTERNAL,
+    "something broke on our side before this call could be answered",
+    "repeat it with the same Idempotency-Key, it is never done twice; without a key look first "
+    "whether it was done; if this stays, tell the people who run this installation",
+)
+"""What every face says of our own faults. It never claims that nothing was done: of a database
+that fails while it commits, no one can say whether it did."""
+
+NOTHING_THERE = Deny(
+    Code.NOT_FOUND,
+    "there is nothing at this address",
+    "see /api/docs/ for the addresses there are",
+)
+
+
+def answer_denial(deny: Deny, *, tool: str = "", mode: str = "") -> Answer:
+    """The answer to a refused call."""
+    return Answer(status_of(deny.code), envelope(deny, tool=tool, mode=mode), _headers(deny))
+
+
+def envelope(deny: Deny, *, tool: str = "", mode: str = "") -> dict[str, Any]:
+    """The one shape of every error."""
+    return {
+        "ok": False,
+        "error_code": deny.code.value,
+        "tool_name": tool,
+        "mode": str(mode),
+        "message": deny.message,
+        "next_action": deny.next_action,
+        "details": dict(deny.details),
+    }
+
+
+def _headers(deny: Deny) -> dict[str, str]:
+    match deny.code:
+        case Code.RATE_LIMITED:
+            return {"Retry-After": str(deny.details["retry_after"])}
+        case Code.UNAUTHENTICATED:
+            return {"WWW-Authenticate": "Bearer"}
+        case Code.METHOD_NOT_ALLOWED:
+            return {"Allow": ", ".join(deny.details["allow"])}
+        case _:
+            return {}

@@ -1,0 +1,32 @@
+"""Answers as HTTP responses, for views outside Django REST framework."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpResponse
+from pydantic_core import to_json
+
+from core.decision import Deny
+from toolbox.answers import Answer, answer_denial
+
+
+def json_response(
+    body: Any, status: int = 200, headers: dict[str, str] | None = None
+) -> HttpResponse:
+    """An answer as JSON bytes. A refusal is in the ledger; Django need not log it a second time."""
+    response = HttpResponse(
+        to_json(body), status=status, content_type="application/json", headers=headers or {}
+    )
+    response._has_been_logged = status != 500  # type: ignore[attr-defined]  # noqa: SLF001
+    return response
+
+
+def error_response(deny: Deny) -> HttpResponse:
+    """The envelope of a refusal that has no caller and no tool."""
+    return response_of(answer_denial(deny))
+
+
+def response_of(answer: Answer) -> HttpResponse:
+    """An answer of the door as JSON bytes."""
+    return json_response(answer.body, answer.status, dict(answer.headers))

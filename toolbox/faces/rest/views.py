@@ -1,0 +1,199 @@
+"""The REST API: reads the request, asks the door, returns its answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils import timezone
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.versioning import URLPathVersioning
+from rest_framework.views import APIView
+
+from core.decision import Code, Denied, refuse
+from toolbox import door, sessions
+from toolbox.answers import NOTHING_THERE, Answer
+from toolbox.caller import Caller
+from toolbox.faces import prompt
+from toolbox.faces.exports import FOREIGN_FORMS, listing
+from toolbox.faces.rest.formats import JSONRenderer, PersonRenderer
+
+LAST = "nexus.last"
+"""In the scope of a request that waits: whether no look follows this one."""
+
+
+class Versioning(URLPathVersioning):
+    """`/api/v1/`; any other version is no address of ours."""
+
+    allowed_versions = ("v1",)
+
+
+class AgentView(APIView):
+    """Base of the API's views; settings.REST_FRAMEWORK says how callers prove themselves.
+
+    `request.user` is the Caller, `request.data` the JSON object of the body.
+    """
+
+    method = "POST"
+    versioning_class = Versioning
+    default_response_headers: dict[str, str] = {}
+
+    def perform_authentication(self, request: Request) -> None:
+        """Check the method before the key: a call that no agent can make needs no caller."""
+        if request.method != self.method:
+            raise refuse(
+                Code.METHOD_NOT_ALLOWED,
+                f"{request.method} is not for this address",
+                f"use {self.method}",
+                rule="http method",
+                allow=[self.method],
+            )
+        super().perform_authentication(request)
+
+    def finalize_response(
+        self, request: Request, response: Response, *args: Any, **kwargs: Any
+    ) -> Response:
+        """Tell Django to log only our own faults: a refusal is in the ledger."""
+        response = super().finalize_response(request, response, *args, **kwargs)
+        response._has_been_logged = response.status_code != 500  # noqa: SLF001  Django's mark
+        return response
+
+
+class ReadView(AgentView):
+    """Base of what only shows something: a signed-in person sees its page in a browser."""
+
+    method = "GET"
+    renderer_classes = (JSONRenderer, PersonRenderer)
+
+
+class MeView(ReadView):
+    """Who the key says is calling."""
+
+    def get(self, request: Request, **_: Any) -> Response:
+        """Describe the caller, its session and its frame."""
+        caller: Caller = request.user
+        return Response(
+            {
+                "agent": caller.handle,
+                "address": caller.agent.address,
+                "role": caller.role.name,
+                "level": caller.role.level,
+                "organisation": caller.policy.organisation,
+                "session": sessions.shown(caller.session),
+                "frame": None if caller.frame_id is None else str(caller.frame_id),
+                "policy_version": caller.policy.version,
+            }
+        )
+
+
+class ToolListView(ReadView):
+    """The tools that the execution gate would let through now; `?format=` for other ecosystems."""
+
+    def get(self, request: Request, **_: Any) -> Response:
+        """List the caller's tools."""
+        forms = request.query_params.getlist("format")
+        if forms and (len(forms) > 1 or forms[0] not in FOREIGN_FORMS):
+            raise refuse(
+                Code.INVALID_PARAMS,
+                f"there is no format {','.join(forms)[:32]!r}",
+                f"use one of: {', '.join(FOREIGN_FORMS)}; or none",
+                rule="parameters",
+            )
+        return Response({"tools": listing(request.user.holder, *forms)})
+
+
+class ToolCallView(AgentView):
+    """Call one tool."""
+
+    def post(self, request: Request, name: str, **_: Any) -> Response:
+        """Let the door answer; a body that cannot be read is a refused call too."""
+        caller: Caller = request.user
+        now = timezone.now()
+        try:
+            params = request.data
+        except Denied as refusal:
+            answer = door.refuse_call(caller, name, refusal, now=now)
+        else:
+            answer = door.call(
+                caller,
+                name,
+                params,
+                now=now,
+                idempotency_key=request.META.get("HTTP_IDEMPOTENCY_KEY"),
+                last=getattr(request._request, "scope", {}).get(LAST, True),  # noqa: SLF001
+            )
+        response = respond(answer)
+        response.agent_id = caller.agent.id
+        response.is_empty = door.is_empty(name, answer)
+        return response
+
+
+class SessionListView(AgentView):
+    """Open a session in the default mode, whatever is asked."""
+
+    def post(self, request: Request, **_: Any) -> Response:
+        """Open a session."""
+        now = timezone.now()
+        answer = door.act(
+            request.user,
+            "sessions.open",
+            request.data,
+            work=lambda caller: sessions.open_session(caller=caller, params=request.data, now=now),
+            now=now,
+            idempotency_key=request.META.get("HTTP_IDEMPOTENCY_KEY"),
+        )
+        return respond(answer, 201 if answer.status == 200 else answer.status)
+
+
+class SessionDetailView(ReadView):
+    """One of the caller's own sessions."""
+
+    def get(self, request: Request, session_id: str, **_: Any) -> Response:
+        """Describe the session."""
+        return Response(sessions.read_session(caller=request.user, session_id=session_id))
+
+
+class ExplainView(AgentView):
+    """What a call would answer, and by which rule; nothing else happens."""
+
+    def post(self, request: Request, **_: Any) -> Response:
+        """Explain a call."""
+        body = request.data
+        name, params = body.get("tool"), body.get("params", {})
+        if (
+            body.keys() - {"tool", "params"}
+            or not isinstance(name, str)
+            or not isinstance(params, dict)
+        ):
+            raise refuse(
+                Code.INVALID_PARAMS,
+                "explain takes {tool: name, params: {…}}",
+                "name the tool and the parameters you would call it with",
+                rule="parameters",
+            )
+        return Response(door.explain(request.user, name, params, now=timezone.now()))
+
+
+class PromptView(ReadView):
+    """The system prompt of the caller: its role, its tools and its limits."""
+
+    def get(self, request: Request, **_: Any) -> Response:
+        """Write the prompt."""
+        return Response({"prompt": prompt.build(request.user)})
+
+
+class UnknownAddressView(APIView):
+    """Any other address below /api/."""
+
+    authentication_classes = ()
+    throttle_classes = ()
+    default_response_headers: dict[str, str] = {}
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Refuse every method alike."""
+        raise Denied(NOTHING_THERE)
+
+
+def respond(answer: Answer, status: int | None = None) -> Response:
+    """An answer of the door, for the renderer."""
+    return Response(answer.body, status or answer.status, headers=answer.headers)
