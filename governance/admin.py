@@ -5,7 +5,7 @@ from __future__ import annotations
 from contracts.reading import open_contracts_of
 from core.admin.acts import Act, Answer, Call, offer
 from core.decision import Code, refuse
-from governance.staff.leaving import deactivate_by_person
+from governance.staff.deactivation import deactivate_by_person
 from mailroom.models import Mail
 from orgchart.models import Agent
 from orgchart.staffing import activate_agent
@@ -42,7 +42,7 @@ def _policy_version(agent: Agent) -> int:
     return int(agent.organisation.policy_version)
 
 
-def holdings(agent: Agent) -> list[tuple[str, str]]:
+def open_work(agent: Agent) -> list[tuple[str, str]]:
     """What an agent holds now: what somebody else will have to do."""
     unread = Mail.objects.filter(recipient=agent, read_at=None).order_by()[:COUNTED].count()
     return [
@@ -69,7 +69,7 @@ offer(
         perform=_deactivate,
         possible=lambda agent: bool(agent.active),
         version=_policy_version,
-        facts=holdings,
+        facts=open_work,
     ),
 )
 offer(

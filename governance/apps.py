@@ -11,8 +11,8 @@ class GovernanceConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Hand over what agents hold when a pack has them no more."""
-        from governance.staff import holdings
+        """Reassign the open work of agents that a pack removes."""
+        from governance.staff import open_work
         from orgchart import staffing
 
-        staffing.when_leaving(holdings.handed_over)
+        staffing.when_leaving(open_work.reassign_on_leaving)

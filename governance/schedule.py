@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from governance.staff.projections import refresh_charts
+from governance.staff.org_files import refresh_org_files
 from toolbox.scheduler import scheduled_job
 
 
 @scheduled_job("charts", every=300)
 def charts(now: datetime) -> int:
     """Write company/org.yaml and company/chain-of-command.yaml where missing or out of date."""
-    return refresh_charts()
+    return refresh_org_files()

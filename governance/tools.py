@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field, StringConstraints
 
 from core.decision import Code, refuse
-from core.paging import DEFAULT_LIMIT, MAX_LIMIT
-from core.params import (
-    Cursor,
-    Handle,
-    Name,
-    Params,
-    Reason,
-    Title,
-    Version,
+from core.params import Handle, Name, Page, Params, Reason, Title, Version
+from governance.results import (
+    AgentPage,
+    ChangedOrgChart,
+    ChangedTool,
+    DeactivatedAgent,
+    DescribedAgent,
+    HiredAgent,
+    ToolRestrictions,
 )
-from governance.staff import chart, hiring, leaving, listing, tightening
+from governance.staff import deactivation, directory, hiring, org_chart, tool_restrictions
 from orgchart.policy.vocabulary import ToolGroup, ToolMode
 from toolbox.caller import Caller
 from toolbox.registry import ANY_MODE, tool
@@ -39,7 +39,7 @@ class CreateAgentJd(Params):
     title: Title
     job_description: Job
     reports_to: Name | None = Field(
-        None, description="absent: whom the other holders of the role report to"
+        None, description="absent: the superior of the role's other holders"
     )
     co_managers: Annotated[list[Name], Field(max_length=20)] = Field(default_factory=list)
     group: Name | None = None
@@ -48,17 +48,23 @@ class CreateAgentJd(Params):
     expected_policy_version: Version | None = EXPECTED
 
 
-@tool("create_agent_jd", params=CreateAgentJd, group=ToolGroup.ORGANISATION, modes=ANY_MODE)
-def create_agent_jd(caller: Caller, params: CreateAgentJd, now: datetime) -> dict[str, Any]:
+@tool(
+    "create_agent_jd",
+    params=CreateAgentJd,
+    result=HiredAgent,
+    group=ToolGroup.ORGANISATION,
+    modes=ANY_MODE,
+)
+def create_agent_jd(caller: Caller, params: CreateAgentJd, now: datetime) -> HiredAgent:
     """Hire an agent into a role. Needs an org_change contract of the CEO in progress."""
-    hire = hiring.Hire(**params.model_dump(exclude={"expected_policy_version"}))
+    hire = hiring.NewAgent(**params.model_dump(exclude={"expected_policy_version"}))
     return hiring.hire_agent(
         caller=caller, hire=hire, expected_version=params.expected_policy_version, now=now
     )
 
 
 class UpdateAgentJd(Params):
-    """What is new about an agent; what is absent stays."""
+    """What is new about an agent; absent fields stay as they are."""
 
     agent: Name
     title: Title | None = None
@@ -70,11 +76,12 @@ class UpdateAgentJd(Params):
 @tool(
     "update_agent_jd",
     params=UpdateAgentJd,
+    result=DescribedAgent,
     group=ToolGroup.ORGANISATION,
     modes=ANY_MODE,
     destructive=True,
 )
-def update_agent_jd(caller: Caller, params: UpdateAgentJd, now: datetime) -> dict[str, Any]:
+def update_agent_jd(caller: Caller, params: UpdateAgentJd, now: datetime) -> DescribedAgent:
     """Change an agent's title, job description or skills. Needs an org_change contract."""
     return hiring.describe_agent(
         caller=caller,
@@ -98,14 +105,15 @@ class DeactivateAgent(Params):
 @tool(
     "deactivate_agent",
     params=DeactivateAgent,
+    result=DeactivatedAgent,
     group=ToolGroup.ORGANISATION,
     modes=ANY_MODE,
     destructive=True,
     idempotent=True,
 )
-def deactivate_agent(caller: Caller, params: DeactivateAgent, now: datetime) -> dict[str, Any]:
-    """Deactivate an agent; what it holds goes to its superior. Needs an org_change contract."""
-    return leaving.deactivate_agent(
+def deactivate_agent(caller: Caller, params: DeactivateAgent, now: datetime) -> DeactivatedAgent:
+    """Deactivate an agent; its open work goes to its superior. Needs an org_change contract."""
+    return deactivation.deactivate_agent(
         caller=caller,
         agent=params.agent,
         reason=params.reason,
@@ -114,8 +122,8 @@ def deactivate_agent(caller: Caller, params: DeactivateAgent, now: datetime) -> 
     )
 
 
-class Change(Params):
-    """One agent's new place; what is absent stays."""
+class AgentPlace(Params):
+    """One agent's new place; absent fields stay as they are."""
 
     agent: Name
     reports_to: Name | None = None
@@ -131,7 +139,7 @@ class Change(Params):
 class UpdateOrgChart(Params):
     """Moves that happen together or not at all."""
 
-    changes: Annotated[list[Change], Field(min_length=1, max_length=50)]
+    changes: Annotated[list[AgentPlace], Field(min_length=1, max_length=50)]
     reason: Reason
     expected_policy_version: Version | None = EXPECTED
 
@@ -139,47 +147,55 @@ class UpdateOrgChart(Params):
 @tool(
     "update_org_chart",
     params=UpdateOrgChart,
+    result=ChangedOrgChart,
     group=ToolGroup.ORGANISATION,
     modes=ANY_MODE,
     destructive=True,
 )
-def update_org_chart(caller: Caller, params: UpdateOrgChart, now: datetime) -> dict[str, Any]:
+def update_org_chart(caller: Caller, params: UpdateOrgChart, now: datetime) -> ChangedOrgChart:
     """Move agents in the chain of command, all or none. Needs an org_change contract."""
-    return chart.update_org_chart(
+    return org_chart.update_org_chart(
         caller=caller,
-        moves=[chart.Move(**change.model_dump()) for change in params.changes],
+        moves=[org_chart.AgentMove(**change.model_dump()) for change in params.changes],
         reason=params.reason,
         expected_version=params.expected_policy_version,
         now=now,
     )
 
 
-class ListAgents(Params):
+class ListAgents(Page):
     """A page of the organisation's agents."""
 
     role: Name | None = None
     active: bool | None = None
     group: Name | None = None
-    cursor: Cursor | None = None
-    limit: int = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT)
 
 
 @tool(
-    "list_agents", params=ListAgents, group=ToolGroup.ORGANISATION, modes=ANY_MODE, read_only=True
+    "list_agents",
+    params=ListAgents,
+    result=AgentPage,
+    group=ToolGroup.ORGANISATION,
+    modes=ANY_MODE,
+    read_only=True,
 )
-def list_agents(caller: Caller, params: ListAgents, now: datetime) -> dict[str, Any]:
+def list_agents(caller: Caller, params: ListAgents, now: datetime) -> AgentPage:
     """List the organisation's agents with their roles, places and job descriptions."""
-    return listing.list_agents(caller=caller, wanted=listing.Wanted(**params.model_dump()))
+    return directory.list_agents(
+        caller=caller, agent_filter=directory.AgentFilter(**params.model_dump())
+    )
 
 
 class ManageTools(Params):
-    """Tightening, for one's own workers (seed 000 §1.3, seed 002 §3.1)."""
+    """A tool restriction for an own worker (seed 000 §1.3, seed 002 §3.1)."""
 
     action: Literal["list", "tighten", "restore"]
     agent: Name | None = None
     tool: Name | None = None
     modes: list[Literal["chat_safe", "coding"]] | None = Field(
-        None, max_length=2, description="to tighten: what stays; [] takes the tool away"
+        None,
+        max_length=2,
+        description="for tighten: the modes that are left; [] takes the tool away",
     )
     reason: Reason | None = None
     expected_policy_version: Version | None = EXPECTED
@@ -188,35 +204,38 @@ class ManageTools(Params):
 @tool(
     "manage_tools",
     params=ManageTools,
+    result=ToolRestrictions | ChangedTool,
     group=ToolGroup.ORGANISATION,
     modes=ANY_MODE,
     destructive=True,
 )
-def manage_tools(caller: Caller, params: ManageTools, now: datetime) -> dict[str, Any]:
-    """Tighten a tool of an agent that reports to you, restore it, or list what is tightened."""
+def manage_tools(
+    caller: Caller, params: ManageTools, now: datetime
+) -> ToolRestrictions | ChangedTool:
+    """Restrict a tool of an agent that reports to you, restore it, or list your restrictions."""
     if params.action == "list":
-        return tightening.list_tightened(caller=caller, agent=params.agent)
+        return tool_restrictions.list_tool_restrictions(caller=caller, agent=params.agent)
     if params.action == "restore":
-        return tightening.restore_tool(
+        return tool_restrictions.restore_tool(
             caller=caller,
-            agent=_given(params.agent, "agent"),
-            tool=_given(params.tool, "tool"),
-            reason=_given(params.reason, "reason"),
+            agent=_require_field(params.agent, "agent"),
+            tool=_require_field(params.tool, "tool"),
+            reason=_require_field(params.reason, "reason"),
             expected_version=params.expected_policy_version,
             now=now,
         )
-    return tightening.tighten_tool(
+    return tool_restrictions.restrict_tool(
         caller=caller,
-        agent=_given(params.agent, "agent"),
-        tool=_given(params.tool, "tool"),
-        modes=[ToolMode(mode) for mode in _given(params.modes, "modes")],
-        reason=_given(params.reason, "reason"),
+        agent=_require_field(params.agent, "agent"),
+        tool=_require_field(params.tool, "tool"),
+        modes=[ToolMode(mode) for mode in _require_field(params.modes, "modes")],
+        reason=_require_field(params.reason, "reason"),
         expected_version=params.expected_policy_version,
         now=now,
     )
 
 
-def _given(value: T | None, field: str) -> T:
+def _require_field(value: T | None, field: str) -> T:
     """The value of a field that this action needs. Raises Denied INVALID_PARAMS."""
     if value is None:
         raise refuse(

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from django.db import transaction
 
 from core.actions import Action
 from core.decision import Code, refuse, require
-from governance.staff import authority, rules
-from governance.staff.projections import project_job
+from governance.results import DescribedAgent, HiredAgent
+from governance.staff import org_changes, rules
+from governance.staff.org_files import write_job_file_soon
 from orgchart import catalogue
 from orgchart.models import Agent as AgentRow
 from orgchart.models import Organisation, Role
@@ -23,8 +23,8 @@ from toolbox.caller import Caller
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hire:
-    """A new agent as HR describes it. Absent `reports_to`: whom the role's holders report to."""
+class NewAgent:
+    """A new agent as HR describes it; without `reports_to` it reports where its role reports."""
 
     handle: str
     role: str
@@ -38,23 +38,23 @@ class Hire:
 
 
 def hire_agent(
-    *, caller: Caller, hire: Hire, expected_version: int | None, now: datetime
-) -> dict[str, Any]:
+    *, caller: Caller, hire: NewAgent, expected_version: int | None, now: datetime
+) -> HiredAgent:
     """Hire an agent under an org_change contract of the CEO in progress; people issue its key.
 
     Raises Denied: AUTHORISATION_REQUIRED, VERSION_MISMATCH, LEVEL_DENIED, NOT_FOUND,
     INVALID_PARAMS for a taken name or a broken invariant.
     """
     with transaction.atomic():
-        contract = authority.require_org_change(caller)
-        version = authority.require_version(caller, expected_version)
-        role = authority.find_role(caller, hire.role)
+        contract = org_changes.require_org_change(caller)
+        version = org_changes.require_version(caller, expected_version)
+        role = org_changes.find_role(caller, hire.role)
         require(rules.can_give_role(caller.agent, role, caller.policy))
         require(rules.can_name(hire.handle, role, caller.policy))
         require(rules.can_give_skills(hire.skills, catalogue.known()))
         _require_place(caller, hire, role)
         above = _superior(caller, hire, role)
-        beside = [authority.find_active(caller, name, "co_managers") for name in hire.co_managers]
+        co_managers = org_changes.find_co_managers(caller, hire.co_managers)
 
         def apply(organisation: Organisation) -> None:
             row = AgentRow.objects.create(
@@ -68,10 +68,10 @@ def hire_agent(
                 name=hire.name or "",
                 skills=sorted(set(hire.skills)),
             )
-            row.co_managers.set(agent.id for agent in beside)
-            project_job(organisation.slug, row)
+            row.co_managers.set(agent.id for agent in co_managers)
+            write_job_file_soon(organisation.slug, row)
 
-        change = authority.change_organisation(
+        change = org_changes.change_organisation(
             caller,
             apply,
             action=Action.AGENT_HIRED,
@@ -97,7 +97,7 @@ def describe_agent(
     skills: Sequence[str] | None,
     expected_version: int | None,
     now: datetime,
-) -> dict[str, Any]:
+) -> DescribedAgent:
     """Change an agent's title, job description or skills; what is None stays.
 
     Raises Denied: AUTHORISATION_REQUIRED, VERSION_MISMATCH, NOT_FOUND, LEVEL_DENIED,
@@ -113,9 +113,9 @@ def describe_agent(
             rule="parameters",
         )
     with transaction.atomic():
-        contract = authority.require_org_change(caller)
-        version = authority.require_version(caller, expected_version)
-        target = authority.find_agent(caller, agent)
+        contract = org_changes.require_org_change(caller)
+        version = org_changes.require_version(caller, expected_version)
+        target = org_changes.find_agent(caller, agent)
         require(rules.can_manage(caller.agent, target, caller.policy))
         if skills is not None:
             added = frozenset(skills) - target.skills
@@ -123,13 +123,13 @@ def describe_agent(
             values["skills"] = sorted(set(skills))
 
         def apply(organisation: Organisation) -> None:
-            row = authority.row_of(target)
+            row = org_changes.row_of(target)
             for name, value in values.items():
                 setattr(row, name, value)
             row.save(update_fields=list(values))
-            project_job(organisation.slug, row)
+            write_job_file_soon(organisation.slug, row)
 
-        change = authority.change_organisation(
+        change = org_changes.change_organisation(
             caller,
             apply,
             action=Action.AGENT_DESCRIBED,
@@ -142,7 +142,7 @@ def describe_agent(
     return {"agent": target.handle, "policy_version": change.after.version}
 
 
-def _require_place(caller: Caller, hire: Hire, role: PolicyRole) -> None:
+def _require_place(caller: Caller, hire: NewAgent, role: PolicyRole) -> None:
     """In a group an agent has a name, and with both an address that is free."""
     if (hire.group is None) != (hire.name is None):
         missing = "group" if hire.group is None else "name"
@@ -166,15 +166,15 @@ def _require_place(caller: Caller, hire: Hire, role: PolicyRole) -> None:
     require(rules.can_name(f"{hire.group}.{hire.name}", role, caller.policy))
 
 
-def _superior(caller: Caller, hire: Hire, role: PolicyRole) -> Agent:
-    """Whom the new agent reports to. Raises Denied INVALID_PARAMS where that has to be said."""
+def _superior(caller: Caller, hire: NewAgent, role: PolicyRole) -> Agent:
+    """The new agent's superior. Raises Denied INVALID_PARAMS where it must be given."""
     if hire.reports_to is not None and hire.reports_to != BOARD:
-        return authority.find_active(caller, hire.reports_to, "reports_to")
+        return org_changes.find_active(caller, hire.reports_to, "reports_to")
     above = {a.superior for a in caller.policy.agents.values() if a.role == role.name and a.active}
     if hire.reports_to == BOARD or above == {BOARD} or len(above) != 1:
         raise refuse(
             Code.INVALID_PARAMS,
-            "reports_to: name the agent that this one reports to; only people hire for the Board",
+            "reports_to: name the superior of the new agent; only people hire for the Board",
             "give reports_to",
             rule="every agent has a superior",
             reports_to="name an agent",

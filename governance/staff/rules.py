@@ -1,4 +1,4 @@
-"""What HR and managers may change of whom: pure, over the compiled policy (seed 000 §1.3, §1.4)."""
+"""What HR and managers may change about which agents: pure (seed 000 §1.3, §1.4)."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ def runs_organisation(role: Role) -> bool:
 
 
 def can_manage(who: Agent, target: Agent, policy: Policy) -> Decision:
-    """Decide whether an agent may change another's row: never its own, nor one above or beside it.
-
-    Beside it stands whoever else changes the organisation: HR neither promotes nor removes itself.
+    """Decide whether an agent may change another's row: not its own, nor that of an agent above it
+    or with its power to change the organisation. HR neither promotes nor removes itself.
     """
     problem = ""
     if target.handle == who.handle:
-        problem = "nobody changes its own row"
+        problem = "an agent cannot change its own row"
     elif policy.level_of(target) < policy.level_of(who) or target.superior == BOARD:
-        problem = f"{target.handle} stands above {who.handle}"
+        problem = f"{target.handle} is above {who.handle}"
     elif runs_organisation(policy.role_of(target)):
         problem = f"{target.handle} changes the organisation itself"
     if not problem:
@@ -55,22 +54,22 @@ def can_give_role(who: Agent, role: Role, policy: Policy) -> Decision:
         Code.LEVEL_DENIED,
         f"{who.handle} cannot give the role {role.name}: {problem}",
         PEOPLE,
-        rule="nobody hires above itself (seed 000 §1.4)",
+        rule="an agent hires at or below its own level (seed 000 §1.4)",
     )
 
 
 def can_name(name: str, role: Role, policy: Policy) -> Decision:
-    """Decide whether a new agent may have this handle or address: one that names nobody yet.
+    """Decide whether a new agent may have this handle or address: one that is free.
 
-    The name of another role would pass for that role's holder where tasks ask for one.
+    The name of another role is refused: a task that requires that role would accept the agent.
     """
     if name in RESERVED or name in policy.names or (name in policy.roles and name != role.name):
         return deny(
             Code.INVALID_PARAMS,
-            f"handle: {name} already names somebody or some role",
+            f"handle: {name} is the name of another agent or role",
             "choose a name that no agent, address, alias or other role has",
             rule="one name, one agent",
-            handle="already names somebody or some role",
+            handle="is the name of another agent or role",
         )
     return Allow("a name of its own")
 
@@ -78,8 +77,7 @@ def can_name(name: str, role: Role, policy: Policy) -> Decision:
 def can_give_skills(skills: Iterable[str], known: Mapping[str, Entry]) -> Decision:
     """Decide whether HR may give these skills: never a tool that roles, offices or the system bind.
 
-    The matrix of roles is the source of a role tool's binding (seed 000 §2.1); a skill is no way
-    around it.
+    Only the matrix of roles binds a role's tools (seed 000 §2.1).
     """
     tools = sorted(s for s in skills if s in known and known[s].source is not Source.SKILL)
     if not tools:
@@ -87,64 +85,64 @@ def can_give_skills(skills: Iterable[str], known: Mapping[str, Entry]) -> Decisi
     return deny(
         Code.LEVEL_DENIED,
         f"{', '.join(tools)[:200]}: no skill, but a tool that roles bind",
-        "leave it out; which role holds which tool is decided by people",
+        "leave it out; people decide which role has which tool",
         rule="role tools come with the role (seed 000 §2.1)",
     )
 
 
-def can_tighten(who: Agent, target: Agent) -> Decision:
-    """Decide whether a manager may tighten these tools: its own workers' (seed 000 §1.3)."""
+def can_restrict_tools(who: Agent, target: Agent) -> Decision:
+    """Decide whether a manager may restrict an agent's tools: its own workers' (seed 000 §1.3)."""
     if target.handle != who.handle and who.handle in target.managers:
-        return Allow("a manager tightens its own workers' tools (seed 000 §1.3)")
+        return Allow("a manager restricts its own workers' tools (seed 000 §1.3)")
     return deny(
         Code.NOT_YOURS,
         f"{target.handle} does not report to {who.handle}",
-        "name an agent that reports to you; manage_tools with action list shows what is tightened",
-        rule="a manager tightens its own workers' tools (seed 000 §1.3)",
+        "name an agent that reports to you; manage_tools with action list shows the restrictions",
+        rule="a manager restricts its own workers' tools (seed 000 §1.3)",
     )
 
 
-def can_leave(
+def can_restrict_to(
     tool: str, modes: frozenset[ToolMode], entry: Entry | None, held: frozenset[ToolMode] | None
 ) -> Decision:
-    """Decide whether a tightening may leave a tool these modes: fewer, never more (seed 002 §3.1).
+    """Decide whether a restriction may leave a tool these modes: fewer, never more (seed 002 §3.1).
 
-    `held` are the modes that an earlier tightening of the same manager leaves; None without one.
+    `held` are the modes that the present restriction leaves; None without one.
     """
     if entry is None:
-        return _no(tool, "there is no such tool", tool="there is no such tool")
+        return _refuse_modes(tool, "there is no such tool", tool="there is no such tool")
     if entry.source is Source.BUILTIN:
-        return _no(tool, "it is built in, and nobody takes that away", tool="is built in")
+        return _refuse_modes(tool, "it is built in and cannot be restricted", tool="is built in")
     most = entry.modes if held is None else entry.modes & held
     loose = modes - most
     if loose:
-        return _no(
+        return _refuse_modes(
             tool,
-            f"that would loosen it: {', '.join(sorted(loose))} is not among "
+            f"that would add modes: {', '.join(sorted(loose))} is not among "
             f"{', '.join(sorted(most)) or 'no modes'}",
-            modes="a tightening never loosens",
+            modes="a restriction never adds modes",
         )
-    return Allow("a tightening (seed 002 §3.1)")
+    return Allow("a restriction (seed 002 §3.1)")
 
 
-def can_restore(who: Agent, set_by: str, policy: Policy) -> Decision:
-    """Decide whether a manager may take a tightening back: its own, or one of its own workers'."""
+def can_change_restriction(who: Agent, set_by: str, policy: Policy) -> Decision:
+    """Decide whether a manager may change a restriction: its own, or one set by its workers."""
     below = {f"agent:{worker.handle}" for worker in policy.workers_of(who)}
     if set_by == f"agent:{who.handle}" or set_by in below:
-        return Allow("who tightened may restore")
+        return Allow("the manager that restricted a tool may restore it")
     return deny(
         Code.NOT_YOURS,
-        f"{set_by} tightened this tool; {who.handle} cannot change that",
+        f"{set_by} restricted this tool; {who.handle} cannot change that",
         f"ask {set_by.partition(':')[2]}, or {who.superior}",
-        rule="who tightened may restore",
+        rule="the manager that restricted a tool may restore it",
     )
 
 
-def _no(name: str, /, problem: str, **fields: str) -> Decision:
+def _refuse_modes(name: str, /, problem: str, **fields: str) -> Decision:
     return deny(
         Code.INVALID_PARAMS,
-        f"{name[:64]} cannot be tightened so: {problem}",
+        f"{name[:64]} cannot be restricted to that: {problem}",
         "name a role's tool, and fewer modes than it has; no modes take it away",
-        rule="tightening only (seed 002 §3.1)",
+        rule="restrictions only remove modes (seed 002 §3.1)",
         **fields,
     )

@@ -18,7 +18,7 @@ from django.db import connections
 from django.test import RequestFactory
 from django.utils import timezone
 
-from governance.staff.leaving import deactivate_by_person
+from governance.staff.deactivation import deactivate_by_person
 from orgchart.models import Role
 from orgchart.services import change_policy, revoke_key
 from tests.clients.staff import Staff, at_work

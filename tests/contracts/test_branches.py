@@ -24,7 +24,7 @@ SPELLINGS = {
     "case": str.upper,
     "width": lambda name: "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in name),
     "space": lambda name: f" {name}\t",
-    "invisible": lambda name: "\u200b".join(name),
+    "invisible": "\u200b".join,
     "force": lambda name: f"+{name}",
     "refspec": lambda name: f"feature/login:{name}",
     "path": lambda name: f"refs/heads/{name}",

@@ -91,7 +91,7 @@ class TestTighten:
             "it_manager": {"backend_worker", "frontend_worker", "devops_worker", "qa_worker"},
             "product_manager": {"research_worker", "frontend_worker"},
         }[who]
-        decision = rules.can_tighten(nexus.agents[who], nexus.agents[target])
+        decision = rules.can_restrict_tools(nexus.agents[who], nexus.agents[target])
         assert allowed(decision) is (target in own)
 
     @pytest.mark.parametrize(
@@ -109,14 +109,14 @@ class TestTighten:
         ],
     )
     def test_leaves_fewer_modes_never_more(self, modes, tool_modes, held, fine):
-        decision = rules.can_leave("probe", modes, Entry(Source.ROLE, tool_modes), held)
+        decision = rules.can_restrict_to("probe", modes, Entry(Source.ROLE, tool_modes), held)
         assert allowed(decision) is fine
         if isinstance(decision, Deny):
             assert decision.code is Code.INVALID_PARAMS
 
     def test_never_touches_what_is_built_in_or_unknown(self):
-        assert not allowed(rules.can_leave("x", frozenset(), Entry(Source.BUILTIN, BOTH), None))
-        assert not allowed(rules.can_leave("x", frozenset(), None, None))
+        assert not allowed(rules.can_restrict_to("x", frozenset(), Entry(Source.BUILTIN, BOTH), None))
+        assert not allowed(rules.can_restrict_to("x", frozenset(), None, None))
 
 
 class TestRestore:
@@ -129,5 +129,5 @@ class TestRestore:
         ],
     )  # fmt: skip
     def test_is_for_who_tightened_and_its_managers(self, nexus, set_by, fine):
-        decision = rules.can_restore(nexus.agents["it_manager"], set_by, nexus)
+        decision = rules.can_change_restriction(nexus.agents["it_manager"], set_by, nexus)
         assert allowed(decision) is fine

@@ -14,8 +14,8 @@ from contracts.services import accept_contract
 from contracts.vocabulary import ContractKind
 from core.actors import Person, System
 from core.decision import Code, Denied
-from governance.staff.leaving import deactivate_by_person
-from governance.staff.projections import charts, refresh_charts
+from governance.staff.deactivation import deactivate_by_person
+from governance.staff.org_files import org_files, refresh_org_files
 from ledger.models import Event
 from mailroom.models import Mail
 from mailroom.services import Draft as MailDraft
@@ -510,12 +510,12 @@ class TestTheFiles:
         assert not company_root.exists()
 
     def test_are_made_again_when_they_are_missing_or_wrong(self, nexus, company_root):
-        assert refresh_charts() == 2
-        assert refresh_charts() == 0
+        assert refresh_org_files() == 2
+        assert refresh_org_files() == 0
         (company_root / "nexus/company/org.yaml").write_text("organisation: mine")
-        assert refresh_charts() == 1
+        assert refresh_org_files() == 1
         held = (company_root / "nexus/company/org.yaml").read_text()
-        assert held == charts(compile_policy(nexus.id))["company/org.yaml"]
+        assert held == org_files(compile_policy(nexus.id))["company/org.yaml"]
 
 
 @pytest.mark.django_db(transaction=True)

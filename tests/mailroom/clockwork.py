@@ -19,7 +19,7 @@ from contracts.approvals import approve_deployment
 from contracts.issuing import Draft, issue_contract
 from contracts.models import Contract, Deadline
 from documents.models import Document
-from governance.staff.projections import ORG
+from governance.staff.org_files import ORG
 from ledger.models import Event, Seal
 from ledger.services import record
 from mailroom.escalations import services as escalations

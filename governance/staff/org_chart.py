@@ -1,17 +1,17 @@
-"""Moving agents in the chain of command: several at once, whole or not at all (seed 000 §1.4)."""
+"""Moving agents in the chain of command: several at once, all or none (seed 000 §1.4)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from django.db import transaction
 
 from core.actions import Action
 from core.decision import Code, refuse, require
-from governance.staff import authority, rules
+from governance.results import ChangedOrgChart
+from governance.staff import org_changes, rules
 from orgchart.models import Agent as AgentRow
 from orgchart.models import Group, Organisation, Role
 from orgchart.policy.compiled import Agent
@@ -23,7 +23,7 @@ NOWHERE = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
+class AgentMove:
     """One agent's new place; what is None stays. `group` '' leaves the group."""
 
     agent: str
@@ -46,40 +46,40 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class _Decided:
-    """A move that may be made: the agent and the names it resolved to."""
+class _AllowedMove:
+    """A move that is allowed: the agent and the names it resolved to."""
 
-    move: Move
+    move: AgentMove
     target: Agent
     above: Agent | None
-    beside: tuple[Agent, ...]
+    co_managers: tuple[Agent, ...]
 
 
 def update_org_chart(
     *,
     caller: Caller,
-    moves: Sequence[Move],
+    moves: Sequence[AgentMove],
     reason: str,
     expected_version: int | None,
     now: datetime,
-) -> dict[str, Any]:
+) -> ChangedOrgChart:
     """Move agents under an org_change contract of the CEO in progress.
 
     Raises Denied: AUTHORISATION_REQUIRED, VERSION_MISMATCH, NOT_FOUND, LEVEL_DENIED for its own
     row, one above, or a role above; INVALID_PARAMS for an empty or doubled move or a broken
-    invariant. Nothing has moved then.
+    invariant.
     """
     with transaction.atomic():
-        contract = authority.require_org_change(caller)
-        version = authority.require_version(caller, expected_version)
-        decided = [_decided(caller, move) for move in moves]
-        _require_each_once(decided)
+        contract = org_changes.require_org_change(caller)
+        version = org_changes.require_version(caller, expected_version)
+        allowed = [_check_move(caller, move) for move in moves]
+        _require_each_once(allowed)
 
         def apply(organisation: Organisation) -> None:
-            for step in sorted(decided, key=lambda d: d.move.is_leader is True):
-                _move(organisation, step)  # who leads no longer goes first: one leader at a time
+            for step in sorted(allowed, key=lambda step: step.move.is_leader is True):
+                _save_move(organisation, step)  # the old leader first: one leader at a time
 
-        change = authority.change_organisation(
+        change = org_changes.change_organisation(
             caller,
             apply,
             action=Action.ORGCHART_UPDATED,
@@ -87,58 +87,58 @@ def update_org_chart(
             version=version,
             now=now,
             reason=reason,
-            agents=[d.target.handle for d in decided],
+            agents=[step.target.handle for step in allowed],
         )
     return {
-        "agents": [d.target.handle for d in decided],
+        "agents": [step.target.handle for step in allowed],
         "policy_version": change.after.version,
         "newly_allowed": list(change.difference.allowed),
         "newly_forbidden": list(change.difference.forbidden),
     }
 
 
-def _decided(caller: Caller, move: Move) -> _Decided:
-    target = authority.find_agent(caller, move.agent)
+def _check_move(caller: Caller, move: AgentMove) -> _AllowedMove:
+    target = org_changes.find_agent(caller, move.agent)
     require(rules.can_manage(caller.agent, target, caller.policy))
     if move.is_empty:
-        raise _bad(target.handle, "nothing to change was given", "give what is to change")
+        raise _refusal(target.handle, "nothing to change was given", "give what is to change")
     if move.role is not None:
-        role = authority.find_role(caller, move.role)
+        role = org_changes.find_role(caller, move.role)
         require(rules.can_give_role(caller.agent, role, caller.policy))
     if move.reports_to == BOARD:
-        raise _bad(target.handle, "only people let an agent report to the Board", rules.PEOPLE)
+        raise _refusal(target.handle, "only people let an agent report to the Board", rules.PEOPLE)
     if move.group and move.group not in caller.policy.groups:
-        raise _bad(target.handle, f"there is no group {move.group}", "name a group that there is")
+        raise _refusal(target.handle, f"there is no group {move.group}", "name an existing group")
     _require_address(caller, move, target)
-    above = move.reports_to and authority.find_active(caller, move.reports_to, "reports_to")
-    beside = [authority.find_active(caller, n, "co_managers") for n in move.co_managers or ()]
-    return _Decided(move, target, above or None, tuple(beside))
+    above = move.reports_to and org_changes.find_active(caller, move.reports_to, "reports_to")
+    co_managers = org_changes.find_co_managers(caller, move.co_managers or ())
+    return _AllowedMove(move, target, above or None, tuple(co_managers))
 
 
-def _require_address(caller: Caller, move: Move, target: Agent) -> None:
-    """In a group an agent has a name; its address names nobody else."""
+def _require_address(caller: Caller, move: AgentMove, target: Agent) -> None:
+    """In a group an agent has a name, and no other agent has its address."""
     group = target.group if move.group is None else move.group
     name = target.name if move.name is None else move.name
     if move.group is None and move.name is None:
         return
     if group and not name:
-        raise _bad(target.handle, "an address is `group.name`: name is missing", "give name")
+        raise _refusal(target.handle, "an address is `group.name`: name is missing", "give name")
     if move.name and not group:
-        raise _bad(target.handle, "a name needs a group", "give group too")
+        raise _refusal(target.handle, "a name needs a group", "give group too")
     address = f"{group}.{name}"
     if group and caller.policy.names.get(address, target.handle) != target.handle:
-        raise _bad(target.handle, f"{address} already names somebody", "choose another name")
+        raise _refusal(target.handle, f"{address} belongs to another agent", "choose another name")
 
 
-def _require_each_once(decided: Sequence[_Decided]) -> None:
+def _require_each_once(allowed: Sequence[_AllowedMove]) -> None:
     seen: set[str] = set()
-    for step in decided:
+    for step in allowed:
         if step.target.handle in seen:
-            raise _bad(step.target.handle, "it is moved twice", "put its changes into one")
+            raise _refusal(step.target.handle, "it is moved twice", "put its changes into one")
         seen.add(step.target.handle)
 
 
-def _move(organisation: Organisation, step: _Decided) -> None:
+def _save_move(organisation: Organisation, step: _AllowedMove) -> None:
     move = step.move
     row = AgentRow.objects.get(id=step.target.id)
     if move.role is not None:
@@ -155,14 +155,14 @@ def _move(organisation: Organisation, step: _Decided) -> None:
         row.is_leader = move.is_leader
     row.save()
     if move.co_managers is not None:
-        row.co_managers.set(agent.id for agent in step.beside)
+        row.co_managers.set(agent.id for agent in step.co_managers)
 
 
 def _group(organisation: Organisation, slug: str) -> Group | None:
     return None if slug == NOWHERE else Group.objects.get(organisation=organisation, slug=slug)
 
 
-def _bad(handle: str, problem: str, mend: str) -> Exception:
+def _refusal(handle: str, problem: str, mend: str) -> Exception:
     return refuse(
         Code.INVALID_PARAMS,
         f"changes: {handle}: {problem}",

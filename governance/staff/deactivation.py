@@ -1,4 +1,4 @@
-"""Deactivating agents: what they hold goes to their superior (seed 000 §1.4, §4.5)."""
+"""Deactivating agents; their open work goes to their superior (seed 000 §1.4, §4.5)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from django.db import transaction
 from core.actors import Actor, Person
 from core.decision import Code, refuse, require
 from core.people import Desk
-from governance.staff import authority, holdings, rules
-from governance.staff.projections import project_chart
+from governance.results import DeactivatedAgent
+from governance.staff import open_work, org_changes, rules
+from governance.staff.org_files import write_org_files_soon
 from orgchart import staffing
 from orgchart.compiling import compile_policy
 from orgchart.models import Organisation
@@ -21,7 +22,7 @@ from toolbox.caller import Caller
 
 def deactivate_agent(
     *, caller: Caller, agent: str, reason: str, expected_version: int | None, now: datetime
-) -> dict[str, Any]:
+) -> DeactivatedAgent:
     """Deactivate an agent under an org_change contract of the CEO in progress.
 
     Raises Denied: AUTHORISATION_REQUIRED, VERSION_MISMATCH, NOT_FOUND, LEVEL_DENIED for itself,
@@ -29,16 +30,16 @@ def deactivate_agent(
     INVALID_PARAMS for a broken invariant.
     """
     with transaction.atomic():
-        contract = authority.require_org_change(caller)
-        authority.require_version(caller, expected_version)
-        target = authority.find_agent(caller, agent)
+        contract = org_changes.require_org_change(caller)
+        org_changes.require_version(caller, expected_version)
+        target = org_changes.find_agent(caller, agent)
         require(rules.can_manage(caller.agent, target, caller.policy))
-        return _deactivated(caller, caller.policy, target, reason, now, contract=contract)
+        return _deactivate(caller, caller.policy, target, reason, now, contract=contract)
 
 
 def deactivate_by_person(
     *, person: Person, agent: str, reason: str, expected_version: int, now: datetime
-) -> dict[str, Any]:
+) -> DeactivatedAgent:
     """Deactivate an agent by a person of the Board or of HR, with a reason.
 
     Raises Denied: LEVEL_DENIED without the office, NOT_FOUND, INVALID_PARAMS for an empty reason
@@ -48,7 +49,7 @@ def deactivate_by_person(
         raise refuse(
             Code.LEVEL_DENIED,
             f"{person.username} sits neither at the Board nor in HR",
-            "ask somebody who does",
+            "ask a member of the Board or of HR",
             rule="human roles (decisions.md)",
         )
     if not reason.strip():
@@ -58,20 +59,20 @@ def deactivate_by_person(
     with transaction.atomic():
         policy = compile_policy(person.organisation_id)
         if policy.version != expected_version:
-            raise authority.stale(expected_version, policy.version)
+            raise org_changes.stale(expected_version, policy.version)
         target = policy.resolve(agent)
         if target is None:
             raise refuse(Code.NOT_FOUND, f"there is no agent {agent[:64]!r}", "choose one there is")
-        return _deactivated(person, policy, target, reason, now)
+        return _deactivate(person, policy, target, reason, now)
 
 
-def _deactivated(
+def _deactivate(
     caller: Actor, policy: Policy, target: Agent, reason: str, now: datetime, **details: Any
-) -> dict[str, Any]:
+) -> DeactivatedAgent:
     successor = policy.agents.get(target.superior)
-    # First the organisation, then what is handed over: as a pack that drops agents does.
+    # Lock the organisation before the agent's work, in the order of loading a pack.
     Organisation.objects.select_for_update(no_key=True).get(id=policy.organisation_id)
-    held = holdings.hand_over(
+    held = open_work.reassign_work(
         caller=caller, leaver=target, successor=successor, reason=reason, now=now
     )
     change = staffing.deactivate_agent(
@@ -80,12 +81,12 @@ def _deactivated(
         now=now,
         reason=reason,
         expected_version=policy.version,
-        details={"holds": held.shown(), **details},
+        details={"holds": held.result(), **details},
     )
-    project_chart(change.after)
+    write_org_files_soon(change.after)
     return {
         "agent": target.handle,
-        "holds": held.shown(),
+        "holds": held.result(),
         "handed_to": target.superior,
         "policy_version": change.after.version,
     }

@@ -1,19 +1,19 @@
-"""Who is who, for who manages the organisation."""
+"""The list of the organisation's agents."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from core import paging
+from governance.results import AgentPage, ListedAgent
 from orgchart.models import Agent as AgentRow
 from orgchart.policy.compiled import Agent
 from toolbox.caller import Caller
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """Which agents; None means any."""
+class AgentFilter:
+    """Which agents to list; None means any."""
 
     role: str | None = None
     active: bool | None = None
@@ -22,37 +22,37 @@ class Wanted:
     limit: int = paging.DEFAULT_LIMIT
 
 
-def list_agents(*, caller: Caller, wanted: Wanted) -> dict[str, Any]:
+def list_agents(*, caller: Caller, agent_filter: AgentFilter) -> AgentPage:
     """One page of the organisation's agents, newest first, with the policy version they are of.
 
     Raises Denied INVALID_PARAMS for a cursor that no list gave.
     """
-    before = paging.number(paging.decode(wanted.cursor))
+    before = paging.number(paging.decode(agent_filter.cursor))
     found = [
         agent
         for agent in sorted(caller.policy.agents.values(), key=lambda a: -a.id)
-        if (before is None or agent.id < before) and _is_wanted(agent, wanted)
+        if (before is None or agent.id < before) and _matches(agent, agent_filter)
     ]
-    page = found[: wanted.limit]
+    page = found[: agent_filter.limit]
     jobs = dict(
         AgentRow.objects.filter(id__in=[a.id for a in page]).values_list("id", "job_description")
     )
     return {
-        "agents": [_shown(caller, agent, jobs.get(agent.id, "")) for agent in page],
+        "agents": [_listed(caller, agent, jobs.get(agent.id, "")) for agent in page],
         "next_cursor": paging.encode(str(page[-1].id)) if len(found) > len(page) else None,
         "policy_version": caller.policy.version,
     }
 
 
-def _is_wanted(agent: Agent, wanted: Wanted) -> bool:
+def _matches(agent: Agent, agent_filter: AgentFilter) -> bool:
     return (
-        wanted.role in (None, agent.role)
-        and wanted.active in (None, agent.active)
-        and wanted.group in (None, agent.group)
+        agent_filter.role in (None, agent.role)
+        and agent_filter.active in (None, agent.active)
+        and agent_filter.group in (None, agent.group)
     )
 
 
-def _shown(caller: Caller, agent: Agent, job_description: str) -> dict[str, Any]:
+def _listed(caller: Caller, agent: Agent, job_description: str) -> ListedAgent:
     return {
         "agent": agent.handle,
         "address": agent.address,

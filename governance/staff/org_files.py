@@ -23,41 +23,41 @@ def job_path(handle: str) -> str:
     return f"company/agents/{handle}.md"
 
 
-def project_chart(policy: Policy) -> None:
-    """Write the organisation's two files once this transaction is committed."""
-    for path, text in charts(policy).items():
+def write_org_files_soon(policy: Policy) -> None:
+    """Write the organisation's two files after this transaction commits."""
+    for path, text in org_files(policy).items():
         project_soon(policy.organisation, path, text)
 
 
-def project_job(organisation: str, row: Agent) -> None:
-    """Write an agent's job description once this transaction is committed."""
+def write_job_file_soon(organisation: str, row: Agent) -> None:
+    """Write an agent's job description after this transaction commits."""
     project_soon(organisation, job_path(row.handle), f"# {row.title}\n\n{row.job_description}\n")
 
 
-def refresh_charts() -> int:
-    """Write the files of every organisation that no longer say what its policy says."""
+def refresh_org_files() -> int:
+    """Write the files of every organisation that differ from its policy; returns how many."""
     written = 0
     for organisation in Organisation.objects.order_by("id"):
-        for path, text in charts(current_policy(organisation.id)).items():
-            if _held(organisation.slug, path) != text:
+        for path, text in org_files(current_policy(organisation.id)).items():
+            if _current(organisation.slug, path) != text:
                 written += project(organisation.slug, path, text)
     return written
 
 
-_written: dict[int, tuple[Policy, Mapping[str, str]]] = {}
-"""The files of each organisation's policy as it was last asked for: a policy never changes."""
+_rendered: dict[int, tuple[Policy, Mapping[str, str]]] = {}
+"""The files of the last policy of each organisation; a policy never changes."""
 
 
-def charts(policy: Policy) -> Mapping[str, str]:
+def org_files(policy: Policy) -> Mapping[str, str]:
     """The two files of the organisation, by path."""
-    known = _written.get(policy.organisation_id)
+    known = _rendered.get(policy.organisation_id)
     if known is None or known[0] is not policy:
         files = {ORG: _yaml(_org(policy)), CHAIN: _yaml(_chain(policy))}
-        known = _written[policy.organisation_id] = (policy, files)
+        known = _rendered[policy.organisation_id] = (policy, files)
     return known[1]
 
 
-def _held(organisation: str, path: str) -> str:
+def _current(organisation: str, path: str) -> str:
     try:
         return tree_of(organisation).read(path).decode(errors="replace")
     except (Missing, Unsafe, TooLarge, OSError):

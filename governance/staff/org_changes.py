@@ -1,8 +1,8 @@
-"""On whose authority a change of the organisation is made, and upon which policy."""
+"""Changes of the organisation: the contract that authorises one, the policy it is decided on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -12,13 +12,22 @@ from contracts.approvals import require_authorisation
 from contracts.vocabulary import ContractKind
 from core.actions import Action
 from core.actors import Actor
+from core.database import violated_constraint
 from core.decision import Code, Denied, refuse
-from governance.staff.projections import project_chart
+from governance.staff.org_files import write_org_files_soon
 from orgchart.models import Agent as AgentRow
 from orgchart.models import Organisation
 from orgchart.policy.compiled import Agent, Role
 from orgchart.services import PolicyChange, change_policy
 from toolbox.caller import Caller
+
+BROKEN = {
+    "agent_handle_once": "another agent has that handle",
+    "agent_name_once": "another agent has that name in the group; exchange two in two steps",
+    "group_leader_once": "the group has a leader already",
+    "agent_not_own_superior": "an agent cannot report to itself",
+}
+"""What a change can violate, by the name of the database's constraint."""
 
 
 def require_org_change(caller: Caller) -> str:
@@ -60,7 +69,7 @@ def find_agent(caller: Caller, name: str) -> Agent:
         raise refuse(
             Code.NOT_FOUND,
             f"there is no agent {name[:64]!r} in this organisation",
-            "list_agents shows who there is",
+            "list_agents shows the agents of the organisation",
             rule="the agent exists",
         )
     return found
@@ -78,6 +87,11 @@ def find_active(caller: Caller, name: str, field: str) -> Agent:
             **{field: "is deactivated"},
         )
     return found
+
+
+def find_co_managers(caller: Caller, names: Sequence[str]) -> list[Agent]:
+    """The active agents of these names. Raises Denied NOT_FOUND, INVALID_PARAMS."""
+    return [find_active(caller, name, "co_managers") for name in names]
 
 
 def find_role(caller: Caller, name: str) -> Role:
@@ -105,9 +119,9 @@ def change_organisation(
     reason: str = "",
     **details: Any,
 ) -> PolicyChange:
-    """Change the policy that was decided on; its files follow the commit.
+    """Change the policy that was decided on; its files are written after the commit.
 
-    Raises Denied VERSION_MISMATCH, or INVALID_PARAMS for a broken invariant or constraint.
+    Raises Denied VERSION_MISMATCH, or INVALID_PARAMS for a broken invariant or a taken name.
     """
     try:
         change = change_policy(
@@ -122,13 +136,16 @@ def change_organisation(
             details=details,
         )
     except IntegrityError as problem:
+        broken = BROKEN.get(violated_constraint(problem))
+        if broken is None:
+            raise
         raise refuse(
             Code.INVALID_PARAMS,
-            "something of that name or place exists already",
-            "look at list_agents; exchange two places in two steps",
+            broken,
+            "look at list_agents and change what you give",
             rule="one name, one agent",
         ) from problem
-    project_chart(change.after)
+    write_org_files_soon(change.after)
     return change
 
 

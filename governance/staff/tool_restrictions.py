@@ -1,15 +1,15 @@
-"""A manager tightens the tools of its own workers, and restores them (seed 000 §1.3)."""
+"""Tool restrictions: a manager leaves its own workers fewer modes of a tool (seed 000 §1.3)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from django.db import transaction
 
 from core.decision import Code, refuse, require
-from governance.staff import authority, rules
+from governance.results import ChangedTool, ToolRestrictions
+from governance.staff import org_changes, rules
 from mailroom.services import post_notice
 from orgchart import catalogue
 from orgchart.models import ToolOverride
@@ -19,8 +19,8 @@ from orgchart.tightening import clear_tool_override, set_tool_override
 from toolbox.caller import Caller
 
 
-def list_tightened(*, caller: Caller, agent: str | None) -> dict[str, Any]:
-    """What is tightened for the caller's own workers, or for one of them.
+def list_tool_restrictions(*, caller: Caller, agent: str | None) -> ToolRestrictions:
+    """The tool restrictions of the caller's own workers, or of one of them.
 
     Raises Denied NOT_FOUND, NOT_YOURS.
     """
@@ -34,7 +34,7 @@ def list_tightened(*, caller: Caller, agent: str | None) -> dict[str, Any]:
             {
                 "agent": row.agent.handle if row.agent else "",
                 "tool": row.tool,
-                "modes": row.modes,
+                "modes": [ToolMode(mode) for mode in row.modes],
                 "set_by": row.set_by,
                 "reason": row.reason,
                 "at": row.at,
@@ -45,7 +45,7 @@ def list_tightened(*, caller: Caller, agent: str | None) -> dict[str, Any]:
     }
 
 
-def tighten_tool(
+def restrict_tool(
     *,
     caller: Caller,
     agent: str,
@@ -54,22 +54,23 @@ def tighten_tool(
     reason: str,
     expected_version: int | None,
     now: datetime,
-) -> dict[str, Any]:
-    """Leave a worker's tool these modes only; none takes the tool away.
+) -> ChangedTool:
+    """Leave a worker only these modes of a tool; no modes take the tool away.
 
-    Raises Denied: NOT_FOUND, NOT_YOURS for who does not report to the caller or a tightening of
-    somebody else, INVALID_PARAMS for anything that would loosen, VERSION_MISMATCH.
+    Raises Denied: NOT_FOUND, NOT_YOURS for an agent that does not report to the caller or a
+    restriction set by another agent, INVALID_PARAMS for a mode it does not
+    have now, VERSION_MISMATCH.
     """
     left = frozenset(modes)
     with transaction.atomic():
-        version = authority.require_version(caller, expected_version)
+        version = org_changes.require_version(caller, expected_version)
         worker = _worker(caller, agent)
-        standing = _standing(worker, tool)
-        if standing is not None:
-            require(rules.can_restore(caller.agent, standing.set_by, caller.policy))
-        held = None if standing is None else frozenset(ToolMode(m) for m in standing.modes)
+        restriction = _lock_restriction(worker, tool)
+        if restriction is not None:
+            require(rules.can_change_restriction(caller.agent, restriction.set_by, caller.policy))
+        held = None if restriction is None else frozenset(ToolMode(m) for m in restriction.modes)
         entry = catalogue.known().get(tool)
-        require(rules.can_leave(tool, left, entry, held))
+        require(rules.can_restrict_to(tool, left, entry, held))
         change = set_tool_override(
             organisation_id=caller.organisation_id,
             tool=tool,
@@ -78,11 +79,11 @@ def tighten_tool(
             caller=caller,
             now=now,
             reason=reason,
-            agent=authority.row_of(worker),
+            agent=org_changes.row_of(worker),
             expected_version=version,
         )
-        _tell(caller, worker, f"{tool} was tightened", f"{_left(tool, left)} {reason}", now)
-    return _answer(worker, tool, sorted(left), change.after.version)
+        _notify(caller, worker, f"{tool} was restricted", f"{_left(tool, left)} {reason}", now)
+    return _result(worker, tool, sorted(left), change.after.version)
 
 
 def restore_tool(
@@ -93,37 +94,37 @@ def restore_tool(
     reason: str,
     expected_version: int | None,
     now: datetime,
-) -> dict[str, Any]:
-    """Take back a tightening of the caller's own: what role and tool give, never more.
+) -> ChangedTool:
+    """Remove a restriction that the caller set: the role's modes of the tool apply again.
 
-    Raises Denied: NOT_FOUND where nothing is tightened, NOT_YOURS, VERSION_MISMATCH.
+    Raises Denied: NOT_FOUND where there is none, NOT_YOURS, VERSION_MISMATCH.
     """
     with transaction.atomic():
-        version = authority.require_version(caller, expected_version)
+        version = org_changes.require_version(caller, expected_version)
         worker = _worker(caller, agent)
-        standing = _standing(worker, tool)
-        if standing is None:
+        restriction = _lock_restriction(worker, tool)
+        if restriction is None:
             raise refuse(
                 Code.NOT_FOUND,
-                f"{tool} is not tightened for {worker.handle}",
-                "manage_tools with action list shows what is",
-                rule="only a tightening is restored",
+                f"{tool} is not restricted for {worker.handle}",
+                "manage_tools with action list shows the restrictions",
+                rule="only a restriction is restored",
             )
-        require(rules.can_restore(caller.agent, standing.set_by, caller.policy))
+        require(rules.can_change_restriction(caller.agent, restriction.set_by, caller.policy))
         change = clear_tool_override(
-            override=standing, caller=caller, now=now, reason=reason, expected_version=version
+            override=restriction, caller=caller, now=now, reason=reason, expected_version=version
         )
-        _tell(caller, worker, f"{tool} was restored", reason, now)
-    return _answer(worker, tool, None, change.after.version)
+        _notify(caller, worker, f"{tool} was restored", reason, now)
+    return _result(worker, tool, None, change.after.version)
 
 
 def _worker(caller: Caller, name: str) -> Agent:
-    worker = authority.find_agent(caller, name)
-    require(rules.can_tighten(caller.agent, worker))
+    worker = org_changes.find_agent(caller, name)
+    require(rules.can_restrict_tools(caller.agent, worker))
     return worker
 
 
-def _standing(worker: Agent, tool: str) -> ToolOverride | None:
+def _lock_restriction(worker: Agent, tool: str) -> ToolOverride | None:
     return ToolOverride.objects.select_for_update().filter(agent_id=worker.id, tool=tool).first()
 
 
@@ -133,7 +134,7 @@ def _left(tool: str, modes: frozenset[ToolMode]) -> str:
     return f"You have {tool} in {', '.join(sorted(modes))} only."
 
 
-def _tell(caller: Caller, worker: Agent, subject: str, body: str, now: datetime) -> None:
+def _notify(caller: Caller, worker: Agent, subject: str, body: str, now: datetime) -> None:
     if worker.active:
         post_notice(
             organisation_id=caller.organisation_id,
@@ -144,5 +145,5 @@ def _tell(caller: Caller, worker: Agent, subject: str, body: str, now: datetime)
         )
 
 
-def _answer(worker: Agent, tool: str, modes: list[ToolMode] | None, version: int) -> dict[str, Any]:
+def _result(worker: Agent, tool: str, modes: list[ToolMode] | None, version: int) -> ChangedTool:
     return {"agent": worker.handle, "tool": tool, "modes": modes, "policy_version": version}

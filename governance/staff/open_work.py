@@ -1,4 +1,4 @@
-"""What an agent that leaves still holds, and handing that to its superior."""
+"""What a deactivated agent leaves open, and its reassignment to the superior."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 from contracts import handover
 from core.actors import Actor
+from core.database import needs_transaction
+from governance.results import OpenWorkResult
 from mailroom.services import hand_over as hand_over_mail
 from mailroom.services import post_notice
 from orgchart.compiling import current_policy
@@ -20,7 +22,7 @@ LISTED = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Holdings:
+class OpenWork:
     """Open contracts (worked on, issued), unfinished tasks, unread mails, reports of an agent."""
 
     assigned: tuple[str, ...]
@@ -28,10 +30,10 @@ class Holdings:
     tasks: tuple[str, ...]
     unread_mails: int
     reports: tuple[str, ...]
-    """Active agents that reported to it, who need a new superior."""
+    """Active agents that reported to it, which need a new superior."""
 
-    def shown(self) -> dict[str, Any]:
-        """As the tool answers."""
+    def result(self) -> OpenWorkResult:
+        """As the tool returns it."""
         return {
             "contracts_assigned": list(self.assigned),
             "contracts_issued": list(self.issued),
@@ -41,16 +43,17 @@ class Holdings:
         }
 
 
-def hand_over(
+@needs_transaction
+def reassign_work(
     *, caller: Actor, leaver: Agent, successor: Agent | None, reason: str, now: datetime
-) -> Holdings:
-    """Hand what an agent holds to its superior (None: the Board) and tell that one.
+) -> OpenWork:
+    """Reassign what an agent holds to its superior and notify it; `successor` None: the Board.
 
-    Before the deactivation, in its transaction: then all of it is decided on the policy that the
-    agent still belongs to. Its tasks are free for others as soon as it is gone.
+    Runs before the deactivation, in its transaction, so that it is decided on the policy that the
+    agent still belongs to. Its tasks are free for others once it is deactivated.
     """
     contracts = handover.hand_over(caller=caller, leaver=leaver, successor=successor, now=now)
-    held = Holdings(
+    held = OpenWork(
         assigned=contracts.assigned,
         issued=contracts.issued,
         tasks=_tasks_of(leaver, caller.organisation_id),
@@ -68,18 +71,18 @@ def hand_over(
             organisation_id=caller.organisation_id,
             recipient=successor,
             subject=f"{leaver.handle} was deactivated",
-            body=_told(leaver, held, reason),
+            body=_notice_body(leaver, held, reason),
             now=now,
         )
     return held
 
 
-def handed_over(
+def reassign_on_leaving(
     *, caller: Actor, leaver: Agent, successor: Agent | None, reason: str, now: datetime
 ) -> dict[str, Any]:
-    """`hand_over`, and what it was as an event says it."""
-    held = hand_over(caller=caller, leaver=leaver, successor=successor, reason=reason, now=now)
-    return {**held.shown(), "handed_to": successor.handle if successor else BOARD}
+    """`reassign_work`, with what was reassigned as details of an event."""
+    held = reassign_work(caller=caller, leaver=leaver, successor=successor, reason=reason, now=now)
+    return {**held.result(), "handed_to": successor.handle if successor else BOARD}
 
 
 def _tasks_of(leaver: Agent, organisation_id: int) -> tuple[str, ...]:
@@ -91,7 +94,7 @@ def _tasks_of(leaver: Agent, organisation_id: int) -> tuple[str, ...]:
     return tuple(str(n) for n in numbers.values_list("number", flat=True))
 
 
-def _told(leaver: Agent, held: Holdings, reason: str) -> str:
+def _notice_body(leaver: Agent, held: OpenWork, reason: str) -> str:
     lines = [
         f"{leaver.handle} ({leaver.title}) was deactivated: {reason}",
         "",
