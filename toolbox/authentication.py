@@ -25,7 +25,8 @@ from orgchart.policy.vocabulary import ToolMode
 from orgchart.services import KEY_PREFIX, digest_of
 from toolbox.caller import Caller, SessionView
 from toolbox.frames.rules import ALWAYS
-from toolbox.models import FrameState, Session
+from toolbox.frames.vocabulary import FrameState
+from toolbox.models import Session
 
 log = structlog.get_logger(__name__)
 

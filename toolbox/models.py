@@ -1,8 +1,10 @@
-"""Sessions with their mode, grants of modes, idempotency records, rate buckets."""
+"""Sessions and mode grants, idempotency records, rate buckets, runs of jobs, frames."""
 
 from __future__ import annotations
 
 import uuid
+from datetime import datetime
+from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -10,6 +12,7 @@ from django.db.models import F, Q
 
 from orgchart.models import Agent, Organisation
 from orgchart.policy.vocabulary import ToolMode
+from toolbox.frames.vocabulary import FRAME, FrameKind, FrameState
 
 
 class Session(models.Model):
@@ -120,32 +123,15 @@ class JobRun(models.Model):
         return self.name
 
 
-class FrameKind(models.TextChoices):
-    """How a frame came to be (seed 003 §4, §7)."""
-
-    DELEGATION = "delegation"
-    SKILL = "skill"
-
-
-class FrameState(models.TextChoices):
-    """Where a frame stands. The last three are final."""
-
-    OPEN = "open"
-    TAKEN = "taken"
-    RETURNED = "returned"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-
-
 class Frame(models.Model):
     """One frame of a stack of work: who asked whom, in which isolated context, with which tools.
 
     `allowed_tools` are already those of the whole stack below: null means that no frame of it
-    restricts. `told_at` says when the opener read the result.
+    restricts. `result_read_at` says when the opener read the result.
     """
 
     organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+")
-    kind = models.CharField(max_length=16, choices=FrameKind.choices)
+    kind = models.CharField(max_length=16, choices=[(kind, kind) for kind in FrameKind])
     name = models.CharField(max_length=100, blank=True)
     opener = models.ForeignKey(Agent, models.PROTECT, related_name="+", db_index=False)
     assignee = models.ForeignKey(Agent, models.PROTECT, related_name="+", db_index=False)
@@ -154,16 +140,15 @@ class Frame(models.Model):
     instruction = models.TextField()
     context = models.JSONField(null=True)
     allowed_tools = ArrayField(models.CharField(max_length=100), null=True)
-    state = models.CharField(
-        max_length=16, choices=FrameState.choices, default=FrameState.OPEN, editable=False
-    )
+    state = FRAME.field(max_length=16, editable=False)
+    version = models.PositiveIntegerField(default=1)
     result = models.JSONField(null=True)
     reason = models.TextField(blank=True)
     opened_at = models.DateTimeField()
     due_at = models.DateTimeField()
     taken_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
-    told_at = models.DateTimeField(null=True)
+    result_read_at = models.DateTimeField(null=True)
 
     class Meta:
         ordering = ["-id"]
@@ -173,8 +158,10 @@ class Frame(models.Model):
             ),
             models.Index(
                 fields=["opener", "id"],
-                condition=Q(kind="delegation", told_at=None, state__in=["returned", "failed"]),
-                name="frame_untold",
+                condition=Q(
+                    kind="delegation", result_read_at=None, state__in=["returned", "failed"]
+                ),
+                name="frame_unread",
             ),
             models.Index(
                 fields=["due_at"], condition=Q(state__in=["open", "taken"]), name="frame_due"
@@ -183,9 +170,9 @@ class Frame(models.Model):
         ]
         constraints = [
             models.CheckConstraint(
-                condition=Q(state__in=FrameState.values), name="frame_state_known"
+                condition=Q(state__in=list(FrameState)), name="frame_state_known"
             ),
-            models.CheckConstraint(condition=Q(kind__in=FrameKind.values), name="frame_kind_known"),
+            models.CheckConstraint(condition=Q(kind__in=list(FrameKind)), name="frame_kind_known"),
             models.CheckConstraint(
                 condition=Q(depth__gte=1) & Q(depth__lte=8), name="frame_depth_limit"
             ),
@@ -198,7 +185,7 @@ class Frame(models.Model):
                 & ~Q(name="")
                 & ~Q(state="open")
                 | Q(kind="delegation", name="") & ~Q(opener=F("assignee")),
-                name="frame_between_whom",
+                name="frame_parties",
             ),
             models.CheckConstraint(
                 condition=Q(state__in=["open", "taken"], ended_at=None)
@@ -207,9 +194,29 @@ class Frame(models.Model):
             ),
             models.CheckConstraint(
                 condition=~Q(state__in=["taken", "returned"]) | Q(taken_at__isnull=False),
-                name="frame_taken_by_someone",
+                name="frame_taken_at_known",
             ),
         ]
 
     def __str__(self) -> str:
         return f"{self.name or 'delegation'} {self.id}"
+
+    @FRAME.step("take", state)
+    def take(self, *, at: datetime) -> None:
+        """The assignee starts to work in it."""
+        self.taken_at = at
+
+    @FRAME.step("return_result", state)
+    def return_result(self, result: Any, *, at: datetime) -> None:
+        """The assignee finished."""
+        self.result, self.ended_at = result, at
+
+    @FRAME.step("fail", state)
+    def fail(self, result: Any, *, reason: str = "", at: datetime) -> None:
+        """No result will come; the opener gets the failure."""
+        self.result, self.reason, self.ended_at = result, reason, at
+
+    @FRAME.step("cancel", state)
+    def cancel(self, *, reason: str, at: datetime) -> None:
+        """Nobody waits for the result any more."""
+        self.reason, self.ended_at = reason, at

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from ledger.sealing import seal_events
-from toolbox.frames.services import fail_due
+from toolbox.frames.ending import fail_due_frames
 from toolbox.models import IdempotencyRecord
 from toolbox.scheduler import scheduled_job
 
@@ -23,4 +23,4 @@ def seal(now: datetime) -> int:
 @scheduled_job("frames", every=5)
 def fail_frames(now: datetime) -> int:
     """Fail every frame that timed out."""
-    return fail_due(now)
+    return fail_due_frames(now)

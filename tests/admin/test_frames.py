@@ -15,7 +15,7 @@ from tests.admin.forms import filled
 from tests.admin.places import act_page, change_page, list_page
 from tests.company import load_company
 from toolbox.admin.frames import tree
-from toolbox.frames.services import cancel_frame
+from toolbox.frames.ending import cancel_frame
 from toolbox.models import Frame
 
 OTHER, LEADER, DEVELOPER = "investment_leader", "coding_leader", "coding_developer"
@@ -110,7 +110,7 @@ class TestCancel:
         assert "has ended, it is cancelled" in answer.content.decode()
         newest = Event.objects.order_by("-seq").first()
         assert (newest.action, newest.code) == ("human.denied", "INVALID_TRANSITION")
-        inner.refresh_from_db()
+        inner = Frame.objects.get(id=inner.id)
         assert inner.reason != REASON
 
     @pytest.mark.parametrize("desk", [None, Desk.HR, Desk.REVIEWER, Desk.OBSERVER])
@@ -118,7 +118,7 @@ class TestCancel:
         outer, _ = stack
         client = sign_in(desk)
         assert client.post(act_page(outer, "cancel"), {"reason": REASON}).status_code == 403
-        outer.refresh_from_db()
+        outer = Frame.objects.get(id=outer.id)
         assert outer.state == "taken"
         if desk:
             assert act_page(outer, "cancel") not in client.get(change_page(outer)).content.decode()

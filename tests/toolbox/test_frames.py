@@ -4,7 +4,7 @@ from datetime import timedelta
 from threading import Barrier, Thread
 
 import pytest
-from django.db import connection, connections
+from django.db import connection, connections, transaction
 from django.utils import timezone
 
 from core.decision import Denied
@@ -15,9 +15,10 @@ from orgchart.services import change_policy
 from tests.company import Company, load_company
 from tests.oracle import delegation
 from toolbox.authentication import authenticate, tools_of_frame
-from toolbox.frames import services
-from toolbox.frames.stack import base_of
-from toolbox.models import Frame, FrameState, Session
+from toolbox.frames import ending, services
+from toolbox.frames.stack import lock_top
+from toolbox.frames.vocabulary import FrameState
+from toolbox.models import Frame, Session
 
 LEADER, OTHER = "coding_leader", "investment_leader"
 DEVELOPER, ARCHITECT = "coding_developer", "coding_architect"
@@ -302,7 +303,7 @@ class TestStack:
         delegate(company, OTHER, "coding.leader")
         take(company, LEADER)
         answer = company.call(LEADER, "delegate_to", to="investment.leader", instruction="back")
-        assert answer.code == "CONTACT_DENIED"
+        assert (answer.status, answer.code) == (409, "DELEGATION_CIRCLE")
         assert "waits" in answer.body["message"]
 
     def test_is_never_due_later_than_the_frame_below(self, company):
@@ -399,7 +400,7 @@ class TestCancel:
         inner = delegate(company, LEADER, DEVELOPER)
         waiting = delegate(company, LEADER, ARCHITECT)
         take(company, DEVELOPER)
-        services.cancel_frame(
+        ending.cancel_frame(
             frame_id=int(outer), caller=company.person(), reason="no longer", now=timezone.now()
         )
         rows = {str(row.id): row.state for row in Frame.objects.all()}
@@ -414,7 +415,7 @@ class TestCancel:
 
     def test_is_a_failure_for_the_opener(self, company):
         frame_id = delegate(company, LEADER, DEVELOPER)
-        services.cancel_frame(
+        ending.cancel_frame(
             frame_id=int(frame_id), caller=company.person(), reason="moot", now=timezone.now()
         )
         assert kinds(LEADER)[-1] == "frame.failed"
@@ -428,7 +429,7 @@ class TestCancel:
         take(company, DEVELOPER)
         one = restricted(company, DEVELOPER, "current_time", name="skill__1")
         restricted(company, DEVELOPER, "current_time", name="skill__2")
-        services.cancel_frame(
+        ending.cancel_frame(
             frame_id=one.id, caller=company.person(), reason="no", now=timezone.now()
         )
         caller = company.caller(DEVELOPER)
@@ -439,7 +440,7 @@ class TestCancel:
     def test_needs_a_reason(self, company, reason):
         frame_id = delegate(company, LEADER, DEVELOPER)
         with pytest.raises(Denied, match="reason"):
-            services.cancel_frame(
+            ending.cancel_frame(
                 frame_id=int(frame_id),
                 caller=company.person(),
                 reason=reason,
@@ -450,7 +451,7 @@ class TestCancel:
         frame_id = delegate(company, LEADER, DEVELOPER)
         there = load_company("dev-team")
         with pytest.raises(Denied, match="no such frame"):
-            services.cancel_frame(
+            ending.cancel_frame(
                 frame_id=int(frame_id), caller=there.person(), reason="x", now=timezone.now()
             )
 
@@ -460,8 +461,8 @@ class TestTimeLimit:
         frame_id = delegate(company, LEADER, DEVELOPER)
         take(company, DEVELOPER)
         later = timezone.now() + timedelta(hours=2)
-        assert services.fail_due(later) == 1
-        assert services.fail_due(later) == 0
+        assert ending.fail_due_frames(later) == 1
+        assert ending.fail_due_frames(later) == 0
         outcome = take(company, LEADER, frame_id=frame_id)
         assert outcome["state"] == "failed"
         assert outcome["result"]["error"] == "timeout"
@@ -475,13 +476,13 @@ class TestTimeLimit:
 
     def test_touches_nothing_that_is_not_due(self, company):
         delegate(company, LEADER, DEVELOPER)
-        assert services.fail_due(timezone.now()) == 0
+        assert ending.fail_due_frames(timezone.now()) == 0
 
     def test_fails_a_stack_from_below_and_cancels_what_is_above(self, company):
         outer = delegate(company, OTHER, "coding.leader")
         take(company, LEADER)
         inner = delegate(company, LEADER, DEVELOPER)
-        services.fail_due(timezone.now() + timedelta(hours=2))
+        ending.fail_due_frames(timezone.now() + timedelta(hours=2))
         assert Frame.objects.get(id=outer).state == FrameState.FAILED
         assert Frame.objects.get(id=inner).state == FrameState.CANCELLED
 
@@ -558,10 +559,10 @@ class TestManyAtOnce:
             later = timezone.now() + timedelta(hours=2)
             returned, swept = at_once(
                 [
-                    lambda c=caller, f=frame_id: services.return_result(
+                    lambda c=caller, f=frame_id: ending.return_result(
                         caller=c, frame_id=f, result="r", failed=False, now=timezone.now()
                     ),
-                    lambda at=later: services.fail_due(at),
+                    lambda at=later: ending.fail_due_frames(at),
                 ]
             )
             frame = Frame.objects.get(id=frame_id)
@@ -580,7 +581,7 @@ class TestManyAtOnce:
         for _ in range(3):
             delegate(committed, LEADER, DEVELOPER)
         later = timezone.now() + timedelta(hours=2)
-        assert sum(at_once([lambda: services.fail_due(later)] * 3)) == 3
+        assert sum(at_once([lambda: ending.fail_due_frames(later)] * 3)) == 3
         assert Event.objects.filter(action="frame.failed").count() == 3
 
     def test_no_child_outlives_a_frame_that_ends_meanwhile(self, committed):
@@ -593,7 +594,7 @@ class TestManyAtOnce:
                     lambda c=caller: services.delegate_to(
                         caller=c, to=DEVELOPER, instruction="x", context=None, now=timezone.now()
                     ),
-                    lambda c=caller, f=outer: services.return_result(
+                    lambda c=caller, f=outer: ending.return_result(
                         caller=c, frame_id=f, result="r", failed=False, now=timezone.now()
                     ),
                 ]
@@ -616,14 +617,14 @@ class TestManyAtOnce:
         assert sum(isinstance(problem, Denied) for problem in found) == 2
 
 
-class TestBaseOf:
+class TestLockTop:
     def test_refuses_a_frame_that_ended_since_the_key_was_read(self, company):
         delegate(company, LEADER, DEVELOPER)
         take(company, DEVELOPER)
         caller = company.caller(DEVELOPER)
-        services.fail_due(timezone.now() + timedelta(hours=2))
-        with pytest.raises(Denied, match="has ended"):
-            base_of(caller)
+        ending.fail_due_frames(timezone.now() + timedelta(hours=2))
+        with pytest.raises(Denied, match="has ended"), transaction.atomic():
+            lock_top(caller)
 
 
 class TestTable:

@@ -116,7 +116,7 @@ class TestCanOpen:
     def test_refuses_a_circle(self):
         target = agent(1, "coding.leader")
         decision = can_open(target, Stack(2, frozenset({"coding_leader", "investment_leader"})))
-        assert decision.code is Code.CONTACT_DENIED
+        assert decision.code is Code.DELEGATION_CIRCLE
 
     @pytest.mark.parametrize("depth", range(MAX_DEPTH + 2))
     def test_ends_at_eight(self, depth):

@@ -12,7 +12,7 @@ from tests.company import load_company
 from tests.loops import run as run_loop
 from toolbox.faces.long_poll import poll
 from toolbox.faces.threads import in_thread
-from toolbox.frames import services
+from toolbox.frames import ending, services
 
 LEADER, DEVELOPER = "coding_leader", "coding_developer"
 
@@ -77,7 +77,7 @@ class TestWaiting:
         committed.call(DEVELOPER, "next_frame")
         caller = committed.caller(DEVELOPER)
         timer = later(
-            lambda: services.return_result(
+            lambda: ending.return_result(
                 caller=caller, frame_id=frame_id, result="r", failed=False, now=timezone.now()
             )
         )

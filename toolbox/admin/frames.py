@@ -1,4 +1,4 @@
-"""The humans' face of frames: who waits for whom, and the Board's way to end what hangs."""
+"""The admin of frames: which agent waits for which, and cancelling by the Board."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from core.admin.acts import Act, ActingAdmin, Answer, Call
 from core.admin.base import block, chips, column
 from core.admin.browsing import MomentFilter
 from core.events import text
-from toolbox.frames.services import cancel_frame
-from toolbox.frames.stack import UNENDED
+from toolbox.frames.ending import cancel_frame
+from toolbox.frames.vocabulary import UNENDED
 from toolbox.models import Frame
 
 SHOWN = 200
@@ -34,7 +34,7 @@ SHOWN = 200
 
 def _cancel(call: Call) -> Answer:
     cancel_frame(frame_id=call.row.id, caller=call.person, reason=call.reason, now=call.now)
-    return f"{call.row} is cancelled; {call.row.opener.handle} is told."
+    return f"{call.row} is cancelled; {call.row.opener.handle} is notified."
 
 
 CANCEL = Act(
@@ -44,8 +44,8 @@ CANCEL = Act(
     danger=True,
     permission="toolbox.cancel_frame",
     explanation=(
-        "Its opener gets a failure with your reason instead of a result. Whatever was delegated "
-        "from inside it is cancelled too, and whoever works on it is told."
+        "The agent that opened it gets a failure with your reason instead of a result. Work that "
+        "was delegated from inside it is cancelled too, and its assignees are notified."
     ),
     perform=_cancel,
     facts=lambda row: [("From", row.opener.handle), ("To", row.assignee.handle)],
@@ -55,10 +55,10 @@ CANCEL = Act(
 
 @admin.register(Frame)
 class FrameAdmin(ActingAdmin):
-    """Delegations and skills at work: who asked whom, and what came back."""
+    """Delegations and skills: which agent asked which, and the result."""
 
     acts = (CANCEL,)
-    list_display = ("work", "organisation", "opener", "assignee", "depth", "standing", "due_at")
+    list_display = ("work", "organisation", "opener", "assignee", "depth", "status", "due_at")
     list_filter = (
         ("organisation", RelatedDropdownFilter),
         ("opener", AutocompleteSelectFilter),
@@ -76,7 +76,7 @@ class FrameAdmin(ActingAdmin):
         "name",
         "opener",
         "assignee",
-        "standing",
+        "status",
         "below",
         "above",
         "asked",
@@ -88,7 +88,7 @@ class FrameAdmin(ActingAdmin):
         "due_at",
         "taken_at",
         "ended_at",
-        "told_at",
+        "result_read_at",
     )
     readonly_fields = fields
 
@@ -100,8 +100,10 @@ class FrameAdmin(ActingAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """The frames, under the stacks that are open now."""
-        found = list(_drawn(Frame.objects.filter(state__in=UNENDED)).order_by("id")[: SHOWN + 1])
+        """The frames, below a tree of the open stacks."""
+        found = list(
+            _with_agents(Frame.objects.filter(state__in=UNENDED)).order_by("id")[: SHOWN + 1]
+        )
         context = {
             "tree": tree(found[:SHOWN], now=timezone.now()),
             "shown": min(len(found), SHOWN),
@@ -113,7 +115,7 @@ class FrameAdmin(ActingAdmin):
 
     @column("work")
     def work(self, row: Frame) -> str:
-        """What was asked, cut where a list would break."""
+        """The name or instruction, cut for the list."""
         return text(row.name or row.instruction, 70)
 
     @column(
@@ -126,19 +128,19 @@ class FrameAdmin(ActingAdmin):
             "cancelled": "default",
         },
     )
-    def standing(self, row: Frame) -> str:
-        """Where it stands, in colour."""
+    def status(self, row: Frame) -> str:
+        """The state, in colour."""
         return str(row.state)
 
     @column("opened inside")
     def below(self, row: Frame) -> SafeString:
-        """The frames it stands on, the first one first."""
+        """The frames below it, the first one first."""
         return _list(reversed(list(_parents(row))))
 
     @column("opened from it")
     def above(self, row: Frame) -> SafeString:
         """The frames that were opened inside it."""
-        return _list(_drawn(Frame.objects.filter(parent=row)).order_by("id")[:SHOWN])
+        return _list(_with_agents(Frame.objects.filter(parent=row)).order_by("id")[:SHOWN])
 
     @column("instruction")
     def asked(self, row: Frame) -> SafeString:
@@ -147,7 +149,7 @@ class FrameAdmin(ActingAdmin):
 
     @column("allowed tools")
     def tools(self, row: Frame) -> SafeString:
-        """What it restricts its agent to."""
+        """The tools that its agent may use in it."""
         return chips(row.allowed_tools, "not restricted" if row.allowed_tools is None else "none")
 
 
@@ -170,7 +172,7 @@ def _branch(inside: dict[int | None, list[Frame]], at: int | None, now: datetime
 
 
 def _line(frame: Frame, now: datetime | None = None) -> SafeString:
-    """A frame in one line, with the time it has left where it is drawn at a time."""
+    """A frame in one line; with `now` also the time it has left."""
     left = "" if now is None else ", its time is over"
     if now is not None and frame.due_at > now:
         left = f", {timeuntil(frame.due_at, now)} left"
@@ -195,10 +197,10 @@ def _parents(row: Frame) -> Iterator[Frame]:
     """The frames below one, the nearest first: at most seven."""
     at = row.parent_id
     while at is not None:
-        frame = _drawn(Frame.objects.filter(id=at)).get()
+        frame = _with_agents(Frame.objects.filter(id=at)).get()
         yield frame
         at = frame.parent_id
 
 
-def _drawn(rows: QuerySet[Frame]) -> QuerySet[Frame]:
+def _with_agents(rows: QuerySet[Frame]) -> QuerySet[Frame]:
     return rows.select_related("opener", "assignee").defer("context", "result")

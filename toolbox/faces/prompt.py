@@ -7,7 +7,8 @@ from pydantic_core import to_json
 from core.decision import Deny
 from orgchart.policy.vocabulary import BOARD
 from toolbox.caller import Caller
-from toolbox.models import Frame, FrameKind
+from toolbox.frames.vocabulary import FrameKind
+from toolbox.models import Frame
 from toolbox.registry import REGISTRY
 from toolbox.rules import can_use, effective_tools
 

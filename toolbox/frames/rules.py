@@ -1,4 +1,4 @@
-"""Who may delegate to whom, and how deep; pure (seed 003 §4, decisions.md § Groups)."""
+"""Which agents may delegate to which, and how deep; pure (seed 003 §4, decisions.md § Groups)."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from dataclasses import dataclass
 
 from core.decision import Allow, Code, Decision, Deny, deny
 from orgchart.policy.compiled import Agent, Policy
+from toolbox.frames.vocabulary import UNENDED
 
 MAX_DEPTH = 8
 ALWAYS = frozenset({"return_result"})
-"""What a frame never takes away: else nobody could leave it."""
+"""Tools that every frame allows: otherwise an agent could not leave it."""
+FROM_INSIDE = "a frame is returned from inside, the last one first"
 
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """The frames below a new one: how many, and who in them waits for a result."""
+    """The frames below a new one: how many, the agents that wait for a result, the open skills."""
 
     depth: int = 0
     openers: frozenset[str] = frozenset()
@@ -23,10 +25,10 @@ class Stack:
 
 
 def can_delegate(source: Agent, target: Agent | None, name: str, policy: Policy) -> Decision:
-    """Decide whether one agent may hand work to another, called `name` in the request.
+    """Decide whether one agent may delegate to another, called `name` in the request.
 
     Leader to a member of its group; leader to leader across groups; member to member only where
-    the group says so. What no rule allows is refused: agents without a group have nobody.
+    the group's `member_delegation` allows it. What no rule allows is refused.
     """
     if target is None:
         return deny(
@@ -57,9 +59,9 @@ def can_open(target: Agent, stack: Stack) -> Decision:
     """Decide whether a stack may grow by a frame of this agent: no circle, no deeper than 8."""
     if target.handle in stack.openers:
         return deny(
-            Code.CONTACT_DENIED,
+            Code.DELEGATION_CIRCLE,
             f"{target.address} itself waits for a result of this stack",
-            "return your own result, or delegate to somebody else",
+            "return your own result, or delegate to another agent",
             rule="no circle of delegation",
         )
     return _within_depth(stack)
@@ -77,10 +79,42 @@ def can_enter_skill(name: str, stack: Stack) -> Decision:
     return _within_depth(stack)
 
 
-def narrowed(wanted: Collection[str] | None, below: Collection[str] | None) -> list[str] | None:
-    """The tools of a frame, in order: what it asks for, never more than the frame below it has.
+def can_return(frame_id: int, state: str, reason: str, *, inside: bool) -> Decision:
+    """Decide whether a session may return a frame: it is in the frame, which has not ended."""
+    if state not in UNENDED:
+        why = f": {reason}" if reason else ""
+        return deny(
+            Code.INVALID_TRANSITION,
+            f"frame {frame_id} has ended, it is {state}{why}",
+            "call next_frame for what waits for you now",
+            rule="a frame ends once",
+        )
+    if not inside:
+        return deny(
+            Code.INVALID_TRANSITION,
+            f"this session is not in frame {frame_id}",
+            "enter it with next_frame, or return it in the session that took it",
+            rule=FROM_INSIDE,
+        )
+    return Allow(FROM_INSIDE)
 
-    None is no restriction of its own.
+
+def can_cancel(frame_id: int, state: str) -> Decision:
+    """Decide whether a frame may be cancelled: while it has not ended."""
+    if state in UNENDED:
+        return Allow("a frame is cancelled before it ends")
+    return deny(
+        Code.INVALID_TRANSITION,
+        f"frame {frame_id} has ended, it is {state}",
+        "there is nothing left to cancel",
+        rule="a frame ends once",
+    )
+
+
+def narrowed(wanted: Collection[str] | None, below: Collection[str] | None) -> list[str] | None:
+    """The tools of a frame, sorted: those it asks for that the frame below has too.
+
+    None means no restriction.
     """
     if wanted is None:
         return None if below is None else sorted(set(below))
@@ -117,7 +151,7 @@ def _both_lead(source: Agent, target: Agent) -> bool:
 
 def _why_not(source: Agent, target: Agent) -> str:
     if source.handle == target.handle:
-        return "nobody delegates to itself"
+        return "an agent does not delegate to itself"
     if not source.group:
         return f"{source.handle} is in no group"
     if not target.group:

@@ -1,4 +1,4 @@
-"""Verbs on frames: delegate, take, return, cancel, and fail what is due (seed 003 §4, §7)."""
+"""Opening frames and working in them: delegate, enter a skill, take work, read results."""
 
 from __future__ import annotations
 
@@ -10,50 +10,52 @@ from django.db import transaction
 from pydantic_core import to_json
 
 from core.actions import Action
-from core.actors import Actor, System
-from core.decision import Allow, Code, Denied, Deny, refuse, require
+from core.database import needs_transaction
+from core.decision import Code, Denied, refuse, require
+from core.events import Event
+from core.machines import Cte, Swap, swap
 from ledger.services import record
 from orgchart.models import Agent
 from orgchart.policy import compiled as policy
 from toolbox.caller import Caller
 from toolbox.frames import rules
-from toolbox.frames.stack import UNENDED, Ending, base_of, end, push
-from toolbox.models import Frame, FrameKind, FrameState, Session
-from toolbox.scheduler import sweep
+from toolbox.frames.results import OpenedFrame
+from toolbox.frames.stack import event_cte, lock_top, push_frame, save_frame
+from toolbox.frames.vocabulary import UNENDED, FrameKind, FrameState
+from toolbox.models import Frame, Session
 from toolbox.wake import wake
 
 MAX_CONTEXT = 200_000
 """Bytes of JSON that a context or a result may have."""
-UNTOLD = 50
+MAX_UNREAD = 50
+"""Unread results that are listed at once."""
 
 
 def delegate_to(
     *, caller: Caller, to: str, instruction: str, context: Any, now: datetime
-) -> dict[str, Any]:
+) -> OpenedFrame:
     """Open a frame for another agent, on top of the one the caller is in.
 
-    Raises Denied: RECIPIENT_UNKNOWN, RECIPIENT_INACTIVE, CONTACT_DENIED (also for a circle),
+    Raises Denied: RECIPIENT_UNKNOWN, RECIPIENT_INACTIVE, CONTACT_DENIED, DELEGATION_CIRCLE,
     INVALID_TRANSITION past eight frames, TOO_LARGE.
     """
     target = caller.policy.resolve(to)
     allowed = require(rules.can_delegate(caller.agent, target, to, caller.policy))
     target = cast("policy.Agent", target)
-    _require_small("context", context)
+    require_small("context", context)
     with transaction.atomic():
-        base = base_of(caller)
-        require(rules.can_open(target, base.stack))
+        top = lock_top(caller)
+        require(rules.can_open(target, top.stack))
         require(allowed)
-        frame = push(
+        frame = push_frame(
             caller=caller,
-            base=base,
+            top=top,
             tools=None,
             now=now,
-            fields={
-                "kind": FrameKind.DELEGATION,
-                "assignee_id": target.id,
-                "instruction": instruction,
-                "context": context,
-            },
+            kind=FrameKind.DELEGATION,
+            assignee_id=target.id,
+            instruction=instruction,
+            context=context,
         )
         record(
             Action.FRAME_OPENED,
@@ -82,22 +84,20 @@ def enter_skill(
     INVALID_TRANSITION for a skill inside itself or past eight frames.
     """
     with transaction.atomic():
-        base = base_of(caller)
-        require(rules.can_enter_skill(name, base.stack))
-        _require_unmoved(caller)
-        frame = push(
+        top = lock_top(caller)
+        require(rules.can_enter_skill(name, top.stack))
+        _require_same_frame(caller)
+        frame = push_frame(
             caller=caller,
-            base=base,
+            top=top,
             tools=tools,
             now=now,
-            fields={
-                "kind": FrameKind.SKILL,
-                "name": name,
-                "assignee_id": caller.agent.id,
-                "instruction": prompt,
-                "state": FrameState.TAKEN,
-                "taken_at": now,
-            },
+            kind=FrameKind.SKILL,
+            name=name,
+            assignee_id=caller.agent.id,
+            instruction=prompt,
+            state=FrameState.TAKEN,
+            taken_at=now,
         )
         Session.objects.filter(id=caller.session.id).update(frame=frame)
         record(
@@ -111,10 +111,15 @@ def enter_skill(
     return frame
 
 
-def take_next(*, caller: Caller, now: datetime) -> Frame | None:
-    """The frame the session is in; else the oldest one waiting for the caller, entered now.
+ENTER_FRAME = """
+UPDATE toolbox_session SET frame_id = swapped.id FROM swapped WHERE toolbox_session.id = %(session)s
+"""
 
-    Of several takers each gets another frame. None where nothing waits.
+
+def take_next(*, caller: Caller, now: datetime) -> Frame | None:
+    """The frame the session is in; else the oldest one that waits for the caller, entered now.
+
+    Concurrent callers get different frames. None if no frame waits.
     """
     with transaction.atomic():
         session = Session.objects.select_for_update().get(id=caller.session.id)
@@ -128,153 +133,62 @@ def take_next(*, caller: Caller, now: datetime) -> Frame | None:
         )
         if frame is None:
             return None
-        frame.state, frame.taken_at = FrameState.TAKEN, now
-        frame.save(update_fields=["state", "taken_at"])
-        Session.objects.filter(id=session.id).update(frame=frame)
-        record(
+        frame.take(at=now)
+        event = Event.by(
+            caller,
             Action.FRAME_TAKEN,
-            by=caller,
             at=now,
             subject=f"frame:{frame.id}",
             kind="frame",
             for_agent_id=frame.opener_id,
             details={"frame_id": str(frame.id), "by": caller.agent.address},
         )
+        enter = Cte("entered", ENTER_FRAME, {"session": session.id})
+        save_frame(frame, before=FrameState.OPEN, event=event, columns=["taken_at"], then=enter)
         wake(frame.opener_id, frame.assignee_id)
         return frame
 
 
 def read_result(*, caller: Caller, frame_id: str, now: datetime) -> Frame | None:
-    """A delegation of the caller, once it has ended; None while it has not.
+    """A delegation of the caller, after it ended; None before.
 
-    Results belong to the frame that asked for them: from any other, and for anybody else's, Denied
-    NOT_FOUND.
+    A result can be read only inside the frame that asked for it. Raises Denied NOT_FOUND for any
+    other frame, and for other agents' frames.
     """
     with transaction.atomic():
-        frame = (
-            Frame.objects.filter(
-                id=_number(frame_id),
-                organisation_id=caller.organisation_id,
-                opener_id=caller.agent.id,
-                parent_id=caller.frame_id,
-                kind=FrameKind.DELEGATION,
-            ).first()
-            or _not_found()
-        )
+        frame = Frame.objects.filter(
+            id=frame_number(frame_id),
+            organisation_id=caller.organisation_id,
+            opener_id=caller.agent.id,
+            parent_id=caller.frame_id,
+            kind=FrameKind.DELEGATION,
+        ).first()
+        if frame is None:
+            raise no_such_frame()
         if frame.state in UNENDED:
             return None
-        if Frame.objects.filter(id=frame.id, told_at=None).update(told_at=now):
-            record(Action.FRAME_READ, by=caller, at=now, subject=f"frame:{frame.id}")
+        if frame.result_read_at is None:
+            event = Event.by(caller, Action.FRAME_READ, at=now, subject=f"frame:{frame.id}")
+            change = Swap(
+                model=Frame, key=frame.id, version=frame.version, values={"result_read_at": now}
+            )
+            swap(change, [event_cte(event)])
     return frame
 
 
-def untold(*, caller: Caller, inside: int | None) -> list[str]:
-    """Ids of the delegations that the caller made inside a frame (None: outside of any), that have
-    ended and whose results it has not read.
+def unread_results(*, caller: Caller, inside: int | None) -> list[str]:
+    """Ids of ended delegations whose result the caller has not read, in the order opened.
+
+    `inside` is the frame that they were opened in, None for outside of any.
     """
     rows = Frame.objects.filter(
         opener_id=caller.agent.id,
         parent_id=inside,
         kind=FrameKind.DELEGATION,
-        told_at=None,
+        result_read_at=None,
         state__in=[FrameState.RETURNED, FrameState.FAILED],
     ).order_by("id")
-    return [str(number) for number in rows.values_list("id", flat=True)[:UNTOLD]]
-
-
-def return_result(
-    *, caller: Caller, frame_id: str | None, result: Any, failed: bool, now: datetime
-) -> Frame:
-    """End the frame that the session is in and hand its result to whoever opened it.
-
-    It need not be named: whom a person put into a frame was never told its id. What it delegated
-    and nobody has finished is cancelled. Raises Denied: NOT_FOUND for a frame of somebody else,
-    INVALID_TRANSITION for one that ended or that this session is not in, TOO_LARGE.
-    """
-    _require_small("result", result)
-    number = caller.frame_id if frame_id is None else _number(frame_id)
-    if number is None:
-        raise refuse(
-            Code.INVALID_TRANSITION,
-            "this session is in no frame",
-            "call next_frame for what waits for you",
-            rule="a frame is returned from inside, the last one first",
-        )
-    with transaction.atomic():
-        frame = (
-            Frame.objects.select_for_update().filter(id=number, assignee_id=caller.agent.id).first()
-            or _not_found()
-        )
-        require(_can_return(frame, caller))
-        state = FrameState.FAILED if failed else FrameState.RETURNED
-        ending = Ending(state=state, action=Action(f"frame.{state}"), result=result)
-        end(frame=frame, ending=ending, actor=caller, now=now)
-    return frame
-
-
-def cancel_frame(*, frame_id: int, caller: Actor, reason: str, now: datetime) -> Frame:
-    """Cancel a frame, and with it everything that stands on it.
-
-    Its opener waits for a result, and gets a failure; who works on it is told that it need not go
-    on. Raises Denied: NOT_FOUND for another organisation's, INVALID_TRANSITION for an ended one,
-    INVALID_PARAMS for an empty reason.
-    """
-    if not reason.strip():
-        raise refuse(Code.INVALID_PARAMS, "a frame is cancelled with a reason", "say why")
-    with transaction.atomic():
-        frame = (
-            Frame.objects.select_for_update()
-            .filter(id=frame_id, organisation_id=caller.organisation_id)
-            .first()
-            or _not_found()
-        )
-        if frame.state not in UNENDED:
-            raise refuse(
-                Code.INVALID_TRANSITION,
-                f"frame {frame.id} has ended, it is {frame.state}",
-                "there is nothing left to cancel",
-                rule="a frame ends once",
-            )
-        ending = Ending(
-            state=FrameState.FAILED,
-            action=Action.FRAME_FAILED,
-            reason=reason,
-            result={"error": "cancelled", "message": reason},
-        )
-        end(frame=frame, ending=ending, actor=caller, now=now)
-        if frame.assignee_id != frame.opener_id:
-            record(
-                Action.FRAME_CANCELLED,
-                by=caller,
-                at=now,
-                subject=f"frame:{frame.id}",
-                reason=reason,
-                kind="frame",
-                for_agent_id=frame.assignee_id,
-                details={"frame_id": str(frame.id), "state": frame.state},
-            )
-    return frame
-
-
-def fail_due(now: datetime) -> int:
-    """End every frame whose time is over: its opener gets a failure (seed 003 §4). How many."""
-    return sweep(
-        Frame.objects.filter(state__in=UNENDED, due_at__lte=now).order_by("id"),
-        lambda frame: _fail(frame, now),
-    )
-
-
-def _fail(frame: Frame, now: datetime) -> None:
-    frame.refresh_from_db()  # a frame below it may have ended it in this very sweep
-    if frame.state in UNENDED:
-        ending = Ending(
-            state=FrameState.FAILED,
-            action=Action.FRAME_FAILED,
-            reason="its time was over",
-            result={"error": "timeout", "message": "no result came in time"},
-        )
-        system = System(name="frames", organisation_id=frame.organisation_id)
-        end(frame=frame, ending=ending, actor=system, now=now)
+    return [str(number) for number in rows.values_list("id", flat=True)[:MAX_UNREAD]]
 
 
 def address_of(caller: Caller, agent_id: int) -> str:
@@ -283,31 +197,9 @@ def address_of(caller: Caller, agent_id: int) -> str:
     return agent.address if agent else Agent.objects.get(id=agent_id).handle
 
 
-def _can_return(frame: Frame, caller: Caller) -> Allow | Deny:
-    if frame.state not in UNENDED:
-        return _ended(frame).deny
-    if not Session.objects.filter(id=caller.session.id, frame_id=frame.id).exists():
-        return Deny(
-            Code.INVALID_TRANSITION,
-            f"this session is not in frame {frame.id}",
-            "enter it with next_frame, or return it in the session that took it",
-            "a frame is returned from inside, the last one first",
-        )
-    return Allow("a frame is returned from inside, the last one first")
-
-
-def _ended(frame: Frame) -> Denied:
-    why = f": {frame.reason}" if frame.reason else ""
-    return refuse(
-        Code.INVALID_TRANSITION,
-        f"frame {frame.id} has ended, it is {frame.state}{why}",
-        "call next_frame for what waits for you now",
-        rule="a frame ends once",
-    )
-
-
-def _require_unmoved(caller: Caller) -> None:
-    """Two calls at once on one session: the second finds the session in another frame."""
+@needs_transaction
+def _require_same_frame(caller: Caller) -> None:
+    """Of two concurrent calls on one session, refuse the second: the first moved the session."""
     session = Session.objects.select_for_update().get(id=caller.session.id)
     if session.frame_id != caller.frame_id:
         raise refuse(
@@ -318,7 +210,8 @@ def _require_unmoved(caller: Caller) -> None:
         )
 
 
-def _require_small(field: str, value: Any) -> None:
+def require_small(field: str, value: Any) -> None:
+    """Raise Denied TOO_LARGE for a context or result that is too large to keep."""
     if len(to_json(value)) > MAX_CONTEXT:
         raise refuse(
             Code.TOO_LARGE,
@@ -328,12 +221,14 @@ def _require_small(field: str, value: Any) -> None:
         )
 
 
-def _number(frame_id: str) -> int:
+def frame_number(frame_id: str) -> int:
+    """The number of a frame's id; -1, which no frame has, if it is none."""
     return int(frame_id) if frame_id.isascii() and frame_id.isdigit() else -1
 
 
-def _not_found() -> Frame:
-    raise refuse(
+def no_such_frame() -> Denied:
+    """The refusal for a frame that does not exist or belongs to others."""
+    return refuse(
         Code.NOT_FOUND,
         "you have no such frame",
         "call next_frame for what waits for you",

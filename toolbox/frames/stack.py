@@ -1,51 +1,39 @@
-"""The stack of frames: opening on top of it, ending a frame with all that stands on it."""
+"""The stack of frames: what a caller stands on, pushing a frame, saving a frame's transition."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import transaction
-
-from core.actions import Action
-from core.actors import Actor
+from core.database import needs_transaction
 from core.decision import Code, refuse
-from ledger.services import record
+from core.events import Event
+from core.machines import Cte, Swap, swap
+from ledger import sql
 from toolbox.caller import Caller
 from toolbox.frames.rules import Stack, narrowed
-from toolbox.models import Frame, FrameKind, FrameState, Session
-from toolbox.wake import wake
-
-UNENDED = (FrameState.OPEN, FrameState.TAKEN)
+from toolbox.frames.vocabulary import FrameKind, FrameState
+from toolbox.models import Frame
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
-    """What a new frame stands on: the frame the caller is in, locked, and the stack below."""
+class StackTop:
+    """The frame the caller is in, locked, and what the rules ask of the stack up to it."""
 
     frame: Frame | None
     stack: Stack
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
-    """How a frame ends."""
-
-    state: FrameState
-    action: Action
-    reason: str = ""
-    result: Any = None
-
-
-def base_of(caller: Caller) -> Base:
+@needs_transaction
+def lock_top(caller: Caller) -> StackTop:
     """Lock the frame that the caller is in, so that nothing ends it meanwhile, and read its stack.
 
-    Needs a transaction. Raises Denied INVALID_TRANSITION when it ended since the call was proven.
+    Raises Denied INVALID_TRANSITION if it ended after the caller was authenticated.
     """
     if caller.frame_id is None:
-        return Base(None, Stack(0, frozenset({caller.handle})))
+        return StackTop(None, Stack(0, frozenset({caller.handle})))
     top = Frame.objects.select_for_update().filter(id=caller.frame_id).first()
     if top is None or top.state != FrameState.TAKEN:
         raise refuse(
@@ -63,25 +51,21 @@ def base_of(caller: Caller) -> Base:
         if frame.kind == FrameKind.SKILL:
             skills.add(frame.name)
         frame = frame.parent
-    return Base(top, Stack(top.depth, frozenset(openers), frozenset(skills)))
+    return StackTop(top, Stack(top.depth, frozenset(openers), frozenset(skills)))
 
 
-def push(
-    *,
-    caller: Caller,
-    base: Base,
-    fields: Mapping[str, Any],
-    tools: Iterable[str] | None,
-    now: datetime,
+@needs_transaction
+def push_frame(
+    *, caller: Caller, top: StackTop, tools: Iterable[str] | None, now: datetime, **fields: Any
 ) -> Frame:
-    """Write a frame on top of a base: one deeper, not later due, with no more tools."""
-    below = base.frame
+    """Insert a frame on top of a stack: one deeper, not later due, with no more tools."""
+    below = top.frame
     due_at = now + timedelta(seconds=caller.policy.settings["frame_timeout"])
     return Frame.objects.create(
         organisation_id=caller.organisation_id,
         opener_id=caller.agent.id,
         parent=below,
-        depth=base.stack.depth + 1,
+        depth=top.stack.depth + 1,
         allowed_tools=narrowed(
             None if tools is None else set(tools), None if below is None else below.allowed_tools
         ),
@@ -91,70 +75,36 @@ def push(
     )
 
 
-def end(*, frame: Frame, ending: Ending, actor: Actor, now: datetime) -> None:
-    """End a frame that the caller has locked, cancel what stands on it, and pop its sessions.
+@needs_transaction
+def save_frame(
+    frame: Frame,
+    *,
+    before: FrameState,
+    event: Event,
+    columns: Sequence[str],
+    then: Cte | None = None,
+) -> None:
+    """Save a transition of a locked frame, with its event and `then`, as one statement.
 
-    In the transaction of its cause. Its opener is told of a result, its assignee of a cancellation.
+    `before` is the state before the transition, `columns` are what the transition set. Raises
+    Denied VERSION_MISMATCH if the frame changed after it was read.
     """
-    with transaction.atomic():
-        above = _lock_above(frame)
-        frame.state, frame.reason, frame.ended_at = ending.state, ending.reason, now
-        frame.result = ending.result
-        frame.save(update_fields=["state", "reason", "ended_at", "result"])
-        for child in above:
-            child.state, child.ended_at = FrameState.CANCELLED, now
-            child.reason = "the frame that asked for it has ended"
-            child.save(update_fields=["state", "ended_at", "reason"])
-        _pop([frame, *above])
-        _tell(frame, ending.action, actor, now)
-        for child in above:
-            _tell(child, Action.FRAME_CANCELLED, actor, now)
-
-
-def _lock_above(frame: Frame) -> list[Frame]:
-    """Every unended frame above this one, locked from the bottom up."""
-    found: list[Frame] = []
-    level = [frame.id]
-    while level:
-        rows = list(
-            Frame.objects.select_for_update()
-            .filter(parent_id__in=level, state__in=UNENDED)
-            .order_by("id")
-        )
-        found += rows
-        level = [row.id for row in rows]
-    return found
-
-
-def _pop(ended: list[Frame]) -> None:
-    """Put every session that was in one of these frames where it came from."""
-    by_id = {frame.id: frame for frame in ended}
-    for frame in ended:
-        Session.objects.filter(frame_id=frame.id).update(frame_id=_below(frame, by_id))
-
-
-def _below(frame: Frame, ended: Mapping[int, Frame]) -> int | None:
-    """Where a session goes on: a skill was entered from its parent, a delegation from nowhere."""
-    at: Frame | None = frame
-    while at is not None and at.kind == FrameKind.SKILL:
-        if at.parent_id is None or at.parent_id not in ended:
-            return at.parent_id
-        at = ended[at.parent_id]
-    return None
-
-
-def _tell(frame: Frame, action: Action, actor: Actor, now: datetime) -> None:
-    cancelled = frame.state == FrameState.CANCELLED
-    told = frame.assignee_id if cancelled else frame.opener_id
-    stranger = frame.kind == FrameKind.DELEGATION or actor.actor.startswith(("human:", "system:"))
-    record(
-        action,
-        by=actor,
-        at=now,
-        subject=f"frame:{frame.id}",
-        reason=frame.reason,
-        kind="frame" if stranger else "",
-        for_agent_id=told if stranger else None,
-        details={"frame_id": str(frame.id), "state": frame.state},
+    change = Swap(
+        model=Frame,
+        key=frame.id,
+        version=frame.version,
+        state=("state", before, frame.state),
+        values={column: getattr(frame, column) for column in columns},
     )
-    wake(frame.opener_id, frame.assignee_id)
+    if not swap(change, [event_cte(event)] if then is None else [event_cte(event), then]):
+        raise refuse(
+            Code.VERSION_MISMATCH,
+            f"frame {frame.id} changed meanwhile",
+            "call next_frame to see where you are",
+            rule="a frame is saved at the version it was read at",
+        )
+
+
+def event_cte(event: Event) -> Cte:
+    """The event as a part of the statement that makes the change it is about."""
+    return Cte("event", sql.insert("ev", "swapped"), sql.params(event))

@@ -1,20 +1,25 @@
-"""What agents can do with frames: delegate, take what waits, return a result (seed 003 §4)."""
+"""The tools of frames: delegate, take the next frame, return a result (seed 003 §4)."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal, cast
 
 from pydantic import Field, JsonValue, StringConstraints
 
-from core.params import (
-    Name,
-    Params,
-)
+from core.params import Name, Params
 from orgchart.catalogue import Source
 from orgchart.policy.vocabulary import ToolGroup
 from toolbox.caller import Caller
-from toolbox.frames import services
+from toolbox.frames import ending, services
+from toolbox.frames.results import (
+    EndedFrame,
+    FrameResult,
+    FrameWork,
+    NextFrameResult,
+    OpenedFrame,
+)
+from toolbox.frames.vocabulary import FrameKind, FrameState
 from toolbox.models import Frame
 from toolbox.registry import ANY_MODE, tool
 
@@ -33,13 +38,14 @@ class DelegateTo(Params):
 @tool(
     "delegate_to",
     params=DelegateTo,
+    result=OpenedFrame,
     source=Source.BUILTIN,
     group=ToolGroup.DELEGATION,
     modes=ANY_MODE,
 )
-def delegate_to(caller: Caller, params: DelegateTo, now: datetime) -> dict[str, Any]:
-    """Hand work to a member of your group, or as a leader to another leader. Its result comes back
-    to next_frame with the frame_id.
+def delegate_to(caller: Caller, params: DelegateTo, now: datetime) -> OpenedFrame:
+    """Delegate work to a member of your group, or as a leader to another leader. Read its result
+    with next_frame and the frame_id.
     """
     return services.delegate_to(
         caller=caller,
@@ -51,7 +57,7 @@ def delegate_to(caller: Caller, params: DelegateTo, now: datetime) -> dict[str, 
 
 
 class NextFrame(Params):
-    """What waits for the caller."""
+    """Work to take, or a result to read."""
 
     frame_id: FrameId | None = Field(
         None, description="a delegation of yours: wait for its result instead of for work"
@@ -62,79 +68,84 @@ class NextFrame(Params):
 @tool(
     "next_frame",
     params=NextFrame,
+    result=NextFrameResult,
     source=Source.BUILTIN,
     group=ToolGroup.DELEGATION,
     modes=ANY_MODE,
     idempotent=True,
     waits_for="frame",
 )
-def next_frame(caller: Caller, params: NextFrame, now: datetime) -> dict[str, Any]:
+def next_frame(caller: Caller, params: NextFrame, now: datetime) -> NextFrameResult:
     """Take the oldest work delegated to you and enter its frame; inside a frame, see that frame
     again. With the frame_id of your own delegation: its result, once there is one.
     """
-    if params.frame_id is None:
-        frame = services.take_next(caller=caller, now=now)
-        shown, inside = (frame and _work(caller, frame), frame.id if frame else None)
+    shown: FrameWork | FrameResult | None = None
+    inside = caller.frame_id
+    if params.frame_id is not None:
+        ended = services.read_result(caller=caller, frame_id=params.frame_id, now=now)
+        shown = None if ended is None else frame_result(caller, ended)
+    elif frame := services.take_next(caller=caller, now=now):
+        shown, inside = frame_work(caller, frame), frame.id
     else:
-        frame = services.read_result(caller=caller, frame_id=params.frame_id, now=now)
-        shown, inside = (frame and _outcome(caller, frame), caller.frame_id)
-    return {"frame": shown, "returned": services.untold(caller=caller, inside=inside)}
+        inside = None
+    return {"frame": shown, "returned": services.unread_results(caller=caller, inside=inside)}
 
 
 class ReturnResult(Params):
     """The end of a frame."""
 
-    frame_id: FrameId | None = Field(None, description="the frame you are in, which it is without")
-    result: JsonValue = Field(description="text or data for whoever asked")
+    frame_id: FrameId | None = Field(None, description="default: the frame you are in")
+    result: JsonValue = Field(description="text or data for the agent that asked")
     status: Literal["ok", "failed"] = "ok"
 
 
 @tool(
     "return_result",
     params=ReturnResult,
+    result=EndedFrame,
     source=Source.BUILTIN,
     group=ToolGroup.DELEGATION,
     modes=ANY_MODE,
     destructive=True,
 )
-def return_result(caller: Caller, params: ReturnResult, now: datetime) -> dict[str, Any]:
-    """Leave the frame you are in and give its result to whoever opened it. Work you delegated from
-    it and that is not finished is cancelled.
+def return_result(caller: Caller, params: ReturnResult, now: datetime) -> EndedFrame:
+    """Leave the frame you are in and give its result to the agent that opened it. Unfinished work
+    that you delegated from it is cancelled.
     """
-    frame = services.return_result(
+    frame = ending.return_result(
         caller=caller,
         frame_id=params.frame_id,
         result=params.result,
         failed=params.status == "failed",
         now=now,
     )
-    return {"frame_id": str(frame.id), "state": frame.state}
+    return {"frame_id": str(frame.id), "state": FrameState(frame.state)}
 
 
-def _work(caller: Caller, frame: Frame) -> dict[str, Any]:
+def frame_work(caller: Caller, frame: Frame) -> FrameWork:
     """A frame as its assignee sees it: nothing of the frame below."""
     return {
         "frame_id": str(frame.id),
-        "kind": frame.kind,
+        "kind": FrameKind(frame.kind),
         "name": frame.name or None,
         "from": services.address_of(caller, frame.opener_id),
         "instruction": frame.instruction,
         "context": frame.context,
         "allowed_tools": frame.allowed_tools,
         "depth": frame.depth,
-        "state": frame.state,
+        "state": FrameState(frame.state),
         "due_at": frame.due_at,
     }
 
 
-def _outcome(caller: Caller, frame: Frame) -> dict[str, Any]:
-    """A frame as its opener sees it when it has ended."""
+def frame_result(caller: Caller, frame: Frame) -> FrameResult:
+    """A delegation as its opener sees it after it ended."""
     return {
         "frame_id": str(frame.id),
-        "kind": frame.kind,
+        "kind": FrameKind.DELEGATION,
         "to": services.address_of(caller, frame.assignee_id),
-        "state": frame.state,
+        "state": FrameState(frame.state),
         "result": frame.result,
         "reason": frame.reason or None,
-        "ended_at": frame.ended_at,
+        "ended_at": cast("datetime", frame.ended_at),
     }

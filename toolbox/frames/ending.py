@@ -1,0 +1,178 @@
+"""How frames end: returned, cancelled, timed out; what was opened inside them ends with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from core.actions import Action
+from core.actors import Actor, System
+from core.database import needs_transaction
+from core.decision import Code, refuse, require
+from core.events import Event
+from ledger.services import insert_event
+from toolbox.caller import Caller
+from toolbox.frames import rules
+from toolbox.frames.services import frame_number, no_such_frame, require_small
+from toolbox.frames.stack import save_frame
+from toolbox.frames.vocabulary import UNENDED, FrameKind, FrameState
+from toolbox.models import Frame, Session
+from toolbox.scheduler import sweep
+from toolbox.wake import wake
+
+ENDED = ("result", "reason", "ended_at")
+
+
+def return_result(
+    *, caller: Caller, frame_id: str | None, result: Any, failed: bool, now: datetime
+) -> Frame:
+    """End the frame that the session is in and give its result to the opener.
+
+    Without `frame_id` the session's frame is meant: an agent that a person put into a frame does
+    not know the id. Unfinished work that was delegated from inside it is cancelled. Raises Denied:
+    NOT_FOUND for another agent's frame, INVALID_TRANSITION for one that ended or that this session
+    is not in, TOO_LARGE.
+    """
+    require_small("result", result)
+    number = caller.frame_id if frame_id is None else frame_number(frame_id)
+    if number is None:
+        raise refuse(
+            Code.INVALID_TRANSITION,
+            "this session is in no frame",
+            "call next_frame for what waits for you",
+            rule=rules.FROM_INSIDE,
+        )
+    with transaction.atomic():
+        frame = (
+            Frame.objects.select_for_update().filter(id=number, assignee_id=caller.agent.id).first()
+        )
+        if frame is None:
+            raise no_such_frame()
+        inside = Session.objects.filter(id=caller.session.id, frame_id=frame.id).exists()
+        require(rules.can_return(frame.id, frame.state, frame.reason, inside=inside))
+        before = FrameState(frame.state)
+        if failed:
+            frame.fail(result, at=now)
+        else:
+            frame.return_result(result, at=now)
+        end_frame(frame=frame, before=before, actor=caller, now=now)
+    return frame
+
+
+def cancel_frame(*, frame_id: int, caller: Actor, reason: str, now: datetime) -> Frame:
+    """Fail a frame for the Board, and cancel everything that was opened inside it.
+
+    The opener gets a failure, the assignee is notified. Raises Denied: NOT_FOUND for another
+    organisation's frame, INVALID_TRANSITION for an ended one, INVALID_PARAMS for an empty reason.
+    """
+    if not reason.strip():
+        raise refuse(Code.INVALID_PARAMS, "a frame is cancelled with a reason", "say why")
+    with transaction.atomic():
+        frame = (
+            Frame.objects.select_for_update()
+            .filter(id=frame_id, organisation_id=caller.organisation_id)
+            .first()
+        )
+        if frame is None:
+            raise no_such_frame()
+        require(rules.can_cancel(frame.id, frame.state))
+        before = FrameState(frame.state)
+        frame.fail({"error": "cancelled", "message": reason}, reason=reason, at=now)
+        end_frame(frame=frame, before=before, actor=caller, now=now)
+        if frame.assignee_id != frame.opener_id:
+            insert_event(_event(frame, Action.FRAME_CANCELLED, caller, now, frame.assignee_id))
+    return frame
+
+
+def fail_due_frames(now: datetime) -> int:
+    """Fail every frame that timed out; returns how many rows were handled (seed 003 §4)."""
+    return sweep(
+        Frame.objects.filter(state__in=UNENDED, due_at__lte=now).order_by("id"),
+        lambda frame: _fail_due(frame.id, now),
+    )
+
+
+def _fail_due(frame_id: int, now: datetime) -> None:
+    frame = Frame.objects.get(id=frame_id)  # a frame below it may have ended it in this very sweep
+    if frame.state not in UNENDED:
+        return
+    before = FrameState(frame.state)
+    result = {"error": "timeout", "message": "no result came in time"}
+    frame.fail(result, reason="its time was over", at=now)
+    system = System(name="frames", organisation_id=frame.organisation_id)
+    end_frame(frame=frame, before=before, actor=system, now=now)
+
+
+@needs_transaction
+def end_frame(*, frame: Frame, before: FrameState, actor: Actor, now: datetime) -> None:
+    """Save the end of a locked frame, cancel what was opened inside it, and pop its sessions.
+
+    The opener of a returned or failed frame is notified, the assignee of a cancelled one.
+    """
+    above = _lock_above(frame)
+    _save_end(frame, before, actor, now)
+    for child in above:
+        state = FrameState(child.state)
+        child.cancel(reason="the frame that asked for it has ended", at=now)
+        _save_end(child, state, actor, now)
+    _pop_sessions([frame, *above])
+
+
+def _save_end(frame: Frame, before: FrameState, actor: Actor, now: datetime) -> None:
+    cancelled = frame.state == FrameState.CANCELLED
+    notified: int | None = frame.assignee_id if cancelled else frame.opener_id
+    if frame.kind == FrameKind.SKILL and actor.actor.startswith("agent:"):
+        notified = None  # the agent itself ended its own skill
+    event = _event(frame, Action(f"frame.{frame.state}"), actor, now, notified)
+    save_frame(frame, before=before, event=event, columns=ENDED)
+    wake(frame.opener_id, frame.assignee_id)
+
+
+def _event(
+    frame: Frame, action: Action, actor: Actor, now: datetime, notified: int | None
+) -> Event:
+    return Event.by(
+        actor,
+        action,
+        at=now,
+        subject=f"frame:{frame.id}",
+        reason=frame.reason,
+        kind="frame" if notified else "",
+        for_agent_id=notified,
+        details={"frame_id": str(frame.id), "state": frame.state},
+    )
+
+
+def _lock_above(frame: Frame) -> list[Frame]:
+    """Every unended frame above this one, locked from the bottom up."""
+    found: list[Frame] = []
+    level = [frame.id]
+    while level:
+        rows = list(
+            Frame.objects.select_for_update()
+            .filter(parent_id__in=level, state__in=UNENDED)
+            .order_by("id")
+        )
+        found += rows
+        level = [row.id for row in rows]
+    return found
+
+
+def _pop_sessions(ended: list[Frame]) -> None:
+    """Put every session that was in one of these frames where it came from."""
+    by_id = {frame.id: frame for frame in ended}
+    for frame in ended:
+        Session.objects.filter(frame_id=frame.id).update(frame_id=_below(frame, by_id))
+
+
+def _below(frame: Frame, ended: Mapping[int, Frame]) -> int | None:
+    """Where a session goes on: a skill was entered from its parent, a delegation from nowhere."""
+    at: Frame | None = frame
+    while at is not None and at.kind == FrameKind.SKILL:
+        if at.parent_id is None or at.parent_id not in ended:
+            return at.parent_id
+        at = ended[at.parent_id]
+    return None
