@@ -15,7 +15,7 @@ from contracts.vocabulary import Outcome, State
 from core.actions import Action
 from core.actors import Actor, Person
 from core.decision import require
-from core.people import require_board
+from core.deeds import Deed, require_deed
 from mailroom.services import close_grants, post_notice
 from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Policy
@@ -39,7 +39,7 @@ def close_contract(
     """
     with transaction.atomic():
         if isinstance(caller, Person):
-            require_board(caller)
+            require_deed(caller, Deed.CANCEL_CONTRACT, reason=reason)
             policy, who = current_policy(caller.organisation_id), None
             row = store.find(contract_id, caller.organisation_id, lock=True)
         else:

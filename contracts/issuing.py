@@ -20,8 +20,8 @@ from contracts.vocabulary import FINAL_STATES, ContractKind
 from core.actions import Action
 from core.actors import Actor, Person
 from core.decision import Code, Denied, Deny, refuse, require
+from core.deeds import Deed, require_deed
 from core.ids import timed_id
-from core.people import require_board
 from ledger.services import record
 from mailroom.escalations import answers
 from mailroom.models import Escalation
@@ -89,9 +89,9 @@ def issue_contract(*, caller: Caller, draft: Draft, tool: str, now: datetime) ->
 def issue_for_board(*, person: Person, draft: Draft, now: datetime) -> dict[str, Any]:
     """Issue a contract of the humans to the top agent (seed 000 §4.3).
 
-    Raises Denied LEVEL_DENIED for a person without the office, or for anybody but the top agent.
+    Raises Denied NOT_YOURS for a person of another group, LEVEL_DENIED for another agent.
     """
-    require_board(person)
+    require_deed(person, Deed.ISSUE_CONTRACT)
     policy = current_policy(person.organisation_id)
     assignee = _found(draft.to, policy)
     if assignee.superior != BOARD or draft.kind is not ContractKind.WORK:

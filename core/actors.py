@@ -10,7 +10,7 @@ from core.events import DenialFields, EventFields, EventOutcome
 
 
 class Actor(Protocol):
-    """What services need of whoever acts."""
+    """What services need to know of their caller."""
 
     @property
     def actor(self) -> str:
@@ -30,14 +30,15 @@ class Actor(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """A human in the admin or on the command line, acting on one organisation.
+    """A person in the admin or on the command line, acting on one organisation.
 
-    `offices` are the names of the Django groups that give rights (decisions.md, human roles).
+    `groups` are the names of the Django groups that give rights; a superuser has every right.
     """
 
     username: str
     organisation_id: int
-    offices: frozenset[str] = frozenset()
+    groups: frozenset[str] = frozenset()
+    is_superuser: bool = False
     policy_version: int | None = None
     request_id: str = ""
 

@@ -32,7 +32,7 @@ from django.test.testcases import LiveServerThread  # noqa: E402
 from django.utils import timezone  # noqa: E402
 from playwright.sync_api import Browser, Page, sync_playwright  # noqa: E402
 
-from core.people import Desk  # noqa: E402
+from core.deeds import PeopleGroup  # noqa: E402
 from ledger.sealing import seal_events  # noqa: E402
 from orgchart.models import Agent, ContactRule, Organisation, Role  # noqa: E402
 from tasks.models import Task  # noqa: E402
@@ -61,12 +61,12 @@ class Photographer:
         FOLDER.mkdir(parents=True, exist_ok=True)
         with sync_playwright() as driver:
             browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-            self.take(browser, Desk.BOARD, "light", self.board_pages())
-            self.take(browser, Desk.HR, "light", self.hr_pages())
-            self.take(browser, Desk.BOARD, "dark", self.dark_pages())
+            self.take(browser, PeopleGroup.BOARD, "light", self.board_pages())
+            self.take(browser, PeopleGroup.HR, "light", self.hr_pages())
+            self.take(browser, PeopleGroup.BOARD, "dark", self.dark_pages())
             browser.close()
 
-    def take(self, browser: Browser, desk: Desk, theme: Theme, shots: Shots) -> None:
+    def take(self, browser: Browser, desk: PeopleGroup, theme: Theme, shots: Shots) -> None:
         """Sign in and photograph."""
         context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme=theme)
         page = context.new_page()

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from django.db.models import Model
+
 from contracts.reading import open_contracts_of
-from core.admin.acts import Act, Answer, Call, offer
+from core.admin.acts import Act, Answer, Call, acts_for
 from core.decision import Code, refuse
+from core.deeds import Deed
 from governance.staff.deactivation import deactivate_by_person
 from mailroom.models import Mail
 from orgchart.models import Agent
 from orgchart.staffing import activate_agent
 
 COUNTED = 1000
-RIGHT = "orgchart.activate_agent"
 
 
 def _deactivate(call: Call) -> Answer:
@@ -53,35 +55,35 @@ def open_work(agent: Agent) -> list[tuple[str, str]]:
     ]
 
 
-offer(
-    Agent,
-    Act(
-        name="deactivate",
-        title="Deactivate",
-        icon="person_off",
-        danger=True,
-        permission=RIGHT,
-        explanation=(
-            "The agent proves nobody, receives nothing and leads nobody from its next call on. Its "
-            "keys are revoked; its open work and unread mail go to its superior. Its name, mails "
-            "and events stay."
-        ),
-        perform=_deactivate,
-        possible=lambda agent: bool(agent.active),
-        version=_policy_version,
-        facts=open_work,
+DEACTIVATE = Act(
+    name="deactivate",
+    title="Deactivate",
+    icon="person_off",
+    danger=True,
+    deed=Deed.ACTIVATE_AGENT,
+    explanation=(
+        "The agent can no longer call, receives no mail and leads no group. Its keys are "
+        "revoked; its open work and unread mail go to its superior. Its name, mails and events "
+        "stay."
     ),
+    perform=_deactivate,
+    possible=lambda agent: bool(agent.active),
+    version=_policy_version,
+    facts=open_work,
 )
-offer(
-    Agent,
-    Act(
-        name="activate",
-        title="Activate again",
-        icon="person_check",
-        permission=RIGHT,
-        explanation="The agent takes its place again. Its old keys stay revoked: issue a new one.",
-        perform=_activate,
-        possible=lambda agent: not agent.active,
-        version=_policy_version,
-    ),
+ACTIVATE = Act(
+    name="activate",
+    title="Activate again",
+    icon="person_check",
+    deed=Deed.ACTIVATE_AGENT,
+    explanation="The agent takes its place again. Its old keys stay revoked: issue a new one.",
+    perform=_activate,
+    possible=lambda agent: not agent.active,
+    version=_policy_version,
 )
+
+
+@acts_for.join
+def acts_on_agents(model: type[Model]) -> tuple[Act, ...]:
+    """What this room adds to the agents' pages."""
+    return (DEACTIVATE, ACTIVATE) if model is Agent else ()

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import IntegrityError, models
 from django.db.models import ProtectedError
 
 from core.actions import Action
 from core.actors import Actor
+from core.database import violated_constraint
 from core.decision import Code, refuse
+from core.deeds import Deed, require_deed
 from orgchart.models import (
     Agent,
     Alias,
@@ -24,22 +26,29 @@ from orgchart.models import (
 )
 from orgchart.services import PolicyChange, change_policy
 
-NOUNS: Mapping[type[models.Model], str] = {
-    Organisation: "organisation",
-    Role: "role",
-    Group: "group",
-    Agent: "agent",
-    Alias: "alias",
-    MailTypeRule: "mail_type",
-    ContactRule: "contact",
-    ToolOverride: "override",
+
+class Table(NamedTuple):
+    """How the ledger names a table's rows (`role.changed`), and the deed of editing them."""
+
+    noun: str
+    deed: Deed
+
+
+TABLES: Mapping[type[models.Model], Table] = {
+    Organisation: Table("organisation", Deed.EDIT_ORGANISATION),
+    Role: Table("role", Deed.EDIT_ROLE),
+    Group: Table("group", Deed.EDIT_GROUP),
+    Agent: Table("agent", Deed.EDIT_AGENT),
+    Alias: Table("alias", Deed.EDIT_ALIAS),
+    MailTypeRule: Table("mail_type", Deed.EDIT_MAIL_TYPE),
+    ContactRule: Table("contact", Deed.EDIT_CONTACT),
+    ToolOverride: Table("override", Deed.RESTRICT_TOOL),
 }
-"""What the ledger calls a row of each table: `role.changed`, subject `role:backend_worker`."""
 
 
 def subject_of(row: models.Model) -> str:
     """How the ledger names a row, the same before and after a change of it."""
-    noun = NOUNS[type(row)]
+    noun = TABLES[type(row)].noun
     if isinstance(row, Organisation):
         return f"{noun}:{row.slug}"
     return f"{noun}:{row}"
@@ -61,7 +70,7 @@ def save_row(
     Raises Denied: VERSION_MISMATCH when the policy moved on since it was read, INVALID_PARAMS for
     an empty reason, a broken invariant, or what a constraint of the database refuses.
     """
-    _require_reason(reason)
+    require_deed(caller, TABLES[type(row)].deed, reason=reason)
     added = row.pk is None
 
     def apply(_organisation: Organisation) -> None:
@@ -77,7 +86,7 @@ def save_row(
             organisation_id=organisation_id,
             apply=apply,
             caller=caller,
-            action=Action(f"{NOUNS[type(row)]}.{'added' if added else 'changed'}"),
+            action=Action(f"{TABLES[type(row)].noun}.{'added' if added else 'changed'}"),
             now=now,
             reason=reason,
             subject=subject_of(row),
@@ -102,7 +111,7 @@ def delete_row(
 
     Raises Denied like `save_row`, and INVALID_PARAMS for what other rows still stand on.
     """
-    _require_reason(reason)
+    require_deed(caller, TABLES[type(row)].deed, reason=reason)
     if isinstance(row, Agent | Organisation):
         raise refuse(
             Code.INVALID_PARAMS,
@@ -121,7 +130,7 @@ def delete_row(
             organisation_id=organisation_id,
             apply=apply,
             caller=caller,
-            action=Action(f"{NOUNS[type(row)]}.removed"),
+            action=Action(f"{TABLES[type(row)].noun}.removed"),
             now=now,
             reason=reason,
             subject=subject,
@@ -157,15 +166,8 @@ def _rows(row: models.Model) -> models.QuerySet[Any]:
     return type(row)._default_manager.all()  # noqa: SLF001  Django's public name
 
 
-def _require_reason(reason: str) -> None:
-    if not reason.strip():
-        raise refuse(
-            Code.INVALID_PARAMS, "a change is made with a reason", "say why", reason="empty"
-        )
-
-
 def _constraint(error: IntegrityError) -> Exception:
-    name = getattr(getattr(error.__cause__, "diag", None), "constraint_name", None) or "constraint"
+    name = violated_constraint(error) or "constraint"
     return refuse(
         Code.INVALID_PARAMS,
         f"the database refuses this: {name}",

@@ -15,6 +15,7 @@ from django.db.models import F
 from core.actions import Action
 from core.actors import Actor
 from core.decision import Code, refuse
+from core.deeds import Deed, require_deed
 from ledger.services import record
 from orgchart.compiling import compile_policy, mark_changing
 from orgchart.models import Agent, ApiKey, Organisation
@@ -168,6 +169,8 @@ def set_settings(
 
     Raises Denied INVALID_PARAMS naming the setting and what it can hold.
     """
+    reason = ", ".join(f"{name}={value}" for name, value in values.items())
+    require_deed(caller, Deed.EDIT_ORGANISATION, reason=reason)
     try:
         valid = checked(values)
     except BadSetting as problem:
@@ -200,6 +203,7 @@ def issue_key(*, agent: Agent, caller: Actor, now: datetime, reason: str = "") -
 
     Raises Denied AGENT_INACTIVE for a deactivated agent.
     """
+    require_deed(caller, Deed.ISSUE_KEY, reason=reason)
     if not agent.active:
         raise refuse(
             Code.AGENT_INACTIVE,
@@ -235,6 +239,7 @@ def revoke_key(
     Raises Denied NOT_FOUND when no key of the caller's organisation (or, where one is named, of
     the agent) has the prefix.
     """
+    require_deed(caller, Deed.REVOKE_KEY, reason=reason)
     with transaction.atomic():
         mine = ApiKey.objects.filter(
             prefix=prefix[:PREFIX_LENGTH], agent__organisation_id=caller.organisation_id

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from core.actions import Action
 from core.actors import Actor
 from core.decision import Code, refuse
+from core.deeds import Deed, require_deed
 from orgchart.models import Agent, ApiKey, Organisation
 from orgchart.policy import compiled
 from orgchart.services import PolicyChange, change_policy
@@ -79,6 +80,7 @@ def deactivate_agent(
     INVALID_TRANSITION where it is so already, VERSION_MISMATCH, INVALID_PARAMS where an invariant
     would break (a group without its leader).
     """
+    require_deed(caller, Deed.ACTIVATE_AGENT, reason=reason)
 
     def apply(organisation: Organisation) -> None:
         row = _agent(organisation, handle, active=True)
@@ -115,6 +117,7 @@ def activate_agent(
 
     Raises Denied like `deactivate_agent`.
     """
+    require_deed(caller, Deed.ACTIVATE_AGENT, reason=reason)
 
     def apply(organisation: Organisation) -> None:
         row = _agent(organisation, handle, active=False)

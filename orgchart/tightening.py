@@ -6,6 +6,7 @@ from datetime import datetime
 
 from core.actions import Action
 from core.actors import Actor
+from core.deeds import Deed, require_deed
 from orgchart.models import Agent, Organisation, ToolOverride
 from orgchart.policy.vocabulary import ToolMode
 from orgchart.services import PolicyChange, change_policy
@@ -30,6 +31,7 @@ def set_tool_override(  # noqa: PLR0913  each optional, each named by its caller
     `tool_modes` are the modes the tool itself declares. Raises ValueError when `modes` holds one
     that is not among them: an override never loosens.
     """
+    require_deed(caller, Deed.RESTRICT_TOOL, reason=reason)
     loose = modes - tool_modes
     if loose:
         raise ValueError(
@@ -73,6 +75,7 @@ def clear_tool_override(
     preview: bool = False,
 ) -> PolicyChange:
     """Take a tightening back: the tool is what the pack and the tool itself give, never more."""
+    require_deed(caller, Deed.RESTRICT_TOOL, reason=reason)
     return change_policy(
         organisation_id=override.organisation_id,
         apply=lambda _row: ToolOverride.objects.filter(id=override.id).delete() and None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from datetime import datetime
 from typing import Any
 
@@ -9,12 +10,12 @@ from django.db import transaction
 
 from core.actions import Action
 from core.actors import Actor, Person
-from core.decision import Code, Deny, refuse, require
+from core.decision import Deny, require
+from core.deeds import Deed, PeopleGroup
 from core.events import Event
 from ledger.services import insert_event, record
-from orgchart.compiling import current_policy
 from tasks.facts import Change
-from tasks.hands import BOARD_DESK, enforcement_of, hand_of
+from tasks.hands import enforcement_of, hand_of
 from tasks.models import Comment
 from tasks.ownership import can_approve, can_comment
 from tasks.parties import Hand
@@ -26,7 +27,6 @@ from tasks.writing import Write, swap
 from toolbox.wake import wake
 
 NOTE = "[HUMAN_NOTE]"
-NOTING_DESK = "Observer"
 SHOWN = 50
 """Comments that come with a task, the last ones."""
 
@@ -64,16 +64,13 @@ def comment_task(*, caller: Actor, task_id: str, body: str, now: datetime) -> di
 
 
 def _voice(caller: Actor, body: str) -> tuple[Hand, str]:
-    if isinstance(caller, Person) and BOARD_DESK not in caller.offices:
-        if NOTING_DESK not in caller.offices:
-            raise refuse(
-                Code.NOT_YOURS,
-                f"{caller.username} sits at no desk that writes notes",
-                "ask somebody of the Board or an observer",
-                rule="human roles",
-            )
-        return Hand(current_policy(caller.organisation_id)), f"{NOTE} {body}"
-    return hand_of(caller), body
+    hand = hand_of(caller, Deed.COMMENT_TASK)
+    return hand, f"{NOTE} {body}" if isinstance(caller, Person) and is_note(caller.groups) else body
+
+
+def is_note(groups: Container[str]) -> bool:
+    """Whether what a person of these groups writes is marked as a note: the Board's is not."""
+    return PeopleGroup.BOARD not in groups
 
 
 def comments_of(row_id: int) -> list[dict[str, Any]]:
@@ -100,7 +97,7 @@ def approve_task(
     anybody changes content, or somebody else than a lead the owner. A stale version is answered
     as in an update: `enforcement` says how (seed 001 §8.2). Raises Denied.
     """
-    hand = hand_of(caller)
+    hand = hand_of(caller, Deed.APPROVE_TASK)
     with transaction.atomic():
         row = read_row(caller.organisation_id, task_id, lock=True)
         facts = row.facts(hand.policy)

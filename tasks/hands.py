@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from core.actors import Actor, Person
-from core.decision import Code, refuse
+from core.actors import Actor
+from core.deeds import Deed, require_deed
 from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Policy
 from tasks.parties import Hand
 from tasks.vocabulary import Enforcement
 from toolbox.caller import Caller
-
-BOARD_DESK = "Board"
 
 
 def enforcement_of(policy: Policy) -> Enforcement:
@@ -18,18 +16,12 @@ def enforcement_of(policy: Policy) -> Enforcement:
     return Enforcement(policy.settings["enforcement"])
 
 
-def hand_of(caller: Actor) -> Hand:
-    """The calling agent under its policy, or a person with the right to change tasks.
+def hand_of(caller: Actor, deed: Deed = Deed.MANAGE_TASK) -> Hand:
+    """The calling agent under its policy, or a person whose groups allow the deed.
 
-    Raises Denied NOT_YOURS for a person who does not sit at the Board.
+    Raises Denied NOT_YOURS.
     """
     if isinstance(caller, Caller):
         return Hand(caller.policy, caller.agent)
-    if isinstance(caller, Person) and BOARD_DESK not in caller.offices:
-        raise refuse(
-            Code.NOT_YOURS,
-            f"{caller.username} does not sit at the Board, whose people change tasks",
-            "ask somebody of the Board",
-            rule="human roles",
-        )
+    require_deed(caller, deed)
     return Hand(current_policy(caller.organisation_id))

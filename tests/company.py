@@ -70,7 +70,7 @@ class Company:
         return Person(
             username=username,
             organisation_id=self.organisation.id,
-            offices=frozenset(offices),
+            groups=frozenset(offices),
         )
 
     def caller(self, handle: str) -> Caller:

@@ -13,6 +13,7 @@ from django.db import transaction
 from core.actions import Action
 from core.actors import Actor
 from core.decision import Code, refuse
+from core.deeds import Deed, require_deed
 from ledger.services import record
 from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Policy
@@ -92,10 +93,8 @@ def open_mode(
     Raises Denied MODE_DENIED where the organisation does not enable the mode, INVALID_PARAMS for
     an empty reason, NOT_FOUND for a session of another organisation.
     """
-    if not reason.strip():
-        raise refuse(
-            Code.INVALID_PARAMS, "a mode is opened with a reason", "say why", reason="empty"
-        )
+    if not contract_ref:  # else it is the contract that opens the mode
+        require_deed(caller, Deed.SWITCH_MODE, reason=reason)
     with transaction.atomic():
         row = _locked(session_id, caller)
         if mode not in current_policy(row.organisation_id).enabled_modes:
@@ -132,6 +131,8 @@ def close_mode(
 
     Returns how many were closed. In the transaction of its cause.
     """
+    if session_id:  # else it is the contract that ends
+        require_deed(caller, Deed.SWITCH_MODE, reason=reason)
     if bool(session_id) == bool(contract_ref):
         raise ValueError("name a session or a contract")
     with transaction.atomic():

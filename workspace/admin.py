@@ -18,12 +18,11 @@ from unfold.enums import ActionVariant
 from core.admin.acts import Act, ActingAdmin, Answer, Call, FileForm
 from core.admin.base import block, chips, column, listed
 from core.admin.browsing import MomentFilter
+from core.deeds import Deed
 from core.people import person
 from workspace.models import Skill
 from workspace.skills import folders
 from workspace.skills.services import approve, scan, withdraw
-
-RIGHT = "workspace.approve_skill"
 
 
 def _approve(call: Call) -> Answer:
@@ -57,9 +56,9 @@ def _moved(row: Skill) -> bool:
 
 LOOK = Act(
     name="look-again",
-    title="Look again",
+    title="Read the folders again",
     icon="refresh",
-    permission=RIGHT,
+    deed=Deed.READ_SKILLS,
     explanation=(
         "The skill folders are read again, so that this page shows the files as they are now. "
         "Nothing is approved by it."
@@ -72,7 +71,7 @@ APPROVE = Act(
     name="approve",
     title="Approve this file",
     icon="verified",
-    permission=RIGHT,
+    deed=Deed.APPROVE_SKILL,
     explanation=(
         "The commands in this very file may run in the sandbox of whoever uses the skill. Read it "
         "whole: a changed file needs a new approval."
@@ -91,7 +90,7 @@ WITHDRAW = Act(
     title="Withdraw the approval",
     icon="block",
     danger=True,
-    permission=RIGHT,
+    deed=Deed.APPROVE_SKILL,
     explanation="Its commands run for nobody from the next use on.",
     perform=_withdraw,
     possible=lambda row: row.approved_at is not None,

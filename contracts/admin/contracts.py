@@ -24,6 +24,7 @@ from contracts.vocabulary import FINAL_STATES, Outcome, State
 from core.admin.acts import Act, ActingAdmin, Answer, Call
 from core.admin.base import BrowseAdmin, column
 from core.admin.browsing import MomentFilter
+from core.deeds import Deed
 from core.events import text
 from ledger.history import events_of
 
@@ -64,7 +65,7 @@ def _act(outcome: Outcome, title: str, explanation: str, **more: Any) -> Act:
         name=f"close-{outcome}",
         title=title,
         explanation=explanation,
-        permission="contracts.cancel_contract",
+        deed=Deed.CANCEL_CONTRACT,
         perform=lambda call: _ended(call, outcome),
         version=lambda row: int(row.version),
         facts=_facts,

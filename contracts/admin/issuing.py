@@ -20,6 +20,7 @@ from unfold.widgets import (
 
 from contracts.issuing import Draft, issue_for_board
 from core.decision import Denied
+from core.deeds import Deed
 from core.people import person, record_refusal, signed_in
 from mailroom.models import Priority
 from orgchart.compiling import current_policy
@@ -27,7 +28,7 @@ from orgchart.models import Organisation
 from orgchart.policy.compiled import Policy
 from orgchart.policy.vocabulary import BOARD, ToolMode
 
-ISSUE = "contracts.issue_contract"
+ISSUE = Deed.ISSUE_CONTRACT.permission
 
 
 class IssueForm(forms.Form):

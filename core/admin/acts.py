@@ -1,8 +1,8 @@
-"""What people do beside editing rows: each act a page of its own that asks for a reason first."""
+"""Actions of people on a row: each has a page of its own that asks for a reason first."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -23,6 +23,8 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 from core.actors import Person
 from core.admin.base import BrowseAdmin
 from core.decision import Denied
+from core.deeds import Deed
+from core.hooks import Hook
 from core.people import person, record_refusal, signed_in
 
 
@@ -83,17 +85,18 @@ Answer = str | ShownOnce
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Act:
-    """One thing a person may do to a row, and the service that does it.
+    """One action on a row, and the service that does it.
 
-    `permission` is checked on the page and again on the deed; `possible` says whether the row is
-    in a state for it, so that the button is only there when it would work.
+    The deed's permission is checked by the page and, with the reason, by the service. `possible`
+    says whether the row is in a state for it, so that the button is shown only when it works.
+    `title` names one of several actions of the same deed.
     """
 
     name: str
-    title: str
-    permission: str
+    deed: Deed
     explanation: str
     perform: Callable[[Call], Answer]
+    title: str = ""
     icon: str = "gavel"
     danger: bool = False
     form: type[forms.Form] = ReasonForm
@@ -102,23 +105,28 @@ class Act:
     facts: Callable[[Any], list[tuple[str, str]]] = lambda _row: []
     text: Callable[[Any], str] = lambda _row: ""
 
+    @property
+    def permission(self) -> str:
+        """The Django permission that the page checks."""
+        return self.deed.permission
 
-_offered: dict[type[Model], list[Act]] = {}
+    @property
+    def label(self) -> str:
+        """What the button says."""
+        return self.title or self.deed.value.title
 
 
-def offer(model: type[Model], act: Act) -> None:
-    """Add an act to a table's pages from a room above it: services build upward, pages downward."""
-    _offered.setdefault(model, []).append(act)
+acts_for = Hook[[type[Model]], Sequence[Act]]("actions that rooms above add to a table's pages")
 
 
 class ActingAdmin(BrowseAdmin):
-    """A table whose rows can be acted on: a button where one can, GET asks, POST does."""
+    """A table with actions on its rows: a button for each possible one; GET asks, POST acts."""
 
     acts: tuple[Act, ...] = ()
 
     def all_acts(self) -> list[Act]:
-        """The table's own acts, and those that rooms above offer."""
-        return [*self.acts, *_offered.get(self.model, ())]
+        """The table's own actions, and those that rooms above add."""
+        return [*self.acts, *(act for acts in acts_for(self.model) for act in acts)]
 
     def get_urls(self) -> list[URLPattern]:
         """One address for each act, before Django's own catch-all."""
@@ -203,7 +211,7 @@ class ActingAdmin(BrowseAdmin):
         request.current_app = self.admin_site.name
         return {
             **self.admin_site.each_context(request),
-            "title": act.title,
+            "title": act.label,
             "subtitle": str(row),
             "act": act,
             "object": row,
@@ -231,7 +239,7 @@ class ActingAdmin(BrowseAdmin):
         """The acts as the theme's buttons: plain links to pages that ask first."""
         return [
             {
-                "title": act.title,
+                "title": act.label,
                 "icon": act.icon,
                 "variant": ActionVariant.DANGER if act.danger else ActionVariant.DEFAULT,
                 "attrs": {},

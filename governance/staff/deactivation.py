@@ -9,7 +9,7 @@ from django.db import transaction
 
 from core.actors import Actor, Person
 from core.decision import Code, refuse, require
-from core.people import Desk
+from core.deeds import Deed, require_deed
 from governance.results import DeactivatedAgent
 from governance.staff import open_work, org_changes, rules
 from governance.staff.org_files import write_org_files_soon
@@ -42,20 +42,10 @@ def deactivate_by_person(
 ) -> DeactivatedAgent:
     """Deactivate an agent by a person of the Board or of HR, with a reason.
 
-    Raises Denied: LEVEL_DENIED without the office, NOT_FOUND, INVALID_PARAMS for an empty reason
+    Raises Denied: NOT_YOURS for other groups, NOT_FOUND, INVALID_PARAMS for an empty reason
     or a broken invariant, INVALID_TRANSITION, VERSION_MISMATCH.
     """
-    if not person.offices & {Desk.BOARD, Desk.HR}:
-        raise refuse(
-            Code.LEVEL_DENIED,
-            f"{person.username} sits neither at the Board nor in HR",
-            "ask a member of the Board or of HR",
-            rule="human roles (decisions.md)",
-        )
-    if not reason.strip():
-        raise refuse(
-            Code.INVALID_PARAMS, "an agent is deactivated with a reason", "say why", reason="empty"
-        )
+    require_deed(person, Deed.ACTIVATE_AGENT, reason=reason)
     with transaction.atomic():
         policy = compile_policy(person.organisation_id)
         if policy.version != expected_version:

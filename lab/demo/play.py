@@ -13,7 +13,7 @@ from contracts.closing import close_contract
 from contracts.models import Contract
 from contracts.vocabulary import OPEN_STATES, Outcome
 from core.actors import Person
-from core.people import Desk
+from core.deeds import PeopleGroup
 from lab.demo import stories
 from lab.demo.client import Agent
 from lab.demo.day import Day, Unexpected
@@ -84,13 +84,15 @@ def _require_running(url: str, keys: Mapping[str, str]) -> None:
 
 
 def _board() -> Person:
-    """Somebody who sits at the Board, as `make up` made the first one."""
+    """A member of the Board, as `make up` creates the first one."""
     organisation = Organisation.objects.get(slug=ORGANISATION)
-    user = User.objects.filter(groups__name=Desk.BOARD, is_active=True).order_by("id").first()
+    user = (
+        User.objects.filter(groups__name=PeopleGroup.BOARD, is_active=True).order_by("id").first()
+    )
     return Person(
         username=user.username if user else "board",
         organisation_id=organisation.id,
-        offices=frozenset({Desk.BOARD}),
+        groups=frozenset({PeopleGroup.BOARD}),
     )
 
 

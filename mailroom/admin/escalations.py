@@ -15,6 +15,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 from core.admin.acts import Act, ActingAdmin, Answer, Call
 from core.admin.base import column
 from core.admin.browsing import MomentFilter
+from core.deeds import Deed
 from core.events import text
 from ledger.history import events_of
 from mailroom.admin.thread import MOST, thread_of
@@ -71,7 +72,7 @@ ANSWER = Act(
     name="answer",
     title="Answer for the Board",
     icon="reply",
-    permission="mailroom.answer_escalation",
+    deed=Deed.ANSWER_ESCALATION,
     explanation=(
         "The sender gets the answer as a mail from the Board, and whoever it was sent to is told. "
         "Nobody has to answer it any more."

@@ -11,6 +11,7 @@ from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from core.admin.acts import Act, ActingAdmin, Answer, Call
 from core.admin.base import block, column
 from core.admin.browsing import MomentFilter
+from core.deeds import Deed
 from core.events import text
 from mailroom.admin.traffic import BY_ORGANISATION
 from mailroom.models import NoticeState, OutgoingNotice
@@ -26,7 +27,7 @@ RESEND = Act(
     name="resend",
     title="Send it again",
     icon="forward_to_inbox",
-    permission="mailroom.resend_outgoingnotice",
+    deed=Deed.RESEND_NOTICE,
     explanation=(
         "The notice goes to where the organisation's settings point now. Its id stays, so that a "
         "receiver who took it after all knows it."

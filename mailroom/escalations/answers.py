@@ -8,7 +8,7 @@ from django.db import transaction
 
 from core.actors import Person
 from core.decision import Code, Denied, refuse
-from core.people import require_board
+from core.deeds import Deed, require_deed
 from mailroom.delivery import deliver, post_notice
 from mailroom.escalations.services import settle
 from mailroom.models import WAITING, Escalation, EscalationState
@@ -83,10 +83,10 @@ def answer_as_person(
     """A person of the Board answers: a mail from the Board to the sender; returns its id.
 
     Whoever was passed over is told too; a sender that has left is spared it, and the one above
-    it reads the answer. Raises Denied LEVEL_DENIED without the office, NOT_FOUND,
+    it reads the answer. Raises Denied NOT_YOURS for a person of another group, NOT_FOUND,
     VERSION_MISMATCH, INVALID_TRANSITION where it is settled already.
     """
-    require_board(person)
+    require_deed(person, Deed.ANSWER_ESCALATION)
     with transaction.atomic():
         row = _held(escalation_id, expected_version, person)
         policy = current_policy(row.organisation_id)

@@ -17,7 +17,7 @@ from django.db import transaction
 from core.actions import Action
 from core.actors import Actor, Person, System
 from core.decision import Code, refuse
-from core.people import require_board
+from core.deeds import Deed, require_deed
 from ledger.services import record
 from mailroom.models import NoticeState, OutgoingNotice
 from mailroom.outgoing import webhook
@@ -175,10 +175,10 @@ def _mail(row: OutgoingNotice) -> None:
 def resend(*, notice_id: int, reason: str, caller: Person, now: datetime) -> None:
     """Give a dead notice its attempts again, to where its organisation's channel leads now.
 
-    The receiver sees the same event id. Raises Denied LEVEL_DENIED without the Board's office,
+    The receiver sees the same event id. Raises Denied NOT_YOURS for a person of another group,
     NOT_FOUND, INVALID_TRANSITION for a notice that is not dead.
     """
-    require_board(caller)
+    require_deed(caller, Deed.RESEND_NOTICE, reason=reason)
     with transaction.atomic():
         rows = OutgoingNotice.objects.select_for_update(of=("self",))
         row = rows.filter(id=notice_id, organisation_id=caller.organisation_id).first()

@@ -14,7 +14,7 @@ from contracts.models import Contract
 from contracts.vocabulary import State
 from ledger.models import Event, Seal
 from mailroom.models import Escalation, EscalationState, Mail
-from orgchart.editing import NOUNS
+from orgchart.editing import TABLES
 from orgchart.models import Agent, Organisation
 from tasks.models import Task
 from tasks.vocabulary import UNFINISHED
@@ -176,7 +176,7 @@ def escalations(ids: Ids, now: datetime) -> Mapping[int, tuple[int, int, int]]:
 def last_policy_changes(ids: Ids) -> Mapping[int, Event]:
     """The newest events that changed who may what; found by their subjects, which are indexed."""
     subjects = Q()
-    for noun in {*NOUNS.values(), "tool"}:
+    for noun in {*(table.noun for table in TABLES.values()), "tool"}:
         subjects |= Q(subject__startswith=f"{noun}:")
     rows = Event.objects.filter(
         subjects, organisation_id=OuterRef("pk"), details__has_key="policy_version"

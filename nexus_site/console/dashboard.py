@@ -10,7 +10,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.utils import timezone
 
-from core.people import desks_of
+from core.people import groups_of
 from nexus_site.console import counting
 from orgchart.models import Organisation
 from toolbox import scheduler
@@ -59,7 +59,7 @@ def figures(request: HttpRequest) -> dict[str, Any]:
     """The dashboard's context: nothing that the person could not open as a table."""
     now = timezone.now()
     may = request.user.has_perm
-    shown: dict[str, Any] = {"now": now, "desks": sorted(desks_of(request.user))}
+    shown: dict[str, Any] = {"now": now, "groups": sorted(groups_of(request.user))}
     newest = counting.newest_event()
     if may("orgchart.view_organisation"):
         rows = list(Organisation.objects.order_by("name")[:SHOWN])

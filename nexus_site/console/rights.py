@@ -1,8 +1,8 @@
-"""Which group may what: one table, written into the database by `migrate`."""
+"""The rights of each group, written into the database by `migrate` from the table of deeds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from django.apps import AppConfig, apps
@@ -10,67 +10,29 @@ from django.conf import settings
 from django.contrib.auth.models import Group, Permission
 from django.contrib.contenttypes.models import ContentType
 
-from core.people import Desk
+from core.deeds import Deed, PeopleGroup
 
 ORGANISATION = ("orgchart", "toolbox")
-"""The rooms that HR looks into: who is who and who may what; not what they write to each other."""
+"""The rooms that HR sees: organisation and permissions, not what agents write to each other."""
 
 HR_SEES = frozenset({"tasks.task", "tasks.dependency"})
-"""And the work that is to be done: who has which task, what waits for what; not the discussion."""
+"""And the open work: tasks, owners and dependencies, not the discussion."""
 
-HR_EDITS: Mapping[str, tuple[str, ...]] = {
-    "organisation": ("change",),
-    "role": ("add", "change", "delete"),
-    "group": ("add", "change", "delete"),
-    "agent": ("add", "change"),
-    "alias": ("add", "change", "delete"),
-    "mailtyperule": ("add", "change", "delete"),
-    "contactrule": ("add", "change", "delete"),
-    "tooloverride": ("add", "change", "delete"),
-}
-
-ACTS: Mapping[str, tuple[str, tuple[Desk, ...]]] = {
-    "orgchart.apikey.issue_apikey": ("Can issue a key to an agent", (Desk.BOARD,)),
-    "orgchart.apikey.revoke_apikey": ("Can revoke a key", (Desk.BOARD,)),
-    "orgchart.agent.activate_agent": (
-        "Can deactivate an agent and activate it again",
-        (Desk.BOARD, Desk.HR),
-    ),
-    "toolbox.session.switch_mode": ("Can open and close a session's coding mode", (Desk.BOARD,)),
-    "toolbox.frame.cancel_frame": ("Can cancel what an agent delegated", (Desk.BOARD,)),
-    "workspace.skill.approve_skill": ("Can approve a skill's exact file", (Desk.BOARD,)),
-    "contracts.contract.issue_contract": ("Can issue a contract to the top agent", (Desk.BOARD,)),
-    "contracts.contract.cancel_contract": ("Can cancel a contract", (Desk.BOARD,)),
-    "tasks.task.comment_task": ("Can comment on a task", (Desk.BOARD, Desk.OBSERVER)),
-    "tasks.task.approve_task": ("Can approve a task's work", (Desk.BOARD,)),
-    "tasks.feedback.take_in_feedback": ("Can take in users' feedback", (Desk.BOARD,)),
-    "mailroom.escalation.answer_escalation": (
-        "Can answer an escalation for the Board",
-        (Desk.BOARD,),
-    ),
-    "mailroom.outgoingnotice.resend_outgoingnotice": (
-        "Can send a dead notice again",
-        (Desk.BOARD,),
-    ),
-}
-"""What is more than looking or editing: `app.model.codename`, its name, and who may."""
-
-BOARD_KEEPS = ("auth.view_user", "auth.add_user", "auth.change_user", "auth.view_group")
-"""The Board says who the other humans are; HR cannot, so that nobody promotes themselves."""
+DJANGO_VERBS = frozenset({"view", "add", "change", "delete"})
+"""Permissions that Django creates for every model by itself."""
 
 
-def rights_of(desk: Desk, room: str) -> frozenset[str]:
-    """Codenames of a room's permissions that a group has."""
+def rights_of(group: PeopleGroup, room: str) -> frozenset[str]:
+    """Codenames of a room's permissions that a group has: what it sees, and its deeds."""
+    allowed = [deed.value for deed in Deed if deed.value.app == room and group in deed.value.groups]
+    deeds = frozenset(codename for rule in allowed for codename in rule.codenames)
+    return deeds | _views(group, room) if room in settings.ROOMS else deeds
+
+
+def _views(group: PeopleGroup, room: str) -> frozenset[str]:
     names = [model.__name__.lower() for model in apps.get_app_config(room).get_models()]
-    all_of_it = desk is not Desk.HR or room in ORGANISATION
-    found = {f"view_{name}" for name in names if all_of_it or f"{room}.{name}" in HR_SEES}
-    if desk is Desk.HR and room == "orgchart":
-        found |= {f"{verb}_{model}" for model, verbs in HR_EDITS.items() for verb in verbs}
-    for name, (_, desks) in ACTS.items():
-        app, _, codename = name.split(".")
-        if app == room and desk in desks:
-            found.add(codename)
-    return frozenset(found)
+    sees_room = group is not PeopleGroup.HR or room in ORGANISATION
+    return frozenset(f"view_{n}" for n in names if sees_room or f"{room}.{n}" in HR_SEES)
 
 
 def grant(app_config: AppConfig, using: str = "default", **_signal: Any) -> None:
@@ -81,16 +43,13 @@ def grant(app_config: AppConfig, using: str = "default", **_signal: Any) -> None
     """
     if not _has_groups(_signal.get("apps")):
         return
-    if app_config.label in settings.ROOMS:
-        _make_acts(app_config.label, using)
-        for desk in Desk:
-            group, _ = Group.objects.using(using).get_or_create(name=desk.value)
-            _set(group, app_config.label, rights_of(desk, app_config.label), using)
-    elif app_config.label == "auth":
-        codenames = frozenset(name.partition(".")[2] for name in BOARD_KEEPS)
-        for desk in Desk:
-            group, _ = Group.objects.using(using).get_or_create(name=desk.value)
-            _set(group, "auth", codenames if desk is Desk.BOARD else frozenset(), using)
+    room = app_config.label
+    if room not in (*settings.ROOMS, "auth"):
+        return
+    _add_permissions(room, using)
+    for name in PeopleGroup:
+        group, _ = Group.objects.using(using).get_or_create(name=name.value)
+        _set(group, room, rights_of(name, room), using)
 
 
 def _has_groups(migrated: Any) -> bool:
@@ -101,13 +60,16 @@ def _has_groups(migrated: Any) -> bool:
         return False
 
 
-def _make_acts(room: str, using: str) -> None:
-    for name, (title, _) in ACTS.items():
-        app, model, codename = name.split(".")
-        if app == room and apps.all_models[app].get(model):
-            kind = ContentType.objects.db_manager(using).get_for_model(apps.get_model(app, model))
+def _add_permissions(room: str, using: str) -> None:
+    """Create the permissions of deeds that Django does not create itself."""
+    for rule in (deed.value for deed in Deed if deed.value.app == room):
+        model = apps.all_models[room].get(rule.model.partition(".")[2])
+        if model is None:
+            continue
+        for codename in (c for c in rule.codenames if c.partition("_")[0] not in DJANGO_VERBS):
+            kind = ContentType.objects.db_manager(using).get_for_model(model)
             Permission.objects.using(using).update_or_create(
-                content_type=kind, codename=codename, defaults={"name": title}
+                content_type=kind, codename=codename, defaults={"name": rule.title}
             )
 
 

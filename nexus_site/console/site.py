@@ -13,7 +13,9 @@ from django.urls import URLPattern, path
 from django.utils import timezone
 from unfold.sites import UnfoldAdminSite
 
-from core.people import not_your_desk, record_refusal, signed_in
+from core.decision import Deny
+from core.deeds import BOARD, deed_of, group_refusal
+from core.people import SignedIn, record_refusal, signed_in
 from nexus_site.console.lookups import guarded
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
@@ -34,13 +36,20 @@ def leaving_a_trace(view: View) -> View:
                 who = signed_in(request)
                 record_refusal(
                     who=who,
-                    deny=not_your_desk(str(refusal) or request.path, who),
+                    deny=_refusal(who, str(refusal) or request.path),
                     subject=f"page:{request.path}",
                     now=timezone.now(),
                 )
             raise
 
     return traced
+
+
+def _refusal(who: SignedIn, permission: str) -> Deny:
+    """The refusal of a page: the deed's title and groups, or the page that the Board may open."""
+    deed = deed_of(permission)
+    title, allowed = (deed.value.title, deed.value.groups) if deed else (permission, BOARD)
+    return group_refusal(who.groups, title, allowed, permission)
 
 
 def _require_storable(request: HttpRequest) -> None:

@@ -14,16 +14,16 @@ from django.db import connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 
 from core.actors import System
-from core.people import Desk
+from core.deeds import PeopleGroup
 from orgchart.models import Agent, Organisation
 from orgchart.packs import load_pack
 from orgchart.services import issue_key
 
 PEOPLE = {
-    "board": Desk.BOARD,
-    "hr": Desk.HR,
-    "reviewer": Desk.REVIEWER,
-    "observer": Desk.OBSERVER,
+    "board": PeopleGroup.BOARD,
+    "hr": PeopleGroup.HR,
+    "reviewer": PeopleGroup.REVIEWER,
+    "observer": PeopleGroup.OBSERVER,
 }
 
 

@@ -21,6 +21,7 @@ from unfold.contrib.filters.admin import (
 from core.admin.acts import Act, ActingAdmin, Answer, Call, ShownOnce
 from core.admin.base import block, chips, column
 from core.admin.browsing import MomentFilter
+from core.deeds import Deed
 from orgchart.admin.chart import BY_ORGANISATION, WHY
 from orgchart.admin.editing import EditAdmin
 from orgchart.admin.forms import AgentForm
@@ -47,7 +48,7 @@ ISSUE = Act(
     name="issue-key",
     title="Issue a key",
     icon="key",
-    permission="orgchart.issue_apikey",
+    deed=Deed.ISSUE_KEY,
     explanation="A new API key proves this agent at once. The keys it has stay good.",
     perform=_issue,
     possible=lambda agent: bool(agent.active),
@@ -57,7 +58,7 @@ REVOKE = Act(
     title="Revoke this key",
     icon="key_off",
     danger=True,
-    permission="orgchart.revoke_apikey",
+    deed=Deed.REVOKE_KEY,
     explanation="The key proves nobody from the next call on. This cannot be taken back.",
     perform=_revoke,
     possible=lambda key: key.revoked_at is None,

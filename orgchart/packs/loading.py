@@ -11,6 +11,7 @@ from django.db import transaction
 
 from core.actions import Action
 from core.actors import Person, System
+from core.deeds import Deed, require_deed
 from orgchart import staffing
 from orgchart.compiling import compile_policy
 from orgchart.models import Organisation
@@ -60,6 +61,7 @@ def load_pack(
     Raises BadPack with every problem of the files, or Denied for what breaks an invariant together
     with what the organisation holds beside the pack.
     """
+    require_deed(caller, Deed.LOAD_PACK)
     return _load(sound_pack(directory), caller, now, [], preview=preview)
 
 

@@ -18,6 +18,7 @@ from core import paging
 from core.actions import Action
 from core.actors import Actor
 from core.decision import Code, Denied, refuse
+from core.deeds import Deed, require_deed
 from ledger.services import record
 from orgchart.models import Organisation
 from tasks.models import Feedback, FeedbackHook
@@ -118,6 +119,7 @@ def add_feedback(
 
     An item with an id that is known already is the same report once more.
     """
+    require_deed(caller, Deed.TAKE_IN_FEEDBACK)
     rows = [
         Feedback(
             organisation_id=caller.organisation_id,

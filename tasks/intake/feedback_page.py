@@ -21,12 +21,13 @@ from unfold.widgets import (
 )
 
 from core.decision import Denied
+from core.deeds import Deed
 from core.people import person, record_refusal, signed_in
 from orgchart.models import Organisation
 from tasks.intake.feedback import Item, add_feedback, read_file, read_items
 from tasks.pages.common import choose, opened
 
-TAKE_IN = "tasks.take_in_feedback"
+TAKE_IN = Deed.TAKE_IN_FEEDBACK.permission
 BY_HAND = "admin"
 """The source of a report that somebody typed and named none for."""
 RATINGS = [("", "none"), *((str(stars), str(stars)) for stars in range(1, 6))]

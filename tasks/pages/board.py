@@ -19,8 +19,9 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from core.decision import Code, Denied, refuse
+from core.deeds import Deed
 from core.events import text
-from core.people import Desk, desks_of, person, record_refusal, signed_in
+from core.people import person, record_refusal, signed_in
 from orgchart.compiling import current_policy
 from orgchart.models import Agent, Organisation, Role
 from tasks.discussion import comment_task
@@ -117,7 +118,7 @@ def board_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     rows, narrowed = _rows(organisation, choice.chosen)
     context |= {
         "columns": _columns(rows, _approved_types(organisation), deleted=choice.deleted),
-        "acts": Desk.BOARD in desks_of(request.user),
+        "acts": request.user.has_perm(Deed.MANAGE_TASK.permission),
         "choice": choice,
         "back": urlencode(choice.query),
         "shown": SHOWN,

@@ -17,13 +17,14 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 from core.actions import Action
 from core.admin.acts import Act, Answer, Call, ReasonForm
 from core.decision import Denied
+from core.deeds import Deed
 from core.events import BIGGEST
-from core.people import Desk, desks_of
+from core.people import groups_of
 from ledger.history import events_of
 from ledger.models import Event
 from orgchart.compiling import current_policy
 from orgchart.models import Agent
-from tasks.discussion import NOTE, NOTING_DESK, SHOWN, approve_task, comment_task
+from tasks.discussion import NOTE, SHOWN, approve_task, comment_task, is_note
 from tasks.models import Comment, Task
 from tasks.pages.graph_drawing import draw
 from tasks.pages.history import told
@@ -111,7 +112,7 @@ def waits_for_approval(task: Task) -> bool:
 COMMENT = Act(
     name="comment",
     title="Comment",
-    permission="tasks.comment_task",
+    deed=Deed.COMMENT_TASK,
     explanation="Neither the task's version nor its claim changes. Its owner is told.",
     perform=_commented,
     form=CommentForm,
@@ -121,7 +122,7 @@ COMMENT = Act(
 APPROVE = Act(
     name="approve",
     title="Approve the work",
-    permission="tasks.approve_task",
+    deed=Deed.APPROVE_TASK,
     explanation="A task of this type is completed only once somebody who did not do the work has "
     "approved it. The approval ends when its content or its owner changes.",
     perform=lambda call: _judged(call, approve=True),
@@ -134,7 +135,7 @@ APPROVE = Act(
 WITHDRAW = Act(
     name="withdraw-approval",
     title="Take the approval back",
-    permission="tasks.approve_task",
+    deed=Deed.APPROVE_TASK,
     explanation="The task is not completed until it is approved again.",
     perform=lambda call: _judged(call, approve=False),
     possible=lambda task: task.approved_at is not None and task.status in UNFINISHED,
@@ -222,8 +223,7 @@ def task_context(request: HttpRequest, task: Task, subject: str) -> dict[str, An
     if request.user.has_perm(DISCUSSION):
         shown["discussion"] = discussion_of(request, task)
     if request.user.has_perm(COMMENT.permission):
-        desks = desks_of(request.user)
         shown["comment_form"] = CommentForm()
         shown["comment_url"] = reverse("admin:tasks_task_comment", args=[task.id])
-        shown["marked"] = NOTE if NOTING_DESK in desks and Desk.BOARD not in desks else ""
+        shown["marked"] = NOTE if is_note(groups_of(request.user)) else ""
     return shown

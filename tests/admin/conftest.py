@@ -7,12 +7,12 @@ from django.contrib.auth.models import Group
 from django.test import Client
 from django.utils import timezone
 
-from core.people import Desk
+from core.deeds import PeopleGroup
 from nexus_site.console.rights import grant
 from orgchart.compiling import POLICIES
 from tests.company import load_company
 
-DESKS = [*Desk]
+DESKS = [*PeopleGroup]
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def groups(db):
     """The groups as `migrate` leaves them; emptied tables of other tests may have lost them."""
     for config in apps.get_app_configs():
         grant(config)
-    return {desk: Group.objects.get(name=desk) for desk in Desk}
+    return {desk: Group.objects.get(name=desk) for desk in PeopleGroup}
 
 
 @pytest.fixture
@@ -50,17 +50,17 @@ def sign_in(groups):
 
 @pytest.fixture
 def board(sign_in):
-    return sign_in(Desk.BOARD)
+    return sign_in(PeopleGroup.BOARD)
 
 
 @pytest.fixture
 def hr(sign_in):
-    return sign_in(Desk.HR)
+    return sign_in(PeopleGroup.HR)
 
 
 @pytest.fixture
 def observer(sign_in):
-    return sign_in(Desk.OBSERVER)
+    return sign_in(PeopleGroup.OBSERVER)
 
 
 @pytest.fixture

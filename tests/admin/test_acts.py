@@ -8,7 +8,7 @@ from django.contrib import admin
 from django.test import Client
 
 from contracts.models import Contract
-from core.people import Desk
+from core.deeds import PeopleGroup
 from ledger.models import Event
 from mailroom.models import Mail
 from orgchart.models import Agent, ApiKey
@@ -41,7 +41,7 @@ def order(company):
     from contracts.issuing import Draft, issue_for_board
 
     found = issue_for_board(
-        person=company.person(Desk.BOARD),
+        person=company.person(PeopleGroup.BOARD),
         draft=Draft(to="ceo", title="T", body="B"),
         now=timezone.now(),
     )
@@ -94,7 +94,7 @@ class TestKeys:
 
 
 class TestActivity:
-    @pytest.mark.parametrize("desk", [Desk.BOARD, Desk.HR])
+    @pytest.mark.parametrize("desk", [PeopleGroup.BOARD, PeopleGroup.HR])
     def test_is_ended_and_begun_again_with_a_reason(self, sign_in, worker, company, desk):
         client = sign_in(desk)
         assert act(client, worker, "deactivate").status_code == 302
@@ -244,14 +244,16 @@ class TestWhoMay:
     """Group by act by method: the whole table, by hand."""
 
     MAY = {
-        "issue-key": {Desk.BOARD},
-        "deactivate": {Desk.BOARD, Desk.HR},
-        "revoke": {Desk.BOARD},
-        "open-coding": {Desk.BOARD},
-        "close-cancelled": {Desk.BOARD},
+        "issue-key": {PeopleGroup.BOARD},
+        "deactivate": {PeopleGroup.BOARD, PeopleGroup.HR},
+        "revoke": {PeopleGroup.BOARD},
+        "open-coding": {PeopleGroup.BOARD},
+        "close-cancelled": {PeopleGroup.BOARD},
     }
 
-    @pytest.mark.parametrize("desk", [None, Desk.OBSERVER, Desk.REVIEWER, Desk.HR])
+    @pytest.mark.parametrize(
+        "desk", [None, PeopleGroup.OBSERVER, PeopleGroup.REVIEWER, PeopleGroup.HR]
+    )
     def test_others_are_refused_change_nothing_and_leave_one_event_each(
         self, sign_in, worker, session, order, desk
     ):
@@ -275,7 +277,9 @@ class TestWhoMay:
         issue = f"{ISSUE}?organisation={order.organisation_id}"
         assert {client.get(issue).status_code, client.post(issue, {}).status_code} == {403}
 
-    @pytest.mark.parametrize("desk", [None, Desk.OBSERVER, Desk.REVIEWER, Desk.BOARD])
+    @pytest.mark.parametrize(
+        "desk", [None, PeopleGroup.OBSERVER, PeopleGroup.REVIEWER, PeopleGroup.BOARD]
+    )
     def test_only_hr_edits(self, sign_in, company, worker, desk):
         client = sign_in(desk)
         role = worker.role
@@ -302,7 +306,7 @@ class TestWhoMay:
 
     def test_a_post_without_its_token_is_refused(self, groups, sign_in, worker):
         """CSRF on every page that acts."""
-        client = sign_in(Desk.BOARD)
+        client = sign_in(PeopleGroup.BOARD)
         client.handler.enforce_csrf_checks = True
         for page in [
             act_page(worker, "deactivate"),
@@ -401,7 +405,9 @@ class TestSkills:
         skill.refresh_from_db()
         assert not skill.installed
 
-    @pytest.mark.parametrize("desk", [None, Desk.HR, Desk.REVIEWER, Desk.OBSERVER])
+    @pytest.mark.parametrize(
+        "desk", [None, PeopleGroup.HR, PeopleGroup.REVIEWER, PeopleGroup.OBSERVER]
+    )
     def test_are_approved_by_nobody_else(self, sign_in, skill, desk):
         answer = sign_in(desk).post(
             act_page(skill, "approve"), {"reason": REASON, "digest": skill.digest}

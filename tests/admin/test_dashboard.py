@@ -9,7 +9,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from core.people import Desk
+from core.deeds import PeopleGroup
 from mailroom.delivery import deliver
 from mailroom.models import Escalation
 from nexus_site.console import counting, dashboard
@@ -115,7 +115,7 @@ class TestDashboard:
         for secret in ["Mails today", "Refusals today", "Open escalations", "sealed"]:
             assert secret not in html
         html = nobody.get("/admin/").content.decode()
-        assert "You are signed in, and at no desk" in html
+        assert "You have no role yet" in html
         assert "NEXUS</a>" not in html
 
     def test_asks_nobody_outside_for_anything(self, board, company):
@@ -215,7 +215,10 @@ class TestExplain:
         from orgchart.staffing import deactivate_agent
 
         deactivate_agent(
-            handle=agent.handle, caller=company.person(Desk.BOARD), now=timezone.now(), reason="r"
+            handle=agent.handle,
+            caller=company.person(PeopleGroup.BOARD),
+            now=timezone.now(),
+            reason="r",
         )
         html = self.ask(
             observer,

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from core.people import Desk
+from core.deeds import PeopleGroup
 from ledger.models import Event
 from mailroom.escalations import timeouts as unanswered
 from mailroom.models import Escalation, Mail, OutgoingNotice
@@ -13,7 +13,7 @@ from tests.admin.forms import filled
 from tests.admin.places import act_page, change_page, list_page
 from tests.browser.day import HOSTILE
 
-OTHERS = [None, Desk.OBSERVER, Desk.REVIEWER, Desk.HR]
+OTHERS = [None, PeopleGroup.OBSERVER, PeopleGroup.REVIEWER, PeopleGroup.HR]
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from core.people import Desk
+from core.deeds import PeopleGroup
 from ledger.models import Event
 from orgchart.compiling import POLICIES
 from orgchart.models import Agent
@@ -61,7 +61,9 @@ class TestTheOpenStacks:
 
     def test_are_not_those_that_ended(self, observer, company, stack):
         outer, _ = stack
-        cancel_frame(frame_id=outer.id, caller=company.person(), reason=REASON, now=timezone.now())
+        cancel_frame(
+            frame_id=outer.id, caller=company.person("Board"), reason=REASON, now=timezone.now()
+        )
         assert 'id="stacks"' not in observer.get(list_page(Frame)).content.decode()
 
     def test_say_whose_time_is_over(self, stack):
@@ -104,7 +106,9 @@ class TestCancel:
         outer, inner = stack
         page = act_page(inner, "cancel")
         data = filled(board, page, "act-form", reason=REASON)
-        cancel_frame(frame_id=outer.id, caller=company.person(), reason="x", now=timezone.now())
+        cancel_frame(
+            frame_id=outer.id, caller=company.person("Board"), reason="x", now=timezone.now()
+        )
         answer = board.post(page, data)
         assert answer.status_code == 200
         assert "has ended, it is cancelled" in answer.content.decode()
@@ -113,7 +117,9 @@ class TestCancel:
         inner = Frame.objects.get(id=inner.id)
         assert inner.reason != REASON
 
-    @pytest.mark.parametrize("desk", [None, Desk.HR, Desk.REVIEWER, Desk.OBSERVER])
+    @pytest.mark.parametrize(
+        "desk", [None, PeopleGroup.HR, PeopleGroup.REVIEWER, PeopleGroup.OBSERVER]
+    )
     def test_is_for_nobody_else(self, sign_in, stack, desk):
         outer, _ = stack
         client = sign_in(desk)

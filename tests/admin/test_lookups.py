@@ -13,7 +13,7 @@ from django.core.exceptions import SuspiciousOperation
 from django.db import transaction
 from django.test import RequestFactory
 
-from core.people import Desk
+from core.deeds import PeopleGroup
 from nexus_site.console.lookups import DeclaredLookups as Guard
 from orgchart.services import issue_key
 
@@ -33,7 +33,7 @@ def listed(company, groups, monkeypatch):
     for kind in (RelatedFieldListFilter, SimpleListFilter):
         monkeypatch.setattr(kind, "has_output", lambda self: True)
     user = get_user_model().objects.create_user("ada", is_staff=True)
-    user.groups.set([groups[Desk.BOARD]])
+    user.groups.set([groups[PeopleGroup.BOARD]])
 
     def made(model, **query):
         request = RequestFactory().get("/", query)
@@ -128,7 +128,7 @@ class TestAPerson:
     def test_filters_as_before(self, board, company, now):
         mine, other = company.agent("ceo"), company.agent("qa_worker")
         for agent in (mine, other):
-            issue_key(agent=agent, caller=company.person(Desk.BOARD), now=now)
+            issue_key(agent=agent, caller=company.person(PeopleGroup.BOARD), now=now)
         page = board.get(f"/admin/orgchart/apikey/?agent__id__exact={mine.id}&state=good&o=1&p=1")
         assert page.status_code == 200
         assert {key.agent_id for key in page.context["cl"].result_list} == {mine.id}

@@ -4,7 +4,8 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 
-from core.people import Desk, desks_of
+from core.deeds import PeopleGroup
+from core.people import groups_of
 from ledger.models import Event
 from tests.admin.forms import filled
 from tests.admin.places import change_page, list_page, page_of
@@ -33,11 +34,11 @@ class TestTheBoard:
             password1=PASSWORD,
             password2=PASSWORD,
             is_staff="on",
-            groups=[str(groups[Desk.OBSERVER].id)],
+            groups=[str(groups[PeopleGroup.OBSERVER].id)],
         )
         assert board.post(page, data).status_code == 302
         grace = User.objects.get(username="grace")
-        assert desks_of(grace) == {Desk.OBSERVER}
+        assert groups_of(grace) == {PeopleGroup.OBSERVER}
         event = newest()
         assert (event.action, event.actor, event.subject) == (
             "person.added",
@@ -49,9 +50,9 @@ class TestTheBoard:
 
     def test_moves_somebody_to_another_group(self, board, other, groups):
         page = change_page(other)
-        data = filled(board, page, "user_form", groups=[str(groups[Desk.HR].id)])
+        data = filled(board, page, "user_form", groups=[str(groups[PeopleGroup.HR].id)])
         assert board.post(page, data).status_code == 302
-        assert desks_of(User.objects.get(id=other.id)) == {Desk.HR}
+        assert groups_of(User.objects.get(id=other.id)) == {PeopleGroup.HR}
         assert (newest().action, newest().details["groups"]) == ("person.changed", ["HR"])
 
     def test_sets_a_password_with_an_event(self, board, other):
@@ -80,37 +81,39 @@ class TestTheBoard:
         assert User.objects.filter(id=other.id).exists()
 
     def test_reads_the_groups_and_changes_none(self, board, groups):
-        group = groups[Desk.HR]
+        group = groups[PeopleGroup.HR]
         assert "orgchart.change_role" in board.get(change_page(group)).content.decode()
         assert board.post(change_page(group), {"name": "Board"}).status_code == 403
         assert Group.objects.get(id=group.id).name == "HR"
 
 
 class TestEverybodyElse:
-    @pytest.mark.parametrize("desk", [None, Desk.HR, Desk.REVIEWER, Desk.OBSERVER])
+    @pytest.mark.parametrize(
+        "desk", [None, PeopleGroup.HR, PeopleGroup.REVIEWER, PeopleGroup.OBSERVER]
+    )
     def test_neither_sees_nor_promotes_anybody(self, sign_in, other, groups, desk):
         client = sign_in(desk)
         me = User.objects.get(username=str(desk or "nobody").lower())
-        board = str(groups[Desk.BOARD].id)
+        board = str(groups[PeopleGroup.BOARD].id)
         for row in (me, other):
             for page in (change_page(row), f"/admin/auth/user/{row.id}/password/"):
                 assert client.get(page).status_code == 403
                 assert client.post(page, {"groups": [board], "username": "x"}).status_code == 403
         assert client.post(f"{list_page(User)}add/", {"username": "x"}).status_code == 403
         assert client.get(list_page(Group)).status_code == 403
-        assert desks_of(User.objects.get(id=me.id)) == ({desk} if desk else set())
+        assert groups_of(User.objects.get(id=me.id)) == ({desk} if desk else set())
         assert newest().action == "human.denied"
 
 
 class TestDesks:
     def test_are_none_for_who_was_made_inactive(self, groups, other):
-        other.groups.add(groups[Desk.BOARD])
+        other.groups.add(groups[PeopleGroup.BOARD])
         other.is_active = False
         other.save()
-        assert desks_of(other) == set()
+        assert groups_of(other) == set()
 
     def test_are_the_boards_for_a_superuser(self, db):
-        assert desks_of(User.objects.create_superuser("root")) == {Desk.BOARD}
+        assert groups_of(User.objects.create_superuser("root")) == {PeopleGroup.BOARD}
 
 
 class TestSigningIn:

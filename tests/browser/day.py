@@ -9,7 +9,7 @@ from django.utils import timezone
 from contracts.issuing import Draft, issue_for_board
 from core.actors import denial
 from core.decision import Code, Deny
-from core.people import Desk
+from core.deeds import PeopleGroup
 from ledger.services import record
 from mailroom.delivery import deliver
 from tests.company import Company
@@ -20,7 +20,7 @@ HOSTILE = '<script>document.title = "owned"</script><img src=x onerror="document
 def play(company: Company) -> dict[str, str]:
     """Play the day; the ids of what it made."""
     ids: dict[str, str] = {}
-    board = company.person(Desk.BOARD, username="ada.board")
+    board = company.person(PeopleGroup.BOARD, username="ada.board")
     ids["order"] = issue_for_board(
         person=board,
         draft=Draft(

@@ -8,16 +8,16 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from playwright.sync_api import Page
 
-from core.people import Desk
+from core.deeds import PeopleGroup
 from nexus_site.console.rights import grant
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 PASSWORD = "correct horse battery staple"
 NAMES = {
-    Desk.BOARD: "ada.board",
-    Desk.HR: "hedy.hr",
-    Desk.REVIEWER: "rosa.reviewer",
-    Desk.OBSERVER: "olga.observer",
+    PeopleGroup.BOARD: "ada.board",
+    PeopleGroup.HR: "hedy.hr",
+    PeopleGroup.REVIEWER: "rosa.reviewer",
+    PeopleGroup.OBSERVER: "olga.observer",
 }
 
 
@@ -35,7 +35,7 @@ def make_people() -> None:
         user.groups.set([Group.objects.get(name=desk)])
 
 
-def sign_in(page: Page, address: str, desk: Desk) -> None:
+def sign_in(page: Page, address: str, desk: PeopleGroup) -> None:
     """Sign in by the form."""
     page.goto(f"{address}/admin/login/")
     page.fill("input[name=username]", NAMES[desk])

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from core.actors import denial
 from core.decision import Denied
-from core.people import Desk
+from core.deeds import PeopleGroup
 from ledger.services import record
 from tasks import discussion, services
 from tasks.planning import Update
@@ -168,7 +168,7 @@ def _discuss(company, ids, now):
             now=now - timedelta(minutes=minutes),
         )
     discussion.comment_task(
-        caller=company.person(Desk.OBSERVER, username="olga.observer"),
+        caller=company.person(PeopleGroup.OBSERVER, username="olga.observer"),
         task_id=ids["indexer"],
         body="The legal team would like to see the list of indexed fields.",
         now=now - timedelta(minutes=10),

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from contracts.models import Contract
-from core.people import Desk
+from core.deeds import PeopleGroup
 from mailroom.models import Escalation
 from orgchart.models import ContactRule
 
@@ -20,7 +20,7 @@ class TestTheBoard:
     def test_looks_around_without_a_request_to_anybody_outside(
         self, enter, company, live_server, outside, complaints
     ):
-        page = enter(Desk.BOARD)
+        page = enter(PeopleGroup.BOARD)
         for path in [
             "/admin/",
             "/admin/mailroom/mail/",
@@ -35,7 +35,7 @@ class TestTheBoard:
         assert complaints == []
 
     def test_runs_no_script_that_an_agent_wrote(self, enter, company, live_server, complaints):
-        page = enter(Desk.BOARD)
+        page = enter(PeopleGroup.BOARD)
         mail = f"/admin/mailroom/mail/{company.ids['hostile']}/change/"
         for path in ["/admin/mailroom/mail/", mail]:
             page.goto(live_server.url + path)
@@ -46,7 +46,7 @@ class TestTheBoard:
         assert complaints == []
 
     def test_cancels_a_contract_after_saying_why(self, enter, company, live_server):
-        page = enter(Desk.BOARD)
+        page = enter(PeopleGroup.BOARD)
         page.goto(f"{live_server.url}/admin/contracts/contract/{company.ids['it']}/change/")
         page.get_by_role("link", name="Cancel the contract").click()
         page.get_by_role("button", name="Cancel the contract").click()
@@ -61,7 +61,7 @@ class TestTheBoard:
         self, enter, company, live_server, complaints
     ):
         row = Escalation.objects.get(mail_id=company.ids["escalation"])
-        page = enter(Desk.BOARD)
+        page = enter(PeopleGroup.BOARD)
         page.goto(f"{live_server.url}/admin/mailroom/escalation/{row.id}/change/")
         expect(page.locator("#chain")).to_contain_text("waits until")
         page.get_by_role("link", name="Answer for the Board").click()
@@ -75,7 +75,7 @@ class TestTheBoard:
         assert complaints == []
 
     def test_sees_a_key_once(self, enter, company, live_server):
-        page = enter(Desk.BOARD)
+        page = enter(PeopleGroup.BOARD)
         agent = company.agent("research_worker")
         page.goto(f"{live_server.url}/admin/orgchart/agent/{agent.id}/issue-key/")
         page.fill("textarea[name=reason]", "A new machine.")
@@ -90,7 +90,7 @@ class TestHR:
     def test_sees_what_a_change_does_before_it_counts(
         self, enter, company, live_server, complaints
     ):
-        page = enter(Desk.HR)
+        page = enter(PeopleGroup.HR)
         page.goto(live_server.url + rule_page())
         page.locator(".select2-selection__choice__remove").last.click()
         page.fill("textarea[name=reason]", "Tools go through tickets now.")
@@ -110,7 +110,7 @@ class TestHR:
         assert complaints == []
 
     def test_finds_no_way_to_people_or_mail(self, enter, company):
-        page = enter(Desk.HR)
+        page = enter(PeopleGroup.HR)
         menu = page.locator("#nav-sidebar-apps")
         expect(menu.get_by_role("link", name="Roles")).to_be_visible()
         for closed in ["Users", "Mail", "Ledger", "Contracts"]:
@@ -121,7 +121,7 @@ class TestThemes:
     @pytest.mark.parametrize("theme", ["light", "dark"])
     def test_keep_text_readable(self, enter, company, page, theme):
         page.emulate_media(color_scheme=theme)
-        page = enter(Desk.BOARD)
+        page = enter(PeopleGroup.BOARD)
         card = page.locator(".nx-figure").first
         colours = card.evaluate(
             """e => {

@@ -2,12 +2,12 @@
 
 from playwright.sync_api import expect
 
-from core.people import Desk
+from core.deeds import PeopleGroup
 from tasks.models import Feedback
 
 
 def test_the_board_takes_feedback_in(enter, complaints, tmp_path):
-    page = enter(Desk.BOARD)
+    page = enter(PeopleGroup.BOARD)
     page.locator("#nav-sidebar-apps").get_by_role("link", name="Feedback").click()
     page.get_by_role("link", name="Take in feedback").click()
     bad = tmp_path / "reports.csv"

@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.contrib.postgres.fields import ArrayField
 from django.db import DatabaseError, connection, models, transaction
 
-from core.people import Desk
+from core.deeds import PeopleGroup
 from tests.admin.places import change_page, list_page
 
 EVIL = '"><img src=x onerror=ran=1><script>ran=1</script>{{7*7}}'
@@ -43,7 +43,7 @@ def written(model, column, value):
 
 
 def test_is_shown_as_it_was_written_and_never_runs(enter, company, live_server, complaints):
-    page = enter(Desk.BOARD)
+    page = enter(PeopleGroup.BOARD)
     assert stain() >= LEAST
     addresses = ["/admin/", "/admin/explain/", "/admin/tasks/task/measures/"]
     for model in ROOMS:

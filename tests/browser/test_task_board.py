@@ -5,7 +5,7 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from core.actors import Person
-from core.people import Desk
+from core.deeds import PeopleGroup
 from orgchart.compiling import POLICIES
 from orgchart.models import Organisation
 from tasks import services
@@ -31,7 +31,7 @@ def company(transactional_db):
 @pytest.fixture
 def ada(company):
     organisation = Organisation.objects.get()
-    return Person(username="ada", organisation_id=organisation.id, offices=frozenset({"Board"}))
+    return Person(username="ada", organisation_id=organisation.id, groups=frozenset({"Board"}))
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ class Sight:
 @pytest.fixture
 def board(enter, live_server):
     def opened(query=""):
-        page = enter(Desk.BOARD)
+        page = enter(PeopleGroup.BOARD)
         page.goto(live_server.url + BOARD + query)
         return Sight(page)
 
@@ -169,7 +169,7 @@ def test_a_card_moves_without_any_script(browser, live_server, company, make):
     make("no script")
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    sign_in(page, live_server.url, Desk.BOARD)
+    sign_in(page, live_server.url, PeopleGroup.BOARD)
     page.goto(f"{live_server.url}{BOARD}?owner=-")
     card = page.locator(".tb-card", has_text="no script")
     card.locator("summary").click()
@@ -185,7 +185,7 @@ def test_a_tasks_page_draws_and_discusses(enter, live_server, ada, make, outside
     first = make("ahead <b>of</b> all")
     second = make("here", blocked_by=[first])
     task = Task.objects.get(number=second)
-    page = enter(Desk.OBSERVER)
+    page = enter(PeopleGroup.OBSERVER)
     page.goto(f"{live_server.url}/admin/tasks/task/{task.id}/change/")
     drawing = page.locator(".tg-graph")
     expect(drawing.locator("a")).to_have_count(2)
@@ -225,7 +225,7 @@ def test_a_drawing_is_readable_in_both_themes(enter, page, live_server, ada, mak
             caller=ada, task_id=number, update=Update(status=Status(status)), now=timezone.now()
         )
     page.emulate_media(color_scheme=theme)
-    page = enter(Desk.BOARD)
+    page = enter(PeopleGroup.BOARD)
     task = Task.objects.get(number=last)
     page.goto(f"{live_server.url}/admin/tasks/task/{task.id}/change/")
     found = page.locator(".tg-box").evaluate_all(CONTRAST)
@@ -238,7 +238,7 @@ def test_a_drawing_is_readable_in_both_themes(enter, page, live_server, ada, mak
 def test_pages_fit_a_telephone(enter, live_server, page, make, complaints):
     first = make("a" * 300)
     task = Task.objects.get(number=make("搜索" * 100, blocked_by=[first]))
-    page = enter(Desk.BOARD)
+    page = enter(PeopleGroup.BOARD)
     page.set_viewport_size({"width": 390, "height": 844})
     for path in (BOARD, "/admin/tasks/task/measures/", f"/admin/tasks/task/{task.id}/change/"):
         page.goto(live_server.url + path)

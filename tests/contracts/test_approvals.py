@@ -212,7 +212,7 @@ class TestTheBoard:
 
     @pytest.mark.parametrize("office", ["HR", "Reviewer", "Observer"])
     def test_is_an_office(self, nexus, office):
-        assert refusal(self.issue, nexus, "ceo", office).code is Code.LEVEL_DENIED
+        assert refusal(self.issue, nexus, "ceo", office).code is Code.NOT_YOURS
         contract_id = issue(nexus)
         person = nexus.person(office)
         assert refusal(close, nexus, contract_id, "cancelled", by=person).code is Code.LEVEL_DENIED

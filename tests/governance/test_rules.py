@@ -115,7 +115,9 @@ class TestTighten:
             assert decision.code is Code.INVALID_PARAMS
 
     def test_never_touches_what_is_built_in_or_unknown(self):
-        assert not allowed(rules.can_restrict_to("x", frozenset(), Entry(Source.BUILTIN, BOTH), None))
+        assert not allowed(
+            rules.can_restrict_to("x", frozenset(), Entry(Source.BUILTIN, BOTH), None)
+        )
         assert not allowed(rules.can_restrict_to("x", frozenset(), None, None))
 
 

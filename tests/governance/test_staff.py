@@ -332,13 +332,13 @@ class TestAPackThatHasAnAgentNoMore:
 
 class TestDeactivateByPerson:
     def person(self, nexus, *offices):
-        return Person(username="alice", organisation_id=nexus.id, offices=frozenset(offices))
+        return Person(username="alice", organisation_id=nexus.id, groups=frozenset(offices))
 
     def test_needs_office_and_reason_but_no_contract(self, nexus):
         version = compile_policy(nexus.id).version
         for offices, reason, expected, code in [
-            ((), "over", version, Code.LEVEL_DENIED),
-            (("Observer",), "over", version, Code.LEVEL_DENIED),
+            ((), "over", version, Code.NOT_YOURS),
+            (("Observer",), "over", version, Code.NOT_YOURS),
             (("Board",), " ", version, Code.INVALID_PARAMS),
             (("Board",), "over", version + 1, Code.VERSION_MISMATCH),
         ]:

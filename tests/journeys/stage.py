@@ -10,7 +10,7 @@ from contracts.closing import close_contract
 from contracts.issuing import Draft, issue_for_board
 from contracts.models import Contract
 from contracts.vocabulary import OPEN_STATES, Outcome
-from core.people import Desk
+from core.deeds import PeopleGroup
 from tests.company import Answer, Company
 
 
@@ -45,7 +45,7 @@ class Stage:
 
     @property
     def board(self):
-        return self.company.person(Desk.BOARD, username="ada")
+        return self.company.person(PeopleGroup.BOARD, username="ada")
 
     def order(self, title: str = "Faster search", body: str = "Below one second.") -> str:
         """The Board's contract for the CEO."""

@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from core.decision import Code, Denied
 from ledger.models import Event
-from orgchart.editing import NOUNS, changed_values, delete_row, save_row, subject_of
+from orgchart.editing import TABLES, changed_values, delete_row, save_row, subject_of
 from orgchart.models import Alias, ContactRule, MailTypeRule, Organisation, Role
 from tests.company import load_company
 
@@ -137,10 +137,10 @@ class TestDeleteRow:
 
 class TestNames:
     def test_every_table_of_the_policy_has_one(self, company):
-        for model in NOUNS:
+        for model in TABLES:
             row = model._default_manager.first()
             if row is not None:
-                assert subject_of(row).startswith(f"{NOUNS[model]}:")
+                assert subject_of(row).startswith(f"{TABLES[model].noun}:")
 
     def test_changed_values_are_those_that_differ_from_the_table(self, company):
         row = Role.objects.get(name="ceo")

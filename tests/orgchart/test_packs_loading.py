@@ -63,7 +63,11 @@ class TestLoadingANewPack:
         assert event.details["forbidden"] != []  # the deny lists of its roles
 
     def test_names_the_person_who_loads(self, pack):
-        load_pack(pack, caller=Person(username="alice", organisation_id=0), now=NOW)
+        load_pack(
+            pack,
+            caller=Person(username="alice", organisation_id=0, groups=frozenset({"Board"})),
+            now=NOW,
+        )
         assert Event.objects.get().actor == "human:alice"
 
     def test_keeps_what_only_files_say(self, acme):

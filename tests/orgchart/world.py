@@ -146,7 +146,9 @@ def load(folder: Path, **options: Any) -> PolicyChange:
 
 
 def person(organisation: Organisation) -> Person:
-    return Person(username="alice", organisation_id=organisation.id)
+    return Person(
+        username="alice", organisation_id=organisation.id, groups=frozenset({"Board", "HR"})
+    )
 
 
 def plain(policy):

@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from core.people import Desk
+from core.deeds import PeopleGroup
 from ledger.models import Event
 from tasks import services
 from tasks.models import Comment, Counter, Task
@@ -78,14 +78,14 @@ class TestMoves:
 
 class TestLooking:
     def test_has_a_heading(self, team):
-        heading = re.search(r"<h1>(.*?)</h1>", html_of(sign_in(Desk.HR))).group(1)
+        heading = re.search(r"<h1>(.*?)</h1>", html_of(sign_in(PeopleGroup.HR))).group(1)
         assert heading == 'Task board <span class="nx-quiet">dev-team</span>'
 
-    @pytest.mark.parametrize("desk", [*Desk])
+    @pytest.mark.parametrize("desk", [*PeopleGroup])
     def test_gives_handles_to_the_board_alone(self, make, desk):
         make()
         html = html_of(sign_in(desk))
-        acts = desk is Desk.BOARD
+        acts = desk is PeopleGroup.BOARD
         for handle in ('draggable="true"', 'name="status"', "tb-dialog", "data-acts"):
             assert (handle in html) == acts, handle
 
@@ -94,13 +94,13 @@ class TestLooking:
 
     def test_escapes_what_agents_wrote(self, make):
         make(EVIL)
-        html = html_of(sign_in(Desk.BOARD))
+        html = html_of(sign_in(PeopleGroup.BOARD))
         assert EVIL not in html
         assert "&lt;script&gt;" in html
 
     def test_shows_deleted_ones_on_demand(self, make):
         task = make()
-        client = sign_in(Desk.BOARD)
+        client = sign_in(PeopleGroup.BOARD)
         post(client, task, "deleted", reason="twice")
         assert cards(html_of(client)) == set()
         html = html_of(client, deleted="1")
@@ -135,14 +135,14 @@ class TestFilters:
         ],
     )  # fmt: skip
     def test_choose(self, mixed, query, found):
-        html = html_of(sign_in(Desk.BOARD), **query)
+        html = html_of(sign_in(PeopleGroup.BOARD), **query)
         assert cards(html) == {mixed[name].number for name in found}
         assert count(html, "pending") == str(len(found))
         assert EVIL not in html
 
     def test_look_through_the_newest_where_no_index_serves(self, mixed, team, monkeypatch):
         monkeypatch.setattr(admin_board, "LOOKED_THROUGH", 2)
-        client = sign_in(Desk.BOARD)
+        client = sign_in(PeopleGroup.BOARD)
         html = html_of(client, type="bug_fix")
         assert cards(html) == {mixed["both"].number}
         assert "among the newest 2 tasks" in html
@@ -155,7 +155,7 @@ class TestManyCards:
     def test_show_the_newest_and_count_the_rest(self, make, monkeypatch):
         monkeypatch.setattr(admin_board, "SHOWN", 3)
         numbers = [make().number for _ in range(5)]
-        html = html_of(sign_in(Desk.BOARD))
+        html = html_of(sign_in(PeopleGroup.BOARD))
         assert cards(html) == set(numbers[-3:])
         assert count(html, "pending") == "5"
         assert "the newest 3" in html
@@ -165,7 +165,7 @@ class TestManyCards:
         monkeypatch.setattr(admin_board, "COUNTED", 4)
         for _ in range(4):
             make()
-        client = sign_in(Desk.BOARD)
+        client = sign_in(PeopleGroup.BOARD)
         with CaptureQueriesContext(connection) as seen:
             html = html_of(client)
         assert count(html, "pending") == "3+"
@@ -175,7 +175,7 @@ class TestManyCards:
         assert "LIMIT 4" in counting[0]
 
     def test_cost_no_more_queries(self, make, team):
-        client = sign_in(Desk.BOARD)
+        client = sign_in(PeopleGroup.BOARD)
         html_of(client)
         with CaptureQueriesContext(connection) as few:
             html_of(client)
@@ -189,7 +189,7 @@ class TestManyCards:
 def test_the_ways_to_the_list_lead_there(make, monkeypatch):
     monkeypatch.setattr(admin_board, "SHOWN", 1)
     first, second = make(), make()
-    client = sign_in(Desk.BOARD)
+    client = sign_in(PeopleGroup.BOARD)
     found = re.findall(r'href="(/admin/tasks/task/\?[^"]+)"', html_of(client))
     assert len(found) == 2
     for address in found:
@@ -202,7 +202,7 @@ class TestOrganisations:
     def test_are_kept_apart(self, make, team):
         other = dev_team("other")
         ours, theirs = make("ours"), make("theirs", organisation=other)
-        client = sign_in(Desk.BOARD)
+        client = sign_in(PeopleGroup.BOARD)
         assert "For which organisation?" in html_of(client)
         html = html_of(client, organisation=team.id)
         assert card(html, ours)
@@ -214,7 +214,7 @@ class TestOrganisations:
         other = dev_team("other")
         ours, theirs = make("ours"), make("theirs", organisation=other)
         assert ours.number == theirs.number
-        assert post(sign_in(Desk.BOARD), theirs, "in_progress").status_code == 200
+        assert post(sign_in(PeopleGroup.BOARD), theirs, "in_progress").status_code == 200
         ours.refresh_from_db()
         theirs.refresh_from_db()
         assert (ours.status, theirs.status) == ("pending", "in_progress")
@@ -223,7 +223,8 @@ class TestOrganisations:
 
 class TestMovingWithAScript:
     @pytest.mark.parametrize(
-        ("desk", "status"), [*((desk, 409) for desk in Desk if desk is not Desk.BOARD), (None, 403)]
+        ("desk", "status"),
+        [*((desk, 409) for desk in PeopleGroup if desk is not PeopleGroup.BOARD), (None, 403)],
     )
     def test_is_the_boards_alone(self, make, desk, status):
         task = make()
@@ -235,18 +236,18 @@ class TestMovingWithAScript:
     def test_is_nothing_that_a_link_does(self, make):
         task = make()
         address = reverse("admin:tasks_task_move", args=[task.id])
-        answer = sign_in(Desk.BOARD).get(address, {"status": "in_progress", "version": 1})
+        answer = sign_in(PeopleGroup.BOARD).get(address, {"status": "in_progress", "version": 1})
         assert answer.status_code == 405
 
     def test_says_where_the_card_may_go_next(self, make):
-        answer = post(sign_in(Desk.BOARD), make(), "in_progress").json()
+        answer = post(sign_in(PeopleGroup.BOARD), make(), "in_progress").json()
         assert answer["moves"] == ["completed", "deleted"]
         assert answer["message"] == "#1 is in progress."
 
     def test_says_so_of_what_waits(self, make):
         first = make()
         second = make(blocked_by=[str(first.number)])
-        answer = post(sign_in(Desk.BOARD), second, "in_progress")
+        answer = post(sign_in(PeopleGroup.BOARD), second, "in_progress")
         assert answer.status_code == 409
         assert answer.json()["message"] == (
             "Task #2 waits for #1, which is unfinished. Complete or delete it first."
@@ -263,7 +264,9 @@ class TestMovingWithAScript:
         ],
     )
     def test_is_refused_in_sentences_without_tools_in_them(self, make, version, status, words):
-        message = post(sign_in(Desk.BOARD), make(), status, version=version).json()["message"]
+        message = post(sign_in(PeopleGroup.BOARD), make(), status, version=version).json()[
+            "message"
+        ]
         assert words in message
         assert "task_" not in message
         assert ".:" not in message
@@ -271,7 +274,7 @@ class TestMovingWithAScript:
 
     def test_needs_an_approval_where_the_type_does(self, team, make):
         configure(team, approval_task_types=["deployment"])
-        client, task = sign_in(Desk.BOARD), make(task_type="deployment")
+        client, task = sign_in(PeopleGroup.BOARD), make(task_type="deployment")
         assert "needs approval" in card(html_of(client), task)
         assert "needs approval" not in card(html_of(client), make(task_type="testing"))
         post(client, task, "in_progress")
@@ -282,7 +285,7 @@ class TestMovingWithAScript:
 
     def test_needs_the_token_of_the_page(self, make):
         task = make()
-        client = sign_in(Desk.BOARD, enforce_csrf_checks=True)
+        client = sign_in(PeopleGroup.BOARD, enforce_csrf_checks=True)
         assert post(client, task, "in_progress").status_code == 403
         html = html_of(client)
         token = re.search(r'csrfmiddlewaretoken" value="(\w+)"', card(html, task)).group(1)
@@ -292,14 +295,14 @@ class TestMovingWithAScript:
     def test_of_a_task_that_is_gone_finds_nothing(self, make):
         task = make()
         task.id += 1000
-        assert post(sign_in(Desk.BOARD), task, "in_progress").status_code == 404
+        assert post(sign_in(PeopleGroup.BOARD), task, "in_progress").status_code == 404
 
 
 class TestMovingWithoutAScript:
     def test_offers_the_columns_that_the_card_may_go_to(self, make):
         first = make()
         second = make(blocked_by=[str(first.number)])
-        html = html_of(sign_in(Desk.BOARD))
+        html = html_of(sign_in(PeopleGroup.BOARD))
         options = {
             task.number: re.findall(r'<option value="(\w+)">', card(html, task))
             for task in (first, second)
@@ -307,7 +310,7 @@ class TestMovingWithoutAScript:
         assert options == {1: ["in_progress", "deleted"], 2: ["deleted"]}
 
     def test_comes_back_to_the_board_as_it_was_filtered(self, make, team):
-        task, client = make(), sign_in(Desk.BOARD)
+        task, client = make(), sign_in(PeopleGroup.BOARD)
         html = html_of(client, owner="-", deleted="1")
         back = re.search(r'name="back" value="([^"]*)"', html).group(1).replace("&amp;", "&")
         answer = post(client, task, "in_progress", script=False, back=back)
@@ -318,12 +321,12 @@ class TestMovingWithoutAScript:
 
     @pytest.mark.parametrize("back", ["https://elsewhere.example/", "//e", "owner=x&next=//e", "%"])
     def test_leads_nowhere_else(self, make, team, back):
-        answer = post(sign_in(Desk.BOARD), make(), "in_progress", script=False, back=back)
+        answer = post(sign_in(PeopleGroup.BOARD), make(), "in_progress", script=False, back=back)
         board = reverse("admin:tasks_task_board")
         assert answer.headers["Location"] == f"{board}?organisation={team.id}"
 
     def test_shows_a_refusal_on_the_board(self, make):
-        task, client = make(), sign_in(Desk.BOARD)
+        task, client = make(), sign_in(PeopleGroup.BOARD)
         answer = post(client, task, "deleted", script=False, reason=" ")
         html = client.get(answer.headers["Location"]).content.decode()
         assert "Deleting a task needs a reason." in html
@@ -331,7 +334,7 @@ class TestMovingWithoutAScript:
         assert task.status == "pending"
 
     def test_deletes_with_a_reason_in_the_discussion(self, make):
-        task, client = make(), sign_in(Desk.BOARD)
+        task, client = make(), sign_in(PeopleGroup.BOARD)
         post(client, task, "deleted", script=False, reason=EVIL)
         assert Comment.objects.get(task=task).body == EVIL
         html = client.get(reverse("admin:tasks_task_change", args=[task.id])).content.decode()
@@ -344,6 +347,6 @@ class TestMovingWithoutAScript:
         monkeypatch.setattr(admin_board, "comment_task", broken)
         task = make()
         with pytest.raises(RuntimeError):
-            post(sign_in(Desk.BOARD), task, "deleted", reason="x")
+            post(sign_in(PeopleGroup.BOARD), task, "deleted", reason="x")
         task.refresh_from_db()
         assert task.status == "pending"

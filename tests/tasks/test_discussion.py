@@ -70,7 +70,7 @@ class TestComments:
         discussion.comment_task(**said, now=NOW)
 
     def test_of_observers_are_marked_as_notes(self, team, task_id):
-        observer = Person(username="olga", organisation_id=team.id, offices=frozenset({"Observer"}))
+        observer = Person(username="olga", organisation_id=team.id, groups=frozenset({"Observer"}))
         discussion.comment_task(caller=observer, task_id=task_id, body="hm", now=NOW)
         comment = Comment.objects.get()
         assert (comment.author, comment.body) == ("human:olga", "[HUMAN_NOTE] hm")

@@ -4,7 +4,7 @@ import pytest
 from django.apps import apps
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from core.people import Desk
+from core.deeds import PeopleGroup
 from ledger.models import Event
 from nexus_site.console.rights import grant
 from tasks.models import Feedback
@@ -24,7 +24,7 @@ def groups(team):
 
 @pytest.fixture
 def board(groups):
-    return sign_in(Desk.BOARD)
+    return sign_in(PeopleGroup.BOARD)
 
 
 def upload(client, name: str, content: bytes):
@@ -41,7 +41,9 @@ class TestWho:
         assert PAGE in board.get(LIST).content.decode()
         assert report(board).status_code == 302
 
-    @pytest.mark.parametrize("desk", [Desk.HR, Desk.REVIEWER, Desk.OBSERVER, None])
+    @pytest.mark.parametrize(
+        "desk", [PeopleGroup.HR, PeopleGroup.REVIEWER, PeopleGroup.OBSERVER, None]
+    )
     def test_is_nobody_else(self, groups, desk):
         client = sign_in(desk)
         assert client.get(PAGE).status_code == 403
@@ -50,7 +52,9 @@ class TestWho:
         assert PAGE not in client.get(LIST).content.decode()
         assert not Feedback.objects.exists()
 
-    @pytest.mark.parametrize(("desk", "sees"), [(Desk.OBSERVER, True), (Desk.HR, False)])
+    @pytest.mark.parametrize(
+        ("desk", "sees"), [(PeopleGroup.OBSERVER, True), (PeopleGroup.HR, False)]
+    )
     def test_reads_it_finds_it_in_the_menu(self, groups, desk, sees):
         menu = sign_in(desk).get("/admin/tasks/task/").content.decode()
         assert (f'href="{LIST}"' in menu) is sees

@@ -81,7 +81,7 @@ class TestMeasures:
     def test_count_no_updates_of_people_whose_conflicts_they_do_not_count(
         self, team, make, figures
     ):
-        board = Person(username="olga", organisation_id=team.id, offices=frozenset({"Board"}))
+        board = Person(username="olga", organisation_id=team.id, groups=frozenset({"Board"}))
         change = Update(description="y")
         services.update_task(caller=board, task_id=make(), update=change, now=timezone.now())
         assert figures()[Measure.CONFLICTS].whole == 0

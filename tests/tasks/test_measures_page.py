@@ -8,7 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from core.people import Desk
+from core.deeds import PeopleGroup
 from tasks.insight import measures_page as admin_measures
 from tasks.insight.measures_page import PERIODS, USUAL
 from tasks.models import Task
@@ -53,7 +53,7 @@ def worked(http):
 
 class TestThePage:
     def test_shows_the_four_measures_with_their_definitions_and_targets(self, worked):
-        html = html_of(sign_in(Desk.BOARD))
+        html = html_of(sign_in(PeopleGroup.BOARD))
         assert "<b>66.7 %</b>" in card(html, "role_match")
         assert "2 of 3 · target &gt; 95 %" in card(html, "role_match")
         assert "target missed" in card(html, "role_match")
@@ -63,7 +63,7 @@ class TestThePage:
         assert "updates whose expected version was stale, of all updates" in html.lower()
 
     def test_draws_a_bar_for_each_day(self, worked):
-        html = html_of(sign_in(Desk.BOARD))
+        html = html_of(sign_in(PeopleGroup.BOARD))
         bars = re.findall(r'<rect class="(tc-\w+)"', card(html, "role_match"))
         assert len(bars) == 7
         assert bars[-1] == "tc-bad"
@@ -81,37 +81,37 @@ class TestThePage:
         Task.objects.filter(id=late.id).update(
             started_at=now - timedelta(minutes=91), completed_at=now - timedelta(minutes=1)
         )
-        html = html_of(sign_in(Desk.BOARD), days="30")
+        html = html_of(sign_in(PeopleGroup.BOARD), days="30")
         for by, name in (("type", "api_design"), ("role", "architect"), ("agent", "architect")):
             assert name in card(html, f"by-{by}")
             assert "1 h 30 min" in card(html, f"by-{by}")
 
     def test_takes_the_last_ones_where_many_were_completed(self, worked, monkeypatch):
-        html = html_of(sign_in(Desk.BOARD))
+        html = html_of(sign_in(PeopleGroup.BOARD))
         assert "completed last" not in html
         monkeypatch.setattr(admin_measures, "LOOKED_THROUGH", 1)
-        assert "These are the 1 tasks completed last." in html_of(sign_in(Desk.BOARD))
+        assert "These are the 1 tasks completed last." in html_of(sign_in(PeopleGroup.BOARD))
 
     def test_says_that_there_is_nothing_yet(self, team):
-        html = html_of(sign_in(Desk.BOARD))
+        html = html_of(sign_in(PeopleGroup.BOARD))
         assert "nothing yet" in card(html, "role_match")
         assert "Nothing was completed" in card(html, "by-type")
 
     @pytest.mark.parametrize("period", PERIODS)
     def test_has_each_period(self, worked, period):
-        html = html_of(sign_in(Desk.BOARD), days=period.name)
+        html = html_of(sign_in(PeopleGroup.BOARD), days=period.name)
         assert f'aria-current="page">{period.title}' in html
         assert len(re.findall("<rect", card(html, "role_match"))) == period.steps
 
     @pytest.mark.parametrize("days", ["", "x", "-1", "0", "99999999999", EVIL])
     def test_takes_any_address(self, team, days):
-        html = html_of(sign_in(Desk.BOARD), days=days)
+        html = html_of(sign_in(PeopleGroup.BOARD), days=days)
         assert f'aria-current="page">{USUAL.title}' in html
         assert EVIL not in html
 
     def test_keeps_organisations_apart(self, worked, team):
         other = dev_team("other")
-        board = sign_in(Desk.BOARD)
+        board = sign_in(PeopleGroup.BOARD)
         assert "For which organisation?" in html_of(board)
         assert "nothing yet" in card(html_of(board, organisation=other.id), "role_match")
         assert "66.7 %" in card(html_of(board, organisation=team.id), "role_match")
@@ -119,26 +119,28 @@ class TestThePage:
     @pytest.mark.parametrize("asked", ["x", "0", "9" * 17, "9" * 60, "٣"])
     def test_asks_again_for_an_organisation_that_is_not_there(self, team, asked):
         dev_team("other")
-        assert "For which organisation?" in html_of(sign_in(Desk.BOARD), organisation=asked)
+        assert "For which organisation?" in html_of(sign_in(PeopleGroup.BOARD), organisation=asked)
 
-    @pytest.mark.parametrize(("desk", "status"), [*((desk, 200) for desk in Desk), (None, 403)])
+    @pytest.mark.parametrize(
+        ("desk", "status"), [*((desk, 200) for desk in PeopleGroup), (None, 403)]
+    )
     def test_is_seen_by_every_desk(self, team, desk, status):
         assert page(sign_in(desk)).status_code == status
 
     def test_escapes_names(self, team, worked):
         team.name = EVIL
         team.save()
-        assert EVIL not in html_of(sign_in(Desk.BOARD))
+        assert EVIL not in html_of(sign_in(PeopleGroup.BOARD))
 
     def test_is_in_the_menu(self, team):
-        html = sign_in(Desk.HR).get("/admin/").content.decode()
+        html = sign_in(PeopleGroup.HR).get("/admin/").content.decode()
         assert reverse("admin:tasks_task_measures") in html
         assert reverse("admin:tasks_task_board") in html
         nobody = sign_in(None).get("/admin/").content.decode()
         assert reverse("admin:tasks_task_measures") not in nobody
 
     def test_costs_the_same_for_each_period(self, worked):
-        client = sign_in(Desk.BOARD)
+        client = sign_in(PeopleGroup.BOARD)
         html_of(client)
         for period in PERIODS:
             with CaptureQueriesContext(connection) as seen:

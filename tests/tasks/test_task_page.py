@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from core.people import Desk
+from core.deeds import PeopleGroup
 from ledger.models import Event
 from tasks import discussion, services
 from tasks.models import Comment, Task
@@ -56,7 +56,7 @@ class TestTheDrawing:
         first = make("ahead")
         second = make("here", blocked_by=[str(first.number)])
         third = make("behind", blocked_by=[str(second.number)])
-        html = html_of(at(Desk.BOARD), second)
+        html = html_of(at(PeopleGroup.BOARD), second)
         for task in (first, third):
             assert f'href="{page_of(task)}"' in html
         assert 'aria-label="#1 ahead: pending, owner nobody"' in html
@@ -64,21 +64,21 @@ class TestTheDrawing:
         assert html.count('class="tg-line"') == 2
 
     def test_is_not_there_for_a_task_alone(self, at, make):
-        html = html_of(at(Desk.BOARD), make())
+        html = html_of(at(PeopleGroup.BOARD), make())
         assert "<svg class=" not in html
         assert "nothing waits for it" in html
 
     def test_has_no_style_of_its_own_and_no_script(self, at, make):
         """What the content security policy would refuse one day is not needed."""
         first = make("ahead")
-        html = html_of(at(Desk.BOARD), make(blocked_by=[str(first.number)]))
+        html = html_of(at(PeopleGroup.BOARD), make(blocked_by=[str(first.number)]))
         svg = re.search(r'<svg class="tg-graph".*?</svg>\s*</div>', html, re.DOTALL).group()
         assert "style=" not in svg
         assert not re.search(r"\son\w+=", svg)
 
     def test_escapes_what_agents_wrote(self, at, make):
         first = make(EVIL)
-        html = html_of(at(Desk.BOARD), make(EVIL, description=EVIL, metadata={EVIL: EVIL},
+        html = html_of(at(PeopleGroup.BOARD), make(EVIL, description=EVIL, metadata={EVIL: EVIL},
                                             blocked_by=[str(first.number)]))  # fmt: skip
         assert "<script>alert" not in html
         assert html.count("&lt;script&gt;alert(1)") >= 5
@@ -87,13 +87,13 @@ class TestTheDrawing:
         hub = make("hub")
         for _ in range(61):
             make(blocked_by=[str(hub.number)])
-        assert "Only the nearest 60 tasks are drawn" in html_of(at(Desk.BOARD), hub)
+        assert "Only the nearest 60 tasks are drawn" in html_of(at(PeopleGroup.BOARD), hub)
 
 
 class TestTheDiscussion:
     def test_takes_a_comment_of_the_board_as_it_is(self, at, make):
         task = make()
-        answer = at(Desk.BOARD).post(act_of(task, "comment"), {"body": "Well done."})
+        answer = at(PeopleGroup.BOARD).post(act_of(task, "comment"), {"body": "Well done."})
         assert answer.headers["Location"] == page_of(task)
         comment = Comment.objects.get()
         assert (comment.author, comment.body) == ("human:at-Board", "Well done.")
@@ -103,13 +103,13 @@ class TestTheDiscussion:
 
     def test_marks_an_observers_words(self, at, make):
         task = make()
-        observer = at(Desk.OBSERVER)
+        observer = at(PeopleGroup.OBSERVER)
         assert "[HUMAN_NOTE]" in html_of(observer, task)
         observer.post(act_of(task, "comment"), {"body": "Look at this."})
         assert Comment.objects.get().body == "[HUMAN_NOTE] Look at this."
         assert "HUMAN_NOTE</span>" in html_of(observer, task)
 
-    @pytest.mark.parametrize("desk", [Desk.HR, Desk.REVIEWER, None])
+    @pytest.mark.parametrize("desk", [PeopleGroup.HR, PeopleGroup.REVIEWER, None])
     def test_is_closed_to_other_desks(self, at, make, desk):
         task, client = make(), at(desk)
         assert client.post(act_of(task, "comment"), {"body": "x"}).status_code == 403
@@ -123,13 +123,13 @@ class TestTheDiscussion:
         discussion.comment_task(
             caller=caller_of(team, "architect"), task_id=str(task.number), body="secret", now=NOW
         )
-        assert "secret" not in html_of(at(Desk.HR), task)
-        assert "secret" in html_of(at(Desk.REVIEWER), task)
+        assert "secret" not in html_of(at(PeopleGroup.HR), task)
+        assert "secret" in html_of(at(PeopleGroup.REVIEWER), task)
 
     @pytest.mark.parametrize("body", ["", "   ", "x" * 10_001])
     def test_takes_no_empty_and_no_endless_words(self, at, make, body):
         task = make()
-        answer = at(Desk.BOARD).post(act_of(task, "comment"), {"body": body})
+        answer = at(PeopleGroup.BOARD).post(act_of(task, "comment"), {"body": body})
         assert answer.status_code == 200
         assert not Comment.objects.exists()
 
@@ -139,7 +139,7 @@ class TestTheDiscussion:
             Comment(task=task, author="agent:architect", body=f"{EVIL} no. {n}.", created_at=NOW)
             for n in range(60)
         )
-        client = at(Desk.BOARD)
+        client = at(PeopleGroup.BOARD)
         html = html_of(client, task)
         assert "<script>alert" not in html
         assert "no. 59." in html
@@ -151,11 +151,11 @@ class TestTheDiscussion:
 
     @pytest.mark.parametrize("before", ["x", "-1", "9" * 18, "9" * 40, "٣"])
     def test_takes_any_address(self, at, make, before):
-        assert at(Desk.BOARD).get(page_of(make()), {"before": before}).status_code == 200
+        assert at(PeopleGroup.BOARD).get(page_of(make()), {"before": before}).status_code == 200
 
     def test_asks_for_the_token_of_the_form(self, at, make):
         task = make()
-        client = at(Desk.BOARD, enforce_csrf_checks=True)
+        client = at(PeopleGroup.BOARD, enforce_csrf_checks=True)
         assert client.post(act_of(task, "comment"), {"body": "x"}).status_code == 403
         assert not Comment.objects.exists()
 
@@ -175,7 +175,7 @@ class TestApproval:
         return task
 
     def test_is_given_by_the_board_and_kept(self, at, begun):
-        board = at(Desk.BOARD)
+        board = at(PeopleGroup.BOARD)
         assert "Approve the work" in html_of(board, begun)
         data = {"reason": "Checked by hand.", "version": begun.version}
         assert board.post(act_of(begun, "approve"), data).status_code == 302
@@ -187,13 +187,15 @@ class TestApproval:
         assert "Take the approval back" in html
 
     def test_needs_no_remark(self, at, begun):
-        at(Desk.BOARD).post(act_of(begun, "approve"), {"reason": "", "version": begun.version})
+        at(PeopleGroup.BOARD).post(
+            act_of(begun, "approve"), {"reason": "", "version": begun.version}
+        )
         assert not Comment.objects.exists()
         begun.refresh_from_db()
         assert begun.approved_at
 
     def test_is_taken_back(self, at, begun):
-        board = at(Desk.BOARD)
+        board = at(PeopleGroup.BOARD)
         board.post(act_of(begun, "approve"), {"version": begun.version})
         data = {"reason": "Too early.", "version": begun.version + 1}
         assert board.post(act_of(begun, "withdraw-approval"), data).status_code == 302
@@ -201,7 +203,7 @@ class TestApproval:
         assert begun.approved_at is None
 
     def test_of_what_changed_meanwhile_is_refused_in_a_sentence(self, at, begun):
-        answer = at(Desk.BOARD).post(act_of(begun, "approve"), {"version": 1})
+        answer = at(PeopleGroup.BOARD).post(act_of(begun, "approve"), {"version": 1})
         html = answer.content.decode()
         assert answer.status_code == 200
         assert "changed after you opened this page" in html
@@ -212,16 +214,16 @@ class TestApproval:
 
     def test_is_not_offered_where_no_type_asks_for_it(self, at, make, begun):
         Task.objects.filter(id=begun.id).update(task_type="testing")
-        html = html_of(at(Desk.BOARD), begun)
+        html = html_of(at(PeopleGroup.BOARD), begun)
         assert "Approve the work" not in html
         assert "needs approval" not in html
 
     def test_is_announced_but_not_offered_before_there_is_work(self, at, make, begun):
-        html = html_of(at(Desk.BOARD), make(task_type="deployment"))
+        html = html_of(at(PeopleGroup.BOARD), make(task_type="deployment"))
         assert "Approve the work" not in html
         assert "needs approval" in html
 
-    @pytest.mark.parametrize("desk", [Desk.HR, Desk.REVIEWER, Desk.OBSERVER])
+    @pytest.mark.parametrize("desk", [PeopleGroup.HR, PeopleGroup.REVIEWER, PeopleGroup.OBSERVER])
     def test_is_the_boards_alone(self, at, begun, desk):
         client = at(desk)
         assert "Approve the work" not in html_of(client, begun)
@@ -239,7 +241,7 @@ class TestTheHistory:
             update=Update(owner="architect", status=Status.IN_PROGRESS),
             now=NOW,
         )
-        html = html_of(at(Desk.BOARD), task)
+        html = html_of(at(PeopleGroup.BOARD), task)
         assert "pending → in progress; owner nobody → architect" in html
         assert html.index("task.started") < html.index("task.created")
 
@@ -247,23 +249,25 @@ class TestTheHistory:
         other = dev_team("other")
         make("ours")
         theirs = make("theirs", organisation=other)
-        html = html_of(at(Desk.BOARD), theirs)
+        html = html_of(at(PeopleGroup.BOARD), theirs)
         assert html.count("task.created") == 1
 
     def test_links_the_ledger_for_who_may_read_it(self, at, make):
         task = make()
-        assert "ledger/event/" in html_of(at(Desk.OBSERVER), task).partition('id="history"')[2]
-        assert "ledger/event/" not in html_of(at(Desk.HR), task).partition('id="history"')[2]
+        assert (
+            "ledger/event/" in html_of(at(PeopleGroup.OBSERVER), task).partition('id="history"')[2]
+        )
+        assert "ledger/event/" not in html_of(at(PeopleGroup.HR), task).partition('id="history"')[2]
 
 
 def test_who_sees_the_page(at, make):
     task = make()
-    found = {desk: at(desk).get(page_of(task)).status_code for desk in (*Desk, None)}
-    assert found == {**dict.fromkeys(Desk, 200), None: 403}
+    found = {desk: at(desk).get(page_of(task)).status_code for desk in (*PeopleGroup, None)}
+    assert found == {**dict.fromkeys(PeopleGroup, 200), None: 403}
 
 
 def test_costs_the_same_whatever_is_around_it(at, team, make):
-    alone, client = make(), at(Desk.BOARD)
+    alone, client = make(), at(PeopleGroup.BOARD)
     hub = make("hub")
     for n in range(30):
         task = make(blocked_by=[str(hub.number)])

@@ -401,7 +401,10 @@ class TestCancel:
         waiting = delegate(company, LEADER, ARCHITECT)
         take(company, DEVELOPER)
         ending.cancel_frame(
-            frame_id=int(outer), caller=company.person(), reason="no longer", now=timezone.now()
+            frame_id=int(outer),
+            caller=company.person("Board"),
+            reason="no longer",
+            now=timezone.now(),
         )
         rows = {str(row.id): row.state for row in Frame.objects.all()}
         assert rows == {
@@ -416,7 +419,10 @@ class TestCancel:
     def test_is_a_failure_for_the_opener(self, company):
         frame_id = delegate(company, LEADER, DEVELOPER)
         ending.cancel_frame(
-            frame_id=int(frame_id), caller=company.person(), reason="moot", now=timezone.now()
+            frame_id=int(frame_id),
+            caller=company.person("Board"),
+            reason="moot",
+            now=timezone.now(),
         )
         assert kinds(LEADER)[-1] == "frame.failed"
         assert company.call(LEADER, "next_frame").result["returned"] == [frame_id]
@@ -430,7 +436,7 @@ class TestCancel:
         one = restricted(company, DEVELOPER, "current_time", name="skill__1")
         restricted(company, DEVELOPER, "current_time", name="skill__2")
         ending.cancel_frame(
-            frame_id=one.id, caller=company.person(), reason="no", now=timezone.now()
+            frame_id=one.id, caller=company.person("Board"), reason="no", now=timezone.now()
         )
         caller = company.caller(DEVELOPER)
         assert str(caller.frame_id) == frame_id
@@ -442,7 +448,7 @@ class TestCancel:
         with pytest.raises(Denied, match="reason"):
             ending.cancel_frame(
                 frame_id=int(frame_id),
-                caller=company.person(),
+                caller=company.person("Board"),
                 reason=reason,
                 now=timezone.now(),
             )
@@ -452,7 +458,7 @@ class TestCancel:
         there = load_company("dev-team")
         with pytest.raises(Denied, match="no such frame"):
             ending.cancel_frame(
-                frame_id=int(frame_id), caller=there.person(), reason="x", now=timezone.now()
+                frame_id=int(frame_id), caller=there.person("Board"), reason="x", now=timezone.now()
             )
 
 

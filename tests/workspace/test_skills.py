@@ -67,7 +67,7 @@ def approve(company: Company, name: str) -> Skill:
         name=name,
         digest=found.digest,
         reason="read it",
-        caller=company.person(),
+        caller=company.person("Board"),
         now=timezone.now(),
     )
 
@@ -252,7 +252,7 @@ class TestApproval:
                 name="plan",
                 digest=read.digest,
                 reason="fine",
-                caller=company.person(),
+                caller=company.person("Board"),
                 now=timezone.now(),
             )
         assert refusal.value.deny.code is Code.VERSION_MISMATCH
@@ -267,7 +267,7 @@ class TestApproval:
                     name=name,
                     digest="",
                     reason=reason,
-                    caller=company.person(),
+                    caller=company.person("Board"),
                     now=timezone.now(),
                 )
         assert not Event.objects.filter(action="skill.approved").exists()
@@ -277,7 +277,7 @@ class TestApproval:
         give(company, LEADER, "plan")
         approve(company, "plan")
         services.withdraw(
-            name="plan", reason="no more", caller=company.person(), now=timezone.now()
+            name="plan", reason="no more", caller=company.person("Board"), now=timezone.now()
         )
         assert use(company, LEADER, "plan").code == "APPROVAL_REQUIRED"
         events = Event.objects.filter(subject="skill:plan").order_by("seq")

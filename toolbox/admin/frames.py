@@ -23,6 +23,7 @@ from unfold.contrib.filters.admin import (
 from core.admin.acts import Act, ActingAdmin, Answer, Call
 from core.admin.base import block, chips, column
 from core.admin.browsing import MomentFilter
+from core.deeds import Deed
 from core.events import text
 from toolbox.frames.ending import cancel_frame
 from toolbox.frames.vocabulary import UNENDED
@@ -42,7 +43,7 @@ CANCEL = Act(
     title="Cancel",
     icon="cancel",
     danger=True,
-    permission="toolbox.cancel_frame",
+    deed=Deed.CANCEL_FRAME,
     explanation=(
         "The agent that opened it gets a failure with your reason instead of a result. Work that "
         "was delegated from inside it is cancelled too, and its assignees are notified."

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, Model, OuterRef, QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -18,9 +18,10 @@ from unfold.contrib.filters.admin import (
     RelatedDropdownFilter,
 )
 
-from core.admin.acts import Act, ActingAdmin, Answer, Call, offer
+from core.admin.acts import Act, ActingAdmin, Answer, Call, acts_for
 from core.admin.base import BrowseAdmin, column
 from core.admin.browsing import MomentFilter
+from core.deeds import Deed
 from orgchart.compiling import current_policy
 from orgchart.models import Agent
 from orgchart.policy.vocabulary import ToolMode
@@ -72,7 +73,7 @@ OPEN = Act(
     name="open-coding",
     title="Open coding mode",
     icon="lock_open",
-    permission="toolbox.switch_mode",
+    deed=Deed.SWITCH_MODE,
     explanation=(
         "Tools that touch code, git, builds and deployment become available in this session, as "
         "far as the agent's role has them, until somebody closes the mode again."
@@ -95,7 +96,7 @@ CLOSE = Act(
     title="Close coding mode",
     icon="lock",
     danger=True,
-    permission="toolbox.switch_mode",
+    deed=Deed.SWITCH_MODE,
     explanation=(
         "The session is in chat_safe mode from the next call on. Grants that a contract gave are "
         "closed as well; the contract itself goes on."
@@ -105,7 +106,10 @@ CLOSE = Act(
 )
 
 
-offer(Agent, OPEN_FOR_AGENT)
+@acts_for.join
+def acts_on_agents(model: type[Model]) -> tuple[Act, ...]:
+    """What this room adds to the agents' pages."""
+    return (OPEN_FOR_AGENT,) if model is Agent else ()
 
 
 class ModeFilter(DropdownFilter):

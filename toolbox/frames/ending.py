@@ -12,6 +12,7 @@ from core.actions import Action
 from core.actors import Actor, System
 from core.database import needs_transaction
 from core.decision import Code, refuse, require
+from core.deeds import Deed, require_deed
 from core.events import Event
 from ledger.services import insert_event
 from toolbox.caller import Caller
@@ -68,8 +69,7 @@ def cancel_frame(*, frame_id: int, caller: Actor, reason: str, now: datetime) ->
     The opener gets a failure, the assignee is notified. Raises Denied: NOT_FOUND for another
     organisation's frame, INVALID_TRANSITION for an ended one, INVALID_PARAMS for an empty reason.
     """
-    if not reason.strip():
-        raise refuse(Code.INVALID_PARAMS, "a frame is cancelled with a reason", "say why")
+    require_deed(caller, Deed.CANCEL_FRAME, reason=reason)
     with transaction.atomic():
         frame = (
             Frame.objects.select_for_update()

@@ -12,6 +12,7 @@ from django.db import transaction
 from core.actions import Action
 from core.actors import Actor
 from core.decision import Allow, Code, refuse, require
+from core.deeds import Deed, require_deed
 from core.events import Event
 from ledger.services import insert_event, record
 from toolbox.caller import Caller
@@ -39,6 +40,7 @@ def scan(*, caller: Actor, now: datetime) -> list[Skill]:
 
     What is gone stays in the list, not installed, with its approval: the same file may come back.
     """
+    require_deed(caller, Deed.READ_SKILLS)
     found = {skill.name: skill for skill in folders.discover()}
     with transaction.atomic():
         rows = {row.name: row for row in Skill.objects.select_for_update().order_by("name")}
@@ -57,8 +59,7 @@ def approve(*, name: str, digest: str, reason: str, caller: Actor, now: datetime
     Raises Denied: INVALID_PARAMS for an empty reason, NOT_FOUND for a skill that is not there or
     not valid, VERSION_MISMATCH where the file is no longer the one that was read.
     """
-    if not reason.strip():
-        raise refuse(Code.INVALID_PARAMS, "a skill is approved with a reason", "say why")
+    require_deed(caller, Deed.APPROVE_SKILL, reason=reason)
     on_disk = folders.read(name)
     if on_disk is None or on_disk.definition is None:
         problem = f": {on_disk.problem}" if on_disk else ""
@@ -84,8 +85,7 @@ def approve(*, name: str, digest: str, reason: str, caller: Actor, now: datetime
 
 def withdraw(*, name: str, reason: str, caller: Actor, now: datetime) -> None:
     """Take an approval back. Raises Denied: INVALID_PARAMS, NOT_FOUND."""
-    if not reason.strip():
-        raise refuse(Code.INVALID_PARAMS, "an approval is withdrawn with a reason", "say why")
+    require_deed(caller, Deed.APPROVE_SKILL, reason=reason)
     with transaction.atomic():
         row = Skill.objects.select_for_update().filter(name=name).exclude(approved_at=None).first()
         if row is None:

@@ -10,6 +10,7 @@ from django.db import transaction
 from core.actions import Action
 from core.actors import Person
 from core.decision import Code, refuse
+from core.deeds import Deed, require_deed
 from ledger.services import record
 from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Agent, Policy
@@ -29,8 +30,7 @@ def start_skill(
     Raises Denied: INVALID_PARAMS for an empty reason, RECIPIENT_UNKNOWN, RECIPIENT_INACTIVE, and
     what `use_skill` raises, except that a skill for people only is started.
     """
-    if not reason.strip():
-        raise refuse(Code.INVALID_PARAMS, "a skill is started with a reason", "say why")
+    require_deed(person, Deed.START_SKILL, reason=reason)
     policy = current_policy(person.organisation_id)
     card = policy.resolve(agent)
     if card is None:

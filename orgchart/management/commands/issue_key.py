@@ -8,10 +8,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from core.actors import Person
 from core.decision import Denied
+from core.people import operator
 from orgchart.compiling import compile_policy
-from orgchart.management.commands.org import user_name
 from orgchart.models import Agent, ApiKey, Organisation
 from orgchart.services import PREFIX_LENGTH, issue_key, revoke_key
 
@@ -32,11 +31,7 @@ class Command(BaseCommand):
         prefix = options["revoke"]
         organisation = self._organisation(options["organisation"], prefix)
         agent = self._agent(organisation, options["agent"]) if options["agent"] else None
-        caller = Person(
-            username=user_name(),
-            organisation_id=organisation.id,
-            policy_version=organisation.policy_version,
-        )
+        caller = operator(organisation.id, organisation.policy_version)
         try:
             if prefix is not None:
                 whose = agent.id if agent else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from argparse import ArgumentParser
 from collections.abc import Callable
 from pathlib import Path
@@ -11,8 +10,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from core.actors import Person
 from core.decision import Allow, Denied
+from core.people import operator
 from orgchart.compiling import compile_policy
 from orgchart.explaining import explain
 from orgchart.models import Organisation
@@ -92,7 +91,7 @@ class Command(BaseCommand):
 
     def _load(self, options: dict[str, Any]) -> None:
         """Load a pack, new or over what lives under its name."""
-        caller = Person(username=user_name(), organisation_id=0)
+        caller = operator()
         change = load_pack(options["folder"], caller=caller, now=timezone.now())
         self._show(change.difference)
         version = f"{change.after.organisation}: policy version {change.after.version}"
@@ -113,7 +112,7 @@ class Command(BaseCommand):
     def _diff(self, options: dict[str, Any]) -> None:
         """Compare a pack with what lives: rows first, then what they permit and forbid."""
         organisation = self._organisation(options)
-        caller = Person(username=user_name(), organisation_id=organisation.id)
+        caller = operator(organisation.id)
         found = diff_pack(organisation, options["folder"], caller=caller, now=timezone.now())
         for row in found.rows:
             self.stdout.write(f"~ {row}")
@@ -131,7 +130,7 @@ class Command(BaseCommand):
         change = set_settings(
             organisation=organisation,
             values={key: value for key, _, value in pairs},
-            caller=Person(username=user_name(), organisation_id=organisation.id),
+            caller=operator(organisation.id),
             now=timezone.now(),
         )
         for key, _, _ in pairs:
@@ -190,11 +189,3 @@ def shown(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def user_name() -> str:
-    """The operator's login, or what stands for it where the system knows none."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "operator"

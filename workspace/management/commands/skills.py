@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from core.actors import Person
 from core.decision import Denied
-from orgchart.management.commands.org import user_name
+from core.people import operator
 from orgchart.models import Organisation
 from workspace.models import Skill
 from workspace.sandbox import driver
@@ -46,7 +46,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run one verb."""
-        caller = Person(username=user_name(), organisation_id=0)
+        caller = operator()
         try:
             match options["verb"]:
                 case "scan":
@@ -80,7 +80,7 @@ class Command(BaseCommand):
         if organisation is None:
             raise CommandError(f"there is no organisation {options['organisation']}")
         started = start_skill(
-            person=Person(username=user_name(), organisation_id=organisation.id),
+            person=operator(organisation.id),
             agent=options["agent"],
             name=options["name"],
             arguments=options["arguments"],

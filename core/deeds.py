@@ -1,0 +1,212 @@
+"""What a person may do: one table, from which permissions, buttons and every service's check come.
+
+To add a deed: one member here, one `Act` on an admin page, one `require_deed` in the service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+
+from core.actors import Actor, Person
+from core.decision import Allow, Code, Decision, Deny, deny, require
+
+
+class PeopleGroup(StrEnum):
+    """The groups of people that `migrate` creates."""
+
+    BOARD = "Board"
+    HR = "HR"
+    REVIEWER = "Reviewer"
+    OBSERVER = "Observer"
+
+
+BOARD = (PeopleGroup.BOARD,)
+HR = (PeopleGroup.HR,)
+ALL = ("add", "change", "delete")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeedRule:
+    """Who may do one thing to a row of `model`, and what they must give for it.
+
+    `codenames` are its Django permissions, the first one is the deed's own.
+    """
+
+    model: str
+    codenames: tuple[str, ...]
+    title: str
+    groups: tuple[PeopleGroup, ...]
+    needs_reason: bool = True
+    needs_second_person: bool = False
+
+    @property
+    def app(self) -> str:
+        """The Django app of its model."""
+        return self.model.partition(".")[0]
+
+    @property
+    def permission(self) -> str:
+        """The deed's id: `app.codename`, as `has_perm` takes it."""
+        return f"{self.app}.{self.codenames[0]}"
+
+
+def _deed(
+    model: str,
+    codename: str,
+    title: str,
+    groups: tuple[PeopleGroup, ...] = BOARD,
+    *,
+    needs_reason: bool = True,
+) -> DeedRule:
+    return DeedRule(
+        model=model,
+        codenames=(codename,),
+        title=title,
+        groups=groups,
+        needs_reason=needs_reason,
+    )
+
+
+def _edit(model: str, title: str, verbs: Iterable[str] = ALL) -> DeedRule:
+    name = model.partition(".")[2]
+    codenames = tuple(f"{verb}_{name}" for verb in verbs)
+    return DeedRule(model=model, codenames=codenames, title=title, groups=HR)
+
+
+class Deed(Enum):
+    """Everything that people do beside looking."""
+
+    ISSUE_KEY = _deed("orgchart.apikey", "issue_apikey", "Issue key", needs_reason=False)
+    REVOKE_KEY = _deed("orgchart.apikey", "revoke_apikey", "Revoke key", needs_reason=False)
+    ACTIVATE_AGENT = _deed(
+        "orgchart.agent", "activate_agent", "Deactivate or activate agent", (*BOARD, *HR)
+    )
+    LOAD_PACK = _deed("orgchart.organisation", "load_organisation", "Load pack", needs_reason=False)
+    EDIT_ORGANISATION = _edit("orgchart.organisation", "Edit organisation", ("change",))
+    EDIT_ROLE = _edit("orgchart.role", "Edit role")
+    EDIT_GROUP = _edit("orgchart.group", "Edit group")
+    EDIT_AGENT = _edit("orgchart.agent", "Edit agent", ("add", "change"))
+    EDIT_ALIAS = _edit("orgchart.alias", "Edit alias")
+    EDIT_MAIL_TYPE = _edit("orgchart.mailtyperule", "Edit mail type")
+    EDIT_CONTACT = _edit("orgchart.contactrule", "Edit contact rule")
+    RESTRICT_TOOL = _edit("orgchart.tooloverride", "Restrict tool")
+    SWITCH_MODE = _deed("toolbox.session", "switch_mode", "Open or close coding mode")
+    CANCEL_FRAME = _deed("toolbox.frame", "cancel_frame", "Cancel delegated work")
+    APPROVE_SKILL = _deed("workspace.skill", "approve_skill", "Approve skill")
+    READ_SKILLS = _deed(
+        "workspace.skill", "scan_skill", "Read skill folders again", needs_reason=False
+    )
+    START_SKILL = _deed("workspace.skill", "start_skill", "Start skill")
+    ISSUE_CONTRACT = _deed(
+        "contracts.contract", "issue_contract", "Issue contract", needs_reason=False
+    )
+    CANCEL_CONTRACT = _deed("contracts.contract", "cancel_contract", "Cancel contract")
+    COMMENT_TASK = _deed(
+        "tasks.task",
+        "comment_task",
+        "Comment on task",
+        (*BOARD, PeopleGroup.OBSERVER),
+        needs_reason=False,
+    )
+    APPROVE_TASK = _deed("tasks.task", "approve_task", "Approve task", needs_reason=False)
+    MANAGE_TASK = _deed("tasks.task", "manage_task", "Change task", needs_reason=False)
+    TAKE_IN_FEEDBACK = _deed(
+        "tasks.feedback", "take_in_feedback", "Add user feedback", needs_reason=False
+    )
+    ANSWER_ESCALATION = _deed(
+        "mailroom.escalation", "answer_escalation", "Answer escalation", needs_reason=False
+    )
+    RESEND_NOTICE = _deed("mailroom.outgoingnotice", "resend_outgoingnotice", "Send notice again")
+    KEEP_PEOPLE = DeedRule(
+        model="auth.user",
+        codenames=("change_user", "add_user", "view_user", "view_group"),
+        title="Manage users",
+        groups=BOARD,
+        needs_reason=False,
+    )
+
+    _value_: DeedRule
+
+    @property
+    def permission(self) -> str:
+        """The deed's id: `app.codename`, as `has_perm` takes it."""
+        return self.value.permission
+
+
+def can_do(person: Person, deed: Deed, reason: str = "", second: Person | None = None) -> Decision:
+    """Decide whether a person may do this: by group, with a reason and a second person if needed.
+
+    A superuser is in every group.
+    """
+    rule = deed.value
+    if not is_allowed(person, deed):
+        return group_refusal(person.groups, rule.title, rule.groups, rule.permission)
+    if rule.needs_reason and not reason.strip():
+        return reason_missing(deed)
+    if rule.needs_second_person and (
+        second is None or second.username == person.username or not is_allowed(second, deed)
+    ):
+        return deny(
+            Code.APPROVAL_REQUIRED,
+            f"{rule.title} needs the confirmation of a second person",
+            f"ask another member of {_any_of(rule.groups)} to confirm it",
+            rule=f"permission {rule.permission}",
+        )
+    return Allow(f"permission {rule.permission}")
+
+
+def is_allowed(person: Person, deed: Deed) -> bool:
+    """Whether the person's groups allow the deed; the reason is asked for later."""
+    return person.is_superuser or not person.groups.isdisjoint(deed.value.groups)
+
+
+def require_deed(caller: Actor, deed: Deed, *, reason: str = "") -> None:
+    """Check a person's deed; agents and the system follow rules of their own, but give a reason.
+
+    Raises Denied: NOT_YOURS for a person whose groups do not allow it, INVALID_PARAMS without a
+    reason that the deed needs.
+    """
+    if isinstance(caller, Person):
+        require(can_do(caller, deed, reason))
+    elif deed.value.needs_reason and not reason.strip():
+        require(reason_missing(deed))
+
+
+def reason_missing(deed: Deed) -> Deny:
+    """The refusal of a deed without the reason that it needs."""
+    message = f"no reason is given for this: {deed.value.title}"
+    return deny(Code.INVALID_PARAMS, message, "say why", reason="empty")
+
+
+def group_refusal(
+    groups: Iterable[str], title: str, allowed: Iterable[str], permission: str
+) -> Deny:
+    """The one refusal of a person whose groups do not allow something."""
+    names = sorted(groups)
+    rule = f"permission {permission}"
+    if not names:
+        return deny(
+            Code.NOT_YOURS,
+            "You have no role yet",
+            f"ask a {PeopleGroup.BOARD} member to add you to a group",
+            rule=rule,
+        )
+    return deny(
+        Code.NOT_YOURS,
+        f"Your groups ({', '.join(names)}) do not allow this: {title}",
+        f"ask a member of {_any_of(allowed)}",
+        rule=rule,
+    )
+
+
+def deed_of(permission: str) -> Deed | None:
+    """The deed that a Django permission belongs to; None for looking."""
+    app, _, codename = permission.partition(".")
+    found = (d for d in Deed if d.value.app == app and codename in d.value.codenames)
+    return next(found, None)
+
+
+def _any_of(groups: Iterable[str]) -> str:
+    return " or ".join(groups) or PeopleGroup.BOARD
