@@ -45,7 +45,7 @@ class TestCanDo:
             assert isinstance(decision, Allow)
         else:
             assert decision.code is Code.NOT_YOURS
-            assert decision.spoken == (
+            assert decision.sentence == (
                 f"Your groups ({group}) do not allow this: {deed.value.title}. "
                 f"Ask a member of {' or '.join(deed.value.groups)}."
             )
@@ -54,7 +54,7 @@ class TestCanDo:
     def test_is_nothing_without_a_group_and_everything_for_a_superuser(self, deed):
         refusal = can_do(of_group(), deed, REASON)
         assert refusal.code is Code.NOT_YOURS
-        assert refusal.spoken == ("You have no role yet. Ask a Board member to add you to a group.")
+        assert refusal.sentence == ("You have no role yet. Ask a Board member to add you to a group.")
         assert isinstance(can_do(of_group(is_superuser=True), deed, REASON), Allow)
 
     @pytest.mark.parametrize("deed", Deed)
