@@ -11,8 +11,8 @@ class ContractsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Answer which folders an agent's contracts open, for the rooms that ask."""
+        """Join the hooks of lower rooms: contracts open folders to their assignees."""
         from contracts.reading import active_scopes
         from toolbox import scopes
 
-        scopes.register(active_scopes)
+        scopes.work_scopes.join(active_scopes)

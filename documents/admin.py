@@ -1,4 +1,4 @@
-"""The humans' face of documents: what agents wrote for the company, to read."""
+"""The admin of documents, memories and artifacts, read only."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from documents.models import Artifact, Document, Memory
 
 @admin.register(Document)
 class DocumentAdmin(BrowseAdmin):
-    """Notes, reports and PRDs; the row is the truth, the file its projection."""
+    """Notes, reports and PRDs; their files are written from the rows."""
 
     list_display = (
         "headline",
@@ -91,13 +91,13 @@ class DocumentAdmin(BrowseAdmin):
 
     @column("text")
     def text(self, row: Document) -> SafeString:
-        """What it says."""
+        """The whole text."""
         return block(row.body)
 
 
 @admin.register(Memory)
 class MemoryAdmin(BrowseAdmin):
-    """What agents wrote down to remember."""
+    """Entries that agents added to memories."""
 
     list_display = ("beginning", "scope", "author", "agent", "group", "created_at", "organisation")
     list_filter = (
@@ -112,24 +112,24 @@ class MemoryAdmin(BrowseAdmin):
     readonly_fields = ("entry",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Memory]:
-        """Nobody reads the search's words."""
+        """The list needs no search index."""
         rows: QuerySet[Memory] = super().get_queryset(request)
         return rows.defer("words")
 
     @column("entry")
     def beginning(self, row: Memory) -> str:
-        """How it begins."""
+        """The beginning of the text."""
         return text(row.text, 80)
 
     @column("text")
     def entry(self, row: Memory) -> SafeString:
-        """What it says."""
+        """The whole text."""
         return block(row.text)
 
 
 @admin.register(Artifact)
 class ArtifactAdmin(BrowseAdmin):
-    """What agents made and saved, each version a row."""
+    """Files that agents saved, one row for each version."""
 
     list_display = ("name", "version", "agent", "path", "created_at", "organisation")
     list_filter = (
@@ -161,5 +161,5 @@ class ArtifactAdmin(BrowseAdmin):
 
     @column("content")
     def saved(self, row: Artifact) -> SafeString:
-        """What it holds."""
+        """The whole content."""
         return block(row.content)

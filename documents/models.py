@@ -1,4 +1,4 @@
-"""What agents wrote for the company: each document a row, with its file as a projection."""
+"""Documents, memories and artifacts: rows that never change; their files are written from them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.db.models import Q
 from orgchart.models import Agent, Group, Organisation
 
 
-class Kind(models.TextChoices):
+class DocumentKind(models.TextChoices):
     """What a document is (seed 000 §1.2, §1.5, §1.10)."""
 
     NOTE = "note"
@@ -34,7 +34,7 @@ class Document(models.Model):
     """
 
     organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+", db_index=False)
-    kind = models.CharField(max_length=8, choices=Kind.choices)
+    kind = models.CharField(max_length=8, choices=DocumentKind.choices)
     author = models.ForeignKey(Agent, models.PROTECT, related_name="+", db_index=False)
     folder = models.CharField(max_length=200)
     path = models.CharField(max_length=400)
@@ -73,14 +73,18 @@ class Document(models.Model):
         ]
         constraints = [
             models.UniqueConstraint(fields=["organisation", "path"], name="document_path_once"),
-            models.CheckConstraint(condition=Q(kind__in=Kind.values), name="document_kind_known"),
             models.CheckConstraint(
-                condition=Q(kind=Kind.REPORT, report_type__in=ReportType.values) & ~Q(department="")
-                | ~Q(kind=Kind.REPORT) & Q(report_type="", department=""),
+                condition=Q(kind__in=DocumentKind.values), name="document_kind_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(kind=DocumentKind.REPORT, report_type__in=ReportType.values)
+                & ~Q(department="")
+                | ~Q(kind=DocumentKind.REPORT) & Q(report_type="", department=""),
                 name="document_report_has_a_type",
             ),
             models.CheckConstraint(
-                condition=Q(for_board=False) | Q(kind=Kind.NOTE), name="document_board_reads_notes"
+                condition=Q(for_board=False) | Q(kind=DocumentKind.NOTE),
+                name="document_board_reads_notes",
             ),
             models.CheckConstraint(
                 condition=Q(sha256__regex=r"^[0-9a-f]{64}$"), name="document_digest_form"
@@ -91,8 +95,8 @@ class Document(models.Model):
         return self.path
 
 
-class Scope(models.TextChoices):
-    """Whose memory it is (seed 003 §2.1)."""
+class MemoryScope(models.TextChoices):
+    """Which agents share a memory (seed 003 §2.1)."""
 
     AGENT = "agent"
     GROUP = "group"
@@ -100,10 +104,10 @@ class Scope(models.TextChoices):
 
 
 class Memory(models.Model):
-    """One entry appended to a MEMORY.md. Never changes; `words` is what a search looks into."""
+    """One entry of a MEMORY.md. Never changes; `words` is what a search reads."""
 
     organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+", db_index=False)
-    scope = models.CharField(max_length=16, choices=Scope.choices)
+    scope = models.CharField(max_length=16, choices=MemoryScope.choices)
     agent = models.ForeignKey(Agent, models.PROTECT, null=True, related_name="+", db_index=False)
     group = models.ForeignKey(Group, models.PROTECT, null=True, related_name="+", db_index=False)
     author = models.ForeignKey(Agent, models.PROTECT, related_name="+", db_index=False)
@@ -138,7 +142,7 @@ class Memory(models.Model):
 
 
 class Artifact(models.Model):
-    """Something an agent made and saved under a name; saving it again makes another version."""
+    """A file that an agent saved under a name; saving it again makes another version."""
 
     organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+")
     agent = models.ForeignKey(Agent, models.PROTECT, related_name="+", db_index=False)

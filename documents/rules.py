@@ -1,4 +1,4 @@
-"""Where a document belongs, what its file is called, who may mark and read it: pure."""
+"""Folders and file names of documents, and who may write, mark and read them; pure."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ NAMELESS = "untitled"
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """A stretch of time: from a moment on, up to but without another."""
+class TimeSpan:
+    """From one moment up to, but without, another."""
 
     begins: datetime
     ends: datetime
@@ -49,7 +49,7 @@ def file_name(title: str, at: datetime) -> str:
     return f"{at.astimezone(UTC):%Y%m%d%H%M%S%f}-{slug_of(title)}.md"
 
 
-def notes_of(agent: Agent) -> str:
+def notes_folder(agent: Agent) -> str:
     """The folder of an agent's notes (seed 000 §1.2)."""
     return f"agents/{agent.handle}/notes/"
 
@@ -57,9 +57,9 @@ def notes_of(agent: Agent) -> str:
 def department_of(agent: Agent, policy: Policy) -> str:
     """The department whose folder below reports/ takes the agent's reports.
 
-    Read from the roles' own scopes, so that a pack decides it: the folder the agent itself may
+    The roles' scopes decide: the folder that the agent itself may
     write (qa, research), else the one its manager writes or reads (tech, hr, product), and so on
-    up the chain; an agent of nobody's department files under its group, or under `general`.
+    up the chain; an agent without a department files under its group, or under `general`.
     """
     for at in (agent, *policy.chain_above(agent)):
         role = policy.roles[at.role]
@@ -73,7 +73,7 @@ def department_of(agent: Agent, policy: Policy) -> str:
     return agent.group or NO_DEPARTMENT
 
 
-def reports_of(department: str) -> str:
+def reports_folder(department: str) -> str:
     """The folder of a department's reports."""
     return f"{REPORTS}{department}/"
 
@@ -100,7 +100,7 @@ def can_mark_for_board(agent: Agent) -> Decision:
     )
 
 
-def span_of(text: str | None) -> Span | Deny | None:
+def parse_date_range(text: str | None) -> TimeSpan | Deny | None:
     """The days `2026-01-01..2026-01-31`, both included, or the one day; UTC."""
     if text is None:
         return None
@@ -109,10 +109,10 @@ def span_of(text: str | None) -> Span | Deny | None:
         begins, ends = _day(first), _day(last if dots else first)
         after = ends + timedelta(days=1)
     except (ValueError, OverflowError):
-        return _bad_span("must be a day such as 2026-01-31, or 2026-01-01..2026-01-31")
+        return _bad_date_range("must be a day such as 2026-01-31, or 2026-01-01..2026-01-31")
     if ends < begins:
-        return _bad_span("ends before it begins")
-    return Span(_midnight(begins), _midnight(after))
+        return _bad_date_range("ends before it begins")
+    return TimeSpan(_midnight(begins), _midnight(after))
 
 
 def _day(text: str) -> date:
@@ -126,7 +126,7 @@ def _midnight(day: date) -> datetime:
     return datetime.combine(day, time(), UTC)
 
 
-def _bad_span(problem: str) -> Deny:
+def _bad_date_range(problem: str) -> Deny:
     return deny(
         Code.INVALID_PARAMS,
         f"date_range: {problem}",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from documents.filing import file_missing
+from documents.files import write_missing_files
 from toolbox.scheduler import scheduled_job
 
 
 @scheduled_job("files", every=30)
 def files(now: datetime) -> int:
     """Write the files of documents that have none yet."""
-    return file_missing(now=now)
+    return write_missing_files(now=now)

@@ -1,21 +1,16 @@
-"""What agents can do with documents."""
+"""The tools of documents."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from core.paging import DEFAULT_LIMIT, MAX_LIMIT
-from core.params import (
-    Cursor,
-    Params,
-    RowId,
-    Title,
-)
-from documents import reading, rules, services
+from core.params import Page, Params, RowId, Title
+from documents import reports, rules, services
 from documents.memory import tools as memory_tools  # noqa: F401  declares them
+from documents.results import ReportPage, WholeReport, WrittenDocument
 from orgchart.policy.vocabulary import ToolGroup
 from toolbox.caller import Caller
 from toolbox.registry import ANY_MODE, tool
@@ -41,9 +36,11 @@ class WriteNote(Params):
     )
 
 
-@tool("write_note", params=WriteNote, group=ToolGroup.DOCUMENT, modes=ANY_MODE)
-def write_note(caller: Caller, params: WriteNote, now: datetime) -> dict[str, Any]:
-    """Keep a note or a record of a decision in your own folder."""
+@tool(
+    "write_note", params=WriteNote, result=WrittenDocument, group=ToolGroup.DOCUMENT, modes=ANY_MODE
+)
+def write_note(caller: Caller, params: WriteNote, now: datetime) -> WrittenDocument:
+    """Write a note or a record of a decision in your own folder."""
     return services.write_note(
         caller=caller,
         title=params.title,
@@ -61,9 +58,15 @@ class WriteReport(Params):
     report_type: ReportTypeName = "status"
 
 
-@tool("write_report", params=WriteReport, group=ToolGroup.DOCUMENT, modes=ANY_MODE)
-def write_report(caller: Caller, params: WriteReport, now: datetime) -> dict[str, Any]:
-    """File a research report in your reports folder. To hand in a contract, use submit_report."""
+@tool(
+    "write_report",
+    params=WriteReport,
+    result=WrittenDocument,
+    group=ToolGroup.DOCUMENT,
+    modes=ANY_MODE,
+)
+def write_report(caller: Caller, params: WriteReport, now: datetime) -> WrittenDocument:
+    """File a research report in your reports folder. To finish a contract, use submit_report."""
     return services.write_report(
         caller=caller,
         title=params.title,
@@ -80,13 +83,15 @@ class WritePrd(Params):
     content: Content
 
 
-@tool("write_prd", params=WritePrd, group=ToolGroup.DOCUMENT, modes=ANY_MODE)
-def write_prd(caller: Caller, params: WritePrd, now: datetime) -> dict[str, Any]:
-    """File a product requirements document under docs/prd/; a newer one stands beside the older."""
+@tool(
+    "write_prd", params=WritePrd, result=WrittenDocument, group=ToolGroup.DOCUMENT, modes=ANY_MODE
+)
+def write_prd(caller: Caller, params: WritePrd, now: datetime) -> WrittenDocument:
+    """File a product requirements document under docs/prd/; it replaces no older one."""
     return services.write_prd(caller=caller, title=params.title, content=params.content, now=now)
 
 
-class ReadTechReports(Params):
+class ReadTechReports(Page):
     """A page of technical reports, or one whole."""
 
     document_id: RowId | None = Field(None, description="to read one whole; alone")
@@ -94,8 +99,6 @@ class ReadTechReports(Params):
         None, description="2026-01-01..2026-01-31, both days included, or one day; UTC"
     )
     report_type: ReportTypeName | None = None
-    cursor: Cursor | None = None
-    limit: int = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT)
 
 
 class ReadReports(ReadTechReports):
@@ -104,32 +107,42 @@ class ReadReports(ReadTechReports):
     department: Department | None = Field(None, description="tech, hr, product, qa, research, …")
 
 
-@tool("read_reports", params=ReadReports, group=ToolGroup.DOCUMENT, modes=ANY_MODE, read_only=True)
-def read_reports(caller: Caller, params: ReadReports, now: datetime) -> dict[str, Any]:
+@tool(
+    "read_reports",
+    params=ReadReports,
+    result=ReportPage | WholeReport,
+    group=ToolGroup.DOCUMENT,
+    modes=ANY_MODE,
+    read_only=True,
+)
+def read_reports(caller: Caller, params: ReadReports, now: datetime) -> ReportPage | WholeReport:
     """List the reports you may read, newest first, or read one whole by its document_id."""
     if params.document_id is not None:
-        return reading.read_report(caller=caller, document_id=params.document_id)
-    return reading.read_reports(caller=caller, wanted=_wanted(params, params.department))
+        return reports.read_report(caller=caller, document_id=params.document_id)
+    return reports.read_reports(caller=caller, wanted=_report_filter(params, params.department))
 
 
 @tool(
     "read_tech_reports",
     params=ReadTechReports,
+    result=ReportPage | WholeReport,
     group=ToolGroup.DOCUMENT,
     modes=ANY_MODE,
     read_only=True,
 )
-def read_tech_reports(caller: Caller, params: ReadTechReports, now: datetime) -> dict[str, Any]:
+def read_tech_reports(
+    caller: Caller, params: ReadTechReports, now: datetime
+) -> ReportPage | WholeReport:
     """List the technical reports, newest first, or read one whole by its document_id."""
     if params.document_id is not None:
-        return reading.read_report(
+        return reports.read_report(
             caller=caller, document_id=params.document_id, within=rules.TECH_REPORTS
         )
-    return reading.read_reports(caller=caller, wanted=_wanted(params, rules.TECH))
+    return reports.read_reports(caller=caller, wanted=_report_filter(params, rules.TECH))
 
 
-def _wanted(params: ReadTechReports, department: str | None) -> reading.Wanted:
-    return reading.Wanted(
+def _report_filter(params: ReadTechReports, department: str | None) -> reports.ReportFilter:
+    return reports.ReportFilter(
         department=department,
         date_range=params.date_range,
         report_type=params.report_type,

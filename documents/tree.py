@@ -1,4 +1,4 @@
-"""Safe reading, writing and listing below one root; links and special files never count."""
+"""Safe reading, writing and listing below one root; links and special files are refused."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class Missing(Exception):
 
 
 class TooLarge(Exception):
-    """The file holds more than was asked for."""
+    """The file is larger than the limit."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Entry:
+class TreeEntry:
     """One name in a folder."""
 
     name: str
@@ -75,7 +75,7 @@ class Tree:
     def read(self, path: str, *, limit: int = MAX_BYTES) -> bytes:
         """The bytes of a plain file. Raises Unsafe, Missing, TooLarge."""
         folders, name = self._split(path)
-        with _told(path), self._folder(folders, make=False) as folder:
+        with _translated_errors(path), self._folder(folders, make=False) as folder:
             _require_plain(os.stat(name, dir_fd=folder, follow_symlinks=False), path)
             fd = os.open(name, os.O_RDONLY | PLAIN, dir_fd=folder)
             with open(fd, "rb") as file:  # noqa: PTH123  a descriptor, not a path
@@ -87,12 +87,12 @@ class Tree:
         return data
 
     def write(self, path: str, data: bytes) -> None:
-        """Put a plain file there, whole or not at all. Raises Unsafe.
+        """Write a plain file, whole or not at all. Raises Unsafe.
 
         Missing folders are made; a link in its place is replaced, not followed.
         """
         folders, name = self._split(path)
-        with _told(path), self._folder(folders, make=True) as folder:
+        with _translated_errors(path), self._folder(folders, make=True) as folder:
             _require_replaceable(name, folder, path)
             temporary = TEMPORARY + secrets.token_hex(8)
             fd = os.open(
@@ -110,10 +110,10 @@ class Tree:
                 raise
             os.fsync(folder)
 
-    def entries(self, path: str = "") -> list[Entry]:
+    def entries(self, path: str = "") -> list[TreeEntry]:
         """Plain files and folders at this path, by name; links and special files are left out."""
         folders = self._parts(path)
-        with _told(path), self._folder(folders, make=False) as folder:
+        with _translated_errors(path), self._folder(folders, make=False) as folder:
             return sorted(_entries(folder))
 
     def _split(self, path: str) -> tuple[list[str], str]:
@@ -148,8 +148,8 @@ class Tree:
 
 
 @contextmanager
-def _told(path: str) -> Iterator[None]:
-    """Say Missing or Unsafe for what the kernel answers; anything else is a fault of the disk."""
+def _translated_errors(path: str) -> Iterator[None]:
+    """Raise Missing or Unsafe for what the kernel answers; other errors are faults of the disk."""
     try:
         yield
     except FileNotFoundError as problem:
@@ -176,16 +176,16 @@ def _require_replaceable(name: str, folder: int, path: str) -> None:
         raise Unsafe(f"{path} is a folder")
 
 
-def _entries(folder: int) -> Iterator[Entry]:
+def _entries(folder: int) -> Iterator[TreeEntry]:
     with os.scandir(folder) as found:
         for item in found:
             if item.name.startswith(TEMPORARY):
                 continue
             if item.is_dir(follow_symlinks=False):
-                yield Entry(item.name, is_folder=True, size=0)
+                yield TreeEntry(item.name, is_folder=True, size=0)
             elif item.is_file(follow_symlinks=False):
                 size = item.stat(follow_symlinks=False).st_size
-                yield Entry(item.name, is_folder=False, size=size)
+                yield TreeEntry(item.name, is_folder=False, size=size)
 
 
 def _descend(root: int, parts: list[str], *, make: bool) -> int:

@@ -15,4 +15,4 @@ class MailroomConfig(AppConfig):
         from documents import board
         from mailroom.outgoing.board_notes import pass_on
 
-        board.register(pass_on)
+        board.note_for_board.join(pass_on)

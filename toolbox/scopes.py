@@ -1,24 +1,14 @@
-"""Which folders an agent's contracts open to it right now; contracts answer, other rooms ask."""
+"""The folders that an agent's work in progress opens to it."""
 
-from __future__ import annotations
+from core.hooks import Hook
 
-from collections.abc import Callable
-
-ScopeSource = Callable[[int], tuple[str, ...]]
-
-_sources: list[ScopeSource] = []
-
-
-def register(source: ScopeSource) -> None:
-    """Add a source: agent id → folders of its work in progress."""
-    if source not in _sources:
-        _sources.append(source)
+work_scopes = Hook[[int], tuple[str, ...]]("folders and files that an agent's work opens to it")
 
 
 def active_scopes(agent_id: int) -> tuple[str, ...]:
     """Folders and files that the agent's work in progress opens, each ending in '/'."""
     return tuple(
         scope if scope.endswith("/") else f"{scope}/"
-        for source in _sources
-        for scope in source(agent_id)
+        for scopes in work_scopes(agent_id)
+        for scope in scopes
     )

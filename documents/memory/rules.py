@@ -1,4 +1,4 @@
-"""Which memory is whose, who may add to it, what an artifact may be called; pure."""
+"""Paths of memories, who may add to them, names of artifacts; pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAME = re.compile(r"[^\W_][\w. -]{0,118}[\w-]|[^\W_]")
 
 
 def file_of(scope: str, agent: Agent) -> str:
-    """Where a memory lies in the company tree (seed 003 §2.1: MEMORY.md)."""
+    """The path of a memory in the company tree (seed 003 §2.1: MEMORY.md)."""
     match scope:
         case "agent":
             return f"agents/{agent.handle}/MEMORY.md"
@@ -26,12 +26,12 @@ def file_of(scope: str, agent: Agent) -> str:
 
 
 def artifact_path(name: str, agent: Agent) -> str:
-    """Where an artifact lies in the company tree."""
+    """The path of an artifact in the company tree."""
     return f"agents/{agent.handle}/artifacts/{name}"
 
 
 def can_read(scope: str, agent: Agent) -> Decision:
-    """Everybody reads its own, its group's and the organisation's memory; no other is reachable."""
+    """An agent reads its own, its group's and the organisation's memory, and no other."""
     if scope == GROUP and not agent.group:
         return deny(
             Code.SCOPE_DENIED,

@@ -1,22 +1,21 @@
-"""Appending to memories and saving artifacts: rows first, files after (seed 003 §2.1, §5.1)."""
+"""Appending to memories: a row first, then its file (seed 003 §2.1, §5.1)."""
 
 from __future__ import annotations
 
-import hashlib
 from datetime import datetime
 from functools import partial
-from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import Max
 
 from core.actions import Action
+from core.database import needs_transaction
 from core.decision import require
-from documents.filing import project
+from documents.files import write_file
 from documents.memory import rules
-from documents.memory.reading import headed, newest
-from documents.memory.words import words_of
-from documents.models import Artifact
+from documents.memory.entries import memory_text, newest_entries
+from documents.memory.query import split_text
+from documents.memory.results import AppendedMemory
+from documents.models import MemoryScope
 from ledger.services import record
 from orgchart.models import Group
 from toolbox.caller import Caller
@@ -33,11 +32,11 @@ RETURNING id
 """
 
 
-def append(*, caller: Caller, scope: str, text: str, now: datetime) -> dict[str, Any]:
+def append_memory(*, caller: Caller, scope: str, text: str, now: datetime) -> AppendedMemory:
     """Add an entry to a memory. Raises Denied: SCOPE_DENIED, LEVEL_DENIED."""
     require(rules.can_append(scope, caller.agent, caller.policy))
     with transaction.atomic():
-        number = _inserted(caller, scope, text, now)
+        number = insert_entry(caller, scope, text, now)
         record(
             Action.MEMORY_APPENDED,
             by=caller,
@@ -45,55 +44,14 @@ def append(*, caller: Caller, scope: str, text: str, now: datetime) -> dict[str,
             subject=f"memory:{number}",
             details={"scope": scope, "file": rules.file_of(scope, caller.agent)},
         )
-        transaction.on_commit(partial(_file, caller, scope), robust=True)
-    return {"memory_id": str(number), "scope": scope, "created_at": now}
+        transaction.on_commit(partial(write_memory_file, caller, scope), robust=True)
+    return {"memory_id": str(number), "scope": MemoryScope(scope), "created_at": now}
 
 
-def save_artifact(
-    *, caller: Caller, name: str, content: str, description: str, now: datetime
-) -> dict[str, Any]:
-    """Keep something the caller made; under a name it used before, as the next version.
-
-    It is noted in the caller's own memory, where a search finds it. Raises Denied SCOPE_DENIED.
-    """
-    require(rules.can_save(name, caller.agent, caller.policy))
-    with transaction.atomic():
-        _lock(f"artifact {caller.agent.id} {name}")
-        mine = Artifact.objects.filter(agent_id=caller.agent.id, name=name)
-        version = (mine.aggregate(last=Max("version"))["last"] or 0) + 1
-        row = Artifact.objects.create(
-            organisation_id=caller.organisation_id,
-            agent_id=caller.agent.id,
-            name=name,
-            version=version,
-            path=rules.artifact_path(name, caller.agent),
-            description=description,
-            content=content,
-            sha256=hashlib.sha256(content.encode()).hexdigest(),
-            frame_ref=str(caller.frame_id or ""),
-            created_at=now,
-        )
-        record(
-            Action.ARTIFACT_SAVED,
-            by=caller,
-            at=now,
-            subject=f"artifact:{row.id}",
-            details={"path": row.path, "sha256": row.sha256, "version": version},
-        )
-        note = f"Saved artifact {row.id}: {name} (version {version}). {description}".rstrip()
-        _inserted(caller, rules.AGENT, note, now)
-        transaction.on_commit(partial(_file_artifact, caller, name), robust=True)
-        transaction.on_commit(partial(_file, caller, rules.AGENT), robust=True)
-    return {
-        "artifact_id": str(row.id),
-        "path": row.path,
-        "sha256": row.sha256,
-        "version": version,
-    }
-
-
-def _inserted(caller: Caller, scope: str, text: str, now: datetime) -> int:
-    words = words_of(text)
+@needs_transaction
+def insert_entry(caller: Caller, scope: str, text: str, now: datetime) -> int:
+    """Insert an entry into a memory of the caller and return its id."""
+    split = split_text(text)
     with connection.cursor() as cursor:
         cursor.execute(
             INSERT,
@@ -104,8 +62,8 @@ def _inserted(caller: Caller, scope: str, text: str, now: datetime) -> int:
                 "group": group_id(caller) if scope == rules.GROUP else None,
                 "author": caller.agent.id,
                 "text": text,
-                "spaced": words.spaced,
-                "lexemes": list(words.lexemes),
+                "spaced": split.spaced,
+                "lexemes": list(split.lexemes),
                 "now": now,
             },
         )
@@ -120,23 +78,17 @@ def group_id(caller: Caller) -> int:
     )
 
 
-def _file(caller: Caller, scope: str) -> None:
-    """Write the file anew from the rows; of two appends at once the later writes last."""
+def write_memory_file(caller: Caller, scope: str) -> None:
+    """Write the file of a memory from its rows; of two concurrent appends the later writes last."""
     path = rules.file_of(scope, caller.agent)
     with transaction.atomic():
-        _lock(f"memory {caller.organisation_id} {path}")
-        entries, _ = newest(caller=caller, scope=scope, limit=1000, size=FILE_SIZE)
-        project(caller.policy.organisation, path, headed(caller, entries))
+        lock(f"memory {caller.organisation_id} {path}")
+        entries, _ = newest_entries(caller=caller, scope=scope, limit=1000, size=FILE_SIZE)
+        write_file(caller.policy.organisation, path, memory_text(caller, entries))
 
 
-def _file_artifact(caller: Caller, name: str) -> None:
-    with transaction.atomic():
-        _lock(f"artifact {caller.agent.id} {name}")
-        row = Artifact.objects.filter(agent_id=caller.agent.id, name=name).latest("version")
-        project(caller.policy.organisation, row.path, row.content)
-
-
-def _lock(what: str) -> None:
-    """Let one transaction at a time do this, whoever runs it."""
+@needs_transaction
+def lock(what: str) -> None:
+    """Hold the lock of this name to the end of the transaction."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [what])

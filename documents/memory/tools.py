@@ -1,19 +1,21 @@
-"""What agents can do with memory: read, append, search, save (seed 003 §5.1: built in)."""
+"""The tools of memory: read, append, search, save (seed 003 §5.1: built in)."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from core.paging import DEFAULT_LIMIT
-from core.params import (
-    Cursor,
-    Limit,
-    Params,
+from core.params import Description, Limit, Page, Params
+from documents.memory import artifacts, entries, search, services
+from documents.memory.results import (
+    AppendedMemory,
+    FoundMemories,
+    MemoryPage,
+    SavedArtifact,
+    WholeArtifact,
 )
-from documents.memory import reading, services
 from orgchart.catalogue import Source
 from orgchart.policy.vocabulary import ToolGroup
 from toolbox.caller import Caller
@@ -22,30 +24,29 @@ from toolbox.registry import ANY_MODE, tool
 ScopeName = Literal["agent", "group", "organisation"]
 
 
-class ReadMemory(Params):
+class ReadMemory(Page):
     """A memory, or one artifact."""
 
     scope: ScopeName = "agent"
     artifact_id: Annotated[str, StringConstraints(min_length=1, max_length=18)] | None = Field(
         None, description="to read one saved artifact instead; of your own or your group"
     )
-    cursor: Cursor | None = None
-    limit: Limit = DEFAULT_LIMIT
 
 
 @tool(
     "read_memory",
     params=ReadMemory,
+    result=MemoryPage | WholeArtifact,
     source=Source.BUILTIN,
     group=ToolGroup.MEMORY,
     modes=ANY_MODE,
     read_only=True,
 )
-def read_memory(caller: Caller, params: ReadMemory, now: datetime) -> dict[str, Any]:
+def read_memory(caller: Caller, params: ReadMemory, now: datetime) -> MemoryPage | WholeArtifact:
     """Read your own memory, your group's or the organisation's; or an artifact by its id."""
     if params.artifact_id is not None:
-        return reading.read_artifact(caller=caller, artifact_id=params.artifact_id)
-    return reading.read_memory(
+        return artifacts.read_artifact(caller=caller, artifact_id=params.artifact_id)
+    return entries.read_memory(
         caller=caller, scope=params.scope, cursor=params.cursor, limit=params.limit
     )
 
@@ -60,60 +61,62 @@ class MemoryAppend(Params):
 @tool(
     "memory_append",
     params=MemoryAppend,
+    result=AppendedMemory,
     source=Source.BUILTIN,
     group=ToolGroup.MEMORY,
     modes=ANY_MODE,
 )
-def memory_append(caller: Caller, params: MemoryAppend, now: datetime) -> dict[str, Any]:
+def memory_append(caller: Caller, params: MemoryAppend, now: datetime) -> AppendedMemory:
     """Remember something: for yourself, for your group, or, as a leader, for the organisation."""
-    return services.append(caller=caller, scope=params.scope, text=params.text, now=now)
+    return services.append_memory(caller=caller, scope=params.scope, text=params.text, now=now)
 
 
-class MemorySearch(Params):
-    """What to look for."""
+class MemorySearch(Page):
+    """A search."""
 
     query: Annotated[str, StringConstraints(min_length=1, max_length=500)] = Field(
         description='words, in English or Chinese; all must be found; "…", or, - as on the web'
     )
     limit: Limit = 10
-    cursor: Cursor | None = None
 
 
 @tool(
     "memory_search",
     params=MemorySearch,
+    result=FoundMemories,
     source=Source.BUILTIN,
     group=ToolGroup.MEMORY,
     modes=ANY_MODE,
     read_only=True,
 )
-def memory_search(caller: Caller, params: MemorySearch, now: datetime) -> dict[str, Any]:
+def memory_search(caller: Caller, params: MemorySearch, now: datetime) -> FoundMemories:
     """Search your memory, your group's and the organisation's, best match first."""
-    return reading.memory_search(
+    return search.search_memory(
         caller=caller, query=params.query, cursor=params.cursor, limit=params.limit
     )
 
 
 class SaveArtifact(Params):
-    """Something made."""
+    """A file to save."""
 
     name: Annotated[str, StringConstraints(min_length=1, max_length=120)] = Field(
         description="a file name such as report.md; used again it makes another version"
     )
     content: Annotated[str, StringConstraints(max_length=500_000)]
-    description: Annotated[str, StringConstraints(max_length=500)] = ""
+    description: Description = ""
 
 
 @tool(
     "save_artifact",
     params=SaveArtifact,
+    result=SavedArtifact,
     source=Source.BUILTIN,
     group=ToolGroup.MEMORY,
     modes=ANY_MODE,
 )
-def save_artifact(caller: Caller, params: SaveArtifact, now: datetime) -> dict[str, Any]:
-    """Keep something you made under a name; later you and your group read it by its id."""
-    return services.save_artifact(
+def save_artifact(caller: Caller, params: SaveArtifact, now: datetime) -> SavedArtifact:
+    """Save something you made under a name; later you and your group read it by its id."""
+    return artifacts.save_artifact(
         caller=caller,
         name=params.name,
         content=params.content,

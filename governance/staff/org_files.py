@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from documents.filing import project, project_soon, tree_of
+from documents.files import tree_of, write_file, write_file_on_commit
 from documents.tree import Missing, TooLarge, Unsafe
 from orgchart.compiling import current_policy
 from orgchart.models import Agent, Organisation
@@ -26,12 +26,14 @@ def job_path(handle: str) -> str:
 def write_org_files_soon(policy: Policy) -> None:
     """Write the organisation's two files after this transaction commits."""
     for path, text in org_files(policy).items():
-        project_soon(policy.organisation, path, text)
+        write_file_on_commit(policy.organisation, path, text)
 
 
 def write_job_file_soon(organisation: str, row: Agent) -> None:
     """Write an agent's job description after this transaction commits."""
-    project_soon(organisation, job_path(row.handle), f"# {row.title}\n\n{row.job_description}\n")
+    write_file_on_commit(
+        organisation, job_path(row.handle), f"# {row.title}\n\n{row.job_description}\n"
+    )
 
 
 def refresh_org_files() -> int:
@@ -40,7 +42,7 @@ def refresh_org_files() -> int:
     for organisation in Organisation.objects.order_by("id"):
         for path, text in org_files(current_policy(organisation.id)).items():
             if _current(organisation.slug, path) != text:
-                written += project(organisation.slug, path, text)
+                written += write_file(organisation.slug, path, text)
     return written
 
 

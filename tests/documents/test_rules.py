@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from core.decision import Allow, Code, Deny
 from documents import rules
-from documents.rules import Span
+from documents.rules import TimeSpan
 from orgchart.policy.paths import normal_path
 from tests.oracle.reading import compiled_nexus
 
@@ -121,7 +121,7 @@ class TestMarkForBoard:
                 assert agent.superior in decision.next_action
 
 
-class TestSpan:
+class TestTimeSpan:
     @pytest.mark.parametrize(
         ("text", "first", "after"),
         [
@@ -131,12 +131,12 @@ class TestSpan:
         ],
     )
     def test_holds_both_its_days(self, text, first, after):
-        assert rules.span_of(text) == Span(
+        assert rules.parse_date_range(text) == TimeSpan(
             datetime(*first, tzinfo=UTC), datetime(*after, tzinfo=UTC)
         )
 
     def test_is_none_when_not_asked(self):
-        assert rules.span_of(None) is None
+        assert rules.parse_date_range(None) is None
 
     @pytest.mark.parametrize(
         "text",
@@ -159,7 +159,7 @@ class TestSpan:
         ],
     )
     def test_is_refused_when_it_is_none(self, text):
-        decision = rules.span_of(text)
+        decision = rules.parse_date_range(text)
         assert isinstance(decision, Deny)
         assert decision.code is Code.INVALID_PARAMS
         assert "date_range" in decision.details

@@ -10,9 +10,9 @@ from django.db import IntegrityError, connection, connections, transaction
 
 from core import paging
 from core.decision import Code, Denied
-from documents import filing, services
+from documents import files, services
 from documents.models import Document
-from documents.reading import Wanted, read_report, read_reports
+from documents.reports import ReportFilter, read_report, read_reports
 from documents.tree import Tree
 from ledger.models import Event
 from tests.documents.world import NOW, caller_of, found
@@ -38,7 +38,7 @@ def filed(caller, title="Week 7", *, report_type="status", reader="", now=NOW, b
 
 
 def listed(caller, **wanted):
-    return read_reports(caller=caller, wanted=Wanted(**wanted))
+    return read_reports(caller=caller, wanted=ReportFilter(**wanted))
 
 
 def titles(page):
@@ -354,18 +354,18 @@ class TestFileMissing:
 
     def test_writes_what_a_crash_left_out(self, nexus, company):
         answer = note(caller_of(nexus, "ceo"))
-        assert filing.file_missing(now=NOW + timedelta(seconds=1)) == 0
-        assert filing.file_missing(now=self.LATER) == 1
+        assert files.write_missing_files(now=NOW + timedelta(seconds=1)) == 0
+        assert files.write_missing_files(now=self.LATER) == 1
         assert Tree(company, "nexus").read(answer["path"]) == b"We hire."
-        assert filing.file_missing(now=self.LATER) == 0
+        assert files.write_missing_files(now=self.LATER) == 0
 
     def test_tries_again_when_the_disk_refuses(self, nexus, company):
         note(caller_of(nexus, "ceo"))
         company.mkdir()
         (company / "nexus").write_text("a file where a folder belongs")
-        assert filing.file_missing(now=self.LATER) == 0
+        assert files.write_missing_files(now=self.LATER) == 0
         (company / "nexus").unlink()
-        assert filing.file_missing(now=self.LATER) == 1
+        assert files.write_missing_files(now=self.LATER) == 1
 
     @pytest.mark.django_db(transaction=True)
     def test_leaves_to_others_what_they_hold(self, company):
@@ -376,7 +376,7 @@ class TestFileMissing:
 
         def sweep():
             try:
-                counts.append(filing.file_missing(now=self.LATER))
+                counts.append(files.write_missing_files(now=self.LATER))
             finally:
                 connections.close_all()
 

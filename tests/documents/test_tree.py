@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from documents import tree as module
-from documents.tree import Entry, Missing, TooLarge, Tree, Unsafe
+from documents.tree import Missing, TooLarge, Tree, TreeEntry, Unsafe
 
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
 
@@ -282,8 +282,8 @@ class TestEntries:
         os.mkfifo(root / "a/pipe")
         (root / "a/.tmp-0123").write_text("half a file")
         assert tree.entries("a") == [
-            Entry("b.md", is_folder=False, size=5),
-            Entry("c", is_folder=True, size=0),
+            TreeEntry("b.md", is_folder=False, size=5),
+            TreeEntry("c", is_folder=True, size=0),
         ]
 
     def test_shows_the_root(self, tree):

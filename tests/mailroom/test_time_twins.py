@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from contracts import deadlines
 from contracts.models import Deadline
-from documents import filing
+from documents import files
 from mailroom.escalations import timeouts as unanswered
 from mailroom.models import Escalation, OutgoingNotice
 from mailroom.outgoing import outbox, webhook
@@ -115,7 +115,7 @@ class TestASweep:
     def test_that_swallows_a_lost_connection_tells_of_rows_it_never_handled(
         self, world, monkeypatch
     ):
-        monkeypatch.setattr(filing, "sweep", swallowing)
+        monkeypatch.setattr(files, "sweep", swallowing)
         caught(world, "files", TALE, death="dropped")
 
     def test_that_looks_by_no_time_is_early(self, world, monkeypatch):

@@ -1,4 +1,4 @@
-"""Reading reports: pages of the folders in the caller's scope, newest first; one report whole."""
+"""Reading reports: pages of those in the caller's read scope, newest first; or one report whole."""
 
 from __future__ import annotations
 
@@ -12,23 +12,12 @@ from django.db import connection
 from core import paging
 from core.decision import Allow, Code, Denied, Deny, refuse, require
 from documents import rules
-from documents.models import Document, Kind
+from documents.models import Document, DocumentKind, ReportType
+from documents.results import ListedReport, ReportPage, WholeReport
 from toolbox.caller import Caller
 
 EXCERPT = 500
 
-NAMES = (
-    "document_id",
-    "path",
-    "title",
-    "author",
-    "department",
-    "report_type",
-    "contract_ref",
-    "sha256",
-    "created_at",
-    "excerpt",
-)
 COLUMNS = (
     "d.id, d.path, d.title, d.author_id, d.department, d.report_type, d.contract_ref, d.sha256, "
     f"d.created_at, left(d.body, {EXCERPT}) AS excerpt"
@@ -46,12 +35,12 @@ WITH RECURSIVE seen AS (
 )
 SELECT folder FROM seen WHERE folder IS NOT NULL
 """
-"""Every folder that holds a report, by one step of the index for each."""
+"""Every folder that holds a report, with one index lookup for each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What a reader asks for; absent means any."""
+class ReportFilter:
+    """Which reports to list; None means any."""
 
     department: str | None = None
     date_range: str | None = None
@@ -78,13 +67,13 @@ def page_query(*, typed: bool, ranged: bool, paged: bool) -> str:
     """
 
 
-def read_reports(*, caller: Caller, wanted: Wanted) -> dict[str, Any]:
+def read_reports(*, caller: Caller, wanted: ReportFilter) -> ReportPage:
     """One page of the reports that the caller's read scope holds, newest first (seed 000 §1.2).
 
     Raises Denied SCOPE_DENIED for a department outside its scope, INVALID_PARAMS for a range that
-    is none or a cursor that no list gave.
+    is malformed or an unknown cursor.
     """
-    span = rules.span_of(wanted.date_range)
+    span = rules.parse_date_range(wanted.date_range)
     if isinstance(span, Deny):
         raise Denied(span)
     before, before_id = _place(wanted.cursor)
@@ -103,22 +92,22 @@ def read_reports(*, caller: Caller, wanted: Wanted) -> dict[str, Any]:
     )
     with connection.cursor() as db:
         db.execute(text, values)
-        rows = [dict(zip(NAMES, row, strict=True)) for row in db.fetchall()]
+        rows = db.fetchall()
     page, more = rows[: wanted.limit], len(rows) > wanted.limit
     return {
-        "reports": [_listed(caller, row) for row in page if _readable(caller, row["path"])],
-        "next_cursor": _cursor(page[-1]) if more else None,
+        "reports": [_listed(caller, row) for row in page if _readable(caller, row[1])],
+        "next_cursor": _cursor(page[-1][0], page[-1][8]) if more else None,
     }
 
 
-def read_report(*, caller: Caller, document_id: str, within: str = rules.REPORTS) -> dict[str, Any]:
+def read_report(*, caller: Caller, document_id: str, within: str = rules.REPORTS) -> WholeReport:
     """One report whole. Raises Denied NOT_FOUND, also for one outside the caller's scope."""
     row = (
         Document.objects.select_related("author")
         .filter(
             id=int(document_id),
             organisation_id=caller.organisation_id,
-            kind=Kind.REPORT,
+            kind=DocumentKind.REPORT,
             path__startswith=within,
         )
         .first()
@@ -127,7 +116,7 @@ def read_report(*, caller: Caller, document_id: str, within: str = rules.REPORTS
         raise refuse(
             Code.NOT_FOUND,
             f"there is no report {document_id} in your read scope",
-            "list those there are without document_id",
+            "list the reports without document_id",
             rule="a report is read where the reader's scope holds it",
         )
     return {
@@ -136,7 +125,7 @@ def read_report(*, caller: Caller, document_id: str, within: str = rules.REPORTS
         "title": row.title,
         "author": row.author.handle,
         "department": row.department,
-        "report_type": row.report_type,
+        "report_type": ReportType(row.report_type),
         "contract_ref": row.contract_ref or None,
         "sha256": row.sha256,
         "created_at": row.created_at,
@@ -145,9 +134,9 @@ def read_report(*, caller: Caller, document_id: str, within: str = rules.REPORTS
 
 
 def _folders(caller: Caller, department: str | None) -> list[str]:
-    """The folders to look into: the department's, if it may be read, or all that may be."""
+    """The folders to read: the department's, if the caller may read it, else all that it may."""
     if department is not None:
-        folder = rules.reports_of(department)
+        folder = rules.reports_folder(department)
         require(rules.can_read(folder, caller.agent, caller.policy))
         return [folder]
     with connection.cursor() as db:
@@ -159,18 +148,25 @@ def _readable(caller: Caller, path: str) -> bool:
     return isinstance(rules.can_read(path, caller.agent, caller.policy), Allow)
 
 
-def _listed(caller: Caller, row: dict[str, Any]) -> dict[str, Any]:
-    author = caller.policy.by_id.get(row["author"])
+def _listed(caller: Caller, row: tuple[Any, ...]) -> ListedReport:
+    number, path, title, author_id, department, kind, contract_ref, sha256, at, excerpt = row
+    author = caller.policy.by_id.get(author_id)
     return {
-        **row,
-        "document_id": str(row["document_id"]),
+        "document_id": str(number),
+        "path": path,
+        "title": title,
         "author": author.handle if author else "",
-        "contract_ref": row["contract_ref"] or None,
+        "department": department,
+        "report_type": ReportType(kind),
+        "contract_ref": contract_ref or None,
+        "sha256": sha256,
+        "created_at": at,
+        "excerpt": excerpt,
     }
 
 
-def _cursor(row: dict[str, Any]) -> str:
-    return paging.encode(f"{row['created_at'].isoformat()} {row['document_id']}")
+def _cursor(number: int, at: datetime) -> str:
+    return paging.encode(f"{at.isoformat()} {number}")
 
 
 def _place(cursor: str | None) -> tuple[datetime | None, int | None]:

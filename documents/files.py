@@ -1,4 +1,4 @@
-"""From rows to files: the company tree as a projection that can always be made again."""
+"""Writing the files of the company tree from rows, which can always be repeated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GRACE = timedelta(seconds=30)
 """A document younger than this is left to the call that wrote it."""
 
 
-class NotWritten(Exception):
+class FileNotWritten(Exception):
     """The disk refused a file; its document stays due."""
 
 
@@ -31,19 +31,19 @@ def tree_of(organisation: str) -> Tree:
     return Tree(Path(settings.NEXUS_COMPANY_ROOT), organisation)
 
 
-def file_soon(document_id: int) -> None:
-    """Write the document's file once its row is committed; a failure is left to the sweep."""
-    transaction.on_commit(partial(_file_one, document_id), robust=True)
+def write_document_on_commit(document_id: int) -> None:
+    """Write the document's file after its row is committed; a failure is left to the job."""
+    transaction.on_commit(partial(_write_document, document_id), robust=True)
 
 
-def _file_one(document_id: int) -> None:
+def _write_document(document_id: int) -> None:
     row = Document.objects.select_related("organisation").get(id=document_id)
-    if project(row.organisation.slug, row.path, row.body):
+    if write_file(row.organisation.slug, row.path, row.body):
         Document.objects.filter(id=row.id, filed_at=None).update(filed_at=timezone.now())
 
 
-def project(organisation: str, path: str, text: str) -> bool:
-    """Put a text at a path of the company tree; False, and a log line, when the disk refuses."""
+def write_file(organisation: str, path: str, text: str) -> bool:
+    """Write a text to a path of the company tree; False, and a log line, if the disk refuses."""
     try:
         tree_of(organisation).write(path, text.encode())
     except (OSError, Unsafe, Missing) as problem:
@@ -52,23 +52,23 @@ def project(organisation: str, path: str, text: str) -> bool:
     return True
 
 
-def project_soon(organisation: str, path: str, text: str) -> None:
-    """Put a text at a path of the company tree once this transaction is committed."""
-    transaction.on_commit(partial(project, organisation, path, text), robust=True)
+def write_file_on_commit(organisation: str, path: str, text: str) -> None:
+    """Write a text to a path of the company tree after this transaction is committed."""
+    transaction.on_commit(partial(write_file, organisation, path, text), robust=True)
 
 
-def file_missing(*, now: datetime) -> int:
+def write_missing_files(*, now: datetime) -> int:
     """Write the files that a crash or a full disk left out; returns how many.
 
-    Several at once are harmless; what the disk still refuses is tried at the next look.
+    Concurrent runs are harmless. What the disk still refuses is tried at the next run.
     """
     due = Document.objects.select_related("organisation").filter(
         filed_at=None, created_at__lt=now - GRACE
     )
 
-    def act(row: Document) -> None:
-        if not project(row.organisation.slug, row.path, row.body):
-            raise NotWritten(row.path)
+    def write(row: Document) -> None:
+        if not write_file(row.organisation.slug, row.path, row.body):
+            raise FileNotWritten(row.path)
         Document.objects.filter(id=row.id).update(filed_at=now)
 
-    return sweep(due, act, batch=BATCH)
+    return sweep(due, write, batch=BATCH)

@@ -1,0 +1,99 @@
+"""Artifacts: files that agents save under a name, version by version."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+from functools import partial
+
+from django.db import transaction
+from django.db.models import Max
+
+from core.actions import Action
+from core.decision import Code, refuse, require
+from documents.files import write_file
+from documents.memory import rules
+from documents.memory.results import SavedArtifact, WholeArtifact
+from documents.memory.services import insert_entry, lock, write_memory_file
+from documents.models import Artifact
+from ledger.services import record
+from toolbox.caller import Caller
+
+
+def save_artifact(
+    *, caller: Caller, name: str, content: str, description: str, now: datetime
+) -> SavedArtifact:
+    """Save a file of the caller; under a name that it used before, as the next version.
+
+    An entry in the caller's own memory lets a search find it. Raises Denied SCOPE_DENIED.
+    """
+    require(rules.can_save(name, caller.agent, caller.policy))
+    with transaction.atomic():
+        lock(f"artifact {caller.agent.id} {name}")
+        mine = Artifact.objects.filter(agent_id=caller.agent.id, name=name)
+        version = (mine.aggregate(last=Max("version"))["last"] or 0) + 1
+        row = Artifact.objects.create(
+            organisation_id=caller.organisation_id,
+            agent_id=caller.agent.id,
+            name=name,
+            version=version,
+            path=rules.artifact_path(name, caller.agent),
+            description=description,
+            content=content,
+            sha256=hashlib.sha256(content.encode()).hexdigest(),
+            frame_ref=str(caller.frame_id or ""),
+            created_at=now,
+        )
+        record(
+            Action.ARTIFACT_SAVED,
+            by=caller,
+            at=now,
+            subject=f"artifact:{row.id}",
+            details={"path": row.path, "sha256": row.sha256, "version": version},
+        )
+        note = f"Saved artifact {row.id}: {name} (version {version}). {description}".rstrip()
+        insert_entry(caller, rules.AGENT, note, now)
+        transaction.on_commit(partial(_write_artifact, caller, name), robust=True)
+        transaction.on_commit(partial(write_memory_file, caller, rules.AGENT), robust=True)
+    return {
+        "artifact_id": str(row.id),
+        "path": row.path,
+        "sha256": row.sha256,
+        "version": version,
+    }
+
+
+def read_artifact(*, caller: Caller, artifact_id: str) -> WholeArtifact:
+    """An artifact of the caller or of a member of its group. Raises Denied NOT_FOUND."""
+    number = int(artifact_id) if artifact_id.isascii() and artifact_id.isdigit() else -1
+    row = Artifact.objects.filter(id=number, organisation_id=caller.organisation_id).first()
+    author = None if row is None else caller.policy.by_id.get(row.agent_id)
+    if row is None or author is None or not _is_shared(caller, author.handle, author.group):
+        raise refuse(
+            Code.NOT_FOUND,
+            "there is no such artifact for you",
+            "find yours with memory_search",
+            rule="an artifact is its author's and its group's",
+        )
+    return {
+        "artifact_id": str(row.id),
+        "name": row.name,
+        "version": row.version,
+        "author": author.address,
+        "path": row.path,
+        "description": row.description,
+        "sha256": row.sha256,
+        "created_at": row.created_at,
+        "text": row.content,
+    }
+
+
+def _is_shared(caller: Caller, handle: str, group: str) -> bool:
+    return handle == caller.handle or (bool(group) and group == caller.agent.group)
+
+
+def _write_artifact(caller: Caller, name: str) -> None:
+    with transaction.atomic():
+        lock(f"artifact {caller.agent.id} {name}")
+        row = Artifact.objects.filter(agent_id=caller.agent.id, name=name).latest("version")
+        write_file(caller.policy.organisation, row.path, row.content)

@@ -1,0 +1,95 @@
+"""Ranked search over every memory that the caller may read."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from django.db import connection
+from pydantic_core import to_json
+
+from core import paging
+from documents.memory.entries import author_of
+from documents.memory.query import parse_query
+from documents.memory.results import FoundMemories
+from documents.models import MemoryScope
+from toolbox.caller import Caller
+
+SEARCH = r"""
+WITH query AS (
+    SELECT websearch_to_tsquery('english', one.spaced) && one.lexemes::tsquery AS words,
+           one.contains, one.excludes
+    FROM jsonb_to_recordset(%(alternatives)s::jsonb)
+         AS one(spaced text, lexemes text, contains text[], excludes text[])
+), own_group AS (
+    SELECT id FROM orgchart_group WHERE organisation_id = %(organisation)s AND slug = %(group)s
+), found AS (
+    SELECT m.id, m.scope, m.author_id, m.text, m.created_at,
+           sum(ts_rank(m.words, query.words)::float8) AS rank
+    FROM documents_memory m CROSS JOIN query
+    WHERE m.words @@ query.words
+      AND NOT EXISTS (
+          SELECT FROM unnest(query.contains) AS wanted
+          WHERE strpos(lower(regexp_replace(normalize(m.text, NFKC), '\s+', ' ', 'g')),
+                       lower(wanted)) = 0)
+      AND NOT EXISTS (
+          SELECT FROM unnest(query.excludes) AS unwanted
+          WHERE strpos(lower(regexp_replace(normalize(m.text, NFKC), '\s+', ' ', 'g')),
+                       lower(unwanted)) > 0)
+      AND m.organisation_id = %(organisation)s
+      AND (m.scope = 'organisation' OR m.agent_id = %(agent)s
+           OR m.group_id IN (SELECT id FROM own_group))
+    GROUP BY m.id
+)
+SELECT id, scope, author_id, text, created_at, rank FROM found
+WHERE %(rank)s::float8 IS NULL OR (rank, id) < (%(rank)s::float8, %(id)s::bigint)
+ORDER BY rank DESC, id DESC LIMIT %(limit)s + 1
+"""
+
+
+def search_memory(*, caller: Caller, query: str, cursor: str | None, limit: int) -> FoundMemories:
+    """Entries that match, best first, in every memory that the caller may read."""
+    rank, number = _place(cursor)
+    values: dict[str, Any] = {
+        "alternatives": to_json(parse_query(query)).decode(),
+        "organisation": caller.organisation_id,
+        "group": caller.agent.group,
+        "agent": caller.agent.id,
+        "rank": rank,
+        "id": number,
+        "limit": limit,
+    }
+    with connection.cursor() as db:
+        db.execute(SEARCH, values)
+        rows = db.fetchall()
+    page = rows[:limit]
+    return {
+        "memories": [
+            {
+                "memory_id": str(row[0]),
+                "scope": MemoryScope(row[1]),
+                "author": author_of(caller, row[2]),
+                "text": row[3],
+                "created_at": row[4],
+                "rank": row[5],
+            }
+            for row in page
+        ],
+        "next_cursor": (
+            paging.encode(f"{page[-1][5]!r} {page[-1][0]}") if len(rows) > limit else None
+        ),
+    }
+
+
+def _place(cursor: str | None) -> tuple[float | None, int | None]:
+    place = paging.decode(cursor)
+    if place is None:
+        return None, None
+    rank, _, number = place.partition(" ")
+    try:
+        value = float(rank)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise paging.unknown_cursor()
+    return value, paging.number(number)
