@@ -8,6 +8,7 @@ from typing import Any
 
 from django.test import Client
 from django.utils import timezone
+from pydantic import TypeAdapter
 
 from core.actors import Person, System
 from orgchart.compiling import current_policy
@@ -15,10 +16,24 @@ from orgchart.models import Agent, Organisation
 from orgchart.packs.loading import load_pack
 from orgchart.policy.compiled import Policy
 from orgchart.services import issue_key
+from toolbox.answers import ErrorBody
 from toolbox.authentication import authenticate
 from toolbox.caller import Caller
+from toolbox.registry import REGISTRY
 
 PACKS = Path(__file__).parent.parent / "packs"
+
+
+ERROR = TypeAdapter(ErrorBody)
+
+
+def check_answer(body: dict[str, Any]) -> None:
+    """Fail for a result that is not of its tool's type, and for an error of another shape."""
+    if body.get("ok") is True and (tool := REGISTRY.get(body.get("tool_name", ""))):
+        assert body.keys() == {"ok", "tool_name", "result"}
+        tool.result_type.validate_json(json.dumps(body["result"]), strict=True)
+    elif body.get("ok") is False:
+        ERROR.validate_json(json.dumps(body), strict=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +42,10 @@ class Answer:
 
     status: int
     body: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        """Check every answer of the suite against its schema."""
+        check_answer(self.body)
 
     @property
     def result(self) -> dict[str, Any]:

@@ -4,9 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
+
+from typing_extensions import TypedDict
 
 from core.decision import Code, Deny, status_of
+from core.params import wire_result
+
+
+@wire_result
+class ErrorBody(TypedDict):
+    """The one shape of every error."""
+
+    ok: Literal[False]
+    error_code: Code
+    tool_name: str
+    mode: Literal["", "chat_safe", "coding"]
+    message: str
+    next_action: str
+    details: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

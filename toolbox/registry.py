@@ -26,7 +26,7 @@ ToolFunction = Callable[[Any, Any, datetime], Mapping[str, Any]]
 """(caller, parameters, time) -> result."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Tool:
     """One tool as it declares itself; the defaults are closed (seed 002 §2.2)."""
 
@@ -54,9 +54,14 @@ class Tool:
         return _input_schema(self.params)
 
     @property
+    def result_type(self) -> TypeAdapter[Any]:
+        """The type of the result; a tool that declares none returns an object."""
+        return _adapter(dict[str, Any] if self.result is None else self.result)
+
+    @property
     def output_schema(self) -> dict[str, Any]:
-        """JSON schema of the result; the same object for every export."""
-        return _output_schema(self.result)
+        """JSON schema of the answer that carries the result; the same object for every export."""
+        return _output_schema(self)
 
 
 @cache
@@ -67,10 +72,22 @@ def _input_schema(params: type[Params]) -> dict[str, Any]:
 
 
 @cache
-def _output_schema(result: Any) -> dict[str, Any]:
-    if result is None:
-        return {"type": "object", "additionalProperties": True}
-    return TypeAdapter(result).json_schema(mode="serialization")
+def _adapter(result: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(result)
+
+
+@cache
+def _output_schema(tool: Tool) -> dict[str, Any]:
+    schema = tool.result_type.json_schema(mode="serialization")
+    definitions = schema.pop("$defs", {})
+    properties = {"ok": {"const": True}, "tool_name": {"const": tool.name}, "result": schema}
+    return {
+        "type": "object",
+        "required": list(properties),
+        "properties": properties,
+        "additionalProperties": False,
+        **({"$defs": definitions} if definitions else {}),
+    }
 
 
 class Registry:

@@ -13,7 +13,7 @@ from django.utils import timezone
 from core.decision import Code
 from tests.clients.calls import DONE, HANDLESS, NOT_OF_A_TOOL, REFUSED, SKILL, World
 from tests.clients.staff import at_work
-from tests.company import load_company
+from tests.company import check_answer, load_company
 from tests.oracle import tools as oracle
 from tests.oracle.annotations import HINTS, NAMES, Hints
 from toolbox.registry import REGISTRY
@@ -58,7 +58,9 @@ def http(world):
 
 
 def over_rest(http, tool, params, headers):
-    return http.post(f"/api/v1/tools/{tool}", json=params, headers=headers).json()
+    body = http.post(f"/api/v1/tools/{tool}", json=params, headers=headers).json()
+    check_answer(body)
+    return body
 
 
 def asked_of_mcp(http, method, params, headers):

@@ -82,3 +82,36 @@ class TestRefusals:
         for tool in REGISTRY.all():
             responses = told["paths"][f"/api/v1/tools/{tool.name}"]["post"]["responses"]
             assert set(responses) == {"200", *(str(status_of(code)) for code in Code)}
+
+
+class TestExamples:
+    @pytest.mark.parametrize("tool", REGISTRY.all(), ids=lambda tool: tool.name)
+    def test_of_a_tool_are_what_it_takes_and_returns(self, told, tool):
+        operation = told["paths"][f"/api/v1/tools/{tool.name}"]["post"]
+        tool.params.model_validate(
+            operation["requestBody"]["content"]["application/json"]["example"]
+        )
+        answer = operation["responses"]["200"]["content"]["application/json"]
+        tool.result_type.validate_json(json.dumps(answer["example"]["result"]))
+        Draft202012Validator({**answer["schema"], "components": told["components"]}).validate(
+            answer["example"]
+        )
+
+    def test_are_at_every_operation(self, told):
+        for path, methods in told["paths"].items():
+            for operation in methods.values():
+                for status, response in operation["responses"].items():
+                    content = response.get("content", {}).get("application/json")
+                    assert content is None or "example" in content, (path, status)
+
+    def test_show_each_error(self, told):
+        shown = {}
+        for response in told["components"]["responses"].values():
+            content = response["content"]["application/json"]
+            validator = Draft202012Validator(
+                {**content["schema"], "components": told["components"]}
+            )
+            for code, example in content["examples"].items():
+                validator.validate(example["value"])
+                shown[code] = example["value"]["error_code"]
+        assert shown == {code.value: code.value for code in Code}

@@ -9,7 +9,10 @@ from jsonschema import validate
 from nexus_site.serving import errors
 from toolbox.faces.openapi import document
 
-ENVELOPE = document()["components"]["schemas"]["Error"]
+ENVELOPE = {
+    **document()["components"]["schemas"]["ErrorBody"],
+    "components": document()["components"],
+}
 HANDLERS = [
     (lambda request: errors.bad_request(request, ValueError()), 400, "INVALID_PARAMS"),
     (lambda request: errors.forbidden(request, ValueError()), 401, "UNAUTHENTICATED"),

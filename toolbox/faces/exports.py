@@ -43,6 +43,7 @@ def _mcp(tool: Tool) -> dict[str, Any]:
         "name": tool.name,
         "description": tool.description,
         "inputSchema": tool.input_schema,
+        "outputSchema": tool.output_schema,
         "annotations": {
             "readOnlyHint": tool.read_only,
             "destructiveHint": tool.destructive,

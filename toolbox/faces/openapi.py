@@ -7,10 +7,13 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from core.decision import Code, status_of
-from orgchart.catalogue import Source
-from orgchart.policy.vocabulary import ToolGroup, ToolMode
+from toolbox.answers import ErrorBody
+from toolbox.faces.examples import example_of, refusal
 from toolbox.faces.exports import FOREIGN_FORMS
+from toolbox.faces.results import Explanation, Identity, OpenedSession, PromptText, ToolList
 from toolbox.idempotency import KEY_PATTERN, MAX_KEY
 from toolbox.registry import REGISTRY, Tool
 
@@ -18,13 +21,21 @@ Schema = dict[str, Any]
 
 TEXT: Schema = {"type": "string"}
 UUID: Schema = {"type": "string", "format": "uuid"}
-MOMENT: Schema = {"type": "string", "format": "date-time"}
 OBJECT: Schema = {"type": "object", "additionalProperties": True}
-MODE: Schema = {"enum": [mode.value for mode in ToolMode]}
 
 CODES: dict[int, list[Code]] = {}
 for _code in Code:
     CODES.setdefault(status_of(_code), []).append(_code)
+
+FIXED: dict[str, Any] = {
+    "GET me": Identity,
+    "GET tools": ToolList,
+    "session": OpenedSession,
+    "POST explain": Explanation,
+    "GET prompt": PromptText,
+    "error": ErrorBody,
+}
+"""What the addresses that call no tool answer."""
 
 READ = (400, 401, 404, 405, 429, 500)
 """What a question may be refused with; a call may be refused with every status there is."""
@@ -39,10 +50,19 @@ HEADERS: dict[int, Schema] = {
 @cache
 def document() -> Schema:
     """The whole description; made once for each process."""
-    schemas: Schema = {"Error": _error(), "Session": _session()}
-    paths: Schema = {}
-    for tool in REGISTRY.all():
-        paths[f"/api/v1/tools/{tool.name}"] = {"post": _call(tool, schemas)}
+    tools = REGISTRY.all()
+    results = {tool.name: tool.result_type for tool in tools}
+    results |= {name: TypeAdapter(result) for name, result in FIXED.items()}
+    found, definitions = TypeAdapter.json_schemas(
+        [(name, "serialization", adapter) for name, adapter in results.items()],
+        ref_template="#/components/schemas/{model}",
+    )
+    schemas: Schema = definitions["$defs"]
+    answers = {name: found[name, "serialization"] for name in results}
+    paths = _fixed_paths(answers, schemas) | {
+        f"/api/v1/tools/{tool.name}": {"post": _call(tool, answers[tool.name], schemas)}
+        for tool in tools
+    }
     return {
         "openapi": "3.1.0",
         "info": {
@@ -55,7 +75,7 @@ def document() -> Schema:
         },
         "servers": [{"url": "/"}],
         "security": [{"key": []}],
-        "paths": _fixed_paths() | paths,
+        "paths": paths,
         "components": {
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
             "parameters": _parameters(),
@@ -75,14 +95,6 @@ def _closed(**properties: Schema) -> Schema:
     }
 
 
-def _or_null(schema: Schema) -> Schema:
-    return {"anyOf": [schema, {"type": "null"}]}
-
-
-def _list_of(items: Schema) -> Schema:
-    return {"type": "array", "items": items}
-
-
 def _schema(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
@@ -91,29 +103,14 @@ def _parameter(name: str) -> Schema:
     return {"$ref": f"#/components/parameters/{name}"}
 
 
-def _error() -> Schema:
-    return _closed(
-        ok={"const": False},
-        error_code={"enum": [code.value for code in Code]},
-        tool_name=TEXT,
-        mode={"enum": ["", *MODE["enum"]]},
-        message=TEXT,
-        next_action=TEXT,
-        details=OBJECT,
-    )
-
-
-def _session() -> Schema:
-    return _closed(id=UUID, mode=MODE, contract=_or_null(TEXT), opened_at=MOMENT)
-
-
 def _refused(status: int) -> Schema:
     """The refusals of one status: the envelope, with one of its codes."""
     codes = [code.value for code in CODES[status]]
-    narrowed = {"allOf": [_schema("Error"), {"properties": {"error_code": {"enum": codes}}}]}
+    narrowed = {"allOf": [_schema("ErrorBody"), {"properties": {"error_code": {"enum": codes}}}]}
+    examples = {code.value: {"value": refusal(code)} for code in CODES[status]}
     return {
         "description": ", ".join(codes),
-        "content": {"application/json": {"schema": narrowed}},
+        "content": {"application/json": {"schema": narrowed, "examples": examples}},
         **({"headers": HEADERS[status]} if status in HEADERS else {}),
     }
 
@@ -135,11 +132,15 @@ def _parameters() -> Schema:
     }
 
 
-def _answers(success: Schema, *, status: int = 200, refusals: Iterable[int] = CODES) -> Schema:
+def _answers(
+    success: Schema, schemas: Schema, *, status: int = 200, refusals: Iterable[int] = CODES
+) -> Schema:
     return {
         str(status): {
             "description": "done",
-            "content": {"application/json": {"schema": success}},
+            "content": {
+                "application/json": {"schema": success, "example": example_of(success, schemas)}
+            },
         }
     } | {
         str(number): {"$ref": f"#/components/responses/Refused{number}"}
@@ -147,19 +148,23 @@ def _answers(success: Schema, *, status: int = 200, refusals: Iterable[int] = CO
     }
 
 
-def _call(tool: Tool, schemas: Schema) -> Schema:
-    parameters = _hoisted(tool, schemas)
-    done = _closed(ok={"const": True}, tool_name={"const": tool.name}, result=OBJECT)
+def _body(schema: Schema, schemas: Schema) -> Schema:
+    example = example_of(schema, schemas, whole=False)
+    return {
+        "required": bool(schema.get("required")),
+        "content": {"application/json": {"schema": schema, "example": example}},
+    }
+
+
+def _call(tool: Tool, result: Schema, schemas: Schema) -> Schema:
+    done = _closed(ok={"const": True}, tool_name={"const": tool.name}, result=result)
     return {
         "operationId": tool.name,
         "summary": tool.description,
         "tags": [str(tool.group)],
         "parameters": [_parameter("Session"), _parameter("IdempotencyKey")],
-        "requestBody": {
-            "required": bool(parameters.get("required")),
-            "content": {"application/json": {"schema": parameters}},
-        },
-        "responses": _answers(done),
+        "requestBody": _body(_hoisted(tool, schemas), schemas),
+        "responses": _answers(done, schemas),
     }
 
 
@@ -175,43 +180,47 @@ def _hoisted(tool: Tool, schemas: Schema) -> Schema:
     return schema
 
 
-def _get(operation: str, summary: str, success: Schema, *parameters: Schema) -> Schema:
+def _get(
+    operation: str, summary: str, success: Schema, schemas: Schema, *parameters: Schema
+) -> Schema:
     return {
         "get": {
             "operationId": operation,
             "summary": summary,
             "tags": ["caller"],
             "parameters": [_parameter("Session"), *parameters],
-            "responses": _answers(success, refusals=READ),
+            "responses": _answers(success, schemas, refusals=READ),
         }
     }
 
 
-def _post(operation: str, summary: str, body: Schema, success: Schema, **more: Any) -> Schema:
+def _post(
+    operation: str, summary: str, body: Schema, success: Schema, schemas: Schema, **more: Any
+) -> Schema:
     return {
         "post": {
             "operationId": operation,
             "summary": summary,
             "tags": ["caller"],
             "parameters": [_parameter("Session"), *more.get("parameters", ())],
-            "requestBody": {
-                "required": "required" in body,
-                "content": {"application/json": {"schema": body}},
-            },
+            "requestBody": _body(body, schemas),
             "responses": _answers(
-                success, status=more.get("status", 200), refusals={*READ, *more["refusals"]}
+                success,
+                schemas,
+                status=more.get("status", 200),
+                refusals={*READ, 413, *more.get("refusals", ())},
             ),
         }
     }
 
 
-def _fixed_paths() -> Schema:
+def _fixed_paths(answers: Schema, schemas: Schema) -> Schema:
     nothing = {"type": "object", "additionalProperties": False}
     asked = {
         "type": "object",
         "required": ["tool"],
         "additionalProperties": False,
-        "properties": {"tool": TEXT, "params": OBJECT},
+        "properties": {"tool": TEXT | {"examples": ["current_time"]}, "params": OBJECT},
     }
     form = {
         "name": "format",
@@ -220,73 +229,33 @@ def _fixed_paths() -> Schema:
         "schema": {"enum": list(FOREIGN_FORMS)},
     }
     session = {"name": "session_id", "in": "path", "required": True, "schema": UUID}
-    events = _get("events", "Your events as they happen", TEXT, _parameter("LastEventId"))
+    events = _get("events", "Your events as they happen", TEXT, schemas, _parameter("LastEventId"))
     events["get"]["responses"]["200"]["content"] = {"text/event-stream": {"schema": TEXT}}
     return {
-        "/api/v1/me": _get("me", "Who your key says you are", _me()),
-        "/api/v1/tools": _get("tools", "The tools that you can call now", _listing(), form),
+        "/api/v1/me": _get("me", "Who your key says you are", answers["GET me"], schemas),
+        "/api/v1/tools": _get(
+            "tools", "The tools that you can call now", answers["GET tools"], schemas, form
+        ),
         "/api/v1/sessions": _post(
             "open_session",
             "Open a session",
             nothing,
-            _schema("Session"),
+            answers["session"],
+            schemas,
             status=201,
-            refusals=(409, 413),
+            refusals=(409,),
             parameters=[_parameter("IdempotencyKey")],
         ),
         "/api/v1/sessions/{session_id}": _get(
-            "session", "One of your sessions", _schema("Session"), session
+            "session", "One of your sessions", answers["session"], schemas, session
         ),
         "/api/v1/explain": _post(
             "explain",
             "What a call would answer, and by which rule",
             asked,
-            _explained(),
-            refusals=(413,),
+            answers["POST explain"],
+            schemas,
         ),
-        "/api/v1/prompt": _get("prompt", "Your system prompt", _closed(prompt=TEXT)),
+        "/api/v1/prompt": _get("prompt", "Your system prompt", answers["GET prompt"], schemas),
         "/api/v1/events": events,
     }
-
-
-def _me() -> Schema:
-    return _closed(
-        agent=TEXT,
-        address=TEXT,
-        role=TEXT,
-        level={"type": "integer"},
-        organisation=TEXT,
-        session=_closed(id=UUID, mode=MODE, contract=_or_null(TEXT)),
-        frame=_or_null(TEXT),
-        policy_version={"type": "integer"},
-    )
-
-
-def _explained() -> Schema:
-    return _closed(
-        allowed={"type": "boolean"},
-        error_code=_or_null({"enum": [code.value for code in Code]}),
-        rule=TEXT,
-        message=TEXT,
-    )
-
-
-def _listing() -> Schema:
-    """The caller's tools: ours, or in another ecosystem's shape."""
-    named = {"name": TEXT, "description": TEXT}
-    hints = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
-    ours = _closed(
-        **named,
-        group={"enum": [group.value for group in ToolGroup]},
-        source={"enum": [source.value for source in Source if source is not Source.OFFICE]},
-        input_schema=OBJECT,
-    )
-    openai = _closed(type={"const": "function"}, function=_closed(**named, parameters=OBJECT))
-    anthropic = _closed(**named, input_schema=OBJECT)
-    mcp = _closed(
-        **named,
-        inputSchema=OBJECT,
-        annotations=_closed(**{hint: {"type": "boolean"} for hint in hints}),
-    )
-    shapes = (ours, openai, anthropic, mcp)
-    return _closed(tools={"anyOf": [_list_of(shape) for shape in shapes]})
