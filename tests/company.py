@@ -9,6 +9,7 @@ from typing import Any
 from django.test import Client
 from django.utils import timezone
 from pydantic import TypeAdapter
+from pydantic_core import to_json
 
 from core.actors import Person, System
 from orgchart.compiling import current_policy
@@ -31,9 +32,9 @@ def check_answer(body: dict[str, Any]) -> None:
     """Fail for a result that is not of its tool's type, and for an error of another shape."""
     if body.get("ok") is True and (tool := REGISTRY.get(body.get("tool_name", ""))):
         assert body.keys() == {"ok", "tool_name", "result"}
-        tool.result_type.validate_json(json.dumps(body["result"]), strict=True)
+        tool.result_type.validate_json(to_json(body["result"]), strict=True)
     elif body.get("ok") is False:
-        ERROR.validate_json(json.dumps(body), strict=True)
+        ERROR.validate_json(to_json(body), strict=True)
 
 
 @dataclass(frozen=True, slots=True)

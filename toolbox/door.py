@@ -12,17 +12,20 @@ from typing import Any, TypeVar, cast
 
 import structlog
 from django.db import OperationalError, connection, transaction
+from django.utils import timezone
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails, to_json
 
 from core.actions import Action
 from core.actors import denial
-from core.decision import Code, Denied, Deny, last_rule, require
+from core.decision import Allow, Code, Decision, Denied, Deny, last_rule, require
 from core.events import Event
 from ledger.services import record_alone
+from orgchart.explaining import CallQuestion
 from toolbox import idempotency
 from toolbox.answers import INTERNAL, Answer, answer_denial
-from toolbox.caller import Caller
+from toolbox.caller import Caller, SessionView
+from toolbox.faces.results import Explanation
 from toolbox.registry import REGISTRY, Tool
 from toolbox.rules import can_use
 from toolbox.wake import wake
@@ -162,11 +165,11 @@ def run(caller: Caller, name: str, params: Mapping[str, Any], *, now: datetime) 
     return {"ok": True, "tool_name": name, "result": result}
 
 
-def admit(caller: Caller, name: str) -> tuple[Tool, str]:
-    """Pass the execution gate: the tool, and the rule that allowed it. Raises Denied."""
+def admit(caller: Caller, name: str) -> tuple[Tool, Allow]:
+    """Pass the execution gate: the tool, and what allowed it. Raises Denied."""
     tool = REGISTRY.get(name)
-    rule = require(can_use(tool, name, caller.holder)).rule
-    return cast("Tool", tool), rule
+    allowed = require(can_use(tool, name, caller.holder))
+    return cast("Tool", tool), allowed
 
 
 def validate(tool: Tool, params: Mapping[str, Any]) -> Any:
@@ -236,39 +239,55 @@ def digest_of(params: Mapping[str, Any]) -> str:
     return hashlib.sha256(to_json(params)).hexdigest()
 
 
-def explain(
-    caller: Caller, name: str, params: Mapping[str, Any], *, now: datetime
-) -> dict[str, Any]:
-    """What a call would answer and by which rule, without doing it.
-
-    The very code of the call decides, in a transaction that is rolled back; a tool whose effects
-    no rollback undoes declares a `dry_run`.
-    """
-    caller = replace(caller, tool=name[:64], args_digest=digest_of(params))
-    try:
-        rule = retry(partial(_rehearse, caller, name, params, now))
-    except Denied as refusal:
-        deny = refusal.deny
+def explain(caller: Caller, name: str, params: Mapping[str, Any], *, now: datetime) -> Explanation:
+    """What a call would answer and by which rule, without doing it."""
+    decision = decide(caller, name, params, now=now)
+    if isinstance(decision, Deny):
         return {
             "allowed": False,
-            "error_code": deny.code.value,
-            "rule": deny.rule,
-            "message": deny.message,
+            "error_code": decision.code,
+            "rule": decision.rule,
+            "message": decision.message,
         }
     return {
         "allowed": True,
         "error_code": None,
-        "rule": rule,
+        "rule": decision.rule,
         "message": f"{name} would be carried out",
     }
 
 
-def _rehearse(caller: Caller, name: str, params: Mapping[str, Any], now: datetime) -> str:
-    """Do all of a call and roll it back: the rule that allowed it. Raises Denied."""
+def decide_for_people(question: CallQuestion) -> Decision:
+    """Decide a call that a person asks about, in a session that exists for the question only."""
+    caller = Caller(
+        agent=question.agent, policy=question.policy, session=SessionView("", question.mode)
+    )
+    return decide(caller, question.tool, question.params, now=timezone.now())
+
+
+def decide(
+    caller: Caller, name: str, params: Mapping[str, Any] | None, *, now: datetime
+) -> Decision:
+    """The decision on a call and the rule behind it; without parameters, the gate's alone.
+
+    The very code of the call decides, in a transaction that is rolled back; a tool whose effects
+    no rollback undoes declares a `dry_run`.
+    """
+    caller = replace(caller, tool=name[:64], args_digest=digest_of(params or {}))
+    try:
+        return retry(partial(_rehearse, caller, name, params, now))
+    except Denied as refusal:
+        return refusal.deny
+
+
+def _rehearse(caller: Caller, name: str, params: Mapping[str, Any] | None, now: datetime) -> Allow:
+    """Do all of a call and roll it back: the last rule that allowed it. Raises Denied."""
     with transaction.atomic():
-        tool, rule = admit(caller, name)
+        tool, gate = admit(caller, name)
+        if params is None:
+            return gate
         valid = validate(tool, params)
         (tool.dry_run or tool.function)(caller, valid, now)
-        rule = last_rule() or rule
+        rule = last_rule() or gate.rule
         transaction.set_rollback(True)
-    return rule
+    return Allow(rule)

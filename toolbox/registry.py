@@ -60,7 +60,7 @@ class Tool:
 
     @property
     def output_schema(self) -> dict[str, Any]:
-        """JSON schema of the answer that carries the result; the same object for every export."""
+        """JSON schema of the call's answer; the same object for every export."""
         return _output_schema(self)
 
 
@@ -69,6 +69,13 @@ def _input_schema(params: type[Params]) -> dict[str, Any]:
     schema = params.model_json_schema(by_alias=True)
     schema.pop("description", None)
     return schema
+
+
+REFUSAL = {
+    "required": ["ok", "error_code", "message", "next_action"],
+    "properties": {"ok": {"const": False}, "error_code": {"type": "string"}},
+}
+"""What an answer is instead of a result; some clients of MCP hold refusals to the schema too."""
 
 
 @cache
@@ -80,12 +87,11 @@ def _adapter(result: Any) -> TypeAdapter[Any]:
 def _output_schema(tool: Tool) -> dict[str, Any]:
     schema = tool.result_type.json_schema(mode="serialization")
     definitions = schema.pop("$defs", {})
-    properties = {"ok": {"const": True}, "tool_name": {"const": tool.name}, "result": schema}
+    done = {"ok": {"const": True}, "tool_name": {"const": tool.name}, "result": schema}
+    closed = {"required": list(done), "properties": done, "additionalProperties": False}
     return {
         "type": "object",
-        "required": list(properties),
-        "properties": properties,
-        "additionalProperties": False,
+        "oneOf": [closed, REFUSAL],
         **({"$defs": definitions} if definitions else {}),
     }
 

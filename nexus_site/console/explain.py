@@ -14,7 +14,7 @@ from unfold.widgets import UnfoldAdminSelect2Widget, UnfoldAdminTextInputWidget
 
 from core.decision import Allow, Decision
 from orgchart.compiling import current_policy
-from orgchart.explaining import explain
+from orgchart.explaining import CallQuestion, ask_mail, explain
 from orgchart.models import Organisation
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.vocabulary import BOARD, ToolMode
@@ -57,7 +57,7 @@ class ToolQuestion(Question):
     def answer(self, policy: Policy, agent: Agent) -> tuple[str, Decision]:
         """The question as a sentence, and what the rules say."""
         tool, mode = self.cleaned_data["tool"], ToolMode(self.cleaned_data["mode"])
-        decision = explain("tool", {"policy": policy, "agent": agent, "tool": tool, "mode": mode})
+        decision = explain(CallQuestion(policy=policy, agent=agent, tool=tool, mode=mode))
         return f"{agent.handle} calls {tool} in {mode}", decision
 
 
@@ -83,9 +83,7 @@ class MailQuestion(Question):
         """The question as a sentence, and what the rules say."""
         to, kind = self.cleaned_data["recipient"], self.cleaned_data["type"]
         ref = self.cleaned_data["contract"]
-        decision = explain(
-            "mail", {"policy": policy, "agent": agent, "type": kind, "to": to, "contract": ref}
-        )
+        decision = explain(ask_mail(policy, agent, mail_type=kind, to=to, contract=ref))
         under = f" under {ref}" if ref else ""
         return f"{agent.handle} sends {kind} to {to}{under}", decision
 

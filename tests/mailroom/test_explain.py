@@ -6,8 +6,8 @@ import pytest
 
 from contracts.terms import ChannelWish
 from core.decision import Deny
-from mailroom.explain import may_mail
 from mailroom.models import Mail, MailRejection
+from orgchart.explaining import ask_mail, explain
 from tests.contracts import world as contracts
 from tests.mailroom.world import send
 from tests.oracle import mail as oracle
@@ -16,14 +16,8 @@ from tests.oracle.org import AGENTS, BOARD, FRONTEND, PM
 
 def told(company, sender, to, mail_type, contract=""):
     policy = company.policy
-    facts = {
-        "policy": policy,
-        "agent": policy.agents[sender],
-        "to": to,
-        "type": mail_type,
-        "contract": contract,
-    }
-    decision = may_mail(facts)
+    agent = policy.agents[sender]
+    decision = explain(ask_mail(policy, agent, mail_type=mail_type, to=to, contract=contract))
     assert decision.rule
     return decision.code.value if isinstance(decision, Deny) else "OK"
 

@@ -13,7 +13,7 @@ from django.utils import timezone
 from core.decision import Allow, Denied
 from core.people import operator
 from orgchart.compiling import compile_policy
-from orgchart.explaining import explain
+from orgchart.explaining import CallQuestion, ask_mail, explain
 from orgchart.models import Organisation
 from orgchart.orgsettings import SETTINGS, merged
 from orgchart.packs import (
@@ -145,10 +145,7 @@ class Command(BaseCommand):
     def _explain(self, options: dict[str, Any]) -> None:
         """Answer by the very rules that decide calls."""
         policy = compile_policy(self._organisation(options).id)
-        question = "mail" if options["mail"] else "tool"
-        if question == "mail" and not options["to"]:
-            raise CommandError("--mail TYPE asks of a pair: name the other with --to")
-        decision = explain(question, self._facts(policy, options))
+        decision = explain(self._question(policy, options))
         if isinstance(decision, Allow):
             self.stdout.write(f"allowed by {decision.rule}")
             return
@@ -157,19 +154,17 @@ class Command(BaseCommand):
         if decision.next_action:
             self.stdout.write(f"next: {decision.next_action}")
 
-    def _facts(self, policy: Policy, options: dict[str, Any]) -> dict[str, Any]:
+    def _question(self, policy: Policy, options: dict[str, Any]) -> CallQuestion:
         agent = policy.resolve(options["agent"])
         if agent is None:
             raise CommandError(f"{policy.organisation} has no agent {options['agent']}")
-        return {
-            "policy": policy,
-            "agent": agent,
-            "type": options["mail"],
-            "to": options["to"],
-            "contract": options["contract"],
-            "tool": options["tool"],
-            "mode": ToolMode(options["mode"]),
-        }
+        if not options["mail"]:
+            mode = ToolMode(options["mode"])
+            return CallQuestion(policy=policy, agent=agent, tool=options["tool"], mode=mode)
+        if not options["to"]:
+            raise CommandError("--mail TYPE asks of a pair: name the recipient with --to")
+        mail_type, to, contract = options["mail"], options["to"], options["contract"]
+        return ask_mail(policy, agent, mail_type=mail_type, to=to, contract=contract)
 
     def _organisation(self, options: dict[str, Any]) -> Organisation:
         found = Organisation.objects.filter(slug=options["organisation"]).first()
