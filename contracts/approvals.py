@@ -15,9 +15,9 @@ from contracts.vocabulary import ContractKind, State
 from core.actions import Action
 from core.decision import Allow, Code, Denied, Deny, refuse, require
 from ledger.services import record
-from mailroom.parties import require_own
+from mailroom.delivery import send_as
+from mailroom.ownership import require_own
 from mailroom.rules import can_escalate_to, can_mail
-from mailroom.services import deliver
 from toolbox.caller import Caller
 
 USABLE = (State.PENDING, State.IN_PROGRESS)
@@ -163,7 +163,7 @@ def request_budget(
     rule = require(can_mail(caller.agent, superior, "approval_request", caller.policy)).rule
     require_own(caller, contract_ref=contract_ref)
     with transaction.atomic():
-        mail_id = deliver(
+        mail_id = send_as(
             caller=caller,
             recipient=superior,
             mail_type="approval_request",

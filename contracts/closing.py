@@ -16,7 +16,8 @@ from core.actions import Action
 from core.actors import Actor, Person
 from core.decision import require
 from core.deeds import Deed, require_deed
-from mailroom.services import close_grants, post_notice
+from mailroom.delivery import send_system_mail
+from mailroom.services import close_grants
 from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Policy
 from toolbox.caller import Caller
@@ -91,7 +92,7 @@ def _closed(
     if row.grants:
         close_grants(caller=caller, contract_ref=row.id, now=now)
     if contract.assignee.active:
-        post_notice(
+        send_system_mail(
             organisation_id=row.organisation_id,
             recipient=contract.assignee,
             subject=f"{outcome}: {row.title}",

@@ -9,7 +9,7 @@ from contracts.vocabulary import State
 from core.actions import Action
 from core.actors import System
 from ledger.services import record
-from mailroom.delivery import post_notice
+from mailroom.delivery import send_system_mail
 from orgchart.compiling import current_policy
 from toolbox.scheduler import sweep
 
@@ -60,7 +60,7 @@ def _told(row: Deadline, now: datetime) -> None:
     )
     if recipient is None or not recipient.active:
         return
-    post_notice(
+    send_system_mail(
         organisation_id=contract.organisation_id,
         recipient=recipient,
         subject=_subject(row, contract),

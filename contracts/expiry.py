@@ -10,7 +10,7 @@ from contracts.models import Contract
 from contracts.vocabulary import ContractKind
 from core.actions import Action
 from core.actors import System
-from mailroom.services import post_notice
+from mailroom.delivery import send_system_mail
 from orgchart.compiling import current_policy
 from toolbox.scheduler import sweep
 
@@ -36,7 +36,7 @@ def _expire(row: Contract, now: datetime) -> None:
     )
     for party in (was.issuer, was.assignee):
         if party is not None and party.active:
-            post_notice(
+            send_system_mail(
                 organisation_id=row.organisation_id,
                 recipient=party,
                 subject=f"{row.id} has expired unused",

@@ -12,7 +12,7 @@ from contracts.models import Contract
 from contracts.vocabulary import OPEN_STATES
 from core.actions import Action
 from core.actors import Actor
-from mailroom.services import post_notice
+from mailroom.delivery import send_system_mail
 from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.vocabulary import BOARD
@@ -74,7 +74,7 @@ def _reissue(
 
 def _tell(agent: Agent, subject: str, rows: list[Contract], now: datetime) -> None:
     listed = "\n".join(f"- {r.id} {r.state}: {r.title}" for r in rows[:LISTED])
-    post_notice(
+    send_system_mail(
         organisation_id=rows[0].organisation_id,
         recipient=agent,
         subject=subject,

@@ -23,11 +23,12 @@ from core.decision import Code, Denied, Deny, refuse, require
 from core.deeds import Deed, require_deed
 from core.ids import timed_id
 from ledger.services import record
+from mailroom.delivery import send_as
 from mailroom.escalations import answers
 from mailroom.models import Escalation
 from mailroom.refusals import as_rejection
 from mailroom.rules import Channel
-from mailroom.services import deliver, open_grants
+from mailroom.services import open_grants
 from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.vocabulary import BOARD, ToolMode
@@ -213,7 +214,7 @@ def _written(
         currency=draft.currency,
         created_at=now,
     )
-    row.notice_id = deliver(
+    row.notice_id = send_as(
         caller=caller,
         recipient=assignee,
         mail_type=_mail_type(draft),
@@ -266,7 +267,7 @@ def _answered(draft: Draft, caller: Actor) -> Escalation | None:
     """The escalation that the contract answers, held; only agents receive any."""
     if draft.answers is None or not isinstance(caller, Caller):
         return None
-    return answers.claim(escalation_id=draft.answers, by=caller)
+    return answers.lock_to_answer(escalation_id=draft.answers, by=caller)
 
 
 def _predecessor(contract_id: str | None, caller: Actor, issuer: Agent | None) -> str | None:

@@ -16,8 +16,9 @@ from contracts.vocabulary import Finding
 from core.actions import Action
 from core.decision import Code, refuse, require
 from ledger.services import record
-from mailroom.services import deliver, post_notice
+from mailroom.delivery import send_as, send_system_mail
 from orgchart.policy.compiled import Agent
+from orgchart.policy.parties import BOARD_PARTY
 from toolbox.caller import Caller
 
 MAIL_BODY = 10_000
@@ -50,9 +51,9 @@ def write_verdict(
                 evidence="must not be empty",
             )
         above = rules.reader_of(contract.issuer, caller.agent, caller.policy)
-        mail_id = deliver(
+        mail_id = send_as(
             caller=caller,
-            recipient=above,
+            recipient=above or BOARD_PARTY,
             mail_type="verdict",
             subject=f"{finding}: {row.title}",
             body=_verdict_text(row, finding, evidence, body),
@@ -99,7 +100,7 @@ def _tell_of_verdict(
         details={"verdict": str(verdict.id), "finding": verdict.finding},
     )
     if contract.issuer is not None and contract.issuer.active and contract.issuer != above:
-        post_notice(
+        send_system_mail(
             organisation_id=row.organisation_id,
             recipient=contract.issuer,
             subject=f"{verdict.finding}: {row.title}",

@@ -16,7 +16,8 @@ from core.decision import require
 from documents.models import ReportType
 from documents.services import file_report
 from ledger.services import record
-from mailroom.services import deliver
+from mailroom.delivery import send_as
+from orgchart.policy.parties import BOARD_PARTY
 from orgchart.policy.vocabulary import ToolMode
 from toolbox.caller import Caller
 from toolbox.sessions import open_mode
@@ -70,9 +71,9 @@ def submit_report(
         allowed = rules.can_submit(contract, caller.agent, kind)
         rule = require(rules.at_version(contract, expected_version, allowed)).rule
         above = rules.reader_of(contract.issuer, caller.agent, caller.policy)
-        mail_id = deliver(
+        mail_id = send_as(
             caller=caller,
-            recipient=above,
+            recipient=above or BOARD_PARTY,
             mail_type="report",
             subject=title,
             body=body,

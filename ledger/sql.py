@@ -4,6 +4,7 @@ from functools import cache
 from typing import Any
 
 from core.events import Event
+from core.machines import Cte
 from ledger.events import canonical, digest_fields, fields
 
 TYPES = {
@@ -56,6 +57,11 @@ def params(event: Event, prefix: str = "ev") -> dict[str, Any]:
     named: dict[str, Any] = dict(zip(_names(prefix), values.values(), strict=False))
     named[f"{prefix}_digest"] = sealed
     return named
+
+
+def event_cte(event: Event, prefix: str = "ev") -> Cte:
+    """The event as a statement of a swap: it is written if the swap found its row."""
+    return Cte(prefix, insert(prefix, "swapped"), params(event, prefix))
 
 
 @cache

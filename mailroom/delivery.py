@@ -1,9 +1,9 @@
-"""The one writer of mails: a mail and its event in one statement, whoever decided it."""
+"""The one way into a mailbox: a mail and its event are inserted in one statement."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -12,16 +12,17 @@ from pydantic_core import to_json
 
 from core.actions import Action
 from core.actors import Actor, System
+from core.database import ATTEMPTS
 from core.decision import Code, refuse
 from core.events import Event
 from core.ids import timed_id
+from core.params import MAX_MAIL_BODY, MAX_SUBJECT
 from ledger import sql as ledger_sql
 from mailroom.models import SYSTEM
 from orgchart.policy.compiled import Agent
+from orgchart.policy.parties import Party
 from orgchart.policy.vocabulary import BOARD
 from toolbox.wake import wake
-
-ATTEMPTS = 20
 
 COLUMNS = (
     "id, organisation_id, sender_id, recipient_id, from_agent, to_agent, mail_type, subject, body, "
@@ -29,36 +30,32 @@ COLUMNS = (
 )
 
 
-def insert_mail(prefix: str, source: str) -> str:
-    """The INSERT of one mail as text, from a CTE that has a row when it may be delivered."""
-    p = prefix
+def mail_sql(source: str) -> str:
+    """The INSERT of one mail as text; `source` is a CTE that has one row if it may be delivered."""
     return f"""INSERT INTO mailroom_mail ({COLUMNS})
-    SELECT %({p}_id)s, %({p}_organisation)s, %({p}_sender)s::bigint, %({p}_recipient)s::bigint,
-           %({p}_from)s, %({p}_to)s, %({p}_type)s, %({p}_subject)s, %({p}_body)s, %({p}_priority)s,
-           %({p}_attachments)s::jsonb, %({p}_reply_to)s, %({p}_contract_ref)s, 'delivered',
-           %({p}_at)s, %({p}_at)s, %({p}_route_log)s::jsonb
+    SELECT %(m_id)s, %(m_organisation)s, %(m_sender)s::bigint, %(m_recipient)s::bigint,
+           %(m_from)s, %(m_to)s, %(m_type)s, %(m_subject)s, %(m_body)s, %(m_priority)s,
+           %(m_attachments)s::jsonb, %(m_reply_to)s, %(m_contract_ref)s, 'delivered',
+           %(m_at)s, %(m_at)s, %(m_route_log)s::jsonb
     FROM {source} ON CONFLICT (id) DO NOTHING RETURNING id"""
 
 
-DELIVER = f"""
+INSERT_MAIL = f"""
 WITH parties AS (
     SELECT 1 WHERE NOT EXISTS (
         SELECT 1 FROM orgchart_agent
         WHERE id IN (%(m_sender)s::bigint, %(m_recipient)s::bigint) AND NOT active)
-), mail AS ({insert_mail("m", "parties")}),
+), mail AS ({mail_sql("parties")}),
 ev AS ({ledger_sql.insert("ev", "mail")})
 SELECT (SELECT count(*) FROM parties), (SELECT count(*) FROM mail)
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Letter:
-    """A mail about to be delivered: everything but its id."""
+class MailDraft:
+    """A mail as its sender writes it: the one value that is decided and then inserted."""
 
-    organisation_id: int
-    sender: Agent | None
-    recipient: Agent | None
-    sender_name: str
+    to: str
     mail_type: str
     subject: str
     body: str
@@ -66,48 +63,81 @@ class Letter:
     attachments: Sequence[Mapping[str, str]] = ()
     reply_to: str | None = None
     contract_ref: str | None = None
-    route_log: Sequence[str] = field(default_factory=tuple)
 
 
-def mail_params(prefix: str, letter: Letter, mail_id: str, at: datetime) -> dict[str, Any]:
-    """The parameters of `insert_mail`."""
-    values = {
-        "id": mail_id,
-        "organisation": letter.organisation_id,
-        "sender": letter.sender.id if letter.sender else None,
-        "recipient": letter.recipient.id if letter.recipient else None,
-        "from": letter.sender_name,
-        "to": letter.recipient.handle if letter.recipient else BOARD,
-        "type": letter.mail_type,
-        "subject": letter.subject,
-        "body": letter.body,
-        "priority": letter.priority,
-        "attachments": to_json(letter.attachments).decode() if letter.attachments else "[]",
-        "reply_to": letter.reply_to or None,
-        "contract_ref": letter.contract_ref or None,
-        "at": at,
-        "route_log": to_json(letter.route_log).decode(),
+def insert_mail(
+    draft: MailDraft,
+    *,
+    recipient: Party,
+    route_log: Sequence[str],
+    caller: Actor,
+    now: datetime,
+) -> str:
+    """Insert a decided mail and its event in one statement; returns the mail's id.
+
+    The sender is the calling agent, `system` or `board`. Raises Denied RECIPIENT_INACTIVE where
+    sender or recipient was deactivated after the policy was read.
+    """
+    mail = mail_params(draft, caller, recipient, route_log, now)
+    details = {"from": mail["m_from"], "to": recipient.handle, "type": draft.mail_type}
+    if draft.contract_ref:
+        details["contract_ref"] = draft.contract_ref
+
+    def values(mail_id: str) -> dict[str, Any]:
+        event = Event.by(
+            caller,
+            Action.MAIL_DELIVERED,
+            at=now,
+            subject=f"mail:{mail_id}",
+            for_agent_id=recipient.id,
+            kind="mail",
+            details=details,
+        )
+        return mail | {"m_id": mail_id} | ledger_sql.params(event)
+
+    mail_id = execute_with_free_id(INSERT_MAIL, values, now)
+    wake(recipient.id)
+    return mail_id
+
+
+def mail_params(
+    draft: MailDraft, caller: Actor, recipient: Party, route_log: Sequence[str], now: datetime
+) -> dict[str, Any]:
+    """The parameters of `mail_sql`, without the id."""
+    sender: Agent | None = getattr(caller, "agent", None)
+    people = SYSTEM if isinstance(caller, System) else BOARD
+    return {
+        "m_organisation": caller.organisation_id,
+        "m_sender": sender.id if sender else None,
+        "m_recipient": recipient.id,
+        "m_from": sender.handle if sender else people,
+        "m_to": recipient.handle,
+        "m_type": draft.mail_type,
+        "m_subject": draft.subject,
+        "m_body": draft.body,
+        "m_priority": draft.priority,
+        "m_attachments": to_json(draft.attachments).decode() if draft.attachments else "[]",
+        "m_reply_to": draft.reply_to or None,
+        "m_contract_ref": draft.contract_ref or None,
+        "m_at": now,
+        "m_route_log": to_json(route_log).decode(),
     }
-    return {f"{prefix}_{name}": value for name, value in values.items()}
 
 
-def post(letter: Letter, *, caller: Actor, now: datetime) -> str:
-    """Deliver a letter that has been decided: mail and event in one statement; returns its id.
+def execute_with_free_id(
+    statement: str, values: Callable[[str], Mapping[str, Any]], now: datetime
+) -> str:
+    """Execute a statement that inserts a mail, with new ids until one is free; returns the id.
 
-    An id that clashes is made again. Raises Denied RECIPIENT_INACTIVE where a party was
-    deactivated since the policy was read.
+    The statement answers (parties that are active, mails inserted). Raises Denied
+    RECIPIENT_INACTIVE where the first is 0.
     """
     for _ in range(ATTEMPTS):
         mail_id = timed_id("MAIL", now)
-        event = _event(letter, mail_id, caller, now)
         with connection.cursor() as cursor:
-            cursor.execute(
-                DELIVER,
-                mail_params("m", letter, mail_id, now) | ledger_sql.params(event),
-            )
-            parties, mails = cursor.fetchone()
-        if mails:
-            wake(letter.recipient.id if letter.recipient else None)
+            cursor.execute(statement, values(mail_id))
+            parties, inserted = cursor.fetchone()
+        if inserted:
             return mail_id
         if not parties:
             raise refuse(
@@ -119,27 +149,10 @@ def post(letter: Letter, *, caller: Actor, now: datetime) -> str:
     raise RuntimeError(f"no free mail id in {ATTEMPTS} attempts")
 
 
-def _event(letter: Letter, mail_id: str, caller: Actor, now: datetime) -> Event:
-    return Event.by(
-        caller,
-        Action.MAIL_DELIVERED,
-        at=now,
-        subject=f"mail:{mail_id}",
-        for_agent_id=letter.recipient.id if letter.recipient else None,
-        kind="mail",
-        details={
-            "from": letter.sender_name,
-            "to": letter.recipient.handle if letter.recipient else BOARD,
-            "type": letter.mail_type,
-            **({"contract_ref": letter.contract_ref} if letter.contract_ref else {}),
-        },
-    )
-
-
-def deliver(  # noqa: PLR0913  a mail has these parts
+def send_as(  # noqa: PLR0913  a mail has these parts
     *,
     caller: Actor,
-    recipient: Agent | None,
+    recipient: Party,
     mail_type: str,
     subject: str,
     body: str,
@@ -150,53 +163,47 @@ def deliver(  # noqa: PLR0913  a mail has these parts
     attachments: Sequence[Mapping[str, str]] = (),
     rule: str = "",
 ) -> str:
-    """Deliver what a higher room has decided may be sent: a contract's notice, a report, a verdict.
+    """Send what a higher room has decided may be sent: a contract's notice, a report, a verdict.
 
     The sender is the calling agent; a person's mail comes from `board`. Returns the mail's id.
     """
-    sender: Agent | None = getattr(caller, "agent", None)
-    letter = Letter(
-        organisation_id=caller.organisation_id,
-        sender=sender,
-        recipient=recipient,
-        sender_name=sender.handle if sender else BOARD,
+    draft = MailDraft(
+        to=recipient.handle,
         mail_type=mail_type,
-        subject=subject[:200],
-        body=body[:10_000],
+        subject=subject[:MAX_SUBJECT],
+        body=body[:MAX_MAIL_BODY],
         priority=priority,
         attachments=attachments,
         reply_to=reply_to,
         contract_ref=contract_ref,
-        route_log=[f"allowed: {rule}"] if rule else [],
     )
-    return post(letter, caller=caller, now=now)
+    route_log = [f"allowed: {rule}"] if rule else []
+    return insert_mail(draft, recipient=recipient, route_log=route_log, caller=caller, now=now)
 
 
-def notice(
+SYSTEM_ROUTE = ("system notice",)
+
+
+def build_system_mail(
     *,
-    organisation_id: int,
-    recipient: Agent,
+    recipient: Party,
     subject: str,
     body: str,
     contract_ref: str = "",
     reply_to: str | None = None,
-) -> Letter:
-    """A letter of the system itself."""
-    return Letter(
-        organisation_id=organisation_id,
-        sender=None,
-        recipient=recipient,
-        sender_name=SYSTEM,
+) -> MailDraft:
+    """A mail of the system itself, cut to the size of a mail."""
+    return MailDraft(
+        to=recipient.handle,
         mail_type="info",
-        subject=subject[:200],
-        body=body[:10_000],
+        subject=subject[:MAX_SUBJECT],
+        body=body[:MAX_MAIL_BODY],
         reply_to=reply_to,
         contract_ref=contract_ref,
-        route_log=["system notice"],
     )
 
 
-def post_notice(
+def send_system_mail(
     *,
     organisation_id: int,
     recipient: Agent,
@@ -205,14 +212,20 @@ def post_notice(
     now: datetime,
     contract_ref: str = "",
     reply_to: str | None = None,
+    system: str = "mailroom",
 ) -> str:
-    """Put a notice of the system into an agent's inbox; returns its id."""
-    letter = notice(
-        organisation_id=organisation_id,
+    """Insert a mail of the system into an agent's inbox; returns its id."""
+    draft = build_system_mail(
         recipient=recipient,
         subject=subject,
         body=body,
         contract_ref=contract_ref,
         reply_to=reply_to,
     )
-    return post(letter, caller=System(name="mailroom", organisation_id=organisation_id), now=now)
+    return insert_mail(
+        draft,
+        recipient=recipient,
+        route_log=SYSTEM_ROUTE,
+        caller=System(name=system, organisation_id=organisation_id),
+        now=now,
+    )

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import cache
-from typing import Any
+from typing import cast
 
-from django.db import connection, transaction
+from django.db import connection
 
 from core import paging
 from core.actions import Action
 from core.decision import Code, refuse
-from ledger.services import record
-from mailroom.models import Mail, Status
+from core.events import Event
+from core.machines import Swap, swap
+from ledger.sql import event_cte
+from mailroom.models import Mail
+from mailroom.results import InboxPage, MailHeader, WholeMail
 from mailroom.rules import can_read_left_mail
 from orgchart.policy.compiled import Agent
 from toolbox.caller import Caller
@@ -73,15 +76,15 @@ def read_inbox(
     left_by: str | None = None,
     cursor: str | None = None,
     limit: int = paging.DEFAULT_LIMIT,
-) -> dict[str, Any]:
+) -> InboxPage:
     """One page of the caller's inbox, newest first. Looking consumes nothing.
 
     `left_by` names a deactivated agent whose unread mail is the caller's now. `unread` counts up
-    to 1,000. Raises Denied INVALID_PARAMS for a cursor that no list gave, NOT_FOUND for anybody
-    else's mail.
+    to 1,000. Raises Denied INVALID_PARAMS for an unknown cursor, NOT_FOUND for the mail of any
+    other agent.
     """
     before = paging.decode(cursor, prefix="MAIL-")
-    holder = caller.agent if left_by is None else _leaver(caller, left_by)
+    holder = caller.agent if left_by is None else _find_leaver(caller, left_by)
     if left_by is not None:
         status = "unread"
     sender = caller.policy.resolve(sent_by) if sent_by is not None else None
@@ -102,7 +105,11 @@ def read_inbox(
         db.execute(text, values)
         rows = db.fetchall()
     unread = rows[0][0]
-    mails = [dict(zip(NAMES, row[1:], strict=True)) for row in rows if row[1] is not None]
+    mails = [
+        cast("MailHeader", dict(zip(NAMES, row[1:], strict=True)))
+        for row in rows
+        if row[1] is not None
+    ]
     more = len(mails) > limit
     return {
         "mails": mails[:limit],
@@ -111,28 +118,28 @@ def read_inbox(
     }
 
 
-def _leaver(caller: Caller, name: str) -> Agent:
+def _find_leaver(caller: Caller, name: str) -> Agent:
     """A deactivated agent whose unread mail is the caller's now. Raises Denied NOT_FOUND."""
     leaver = caller.policy.resolve(name)
     if leaver is None or not can_read_left_mail(caller.agent, leaver):
         raise refuse(
             Code.NOT_FOUND,
-            "nobody of that name has left you mail",
+            "no agent of that name has left you mail",
             "leave `left_by` out to read your own inbox",
             rule="unread mail of a deactivated agent is its superior's (seed 000 §4.5)",
         )
     return leaver
 
 
-def read_mail(*, caller: Caller, mail_id: str, now: datetime) -> dict[str, Any]:
+def read_mail(*, caller: Caller, mail_id: str, now: datetime) -> WholeMail:
     """One mail whole, for its sender or recipient; reading marks it for its recipient only.
 
-    Unread mail of a deactivated agent is read by the one above it. Raises Denied NOT_FOUND for any
-    other.
+    The next agent above a deactivated one reads its unread mail. Raises Denied NOT_FOUND for any
+    other mail.
     """
     mails = Mail.objects.select_related("escalation")
     row = mails.filter(id=mail_id, organisation_id=caller.organisation_id).first()
-    if row is None or not _may_read(row, caller):
+    if row is None or not _can_read(row, caller):
         raise refuse(
             Code.NOT_FOUND,
             "you have no such mail",
@@ -140,8 +147,8 @@ def read_mail(*, caller: Caller, mail_id: str, now: datetime) -> dict[str, Any]:
             rule="a mail is read by its sender and its recipient",
         )
     if row.recipient_id == caller.agent.id and row.read_at is None:
-        row.read_at, row.status = _mark_read(caller, row, now), Status.READ
-    return {
+        row = _mark_read(caller, row, now)
+    mail: WholeMail = {
         "mail_id": row.id,
         "from": row.from_agent,
         "to": row.to_agent,
@@ -156,30 +163,32 @@ def read_mail(*, caller: Caller, mail_id: str, now: datetime) -> dict[str, Any]:
         "body": row.body,
         "attachments": row.attachments,
         "route_log": row.route_log,
-        **_escalation_of(row),
     }
-
-
-def _escalation_of(row: Mail) -> dict[str, str]:
-    """What answering or passing on an escalation asks for; nothing for any other mail."""
     escalation = getattr(row, "escalation", None)
-    return {} if escalation is None else {"escalation_id": str(escalation.id)}
+    if escalation is not None:
+        mail["escalation_id"] = str(escalation.id)
+    return mail
 
 
-def _may_read(row: Mail, caller: Caller) -> bool:
+def _can_read(row: Mail, caller: Caller) -> bool:
     if caller.agent.id in (row.sender_id, row.recipient_id):
         return True
     recipient = caller.policy.by_id.get(row.recipient_id or 0)
     return row.read_at is None and can_read_left_mail(caller.agent, recipient)
 
 
-def _mark_read(caller: Caller, row: Mail, now: datetime) -> datetime:
-    """Mark once; of two readings at once the first one's time stays."""
-    with transaction.atomic():
-        marked = Mail.objects.filter(id=row.id, read_at=None).update(
-            read_at=now, status=Status.READ
-        )
-        if marked:
-            record(Action.MAIL_READ, by=caller, at=now, subject=f"mail:{row.id}")
-            return now
-    return Mail.objects.values_list("read_at", flat=True).get(id=row.id) or now
+def _mark_read(caller: Caller, row: Mail, now: datetime) -> Mail:
+    """Mark it once; of two readers at the same time, the first one's time is kept."""
+    before = row.status
+    row.mark_read(at=now)
+    change = Swap(
+        model=Mail,
+        key=row.id,
+        version=row.version,
+        state=("status", before, row.status),
+        values={"read_at": now},
+    )
+    event = Event.by(caller, Action.MAIL_READ, at=now, subject=f"mail:{row.id}")
+    if swap(change, [event_cte(event)]):
+        return row
+    return Mail.objects.select_related("escalation").get(id=row.id)

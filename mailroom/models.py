@@ -1,19 +1,32 @@
-"""Mails, refused attempts, channels opened by contracts, escalations (seed 000 §3.5)."""
+"""Mails, blocked mails, contact grants, escalations, outgoing notices (seed 000 §3.5)."""
 
 from __future__ import annotations
+
+from datetime import datetime
 
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Collate, Now
 
+from core.params import MAX_SUBJECT
+from mailroom.rules import Channel
+from mailroom.vocabulary import (
+    ESCALATION_MACHINE,
+    MAIL_MACHINE,
+    NOTICE_MACHINE,
+    EscalationState,
+    MailStatus,
+    NoticeState,
+)
 from orgchart.models import Agent, Organisation
+from orgchart.policy.vocabulary import BOARD
 
 NEWEST = Collate("id", "C").desc()
-"""Newest first, in an order that the primary key does not have: an inbox page is then always read
-from an index that begins with the recipient, whatever the planner believes of the mailbox."""
+"""Newest first, in an order that the primary key does not have: PostgreSQL then always reads an
+inbox page from an index that begins with the recipient."""
 
 SYSTEM = "system"
-"""The sender of the system's own notices; no agent may take the name."""
+"""The sender of system mail; no agent may take the name."""
 
 
 class Priority(models.TextChoices):
@@ -23,16 +36,6 @@ class Priority(models.TextChoices):
     MEDIUM = "medium"
     HIGH = "high"
     CRITICAL = "critical"
-
-
-class Status(models.TextChoices):
-    """Where a mail is (seed 000 §3.1). Rejected ones are kept apart, in mail rejections."""
-
-    SENT = "sent"
-    DELIVERED = "delivered"
-    READ = "read"
-    FAILED = "failed"
-    REJECTED = "rejected"
 
 
 class Mail(models.Model):
@@ -47,7 +50,7 @@ class Mail(models.Model):
     from_agent = models.CharField(max_length=64)
     to_agent = models.CharField(max_length=64)
     mail_type = models.CharField(max_length=32)
-    subject = models.CharField(max_length=200)
+    subject = models.CharField(max_length=MAX_SUBJECT)
     body = models.TextField()
     priority = models.CharField(
         max_length=8, choices=Priority.choices, default=Priority.MEDIUM, db_default=Priority.MEDIUM
@@ -55,9 +58,8 @@ class Mail(models.Model):
     attachments = models.JSONField(default=list, db_default=[])
     reply_to = models.ForeignKey("self", models.PROTECT, null=True, related_name="replies")
     contract_ref = models.CharField(max_length=32, null=True)  # noqa: DJ001  absent is not ''
-    status = models.CharField(
-        max_length=16, choices=Status.choices, default=Status.SENT, db_default=Status.SENT
-    )
+    status = MAIL_MACHINE.field(max_length=16)
+    version = models.PositiveSmallIntegerField(default=1, db_default=1)
     created_at = models.DateTimeField(db_default=Now())
     delivered_at = models.DateTimeField(null=True)
     read_at = models.DateTimeField(null=True)
@@ -83,16 +85,18 @@ class Mail(models.Model):
             models.CheckConstraint(
                 condition=Q(priority__in=Priority.values), name="mail_priority_known"
             ),
-            models.CheckConstraint(condition=Q(status__in=Status.values), name="mail_status_known"),
             models.CheckConstraint(
-                condition=Q(read_at=None) | Q(status=Status.READ), name="mail_read_is_marked"
+                condition=Q(status__in=[s.value for s in MailStatus]), name="mail_status_known"
             ),
             models.CheckConstraint(
-                condition=Q(sender__isnull=False) | Q(from_agent__in=[SYSTEM, "board"]),
+                condition=Q(read_at=None) | Q(status=MailStatus.READ), name="mail_read_is_marked"
+            ),
+            models.CheckConstraint(
+                condition=Q(sender__isnull=False) | Q(from_agent__in=[SYSTEM, BOARD]),
                 name="mail_has_a_sender",
             ),
             models.CheckConstraint(
-                condition=Q(recipient__isnull=False) | Q(to_agent="board"),
+                condition=Q(recipient__isnull=False) | Q(to_agent=BOARD),
                 name="mail_has_a_recipient",
             ),
         ]
@@ -100,9 +104,14 @@ class Mail(models.Model):
     def __str__(self) -> str:
         return self.id
 
+    @MAIL_MACHINE.step("mark_read", status)
+    def mark_read(self, *, at: datetime) -> None:
+        """Its recipient has read it."""
+        self.read_at = at
+
 
 class MailRejection(models.Model):
-    """One refused attempt to write to somebody (C-06). Insert-only."""
+    """One blocked mail (C-06). Insert-only."""
 
     organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+")
     from_agent = models.CharField(max_length=64)
@@ -124,7 +133,7 @@ class MailRejection(models.Model):
 
 
 class ContactGrant(models.Model):
-    """A channel that a contract opens between two agents, for some types, until it ends."""
+    """A contact that a contract permits between two agents, for some types, until it ends."""
 
     organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+")
     contract_ref = models.CharField(max_length=32)
@@ -151,25 +160,17 @@ class ContactGrant(models.Model):
     def __str__(self) -> str:
         return f"{self.sender} -> {self.recipient} under {self.contract_ref}"
 
-
-class EscalationState(models.TextChoices):
-    """What became of an escalation (seed 000 §4.4, §4.5)."""
-
-    OPEN = "open"
-    ANSWERED = "answered"
-    PASSED_ON = "passed_on"
-    UNANSWERED = "unanswered"
-
-
-WAITING = (EscalationState.OPEN, EscalationState.UNANSWERED)
-"""What an answer still settles: in time, or late."""
+    @property
+    def channel(self) -> Channel:
+        """The grant as the rules read it."""
+        return Channel(self.contract_ref, self.sender_id, self.recipient_id, frozenset(self.types))
 
 
 class Escalation(models.Model):
     """One step up the chain, waiting for an answer until `due_at`; a thread shares its root.
 
-    `unanswered_at` stays where an answer comes late: silence was, whatever followed. Since
-    `board_waits_since` the Board should be told of it, and there is no way out to it.
+    A late answer does not clear `unanswered_at`. `board_waits_since`: the time since when a notice
+    to the Board is missing, because the organisation has no channel to it.
     """
 
     mail = models.OneToOneField(Mail, models.PROTECT, related_name="escalation")
@@ -178,9 +179,7 @@ class Escalation(models.Model):
     recipient = models.ForeignKey(Agent, models.PROTECT, null=True, related_name="+")
     root = models.ForeignKey("self", models.PROTECT, null=True, related_name="thread")
     follows = models.ForeignKey("self", models.PROTECT, null=True, related_name="followers")
-    state = models.CharField(
-        max_length=16, choices=EscalationState.choices, default=EscalationState.OPEN
-    )
+    state = ESCALATION_MACHINE.field(max_length=16)
     version = models.PositiveIntegerField(default=1)
     due_at = models.DateTimeField()
     unanswered_at = models.DateTimeField(null=True, blank=True)
@@ -202,7 +201,8 @@ class Escalation(models.Model):
         ]
         constraints = [
             models.CheckConstraint(
-                condition=Q(state__in=EscalationState.values), name="escalation_state_known"
+                condition=Q(state__in=[s.value for s in EscalationState]),
+                name="escalation_state_known",
             ),
             models.CheckConstraint(
                 condition=Q(state="open", unanswered_at=None)
@@ -221,34 +221,42 @@ class Escalation(models.Model):
     def __str__(self) -> str:
         return f"{self.sender} -> {self.recipient or 'board'}"
 
+    @ESCALATION_MACHINE.step("answer", state)
+    def answer(self, *, by: str, at: datetime) -> None:
+        """A reply, a contract or a person has answered it."""
+        self.answered_by, self.answered_at = by, at
+
+    @ESCALATION_MACHINE.step("pass_on", state)
+    def pass_on(self, *, by: str, at: datetime) -> None:
+        """Its recipient has escalated it further up."""
+        self.answered_by, self.answered_at = by, at
+
+    @ESCALATION_MACHINE.step("time_out", state)
+    def time_out(self, *, at: datetime) -> None:
+        """Its time is over without an answer."""
+        self.unanswered_at = at
+
     @property
-    def waits_for_a_way_out(self) -> bool:
-        """Whether the Board should be told of it, and could not be."""
+    def is_notice_missing(self) -> bool:
+        """Whether the Board should have got a notice of it, and there was no channel."""
         return self.board_waits_since is not None and self.state == EscalationState.UNANSWERED
 
     @property
-    def hand(self) -> str:
-        """Who settled it, by name."""
+    def answered_by_name(self) -> str:
+        """The name of who answered it or passed it on."""
         return self.answered_by.partition(":")[2]
 
 
-class NoticeState(models.TextChoices):
-    """Where an outgoing notice is."""
-
-    PENDING = "pending"
-    SENT = "sent"
-    DEAD = "dead"
-
-
 class OutgoingNotice(models.Model):
-    """A notice to people outside, written with its cause; one event id for all its attempts."""
+    """A notice to people outside, inserted with its cause; one event id for all its attempts."""
 
     organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+")
     event_id = models.UUIDField()
     channel = models.CharField(max_length=8, choices=[("webhook", "webhook"), ("email", "email")])
     target = models.CharField(max_length=500)
     payload = models.JSONField()
-    state = models.CharField(max_length=8, choices=NoticeState.choices, default=NoticeState.PENDING)
+    state = NOTICE_MACHINE.field(max_length=8)
+    version = models.PositiveIntegerField(default=1, db_default=1)
     attempts = models.PositiveSmallIntegerField(default=0)
     due_at = models.DateTimeField()
     created_at = models.DateTimeField()
@@ -261,9 +269,24 @@ class OutgoingNotice(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["event_id", "channel"], name="notice_once"),
             models.CheckConstraint(
-                condition=Q(state__in=NoticeState.values), name="notice_state_known"
+                condition=Q(state__in=[s.value for s in NoticeState]), name="notice_state_known"
             ),
         ]
 
     def __str__(self) -> str:
         return f"{self.channel} {self.event_id}"
+
+    @NOTICE_MACHINE.step("mark_sent", state)
+    def mark_sent(self, *, at: datetime) -> None:
+        """Its receiver has accepted it."""
+        self.due_at = self.settled_at = at
+
+    @NOTICE_MACHINE.step("give_up", state)
+    def give_up(self, *, at: datetime) -> None:
+        """Its last attempt has failed."""
+        self.due_at = self.settled_at = at
+
+    @NOTICE_MACHINE.step("resend", state)
+    def resend(self, *, target: str, at: datetime) -> None:
+        """A person starts its attempts again."""
+        self.attempts, self.target, self.due_at, self.settled_at = 0, target, at, None

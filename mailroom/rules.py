@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from core.decision import Allow, Code, Decision, Deny, deny
 from orgchart.policy.compiled import Agent, ContactRule, Policy
+from orgchart.policy.parties import BOARD_PARTY, Board, Party
 from orgchart.policy.paths import can_touch
 from orgchart.policy.vocabulary import BOARD, ESCALATION, Access
 
@@ -25,11 +26,11 @@ NAMED = 30
 """Contacts that a refusal names; the prompt lists them all."""
 
 VIOLATIONS = frozenset({Code.CONTACT_DENIED, Code.MAIL_TYPE_DENIED, Code.CONTRACT_REQUIRED})
-"""Refusals after which the sender also finds a notice in its own inbox (seed 000 §4.5)."""
+"""Refusals after which the sender also gets a system mail (seed 000 §4.5)."""
 
 
 def find_recipient(name: str, policy: Policy) -> Agent | Deny:
-    """The recipient of a name, or why there is none. `board` is not an agent and not found here."""
+    """The agent of a name, or why there is none; `board` is no agent."""
     found = policy.resolve(name)
     if found is None:
         return deny(
@@ -48,19 +49,31 @@ def find_recipient(name: str, policy: Policy) -> Agent | Deny:
     return found
 
 
+def find_party(name: str, policy: Policy) -> Party | Deny:
+    """The agent of a name, or the Board; or why there is none."""
+    return BOARD_PARTY if name == BOARD else find_recipient(name, policy)
+
+
+def rule_to(sender: Agent, recipient: Party, policy: Policy) -> ContactRule | None:
+    """The contact rule from an agent to a party, if there is one."""
+    if isinstance(recipient, Board):
+        return policy.board_rule(sender)
+    return policy.rule_between(sender, recipient)
+
+
 def can_mail(
     sender: Agent,
-    recipient: Agent,
+    recipient: Party,
     mail_type: str,
     policy: Policy,
     channels: Sequence[Channel] = (),
 ) -> Decision:
-    """Decide whether one agent may send another a mail of this type (seed 000 §3.3).
+    """Decide whether an agent may send a party a mail of this type (seed 000 §3.3, §4.3).
 
     Contact first, then the type: prohibitions before allowances, and what no rule allows is
     refused. `channels` are the open grants of the contract that the mail names.
     """
-    rule = policy.rule_between(sender, recipient)
+    rule = rule_to(sender, recipient, policy)
     if rule is None:
         return _no_contact(sender, recipient.handle, policy)
     refusal = _type_refused(sender, recipient.handle, mail_type, rule, policy)
@@ -79,14 +92,6 @@ def can_mail(
             rule=rule.label,
         )
     return Allow(rule.label)
-
-
-def can_mail_board(sender: Agent, mail_type: str, policy: Policy) -> Decision:
-    """Decide whether an agent may write to the humans at level 0 (seed 000 §4.3)."""
-    rule = policy.board_rule(sender)
-    if rule is None:
-        return _no_contact(sender, BOARD, policy)
-    return _type_refused(sender, BOARD, mail_type, rule, policy) or Allow(rule.label)
 
 
 def _no_contact(sender: Agent, recipient: str, policy: Policy) -> Deny:
@@ -168,8 +173,8 @@ def can_attach(
 def can_escalate_to(sender: Agent, policy: Policy) -> Decision:
     """Only up, only to the direct superior; the top agent has its notes to the Board (§4.4).
 
-    Where the superior is gone, the next above stands in if the sender may write to it at all: a
-    worker does not reach the top because its manager left (C-03).
+    Where the superior is deactivated, the next above takes its place if the sender may write to it:
+    a worker does not reach the top because its manager left (C-03).
     """
     if sender.superior == BOARD:
         return deny(
@@ -192,5 +197,5 @@ def can_escalate_to(sender: Agent, policy: Policy) -> Decision:
 
 
 def can_read_left_mail(reader: Agent, leaver: Agent | None) -> bool:
-    """Whether the unread mail of an agent that left is this one's: who is next above it now."""
+    """Whether an agent may read the unread mail of a deactivated one: the next above it may."""
     return leaver is not None and not leaver.active and leaver.superior == reader.handle

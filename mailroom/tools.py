@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from core.paging import DEFAULT_LIMIT, MAX_LIMIT
 from core.params import (
-    Cursor,
     Description,
     MailBody,
     Name,
+    Page,
     Params,
     Path,
     PriorityName,
@@ -21,7 +20,9 @@ from core.params import (
     Title,
 )
 from mailroom import inbox, services
+from mailroom.delivery import MailDraft
 from mailroom.escalations import services as escalations
+from mailroom.results import InboxPage, SentEscalation, SentMail, WholeMail
 from orgchart.catalogue import Source
 from orgchart.policy.vocabulary import ToolGroup
 from toolbox.caller import Caller
@@ -48,10 +49,10 @@ class SendMail(Params):
     contract_ref: Reference | None = Field(None, description="id of the contract this is about")
 
 
-@tool("send_mail", params=SendMail, group=ToolGroup.MAIL, modes=ANY_MODE)
-def send_mail(caller: Caller, params: SendMail, now: datetime) -> dict[str, Any]:
+@tool("send_mail", params=SendMail, result=SentMail, group=ToolGroup.MAIL, modes=ANY_MODE)
+def send_mail(caller: Caller, params: SendMail, now: datetime) -> SentMail:
     """Send a mail to one of your contacts. Sender, id and time are set by the system."""
-    draft = services.Draft(
+    draft = MailDraft(
         to=params.to,
         mail_type=params.type,
         subject=params.subject,
@@ -75,8 +76,8 @@ class Escalate(Params):
     )
 
 
-@tool("escalate", params=Escalate, group=ToolGroup.MAIL, modes=ANY_MODE)
-def escalate(caller: Caller, params: Escalate, now: datetime) -> dict[str, Any]:
+@tool("escalate", params=Escalate, result=SentEscalation, group=ToolGroup.MAIL, modes=ANY_MODE)
+def escalate(caller: Caller, params: Escalate, now: datetime) -> SentEscalation:
     """Send a problem that you cannot solve one step up, to your direct superior."""
     return escalations.escalate(
         caller=caller,
@@ -88,7 +89,7 @@ def escalate(caller: Caller, params: Escalate, now: datetime) -> dict[str, Any]:
     )
 
 
-class ReadInbox(Params):
+class ReadInbox(Page):
     """A page of the inbox."""
 
     status: Literal["unread", "read", "all"] = "unread"
@@ -97,8 +98,6 @@ class ReadInbox(Params):
     left_by: Name | None = Field(
         None, description="an agent that was deactivated below you: the unread mail it left"
     )
-    cursor: Cursor | None = None
-    limit: int = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT)
     wait: int = Field(
         0, ge=0, le=30, description="seconds to hold until a mail arrives, where none is there"
     )
@@ -107,13 +106,14 @@ class ReadInbox(Params):
 @tool(
     "read_inbox",
     params=ReadInbox,
+    result=InboxPage,
     source=Source.BUILTIN,
     group=ToolGroup.MAIL,
     modes=ANY_MODE,
     read_only=True,
     waits_for="mails",
 )
-def read_inbox(caller: Caller, params: ReadInbox, now: datetime) -> dict[str, Any]:
+def read_inbox(caller: Caller, params: ReadInbox, now: datetime) -> InboxPage:
     """List your mails, newest first. Looking marks nothing as read."""
     return inbox.read_inbox(
         caller=caller,
@@ -135,11 +135,12 @@ class ReadMail(Params):
 @tool(
     "read_mail",
     params=ReadMail,
+    result=WholeMail,
     source=Source.BUILTIN,
     group=ToolGroup.MAIL,
     modes=ANY_MODE,
     idempotent=True,
 )
-def read_mail(caller: Caller, params: ReadMail, now: datetime) -> dict[str, Any]:
+def read_mail(caller: Caller, params: ReadMail, now: datetime) -> WholeMail:
     """Read one mail whole, with its attachments and route log; marks it read for its recipient."""
     return inbox.read_mail(caller=caller, mail_id=params.mail_id, now=now)

@@ -9,7 +9,7 @@ from core.actions import Action
 from core.actors import System
 from core.decision import Allow, Code, Denied
 from ledger.services import record
-from mailroom.services import post_notice
+from mailroom.delivery import send_system_mail
 from orgchart.policy.compiled import Agent, Policy
 from tasks.ownership import can_take
 from tasks.parties import Hand
@@ -78,7 +78,7 @@ def tell(
     )
     for agent in told:
         try:
-            post_notice(
+            send_system_mail(
                 organisation_id=policy.organisation_id,
                 recipient=agent,
                 subject=subject,

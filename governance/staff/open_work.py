@@ -10,8 +10,8 @@ from contracts import handover
 from core.actors import Actor
 from core.database import needs_transaction
 from governance.results import OpenWorkResult
-from mailroom.services import hand_over as hand_over_mail
-from mailroom.services import post_notice
+from mailroom.delivery import send_system_mail
+from mailroom.services import notify_successor
 from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Agent
 from orgchart.policy.vocabulary import BOARD
@@ -57,7 +57,7 @@ def reassign_work(
         assigned=contracts.assigned,
         issued=contracts.issued,
         tasks=_tasks_of(leaver, caller.organisation_id),
-        unread_mails=hand_over_mail(caller=caller, leaver=leaver, successor=successor, now=now),
+        unread_mails=notify_successor(caller=caller, leaver=leaver, successor=successor, now=now),
         reports=tuple(
             sorted(
                 agent.handle
@@ -67,7 +67,7 @@ def reassign_work(
         ),
     )
     if successor is not None:
-        post_notice(
+        send_system_mail(
             organisation_id=caller.organisation_id,
             recipient=successor,
             subject=f"{leaver.handle} was deactivated",

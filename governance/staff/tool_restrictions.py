@@ -10,7 +10,7 @@ from django.db import transaction
 from core.decision import Code, refuse, require
 from governance.results import ChangedTool, ToolRestrictions
 from governance.staff import org_changes, rules
-from mailroom.services import post_notice
+from mailroom.delivery import send_system_mail
 from orgchart import catalogue
 from orgchart.models import ToolOverride
 from orgchart.policy.compiled import Agent
@@ -136,7 +136,7 @@ def _left(tool: str, modes: frozenset[ToolMode]) -> str:
 
 def _notify(caller: Caller, worker: Agent, subject: str, body: str, now: datetime) -> None:
     if worker.active:
-        post_notice(
+        send_system_mail(
             organisation_id=caller.organisation_id,
             recipient=worker,
             subject=f"{subject} by {caller.handle}",

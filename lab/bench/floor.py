@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
 from core.ids import timed_id
-from mailroom.delivery import DELIVER
+from mailroom.delivery import INSERT_MAIL
 from mailroom.inbox import page_query
 from orgchart.services import digest_of
 from toolbox.authentication import AUTHENTICATE
@@ -74,7 +74,7 @@ def send(request: HttpRequest) -> HttpResponse:
     }
     values = {f"m_{k}": v for k, v in mail.items()} | {f"ev_{k}": v for k, v in event.items()}
     with connection.cursor() as cursor:
-        cursor.execute(DELIVER, values)
+        cursor.execute(INSERT_MAIL, values)
         cursor.fetchone()
     return answer({"mail_id": mail_id})
 

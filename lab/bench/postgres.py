@@ -14,7 +14,7 @@ from django.db.backends.postgresql.operations import DatabaseOperations
 
 from lab.bench.load import Rate
 from ledger.sql import TYPES
-from mailroom.delivery import DELIVER
+from mailroom.delivery import INSERT_MAIL
 from mailroom.inbox import page_query
 from nexus_site.run.postgres import binaries
 
@@ -98,7 +98,8 @@ def send_script(organisation: int, agents: dict[str, int]) -> str:
     }
     event = event_values(organisation, agents["it_manager"], now)
     text = literal(
-        DELIVER, {f"m_{k}": v for k, v in mail.items()} | {f"ev_{k}": v for k, v in event.items()}
+        INSERT_MAIL,
+        {f"m_{k}": v for k, v in mail.items()} | {f"ev_{k}": v for k, v in event.items()},
     )
     stamp = "to_char(clock_timestamp(), 'YYYYMMDDHH24MISSUS')"
     return text.replace(

@@ -12,7 +12,8 @@ from statistics import quantiles
 from django.db import connection
 
 from contracts.models import Contract
-from mailroom.models import WAITING, Escalation, EscalationState
+from mailroom.models import Escalation
+from mailroom.vocabulary import UNSETTLED, EscalationState
 from orgchart.policy.compiled import Policy
 from orgchart.policy.vocabulary import Kind
 from toolbox import door, scheduler
@@ -160,7 +161,7 @@ class Simulation:
     def order(self, caller: Caller) -> tuple[str, dict[str, object]]:
         """A contract with a deadline, which may pass; or one that answers an escalation."""
         problem = (
-            Escalation.objects.filter(recipient_id=caller.agent.id, state__in=WAITING)
+            Escalation.objects.filter(recipient_id=caller.agent.id, state__in=UNSETTLED)
             .select_related("mail")
             .first()
         )

@@ -21,7 +21,8 @@ from ledger.history import events_of
 from mailroom.admin.thread import MOST, thread_of
 from mailroom.admin.traffic import BY_ORGANISATION
 from mailroom.escalations.answers import answer_as_person
-from mailroom.models import WAITING, Escalation, OutgoingNotice
+from mailroom.models import Escalation, OutgoingNotice
+from mailroom.vocabulary import UNSETTLED
 
 
 class AnswerForm(forms.Form):
@@ -79,7 +80,7 @@ ANSWER = Act(
     ),
     perform=_answer,
     form=AnswerForm,
-    possible=lambda row: row.state in WAITING,
+    possible=lambda row: row.state in UNSETTLED,
     version=lambda row: int(row.version),
     facts=_facts,
     text=lambda row: row.mail.body,
@@ -128,7 +129,7 @@ class EscalationAdmin(ActingAdmin):
             "escalation": row,
             "chain": chain,
             "told_board_at": told_board_at,
-            "board_waits": not told_board_at and any(each.waits_for_a_way_out for each in chain),
+            "board_waits": not told_board_at and any(each.is_notice_missing for each in chain),
             "notices": _told(row.organisation_id, told_board_at) if told_board_at else (),
             "thread": thread_of(row.mail),
             "events": events_of(self.subject_of(row), row.organisation_id),

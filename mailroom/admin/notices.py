@@ -14,8 +14,9 @@ from core.admin.browsing import MomentFilter
 from core.deeds import Deed
 from core.events import text
 from mailroom.admin.traffic import BY_ORGANISATION
-from mailroom.models import NoticeState, OutgoingNotice
+from mailroom.models import OutgoingNotice
 from mailroom.outgoing.outbox import resend
+from mailroom.vocabulary import NoticeState
 
 
 def _resend(call: Call) -> Answer:

@@ -9,9 +9,10 @@ from django.db import transaction
 from core.actors import Person
 from core.decision import Code, Denied, refuse
 from core.deeds import Deed, require_deed
-from mailroom.delivery import deliver, post_notice
+from mailroom.delivery import send_as, send_system_mail
 from mailroom.escalations.services import settle
-from mailroom.models import WAITING, Escalation, EscalationState
+from mailroom.models import Escalation
+from mailroom.vocabulary import UNSETTLED, EscalationState
 from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Agent, Policy
 from toolbox.caller import Caller
@@ -20,10 +21,10 @@ ANSWERED = EscalationState.ANSWERED
 
 
 def answer_by_reply(*, mail_id: str, reply: str, by: Caller, now: datetime) -> bool:
-    """A reply by its recipient answers an escalation, late too; being read is no answer."""
+    """Settle an escalation by its recipient's reply, late too; reading it is no answer."""
     row = (
         Escalation.objects.select_for_update(of=("self",))
-        .filter(mail_id=mail_id, recipient_id=by.agent.id, state__in=WAITING)
+        .filter(mail_id=mail_id, recipient_id=by.agent.id, state__in=UNSETTLED)
         .first()
     )
     if row is None:
@@ -32,10 +33,10 @@ def answer_by_reply(*, mail_id: str, reply: str, by: Caller, now: datetime) -> b
     return True
 
 
-def claim(*, escalation_id: int, by: Caller) -> Escalation:
-    """The escalation that a contract is about to answer, held until the transaction ends.
+def lock_to_answer(*, escalation_id: int, by: Caller) -> Escalation:
+    """The escalation that a contract is about to answer, locked until the transaction ends.
 
-    Only its recipient answers it. Raises Denied NOT_FOUND for anybody else, whatever exists,
+    Only its recipient answers it. Raises Denied NOT_FOUND for every other agent,
     INVALID_TRANSITION where it is settled already.
     """
     row = (
@@ -50,24 +51,24 @@ def claim(*, escalation_id: int, by: Caller) -> Escalation:
             "name an escalation_id that read_mail shows in a mail to you, or leave answers out",
             rule="an escalation is answered by its recipient (seed 000 §4.4)",
         )
-    if row.state not in WAITING:
-        raise _settled(row, "leave answers out: the contract can be issued without")
+    if row.state not in UNSETTLED:
+        raise _already_settled(row, "leave answers out: the contract can be issued without")
     return row
 
 
 def answer_by_contract(
     row: Escalation, *, contract_id: str, title: str, assignee: Agent, by: Caller, now: datetime
 ) -> None:
-    """Settle a claimed escalation with the contract just written, in its transaction.
+    """Settle a locked escalation with the contract just inserted, in its transaction.
 
-    The work may be anybody's whom the recipient may order (seed 000 §4.4: another manager, say);
-    a sender that is not the one is told whose it is.
+    The assignee may be another agent than the sender (seed 000 §4.4); the sender then gets a
+    system mail that names the assignee.
     """
     settle(row, ANSWERED, by=by, now=now, by_what=contract_id)
     sender = current_policy(row.organisation_id).by_id.get(row.sender_id)
     if sender is None or not sender.active or sender.id == assignee.id:
         return
-    post_notice(
+    send_system_mail(
         organisation_id=row.organisation_id,
         recipient=sender,
         subject=f"{by.handle} has answered your escalation with a contract",
@@ -80,18 +81,18 @@ def answer_by_contract(
 def answer_as_person(
     *, escalation_id: int, text: str, expected_version: int | None, person: Person, now: datetime
 ) -> str:
-    """A person of the Board answers: a mail from the Board to the sender; returns its id.
+    """Answer for the Board, by a mail to the sender; returns its id.
 
-    Whoever was passed over is told too; a sender that has left is spared it, and the one above
-    it reads the answer. Raises Denied NOT_YOURS for a person of another group, NOT_FOUND,
+    The recipient of the escalation gets a system mail, or the answer itself where the sender is
+    deactivated. Raises Denied NOT_YOURS for a person of another group, NOT_FOUND,
     VERSION_MISMATCH, INVALID_TRANSITION where it is settled already.
     """
     require_deed(person, Deed.ANSWER_ESCALATION)
     with transaction.atomic():
-        row = _held(escalation_id, expected_version, person)
+        row = _lock(escalation_id, expected_version, person)
         policy = current_policy(row.organisation_id)
-        reader, passed_over = _readers(row, policy)
-        mail_id = deliver(
+        reader, recipient = _readers(row, policy)
+        mail_id = send_as(
             caller=person,
             recipient=reader,
             mail_type="info",
@@ -104,10 +105,10 @@ def answer_as_person(
             rule="the Board answers an escalation (seed 000 §4.4)",
         )
         settle(row, ANSWERED, by=person, now=now, by_what=mail_id, reason=text[:500])
-        if passed_over is not None:
-            post_notice(
+        if recipient is not None:
+            send_system_mail(
                 organisation_id=row.organisation_id,
-                recipient=passed_over,
+                recipient=recipient,
                 subject=f"The Board has answered {row.sender.handle}'s escalation",
                 body=f"{row.mail.subject}\n\nThe Board: {text}",
                 now=now,
@@ -116,7 +117,7 @@ def answer_as_person(
     return mail_id
 
 
-def _held(escalation_id: int, expected_version: int | None, person: Person) -> Escalation:
+def _lock(escalation_id: int, expected_version: int | None, person: Person) -> Escalation:
     row = (
         Escalation.objects.select_for_update(of=("self",))
         .filter(id=escalation_id, organisation_id=person.organisation_id)
@@ -125,8 +126,8 @@ def _held(escalation_id: int, expected_version: int | None, person: Person) -> E
     )
     if row is None:
         raise refuse(Code.NOT_FOUND, "there is no such escalation", "look at the list again")
-    if row.state not in WAITING:
-        raise _settled(row, "look at its thread: the answer is there")
+    if row.state not in UNSETTLED:
+        raise _already_settled(row, "look at its thread: the answer is there")
     if expected_version not in (None, row.version):
         raise refuse(
             Code.VERSION_MISMATCH,
@@ -138,20 +139,20 @@ def _held(escalation_id: int, expected_version: int | None, person: Person) -> E
 
 
 def _readers(row: Escalation, policy: Policy) -> tuple[Agent, Agent | None]:
-    """Who reads the Board's answer, and who is told beside."""
+    """Who gets the Board's answer, and who else gets a system mail about it."""
     chain = [policy.by_id.get(row.sender_id), policy.by_id.get(row.recipient_id or 0)]
     active = [agent for agent in chain if agent is not None and agent.active]
     if not active:
         raise refuse(
             Code.RECIPIENT_INACTIVE,
-            "both who sent it and who received it are deactivated",
+            "its sender and its recipient are both deactivated",
             "issue a contract to the top agent instead",
             rule="recipient is active (seed 000 §4.5)",
         )
     return active[0], active[1] if len(active) > 1 else None
 
 
-def _settled(row: Escalation, next_action: str) -> Denied:
+def _already_settled(row: Escalation, next_action: str) -> Denied:
     return refuse(
         Code.INVALID_TRANSITION,
         f"escalation {row.id} is {row.state.replace('_', ' ')} by {row.answered_by}",

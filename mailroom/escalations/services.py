@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.db import transaction
-from django.db.models import F
 
 from core.actions import Action
 from core.actors import Actor
+from core.database import needs_transaction
 from core.decision import Code, Denied, refuse, require
+from core.events import Event
+from core.machines import Swap, swap
 from ledger.services import record
+from ledger.sql import event_cte
 from mailroom import rules
-from mailroom.delivery import Letter, post
-from mailroom.models import WAITING, Escalation, EscalationState
-from mailroom.parties import require_own
+from mailroom.delivery import MailDraft, insert_mail
+from mailroom.models import Escalation
+from mailroom.ownership import require_own
 from mailroom.refusals import as_rejection
+from mailroom.results import SentEscalation
+from mailroom.vocabulary import UNSETTLED, EscalationState
 from orgchart.policy.compiled import Agent
 from orgchart.policy.vocabulary import BOARD, ESCALATION
 from toolbox.caller import Caller
@@ -30,12 +34,12 @@ def escalate(
     now: datetime,
     contract_ref: str | None = None,
     follows: int | None = None,
-) -> dict[str, Any]:
+) -> SentEscalation:
     """Send a problem one step up; with `follows`, pass on or repeat an earlier escalation.
 
-    Raises Denied LEVEL_DENIED for who has no superior agent, CONTACT_DENIED for who may not write
-    to its superior, RECIPIENT_INACTIVE for whose own has left (the next above is told), NOT_FOUND
-    for a thread or contract that the caller is no party of.
+    Raises Denied LEVEL_DENIED where the caller has no superior agent, CONTACT_DENIED where it may
+    not write to its superior, RECIPIENT_INACTIVE where its superior is deactivated (the next above
+    gets a system mail), NOT_FOUND for a thread or contract that the caller is no party of.
     """
     try:
         allowed = require(rules.can_escalate_to(caller.agent, caller.policy))
@@ -46,26 +50,25 @@ def escalate(
     superior = caller.policy.agents[caller.agent.superior]
     require_own(caller, contract_ref=contract_ref)
     with transaction.atomic():
-        earlier = _earlier(caller, follows)
-        letter = Letter(
-            organisation_id=caller.organisation_id,
-            sender=caller.agent,
-            recipient=superior,
-            sender_name=caller.handle,
+        earlier = _lock_earlier(caller, follows)
+        draft = MailDraft(
+            to=superior.handle,
             mail_type=ESCALATION,
             subject=subject,
             body=body,
             priority="high",
             reply_to=earlier.mail_id if earlier else None,
             contract_ref=contract_ref,
-            route_log=[f"from {caller.actor}", f"allowed: {allowed.rule}"],
         )
-        mail_id = post(letter, caller=caller, now=now)
+        route_log = [f"from {caller.actor}", f"allowed: {allowed.rule}"]
+        mail_id = insert_mail(
+            draft, recipient=superior, route_log=route_log, caller=caller, now=now
+        )
         row = open_escalation(mail_id=mail_id, caller=caller, now=now, earlier=earlier)
     return {"mail_id": mail_id, "escalation_id": str(row.id), "to": superior.handle}
 
 
-def _earlier(caller: Caller, follows: int | None) -> Escalation | None:
+def _lock_earlier(caller: Caller, follows: int | None) -> Escalation | None:
     if follows is None:
         return None
     row = (
@@ -83,10 +86,11 @@ def _earlier(caller: Caller, follows: int | None) -> Escalation | None:
     return row
 
 
+@needs_transaction
 def open_escalation(
     *, mail_id: str, caller: Caller, now: datetime, earlier: Escalation | None = None
 ) -> Escalation:
-    """Make a delivered mail an escalation that waits for its answer until it is due."""
+    """Insert the escalation that a delivered mail is; it waits for an answer until it is due."""
     superior: Agent | None = caller.policy.agents.get(caller.agent.superior)
     wait = caller.policy.settings[
         "ceo_timeout" if superior and superior.superior == BOARD else "escalation_timeout"
@@ -116,29 +120,56 @@ def open_escalation(
     return row
 
 
+@needs_transaction
 def settle(
     row: Escalation,
-    state: EscalationState,
+    outcome: EscalationState,
     *,
     by: Actor,
     now: datetime,
     by_what: str,
     reason: str = "",
 ) -> None:
-    """Write down what became of a locked escalation that still waits; one settled stays so.
+    """Save that a locked escalation was answered or passed on; one that is settled stays so.
 
-    `by_what` names the mail or contract that did it.
+    `by_what` is the id of the mail or contract that did it.
     """
-    if row.state not in WAITING:
+    before = row.state
+    if before not in UNSETTLED:
         return
-    Escalation.objects.filter(id=row.id).update(
-        state=state, version=F("version") + 1, answered_at=now, answered_by=by.actor
-    )
-    record(
-        Action(f"escalation.{state}"),
-        by=by,
+    step = row.pass_on if outcome == EscalationState.PASSED_ON else row.answer
+    step(by=by.actor, at=now)
+    event = Event.by(
+        by,
+        Action(f"escalation.{outcome}"),
         at=now,
         subject=f"escalation:{row.id}",
         reason=reason,
         details={"by": by_what, "late": row.unanswered_at is not None},
     )
+    save_step(row, before, event)
+
+
+def save_step(row: Escalation, before: str, event: Event) -> None:
+    """Save the step that a row has just taken, with its event, as one statement.
+
+    Raises Denied VERSION_MISMATCH where another step was faster.
+    """
+    change = Swap(
+        model=Escalation,
+        key=row.id,
+        version=row.version,
+        state=("state", before, row.state),
+        values={
+            "unanswered_at": row.unanswered_at,
+            "answered_at": row.answered_at,
+            "answered_by": row.answered_by,
+        },
+    )
+    if not swap(change, [event_cte(event)]):
+        raise refuse(
+            Code.VERSION_MISMATCH,
+            f"escalation {row.id} changed since it was read: it was at version {row.version}",
+            "read it again before you answer",
+            rule="an answer names the version it is about",
+        )

@@ -1,4 +1,4 @@
-"""Notices that leave the building: rows, sent until they arrive or are given up."""
+"""Notices to people outside: rows, sent until they arrive or are given up."""
 
 from __future__ import annotations
 
@@ -16,35 +16,46 @@ from django.db import transaction
 
 from core.actions import Action
 from core.actors import Actor, Person, System
-from core.decision import Code, refuse
+from core.database import needs_transaction
+from core.decision import Code, Denied, refuse
 from core.deeds import Deed, require_deed
+from core.events import Event
+from core.machines import Swap, swap
 from ledger.services import record
-from mailroom.models import NoticeState, OutgoingNotice
+from ledger.sql import event_cte
+from mailroom.models import OutgoingNotice
 from mailroom.outgoing import webhook
+from mailroom.vocabulary import NoticeState
 from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Policy
 
 log = structlog.get_logger(__name__)
 
 CHANNELS = {"webhook": "board_webhook", "email": "board_email"}
-"""Each way out, and the organisation's setting that says where it leads."""
+"""Each channel, and the organisation's setting with its address."""
+STEP_ACTIONS = {
+    NoticeState.SENT: Action.NOTICE_SENT,
+    NoticeState.DEAD: Action.NOTICE_DEAD,
+    NoticeState.PENDING: Action.NOTICE_RESENT,
+}
 ATTEMPTS = 12
 FIRST_WAIT = 5.0
 LONGEST_WAIT = 6 * 3600.0
 CLAIMED_FOR = timedelta(seconds=60)
-"""How long a sender may take; one that dies is followed by another after this time."""
+"""How long a sender may take; after this time another one may claim the notice."""
 AT_ONCE = 4
-"""Notices of one claim: sent one after the other, the slowest of receivers still in that time."""
+"""Notices of one claim: few enough to send them all to slow receivers within CLAIMED_FOR."""
 BUDGET = 20.0
 """Seconds after which a run leaves the rest to the next, so that no receiver delays other jobs."""
 
 
 def channels_of(policy: Policy) -> dict[str, str]:
-    """Each way out to an organisation's Board, and where it leads; empty: there is none."""
+    """The channels to an organisation's Board and their addresses; empty where none is set."""
     places = {name: str(policy.settings[setting]) for name, setting in CHANNELS.items()}
     return {name: place for name, place in places.items() if place}
 
 
+@needs_transaction
 def notify_board(
     *,
     policy: Policy,
@@ -55,7 +66,7 @@ def notify_board(
     caller: Actor,
     now: datetime,
 ) -> int:
-    """Write what the Board shall be told, in the transaction of its cause; returns the rows."""
+    """Insert a notice to the Board for each channel; returns how many."""
     event_id = str(uuid.uuid4())
     payload = {
         "type": event,
@@ -87,9 +98,9 @@ def notify_board(
 
 
 def send_due(*, now: datetime) -> int:
-    """Send what is due. Each row is claimed first, sent outside any transaction, then settled.
+    """Send what is due. Each row is claimed first, sent outside any transaction, then saved.
 
-    Receivers take their time, so every claim and every settling goes by the time it is by then.
+    Receivers may be slow, so every claim and every result is saved with the time of that moment.
     """
     begun, sent = time.monotonic(), 0
 
@@ -98,7 +109,7 @@ def send_due(*, now: datetime) -> int:
 
     while claimed := _claim(by_now()):
         for row in claimed:
-            _deliver(row, by_now())
+            _send(row, by_now())
             sent += 1
         if len(claimed) < AT_ONCE or time.monotonic() - begun > BUDGET:
             break
@@ -106,53 +117,82 @@ def send_due(*, now: datetime) -> int:
 
 
 def _claim(now: datetime) -> list[OutgoingNotice]:
+    """Take a few due notices: until CLAIMED_FOR is over no other sender takes them."""
     with transaction.atomic():
         due = OutgoingNotice.objects.filter(state=NoticeState.PENDING, due_at__lte=now)
         rows = list(due.order_by("due_at").select_for_update(skip_locked=True)[:AT_ONCE])
         for row in rows:
             row.attempts += 1
+            row.version += 1
             row.due_at = now + CLAIMED_FOR
-        OutgoingNotice.objects.bulk_update(rows, ["attempts", "due_at"])
+        OutgoingNotice.objects.bulk_update(rows, ["attempts", "version", "due_at"])
     return rows
 
 
-def _deliver(row: OutgoingNotice, now: datetime) -> None:
-    problem = ""
+def _send(row: OutgoingNotice, now: datetime) -> None:
+    """Make one attempt and save its end, unless another sender has claimed the notice since."""
+    problem = _attempt(row, now)
+    if not problem:
+        row.mark_sent(at=now)
+    elif row.attempts >= ATTEMPTS:
+        row.give_up(at=now)
+    else:
+        row.due_at = now + timedelta(seconds=wait_after(row.attempts))
+    row.last_problem = problem
+    system = System(name="notices", organisation_id=row.organisation_id)
+    if row.state == NoticeState.PENDING:
+        swap(_change(row))
+    else:
+        details = {"channel": row.channel, "attempts": row.attempts}
+        _save_step(row, NoticeState.PENDING, system, problem, now, details)
+
+
+def _attempt(row: OutgoingNotice, now: datetime) -> str:
+    """Send the notice once; returns what went wrong, or ''."""
     try:
         if row.channel == "webhook":
             webhook.send(row, now=now)
         else:
-            _mail(row)
-    except Exception as failure:  # noqa: BLE001  whatever keeps a notice back, it is tried again
-        problem = f"{type(failure).__name__}: {failure}"[:500]
-    with transaction.atomic():
-        state, due = _next(row, problem, now)
-        changed = OutgoingNotice.objects.filter(
-            id=row.id, state=NoticeState.PENDING, attempts=row.attempts
-        ).update(
-            state=state,
-            due_at=due,
-            last_problem=problem,
-            settled_at=None if state == NoticeState.PENDING else now,
-        )
-        if changed and state != NoticeState.PENDING:
-            system = System(name="notices", organisation_id=row.organisation_id)
-            record(
-                Action(f"notice.{state}"),
-                by=system,
-                at=now,
-                subject=f"notice:{row.event_id}",
-                reason=problem,
-                details={"channel": row.channel, "attempts": row.attempts},
-            )
+            _send_email(row)
+    except Exception as failure:  # noqa: BLE001  after any failure it is sent again
+        return f"{type(failure).__name__}: {failure}"[:500]
+    return ""
 
 
-def _next(row: OutgoingNotice, problem: str, now: datetime) -> tuple[NoticeState, datetime]:
-    if not problem:
-        return NoticeState.SENT, now
-    if row.attempts >= ATTEMPTS:
-        return NoticeState.DEAD, now
-    return NoticeState.PENDING, now + timedelta(seconds=wait_after(row.attempts))
+def _change(row: OutgoingNotice, before: NoticeState | None = None) -> Swap:
+    return Swap(
+        model=OutgoingNotice,
+        key=row.id,
+        version=row.version,
+        state=None if before is None else ("state", before, row.state),
+        values={
+            "attempts": row.attempts,
+            "target": row.target,
+            "due_at": row.due_at,
+            "settled_at": row.settled_at,
+            "last_problem": row.last_problem,
+        },
+    )
+
+
+def _save_step(
+    row: OutgoingNotice,
+    before: NoticeState,
+    by: Actor,
+    reason: str,
+    now: datetime,
+    details: Mapping[str, Any],
+) -> bool:
+    """Save the step that a notice has just taken, with its event; False if it changed meanwhile."""
+    event = Event.by(
+        by,
+        STEP_ACTIONS[NoticeState(row.state)],
+        at=now,
+        subject=f"notice:{row.event_id}",
+        reason=reason,
+        details=details,
+    )
+    return swap(_change(row, before), [event_cte(event)])
 
 
 def wait_after(attempts: int) -> float:
@@ -161,7 +201,7 @@ def wait_after(attempts: int) -> float:
     return wait * random.uniform(0.5, 1.0)  # noqa: S311  spreads load, guards nothing
 
 
-def _mail(row: OutgoingNotice) -> None:
+def _send_email(row: OutgoingNotice) -> None:
     data = row.payload["data"]
     EmailMessage(
         subject=" ".join(str(data["subject"]).split())[:200],
@@ -175,31 +215,27 @@ def _mail(row: OutgoingNotice) -> None:
 def resend(*, notice_id: int, reason: str, caller: Person, now: datetime) -> None:
     """Give a dead notice its attempts again, to where its organisation's channel leads now.
 
-    The receiver sees the same event id. Raises Denied NOT_YOURS for a person of another group,
-    NOT_FOUND, INVALID_TRANSITION for a notice that is not dead.
+    The receiver gets the same event id. Raises Denied NOT_YOURS for a person of another group,
+    NOT_FOUND, INVALID_TRANSITION for a notice that is not dead, or not any more.
     """
     require_deed(caller, Deed.RESEND_NOTICE, reason=reason)
-    with transaction.atomic():
-        rows = OutgoingNotice.objects.select_for_update(of=("self",))
-        row = rows.filter(id=notice_id, organisation_id=caller.organisation_id).first()
-        if row is None:
-            raise refuse(Code.NOT_FOUND, "there is no such notice", "look at the list again")
-        if row.state != NoticeState.DEAD:
-            raise refuse(
-                Code.INVALID_TRANSITION,
-                f"the notice is {row.state}",
-                "wait: only what was given up is sent again",
-                rule="a dead notice is resent by a person",
-            )
-        target = current_policy(row.organisation_id).settings[CHANNELS[row.channel]] or row.target
-        OutgoingNotice.objects.filter(id=row.id).update(
-            state=NoticeState.PENDING, attempts=0, due_at=now, settled_at=None, target=target
-        )
-        record(
-            Action.NOTICE_RESENT,
-            by=caller,
-            at=now,
-            subject=f"notice:{row.event_id}",
-            reason=reason,
-            details={"channel": row.channel},
-        )
+    row = OutgoingNotice.objects.filter(
+        id=notice_id, organisation_id=caller.organisation_id
+    ).first()
+    if row is None:
+        raise refuse(Code.NOT_FOUND, "there is no such notice", "look at the list again")
+    if row.state != NoticeState.DEAD:
+        raise _not_dead(row.state)
+    target = current_policy(row.organisation_id).settings[CHANNELS[row.channel]]
+    row.resend(target=target or row.target, at=now)
+    if not _save_step(row, NoticeState.DEAD, caller, reason, now, {"channel": row.channel}):
+        raise _not_dead(NoticeState.PENDING)
+
+
+def _not_dead(state: str) -> Denied:
+    return refuse(
+        Code.INVALID_TRANSITION,
+        f"the notice is {state}",
+        "wait: only a notice that was given up is sent again",
+        rule="a dead notice is resent by a person",
+    )

@@ -13,7 +13,8 @@ from django.db.models import Count, IntegerField, OuterRef, Q, QuerySet, Subquer
 from contracts.models import Contract
 from contracts.vocabulary import State
 from ledger.models import Event, Seal
-from mailroom.models import Escalation, EscalationState, Mail
+from mailroom.models import Escalation, Mail
+from mailroom.vocabulary import UNSETTLED, EscalationState
 from orgchart.editing import TABLES
 from orgchart.models import Agent, Organisation
 from tasks.models import Task
@@ -163,8 +164,7 @@ def open_tasks(ids: Ids) -> Mapping[int, tuple[str, str]]:
 
 def escalations(ids: Ids, now: datetime) -> Mapping[int, tuple[int, int, int]]:
     """Open escalations; how many are past their time, and of how many the Board cannot be told."""
-    waiting = [EscalationState.OPEN, EscalationState.UNANSWERED]
-    rows = Escalation.objects.filter(state__in=waiting, organisation__in=ids).order_by()
+    rows = Escalation.objects.filter(state__in=UNSETTLED, organisation__in=ids).order_by()
     counts = rows.values_list("organisation_id").annotate(
         n=Count("id"),
         late=Count("id", filter=Q(due_at__lt=now)),

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from core.deeds import PeopleGroup
-from mailroom.delivery import deliver
+from mailroom.delivery import send_as
 from mailroom.models import Escalation
 from nexus_site.console import counting, dashboard
 from orgchart.models import Organisation
@@ -80,7 +80,7 @@ class TestDashboard:
         caller = company.caller("it_manager")
         to = company.policy.agents["backend_worker"]
         for hours in (0, 3, 3):
-            deliver(
+            send_as(
                 caller=caller,
                 recipient=to,
                 mail_type="info",
@@ -98,7 +98,7 @@ class TestDashboard:
         monkeypatch.setattr(counting, "SCANNED", 2)
         caller = company.caller("it_manager")
         for _ in range(3):
-            deliver(
+            send_as(
                 caller=caller,
                 recipient=company.policy.agents["backend_worker"],
                 mail_type="info",

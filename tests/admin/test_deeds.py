@@ -54,7 +54,9 @@ class TestCanDo:
     def test_is_nothing_without_a_group_and_everything_for_a_superuser(self, deed):
         refusal = can_do(of_group(), deed, REASON)
         assert refusal.code is Code.NOT_YOURS
-        assert refusal.sentence == ("You have no role yet. Ask a Board member to add you to a group.")
+        assert refusal.sentence == (
+            "You have no role yet. Ask a Board member to add you to a group."
+        )
         assert isinstance(can_do(of_group(is_superuser=True), deed, REASON), Allow)
 
     @pytest.mark.parametrize("deed", Deed)

@@ -33,8 +33,7 @@ def chain(company):
     )
     row = Escalation.objects.get(id=passed.result["escalation_id"])
     unanswered.sweep_due(now=row.due_at)
-    row.refresh_from_db()
-    return row
+    return Escalation.objects.get(id=row.id)
 
 
 @pytest.fixture
@@ -58,8 +57,7 @@ def unheard(company):
     made = company.call("it_manager", "escalate", subject="No money for disks", body="200 GB.")
     row = Escalation.objects.get(id=made.result["escalation_id"])
     unanswered.sweep_due(now=row.due_at)
-    row.refresh_from_db()
-    return row
+    return Escalation.objects.get(id=row.id)
 
 
 class TestABoardThatCannotBeTold:
@@ -146,8 +144,7 @@ class TestAnAnswer:
         assert client.get(page).status_code == 403
         assert client.post(page, {"reply": "Mine.", "version": "2"}).status_code == 403
         assert refused().code == "NOT_YOURS"
-        chain.refresh_from_db()
-        assert chain.state == "unanswered"
+        assert Escalation.objects.get(id=chain.id).state == "unanswered"
 
 
 class TestANotice:
@@ -158,7 +155,7 @@ class TestANotice:
         page = act_page(dead, "resend")
         again = board.post(page, filled(board, page, "act-form", reason="It is up again."))
         assert again.status_code == 302
-        dead.refresh_from_db()
+        dead = OutgoingNotice.objects.get(id=dead.id)
         assert (dead.state, dead.attempts) == ("pending", 0)
         event = Event.objects.get(action="notice.resent")
         assert (event.actor, event.reason) == ("human:board", "It is up again.")
@@ -177,5 +174,5 @@ class TestANotice:
         assert {client.get(page).status_code, client.post(page, {"reason": "x"}).status_code} == {
             403
         }
-        dead.refresh_from_db()
+        dead = OutgoingNotice.objects.get(id=dead.id)
         assert dead.state == "dead"

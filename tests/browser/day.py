@@ -11,7 +11,7 @@ from core.actors import denial
 from core.decision import Code, Deny
 from core.deeds import PeopleGroup
 from ledger.services import record
-from mailroom.delivery import deliver
+from mailroom.delivery import send_as
 from tests.company import Company
 
 HOSTILE = '<script>document.title = "owned"</script><img src=x onerror="document.title=1">'
@@ -185,7 +185,7 @@ def fill_the_day(company: Company) -> None:
     for hours, mails in reversed(list(enumerate(busy))):
         at = now - timedelta(hours=hours)
         for n in range(mails):
-            deliver(
+            send_as(
                 caller=caller,
                 recipient=agents[workers[n % 4]],
                 mail_type="info",

@@ -11,8 +11,9 @@ from contracts.models import Contract, Report, Verdict
 from contracts.vocabulary import ReportKind, State
 from core.decision import Code
 from ledger.models import Event
+from mailroom.delivery import MailDraft
 from mailroom.models import ContactGrant, Mail
-from mailroom.services import Draft, send_mail
+from mailroom.services import send_mail
 from orgchart.models import Agent
 from orgchart.services import change_policy
 from tests.contracts.world import (
@@ -159,7 +160,7 @@ class TestClosing:
         for _ in range(ROUNDS):
             wish = ChannelWish("frontend_worker", "product_manager")
             contract_id = issue(company, "frontend_worker", grants=[wish])
-            mail = Draft(
+            mail = MailDraft(
                 to="product_manager",
                 mail_type="question",
                 subject="?",

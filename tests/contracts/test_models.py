@@ -8,7 +8,7 @@ from django_fsm import TransitionNotAllowed
 
 from contracts.models import Contract, Report, Verdict
 from contracts.vocabulary import FINAL_STATES, MACHINE, State
-from mailroom.services import post_notice
+from mailroom.delivery import send_system_mail
 from tests.contracts.world import (
     accept,
     approve,
@@ -167,7 +167,7 @@ class TestABirth:
         """How another contract like a sound one would be taken, with fields of one's own."""
         contract = row(issue(nexus))
         like = {f.attname: getattr(contract, f.attname) for f in Contract._meta.concrete_fields}
-        notice = post_notice(
+        notice = send_system_mail(
             organisation_id=nexus.organisation.id,
             recipient=nexus.policy.agents["backend_worker"],
             subject="x",

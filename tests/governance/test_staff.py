@@ -17,8 +17,8 @@ from core.decision import Code, Denied
 from governance.staff.deactivation import deactivate_by_person
 from governance.staff.org_files import org_files, refresh_org_files
 from ledger.models import Event
+from mailroom.delivery import MailDraft
 from mailroom.models import Mail
-from mailroom.services import Draft as MailDraft
 from mailroom.services import send_mail
 from orgchart.compiling import compile_policy
 from orgchart.models import Agent, Group, Organisation, Role

@@ -391,7 +391,7 @@ def _die() -> None:
 def _lose(pid: int) -> None:
     other = connection.copy()
     with other.cursor() as cursor:
-        cursor.execute("SELECT pg_terminate_backend(%s)", [pid])
+        cursor.execute("SELECT pg_terminate_backend(%s, 10000)", [pid])  # waits until it has ended
     other.close()
 
 
@@ -412,8 +412,11 @@ class Death:
         if self.moment == "before" and not self.done:
             self.done = True
             _die()
+        writes = text.startswith(WRITES) and "TOOLBOX_JOBRUN" not in text
+        if self.moment == "before the second write" and writes and self.writes == 1:
+            _die()
         answer = execute(sql, params, many, context)
-        if text.startswith(WRITES) and "TOOLBOX_CLOCKRUN" not in text:
+        if writes:
             self.writes += 1
             if self.moment == "amid":
                 _die()
@@ -429,11 +432,10 @@ def dying(moment: str, lost_after: int) -> Iterator[None]:
         yield
         return
     connection.ensure_connection()
-    commit, commits = connection._commit, count(1)
+    commit = connection._commit
 
     def commit_and_die() -> None:
-        number = next(commits)
-        if moment == ("at commit", "at the second commit")[min(number, 2) - 1]:
+        if moment == "at commit":
             _die()
         commit()
         if moment == "after a commit":

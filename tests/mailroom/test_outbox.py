@@ -18,7 +18,7 @@ from mailroom.models import OutgoingNotice
 from mailroom.outgoing import outbox, webhook
 from mailroom.outgoing.webhook import Refused
 from tests.mailroom.receiver import receiving
-from tests.mailroom.world import NOW, after, configure
+from tests.mailroom.world import NOW, after, configure, notify_board
 
 
 @pytest.fixture(scope="module")
@@ -41,15 +41,7 @@ def company(nexus, receiver):
 
 
 def notify(company, subject="An escalation has no answer"):
-    return outbox.notify_board(
-        policy=company.policy,
-        event="escalation.unanswered",
-        subject=subject,
-        body="Nobody answers.",
-        data={"escalation": "7"},
-        caller=company.system,
-        now=NOW,
-    )
+    return notify_board(company, subject=subject)
 
 
 def notice():
@@ -224,7 +216,7 @@ class TestSending:
         notify(company)
         (first,) = outbox._claim(NOW)
         outbox.send_due(now=after(seconds=61))
-        outbox._deliver(first, after(seconds=62))
+        outbox._send(first, after(seconds=62))
         assert (notice().state, notice().attempts) == ("sent", 2)
         assert Event.objects.filter(action="notice.sent").count() == 1
 

@@ -6,7 +6,7 @@ from aiosmtpd.handlers import AsyncMessage
 
 from mailroom.models import OutgoingNotice
 from mailroom.outgoing import outbox
-from tests.mailroom.world import NOW, configure
+from tests.mailroom.world import NOW, configure, notify_board
 
 
 class Postbox(AsyncMessage):
@@ -49,15 +49,7 @@ def postbox(settings):
 @pytest.fixture
 def notice(nexus):
     configure(nexus, board_email="board@b.example")
-    outbox.notify_board(
-        policy=nexus.policy,
-        event="escalation.unanswered",
-        subject="升级 has no answer",
-        body="Nobody answers.",
-        data={"escalation": "7"},
-        caller=nexus.system,
-        now=NOW,
-    )
+    notify_board(nexus, subject="升级 has no answer")
     return OutgoingNotice.objects.get()
 
 
@@ -67,7 +59,7 @@ def test_arrives_with_its_id_and_its_words(notice, postbox):
     assert letter["Message-ID"] == f"<{notice.event_id}@nexus>"
     assert (letter["To"], letter["From"]) == ("board@b.example", "nexus@localhost")
     assert "Nobody answers." in letter.get_payload()
-    notice.refresh_from_db()
+    notice = OutgoingNotice.objects.get()
     assert notice.state == "sent"
 
 
@@ -75,7 +67,7 @@ def test_arrives_with_its_id_and_its_words(notice, postbox):
 def test_is_tried_again_under_the_same_id(notice, postbox, answer):
     postbox.script = iter([answer])
     outbox.send_due(now=NOW)
-    notice.refresh_from_db()
+    notice = OutgoingNotice.objects.get()
     assert (notice.state, notice.attempts, postbox.letters) == ("pending", 1, [])
     assert answer[4:] in notice.last_problem
     outbox.send_due(now=notice.due_at)
@@ -87,6 +79,6 @@ def test_is_tried_again_where_no_server_answers(notice, settings):
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 9
     outbox.send_due(now=NOW)
-    notice.refresh_from_db()
+    notice = OutgoingNotice.objects.get()
     assert (notice.state, notice.attempts) == ("pending", 1)
     assert "refused" in notice.last_problem

@@ -6,11 +6,12 @@ from dataclasses import replace
 import pytest
 
 from core.decision import Allow
-from mailroom.rules import Channel, can_mail, can_mail_board
+from mailroom.rules import Channel, can_mail
 from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import policy_of
 from orgchart.policy.compiled import ContactRule
 from orgchart.policy.difference import between
+from orgchart.policy.parties import BOARD_PARTY
 from orgchart.policy.vocabulary import BOARD, Relation
 from tests.orgchart.world import PACKS
 
@@ -23,7 +24,7 @@ def answers(policy):
     found = set()
     for sender in active:
         for name in policy.mail_types:
-            if isinstance(can_mail_board(sender, name, policy), Allow):
+            if isinstance(can_mail(sender, BOARD_PARTY, name, policy), Allow):
                 found.add((sender.handle, BOARD, name, False))
             for other in active:
                 channel = Channel("CON", sender.id, other.id, frozenset({name}))

@@ -59,12 +59,10 @@ def channels_at(sender, recipient, mail_type, state):
 def ruling(sender, recipient, mail_type, state="none", policy=POLICY):
     """What send_mail decides, without a database."""
     who = policy.agents[sender]
-    if recipient == BOARD:
-        return rules.can_mail_board(who, mail_type, policy)
-    found = rules.find_recipient(recipient, policy)
+    found = rules.find_party(recipient, policy)
     if isinstance(found, Deny):
         return found
-    channels = channels_at(sender, recipient, mail_type, state)
+    channels = [] if recipient == BOARD else channels_at(sender, recipient, mail_type, state)
     return rules.can_mail(who, found, mail_type, policy, channels)
 
 

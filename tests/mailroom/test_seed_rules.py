@@ -158,7 +158,7 @@ class TestSection45:
         assert sweep_due(now=after(seconds=wait + 180)) == 0
         notice = OutgoingNotice.objects.get()
         assert notice.payload["data"]["escalation"] == str(row.id)
-        row.refresh_from_db()
+        row = Escalation.objects.get()
         assert (row.told_board_at, row.board_waits_since) == (told_at, None)
         assert notice.created_at == told_at
 

@@ -14,7 +14,7 @@ from contracts.vocabulary import State
 from core.decision import Denied
 from core.ids import timed_id
 from ledger.models import Event
-from mailroom import delivery, refusals, services
+from mailroom import delivery, services
 from mailroom.models import ContactGrant, Mail, MailRejection
 from tests.company import load_company
 from tests.contracts import world as contracts
@@ -258,7 +258,7 @@ class TestIds:
     ):
         taken = sent(nexus, "backend_worker", "it_manager")
         offered = iter([taken, taken, "MAIL-20261121090000000000-told"])
-        monkeypatch.setattr(refusals, "timed_id", lambda *_: next(offered))
+        monkeypatch.setattr(delivery, "timed_id", lambda *_: next(offered))
         assert send(nexus, "backend_worker", "ceo").code == "CONTACT_DENIED"
         assert mails(nexus, "backend_worker").pop().id == "MAIL-20261121090000000000-told"
         assert MailRejection.objects.get().code == "CONTACT_DENIED"

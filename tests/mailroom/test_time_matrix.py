@@ -56,7 +56,7 @@ class TestEveryScheduledJob:
 
     @pytest.mark.parametrize("at_once", [1, 3])
     def test_sends_again_what_it_may_have_sent_before_it_died(self, world, at_once):
-        trial = Trial(world, CASES["notices"], at_once=at_once, death="at the second commit")
+        trial = Trial(world, CASES["notices"], at_once=at_once, death="before the second write")
         trial.run()
         assert trial.died
         assert len(world.arrived) > len(trial.keys), "sent, and not written down"

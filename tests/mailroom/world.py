@@ -3,9 +3,12 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from django.db import transaction
+
 from contracts.models import Contract
-from mailroom import services
+from mailroom.delivery import MailDraft
 from mailroom.models import Mail
+from mailroom.outgoing import outbox
 from orgchart.models import Organisation
 from tests.company import Answer, Company
 from toolbox import door
@@ -36,8 +39,8 @@ def sent(company: Company, who: str, to: str, at: datetime = NOW, **fields: Any)
     return send(company, who, to, at, **fields).result["mail_id"]
 
 
-def draft(to: str, **fields: Any) -> services.Draft:
-    return services.Draft(
+def draft(to: str, **fields: Any) -> MailDraft:
+    return MailDraft(
         **{"to": to, "mail_type": "info", "subject": "Hello", "body": "A word.", **fields}
     )
 
@@ -46,6 +49,20 @@ def mails(company: Company, to: str, *, sender: str = "") -> list[Mail]:
     """What an agent received, newest first."""
     found = Mail.objects.filter(organisation=company.organisation, to_agent=to)
     return list(found.filter(from_agent=sender) if sender else found)
+
+
+def notify_board(company: Company, *, subject: str, at: datetime = NOW) -> int:
+    """A notice to the Board, in a transaction of its own; returns how many channels there are."""
+    with transaction.atomic():
+        return outbox.notify_board(
+            policy=company.policy,
+            event="escalation.unanswered",
+            subject=subject,
+            body="Nobody answers.",
+            data={"escalation": "7"},
+            caller=company.system,
+            now=at,
+        )
 
 
 def configure(company: Company, **settings: Any) -> None:

@@ -6,7 +6,7 @@ Pure: YAML in, the policy's own questions asked, no database.
 import pytest
 
 from core.decision import Allow, Decision, Deny
-from mailroom.rules import Channel, can_mail, can_mail_board, find_recipient
+from mailroom.rules import Channel, can_mail, find_party
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.paths import can_touch
 from orgchart.policy.vocabulary import Access
@@ -80,9 +80,7 @@ def _channels(state: str, sender: Agent, recipient: Agent, mail_type: str) -> li
 
 def _decide(policy: Policy, sender: str, recipient: str, mail_type: str, state: str) -> Decision:
     one = policy.agents[sender]
-    if recipient == org.BOARD:
-        return can_mail_board(one, mail_type, policy)
-    other = find_recipient(recipient, policy)
+    other = find_party(recipient, policy)
     if isinstance(other, Deny):
         return other
     return can_mail(one, other, mail_type, policy, _channels(state, one, other, mail_type))

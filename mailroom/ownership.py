@@ -1,4 +1,4 @@
-"""Whose mail is whose: what an agent may name because it is a party of it."""
+"""Which mails and contracts an agent may name: those it is a party of."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from toolbox.caller import Caller
 
 def mails_of(caller: Caller) -> QuerySet[Mail]:
     """Every mail that the caller sent or received."""
-    mine = Q(sender_id=caller.agent.id) | Q(recipient_id=caller.agent.id)
-    return Mail.objects.filter(mine, organisation_id=caller.organisation_id)
+    parties = Q(sender_id=caller.agent.id) | Q(recipient_id=caller.agent.id)
+    return Mail.objects.filter(parties, organisation_id=caller.organisation_id)
 
 
 def require_own(
     caller: Caller, *, reply_to: str | None = None, contract_ref: str | None = None
 ) -> None:
-    """A mail refers only to mails and contracts that its sender is a party of.
+    """Check that the caller is a party of the mail and of the contract that it names.
 
-    A contract is known here by its notice, which is a mail. Raises Denied NOT_FOUND, the same for
-    what does not exist and for what is somebody else's.
+    A contract is known here by its mails. Raises Denied NOT_FOUND, the same for what does not exist
+    and for what belongs to others.
     """
     if reply_to and not mails_of(caller).filter(id=reply_to).exists():
         raise _not_found("reply_to", "mail")
