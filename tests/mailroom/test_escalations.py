@@ -270,7 +270,7 @@ class TestAPerson:
         for office in ("HR", "Reviewer", "Observer"):
             with pytest.raises(Denied) as refusal:
                 answer(made, nexus.person(office))
-            assert refusal.value.deny.code == "LEVEL_DENIED"
+            assert refusal.value.deny.code == "NOT_YOURS"
         assert row(made).state == "open"
 
     def test_answers_the_version_that_was_shown(self, nexus, board):

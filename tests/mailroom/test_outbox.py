@@ -226,8 +226,8 @@ class TestSending:
             ("Board", "dead", 1, "NOT_FOUND"),
             ("Board", "pending", 0, "INVALID_TRANSITION"),
             ("Board", "sent", 0, "INVALID_TRANSITION"),
-            ("HR", "dead", 0, "LEVEL_DENIED"),
-            ("Observer", "dead", 0, "LEVEL_DENIED"),
+            ("HR", "dead", 0, "NOT_YOURS"),
+            ("Observer", "dead", 0, "NOT_YOURS"),
         ],
     )
     def test_is_begun_again_by_the_board_in_its_organisation_and_only_when_dead(
