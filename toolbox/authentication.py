@@ -23,7 +23,7 @@ from orgchart.models import ApiKey
 from orgchart.policy.compiled import Policy
 from orgchart.policy.vocabulary import ToolMode
 from orgchart.services import KEY_PREFIX, digest_of
-from toolbox.caller import Caller, SessionView
+from toolbox.caller import Caller, CallerSession
 from toolbox.frames.rules import ALWAYS
 from toolbox.frames.vocabulary import FrameState
 from toolbox.models import Session
@@ -51,7 +51,7 @@ WITH known AS (
     RETURNING tokens, allowed
 )
 SELECT known.agent_id, known.organisation_id, known.policy_version, rate.tokens, rate.allowed,
-       s.id, s.mode, s.standing, g.mode, g.contract_ref, f.id, f.state, f.allowed_tools
+       s.id, s.mode, g.mode, g.contract_ref, f.id, f.state, f.allowed_tools
 FROM known CROSS JOIN rate
 LEFT JOIN toolbox_session s ON s.agent_id = known.agent_id
     AND (s.id = %(session)s::uuid OR (%(session)s::uuid IS NULL AND s.standing))
@@ -69,32 +69,32 @@ RENEW = (
 )
 
 
-NOBODYS = UUID(int=0)
-"""What stands for a session id that is none: no session has it."""
+NO_SESSION = UUID(int=0)
+"""Replaces a malformed session id: no session has it."""
 
-SELDOM = 60.0
-"""Seconds between two events of one key that proves nobody, in one process."""
+RECORD_INTERVAL = 60.0
+"""Seconds between two events about the same refused key, in one process."""
 
 _last_recorded: dict[bytes, float] = {}
-"""When; only keys that were issued come here, so it cannot grow beyond these."""
+"""The time of the last event by the key's digest; only issued keys, so its size is bounded."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredMode:
-    """What the session row says of its mode, and the open grant that backs it, if any."""
+    """The mode in the session row, and the mode of the open grant that backs it, if any."""
 
     mode: str | None
     granted: str | None
 
 
 def authenticate(*, authorization: str, session_id: str | None, request_id: str) -> Caller:
-    """The caller that the key proves; nothing else in a request says who calls (wire).
+    """The caller that the key belongs to; nothing else in a request says who calls (wire).
 
     Raises Denied: UNAUTHENTICATED, NOT_FOUND for a session that is not the agent's own,
-    RATE_LIMITED with `retry_after` seconds in details. Whose the refused call was is known for a
-    foreign session and for a key that was good once: these are in the ledger.
+    RATE_LIMITED with `retry_after` seconds in details. Refusals
+    of a known agent are recorded: another agent's session, a key that was valid once.
     """
-    digest = digest_of(_bearer(authorization))
+    digest = digest_of(_parse_key(authorization))
     per_second = settings.NEXUS_RATE_PER_MINUTE / 60
     with connection.cursor() as cursor:
         cursor.execute(
@@ -108,31 +108,30 @@ def authenticate(*, authorization: str, session_id: str | None, request_id: str)
         )
         row = cursor.fetchone()
     if row is None:
-        raise _unproven(digest, request_id)
+        raise _refused_key(digest, request_id)
     agent_id, organisation_id, version, tokens, allowed, *row = row
-    sid, mode, standing, granted, contract, frame_id, frame_state, frame_tools = row
+    sid, mode, granted, contract, frame_id, frame_state, frame_tools = row
     if not allowed:
-        raise _too_fast(tokens, per_second)
+        raise _rate_limited(tokens, per_second)
     policy = POLICIES.get(organisation_id, version)
     if sid is None:
         if session_id is not None:
             handle = policy.by_id[agent_id].handle
-            raise _recorded(_no_session(session_id), handle, organisation_id, request_id)
-        sid, mode, standing = standing_session(agent_id, organisation_id), ToolMode.CHAT_SAFE, True
+            raise record_refusal(_unknown_session(session_id), handle, organisation_id, request_id)
+        sid, mode = get_or_create_standing_session(agent_id, organisation_id), ToolMode.CHAT_SAFE
     agent = policy.by_id.get(agent_id)
     if agent is None or not agent.active:
         raise refuse(Code.UNAUTHENTICATED, "this key's agent is deactivated", RENEW)
     effective = effective_mode(StoredMode(mode, granted), policy, session_id=str(sid))
-    view = SessionView(
+    session = CallerSession(
         id=str(sid),
         mode=effective,
         contract=contract if contract and effective == mode else "",
-        standing=standing,
     )
     return Caller(
         agent=agent,
         policy=policy,
-        session=view,
+        session=session,
         request_id=request_id,
         frame_id=frame_id,
         frame_tools=None if frame_id is None else tools_of_frame(frame_state, frame_tools),
@@ -140,7 +139,7 @@ def authenticate(*, authorization: str, session_id: str | None, request_id: str)
 
 
 def effective_mode(stored: StoredMode, policy: Policy, *, session_id: str) -> ToolMode:
-    """The mode a session is really in; chat_safe on every anomaly, with a warning (seed 002 §5.3).
+    """The effective mode of a session; chat_safe on every anomaly, with a warning (seed 002 §5.3).
 
     Coding needs all three: the row says so, an open grant backs it, the organisation enables it.
     """
@@ -175,8 +174,8 @@ def tools_of_frame(state: str, tools: Sequence[str] | None) -> frozenset[str] | 
     return None if tools is None else ALWAYS.union(tools)
 
 
-def standing_session(agent_id: int, organisation_id: int) -> UUID:
-    """The agent's standing session, made where it is first needed; of two who need it one does."""
+def get_or_create_standing_session(agent_id: int, organisation_id: int) -> UUID:
+    """The agent's standing session; the first call creates it, of concurrent ones exactly one."""
     Session.objects.bulk_create(
         [
             Session(
@@ -192,7 +191,7 @@ def standing_session(agent_id: int, organisation_id: int) -> UUID:
     return Session.objects.values_list("id", flat=True).get(agent_id=agent_id, standing=True)
 
 
-def _bearer(authorization: str) -> str:
+def _parse_key(authorization: str) -> str:
     scheme, _, key = authorization.partition(" ")
     key = key.strip()
     if scheme.lower() != "bearer" or not key.startswith(KEY_PREFIX) or len(key) > 200:
@@ -206,13 +205,13 @@ def _session_uuid(session_id: str | None) -> str | None:
     try:
         return str(UUID(session_id))
     except ValueError:
-        return str(NOBODYS)
+        return str(NO_SESSION)
 
 
-def _unproven(digest: bytes, request_id: str) -> Denied:
-    """The refusal of a key; recorded for its agent where there was one, once in a while.
+def _refused_key(digest: bytes, request_id: str) -> Denied:
+    """The refusal of a key; recorded for the agent it was issued to, once per RECORD_INTERVAL.
 
-    A key that proves nobody is held to no rate, so a flood of it must not flood the ledger.
+    Calls with a refused key are not rate limited, and must not flood the ledger.
     """
     refusal = refuse(
         Code.UNAUTHENTICATED, "this key is unknown, revoked or its agent deactivated", RENEW
@@ -222,14 +221,14 @@ def _unproven(digest: bytes, request_id: str) -> Denied:
     )
     for handle, organisation_id in known:
         now = time.monotonic()
-        if now - _last_recorded.get(digest, -SELDOM) >= SELDOM:
+        if now - _last_recorded.get(digest, -RECORD_INTERVAL) >= RECORD_INTERVAL:
             _last_recorded[digest] = now
-            return _recorded(refusal, handle, organisation_id, request_id)
+            return record_refusal(refusal, handle, organisation_id, request_id)
     return refusal
 
 
-def _recorded(refusal: Denied, handle: str, organisation_id: int, request_id: str) -> Denied:
-    """The refusal, once it is in the ledger as far as that can be."""
+def record_refusal(refusal: Denied, handle: str, organisation_id: int, request_id: str) -> Denied:
+    """Record the refusal of a known agent, if the database allows it, and return it."""
     event = Event(
         action=Action.TOOL_DENIED,
         actor=f"agent:{handle}",
@@ -245,7 +244,7 @@ def _recorded(refusal: Denied, handle: str, organisation_id: int, request_id: st
     return refusal
 
 
-def _no_session(session_id: str) -> Denied:
+def _unknown_session(session_id: str) -> Denied:
     return refuse(
         Code.NOT_FOUND,
         f"you have no session {session_id[:64]!r}",
@@ -253,7 +252,7 @@ def _no_session(session_id: str) -> Denied:
     )
 
 
-def _too_fast(tokens: float, per_second: float) -> Denied:
+def _rate_limited(tokens: float, per_second: float) -> Denied:
     wait = max(1, math.ceil((1 - tokens) / per_second)) if per_second > 0 else 60
     return refuse(
         Code.RATE_LIMITED,

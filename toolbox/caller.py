@@ -1,4 +1,4 @@
-"""The caller: the agent that a key proves, with its session and the policy of this moment."""
+"""The caller: the agent that a key belongs to, with its session and the current policy."""
 
 from __future__ import annotations
 
@@ -11,25 +11,24 @@ from toolbox.rules import Holder
 
 
 @dataclass(frozen=True, slots=True)
-class SessionView:
-    """A session as its calls see it: effective mode, and the contract that opened it if any."""
+class CallerSession:
+    """The session of a call: its effective mode, and the contract that opened the mode, if any."""
 
     id: str
     mode: ToolMode
     contract: str = ""
-    standing: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Who calls, from the key alone; immutable for the length of one call.
+    """The agent that calls, known from the key alone; immutable during one call.
 
     `tool`, `args_digest` and `request_id` are those of the call, for the ledger.
     """
 
     agent: Agent
     policy: Policy
-    session: SessionView
+    session: CallerSession
     request_id: str = ""
     tool: str = ""
     args_digest: str = ""
@@ -48,7 +47,7 @@ class Caller:
 
     @property
     def actor(self) -> str:
-        """What the ledger names."""
+        """The name in the ledger."""
         return f"agent:{self.agent.handle}"
 
     @property

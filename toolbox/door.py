@@ -80,7 +80,7 @@ def act(
     name: str,
     params: Mapping[str, Any],
     *,
-    work: Callable[[Caller], dict[str, Any]],
+    work: Callable[[Caller], Mapping[str, Any]],
     now: datetime,
     idempotency_key: str | None,
     is_final: Callable[[Answer], bool] = lambda _: True,
@@ -102,7 +102,7 @@ def act(
         return answer_denial(INTERNAL, tool=caller.tool, mode=caller.session.mode)
 
 
-def _answer(caller: Caller, work: Callable[[Caller], dict[str, Any]], now: datetime) -> Answer:
+def _answer(caller: Caller, work: Callable[[Caller], Mapping[str, Any]], now: datetime) -> Answer:
     try:
         return Answer(200, work(caller))
     except Denied as refusal:
@@ -112,7 +112,7 @@ def _answer(caller: Caller, work: Callable[[Caller], dict[str, Any]], now: datet
 def _answer_once(
     caller: Caller,
     params: Mapping[str, Any],
-    work: Callable[[Caller], dict[str, Any]],
+    work: Callable[[Caller], Mapping[str, Any]],
     now: datetime,
     key: str,
     is_final: Callable[[Answer], bool],

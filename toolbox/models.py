@@ -16,7 +16,7 @@ from toolbox.frames.vocabulary import FRAME, FrameKind, FrameState
 
 
 class Session(models.Model):
-    """One conversation of an agent. The standing one serves calls that name none."""
+    """A session of an agent. The standing one is used for calls that name none."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+")
@@ -39,7 +39,7 @@ class Session(models.Model):
 
 
 class ModeGrant(models.Model):
-    """Why a session may be in a mode: opened by a contract or a person, closed with it."""
+    """A session's permission to be in a mode; a contract or a person opens and closes it."""
 
     session = models.ForeignKey(Session, models.CASCADE, related_name="grants")
     mode = models.CharField(max_length=16, choices=[(m, m) for m in ToolMode])
@@ -75,7 +75,7 @@ class ModeGrant(models.Model):
 
 
 class IdempotencyRecord(models.Model):
-    """The answer to a call that its caller may repeat (wire: Idempotency-Key)."""
+    """The answer to a call with an Idempotency-Key (wire)."""
 
     agent = models.ForeignKey(Agent, models.CASCADE, related_name="+")
     key = models.CharField(max_length=255)
@@ -92,7 +92,7 @@ class IdempotencyRecord(models.Model):
 
 
 class RateBucket(models.Model):
-    """How many calls an agent may still make now. Unlogged: lost in a crash, and not missed."""
+    """How many calls an agent may make now. Unlogged: a crash empties it, which is harmless."""
 
     agent = models.OneToOneField(
         Agent, models.CASCADE, primary_key=True, related_name="+", db_constraint=False

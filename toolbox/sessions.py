@@ -1,10 +1,9 @@
-"""Sessions and their modes, switched by contracts and people, never by the agent."""
+"""Sessions and their modes, which contracts and people switch, never the agent itself."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -19,17 +18,18 @@ from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Policy
 from orgchart.policy.vocabulary import ToolMode
 from toolbox.authentication import StoredMode, effective_mode
-from toolbox.caller import Caller, SessionView
+from toolbox.caller import Caller, CallerSession
 from toolbox.models import ModeGrant, Session
+from toolbox.results import SessionDetails, SessionSummary
 from toolbox.wake import wake
 
 
-def shown(view: SessionView) -> dict[str, Any]:
+def summarise_session(session: CallerSession) -> SessionSummary:
     """A session as clients see it."""
-    return {"id": view.id, "mode": view.mode, "contract": view.contract or None}
+    return {"id": session.id, "mode": session.mode, "contract": session.contract or None}
 
 
-def open_session(*, caller: Caller, params: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+def open_session(*, caller: Caller, params: Mapping[str, object], now: datetime) -> SessionDetails:
     """Open another session of the caller, in the default mode.
 
     Raises Denied INVALID_PARAMS for any parameter: an agent never chooses its own mode.
@@ -49,34 +49,32 @@ def open_session(*, caller: Caller, params: Mapping[str, Any], now: datetime) ->
             opened_at=now,
         )
         record(Action.SESSION_OPENED, by=caller, at=now, subject=f"session:{row.id}")
-    view = SessionView(str(row.id), ToolMode(row.mode), standing=False)
-    return {**shown(view), "opened_at": now}
+    session = CallerSession(str(row.id), ToolMode(row.mode))
+    return {**summarise_session(session), "opened_at": now}
 
 
-def read_session(*, caller: Caller, session_id: str) -> dict[str, Any]:
-    """One of the caller's sessions. Raises Denied NOT_FOUND for anybody else's too."""
+def read_session(*, caller: Caller, session_id: str) -> SessionDetails:
+    """One of the caller's sessions. Raises Denied NOT_FOUND, also for other agents' sessions."""
     try:
-        wanted = UUID(session_id)
+        number = UUID(session_id)
     except ValueError:
-        wanted = None
-    row = wanted and Session.objects.filter(id=wanted, agent_id=caller.agent.id).first()
+        number = None
+    row = number and Session.objects.filter(id=number, agent_id=caller.agent.id).first()
     if not row:
         raise refuse(
             Code.NOT_FOUND, "you have no such session", "open one with POST /api/v1/sessions"
         )
-    return {**shown(view_of(row, caller.policy)), "opened_at": row.opened_at}
+    return {**summarise_session(effective_session(row, caller.policy)), "opened_at": row.opened_at}
 
 
-def view_of(row: Session, policy: Policy) -> SessionView:
-    """A session row with its effective mode: what `get_mode` is in seed 002 §5.2."""
+def effective_session(row: Session, policy: Policy) -> CallerSession:
+    """A session row with its effective mode (`get_mode` in seed 002 §5.2)."""
     grant = row.grants.filter(closed_at=None, mode=row.mode).order_by("-opened_at").first()
     mode = effective_mode(
         StoredMode(row.mode, grant.mode if grant else None), policy, session_id=str(row.id)
     )
     backed = grant is not None and mode == grant.mode
-    return SessionView(
-        str(row.id), mode, grant.contract_ref if backed and grant else "", row.standing
-    )
+    return CallerSession(str(row.id), mode, grant.contract_ref if backed and grant else "")
 
 
 def open_mode(
@@ -88,15 +86,15 @@ def open_mode(
     reason: str,
     contract_ref: str = "",
 ) -> None:
-    """Switch a session to a mode under a grant; in the transaction of its cause.
+    """Switch a session to a mode under a grant.
 
-    Raises Denied MODE_DENIED where the organisation does not enable the mode, INVALID_PARAMS for
+    Raises Denied MODE_DENIED if the organisation does not enable the mode, INVALID_PARAMS for
     an empty reason, NOT_FOUND for a session of another organisation.
     """
-    if not contract_ref:  # else it is the contract that opens the mode
+    if not contract_ref:  # a contract opens the mode without a person
         require_deed(caller, Deed.SWITCH_MODE, reason=reason)
     with transaction.atomic():
-        row = _locked(session_id, caller)
+        row = _lock_session(session_id, caller)
         if mode not in current_policy(row.organisation_id).enabled_modes:
             raise refuse(
                 Code.MODE_DENIED,
@@ -127,11 +125,11 @@ def open_mode(
 def close_mode(
     *, caller: Actor, now: datetime, reason: str, session_id: str = "", contract_ref: str = ""
 ) -> int:
-    """Close the grants of a session or of a contract; a session without one is chat_safe again.
+    """Close the open grants of a session or of a contract, and return how many there were.
 
-    Returns how many were closed. In the transaction of its cause.
+    A session without an open grant is in chat_safe mode again.
     """
-    if session_id:  # else it is the contract that ends
+    if session_id:  # the end of a contract closes its modes without a person
         require_deed(caller, Deed.SWITCH_MODE, reason=reason)
     if bool(session_id) == bool(contract_ref):
         raise ValueError("name a session or a contract")
@@ -139,13 +137,13 @@ def close_mode(
         grants = ModeGrant.objects.select_for_update().filter(
             closed_at=None, session__organisation_id=caller.organisation_id
         )
-        chosen = list(
+        open_grants = list(
             grants.filter(session_id=session_id)
             if session_id
             else grants.filter(contract_ref=contract_ref)
         )
-        for grant in chosen:
-            # Who waited for the opening read its clock before it.
+        for grant in open_grants:
+            # `now` may be older: this call waited for the row while another opened the grant.
             grant.closed_at, grant.closed_by = max(now, grant.opened_at), caller.actor
             grant.save(update_fields=["closed_at", "closed_by"])
             row = Session.objects.select_for_update().get(id=grant.session_id)
@@ -161,10 +159,10 @@ def close_mode(
                 for_agent_id=row.agent_id,
                 details={"mode": grant.mode, "contract": grant.contract_ref},
             )
-    return len(chosen)
+    return len(open_grants)
 
 
-def _locked(session_id: str, caller: Actor) -> Session:
+def _lock_session(session_id: str, caller: Actor) -> Session:
     row = (
         Session.objects.select_for_update()
         .filter(id=session_id, organisation_id=caller.organisation_id)

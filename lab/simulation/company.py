@@ -18,7 +18,7 @@ from orgchart.models import (
 from orgchart.policy.compiled import Policy
 from orgchart.policy.vocabulary import Kind, Relation
 from orgchart.services import change_policy
-from toolbox.caller import Caller, SessionView
+from toolbox.caller import Caller, CallerSession
 from toolbox.models import Session
 
 TEAM = 10
@@ -146,7 +146,7 @@ def callers(policy: Policy) -> list[Caller]:
         Caller(
             agent=agent,
             policy=policy,
-            session=SessionView(str(sessions[agent.id]), mode),
+            session=CallerSession(str(sessions[agent.id]), mode),
             request_id="simulation",
         )
         for agent in policy.agents.values()

@@ -7,7 +7,7 @@ from orgchart.compiling import compile_policy
 from orgchart.models import Agent, ContactRule, MailTypeRule, Organisation, Role
 from orgchart.policy.vocabulary import ToolMode
 from tests.oracle.reading import agents, read, roles
-from toolbox.caller import Caller, SessionView
+from toolbox.caller import Caller, CallerSession
 from toolbox.models import Session
 
 NOW = datetime(2026, 2, 19, 9, 30, 0, 123456, tzinfo=UTC)
@@ -94,6 +94,6 @@ def caller_of(
     return Caller(
         agent=agent,
         policy=policy,
-        session=SessionView(str(session.id), mode),
+        session=CallerSession(str(session.id), mode),
         request_id=uuid4().hex,
     )

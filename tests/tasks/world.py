@@ -16,7 +16,7 @@ from orgchart.policy.vocabulary import Kind, ToolMode
 from orgchart.services import issue_key
 from tasks.vocabulary import TaskType
 from tests.oracle.tasks import ROLES
-from toolbox.caller import Caller, SessionView
+from toolbox.caller import Caller, CallerSession
 
 NOW = datetime(2026, 2, 15, 9, 0, tzinfo=UTC)
 
@@ -109,7 +109,7 @@ def caller_of(organisation: Organisation, handle: str) -> Caller:
     return Caller(
         agent=policy.agents[handle],
         policy=policy,
-        session=SessionView(id="", mode=ToolMode.CHAT_SAFE),
+        session=CallerSession(id="", mode=ToolMode.CHAT_SAFE),
         tool="task_update",
     )
 

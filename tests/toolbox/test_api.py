@@ -16,7 +16,7 @@ from tests.company import load_company
 from tests.contracts import world as contracts
 from tests.oracle import tools as oracle
 from tests.oracle.org import AGENTS
-from toolbox.authentication import standing_session
+from toolbox.authentication import get_or_create_standing_session
 from toolbox.models import IdempotencyRecord, RateBucket, Session
 from toolbox.registry import REGISTRY
 from toolbox.sessions import close_mode, open_mode
@@ -440,7 +440,7 @@ class TestTenants:
         for handle in shared:
             assert nexus.get("/api/v1/me", handle).body["organisation"] == "nexus"
             assert dev.get("/api/v1/me", handle).body["organisation"] == "dev-team"
-        assert standing_session(nexus.agent("ceo").id, nexus.organisation.id)
+        assert get_or_create_standing_session(nexus.agent("ceo").id, nexus.organisation.id)
 
 
 class TestQueries:

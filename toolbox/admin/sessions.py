@@ -1,4 +1,4 @@
-"""The humans' face of sessions: the mode of each and why; the Board opens and closes coding."""
+"""The admin of sessions: modes and grants; the Board opens and closes coding mode."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from core.deeds import Deed
 from orgchart.compiling import current_policy
 from orgchart.models import Agent
 from orgchart.policy.vocabulary import ToolMode
-from toolbox.authentication import standing_session
+from toolbox.authentication import get_or_create_standing_session
 from toolbox.models import IdempotencyRecord, ModeGrant, RateBucket, Session
-from toolbox.sessions import close_mode, open_mode, view_of
+from toolbox.sessions import close_mode, effective_session, open_mode
 
 
 def _open(call: Call) -> Answer:
-    return _opened(call, session_id=str(call.row.id), handle=call.row.agent.handle)
+    return _open_coding(call, session_id=str(call.row.id), handle=call.row.agent.handle)
 
 
 def _open_for_agent(call: Call) -> Answer:
-    session = standing_session(call.row.id, call.row.organisation_id)
-    return _opened(call, session_id=str(session), handle=call.row.handle)
+    session = get_or_create_standing_session(call.row.id, call.row.organisation_id)
+    return _open_coding(call, session_id=str(session), handle=call.row.handle)
 
 
-def _opened(call: Call, *, session_id: str, handle: str) -> Answer:
+def _open_coding(call: Call, *, session_id: str, handle: str) -> Answer:
     open_mode(
         session_id=session_id,
         mode=ToolMode.CODING,
@@ -57,8 +57,8 @@ def _close(call: Call) -> Answer:
     return f"Coding mode of {call.row.agent.handle} is closed ({closed} grants ended)."
 
 
-def _may_open(row: Session | Agent, grants: QuerySet[ModeGrant]) -> bool:
-    """Whether no person's grant is open, in an organisation that enables the mode."""
+def _can_open(row: Session | Agent, grants: QuerySet[ModeGrant]) -> bool:
+    """Whether no grant of a person is open, and the organisation enables the mode."""
     return (
         not grants.filter(closed_at=None, mode=ToolMode.CODING, contract_ref="").exists()
         and ToolMode.CODING in current_policy(row.organisation_id).enabled_modes
@@ -76,10 +76,10 @@ OPEN = Act(
     deed=Deed.SWITCH_MODE,
     explanation=(
         "Tools that touch code, git, builds and deployment become available in this session, as "
-        "far as the agent's role has them, until somebody closes the mode again."
+        "far as the agent's role has them, until a person closes the mode."
     ),
     perform=_open,
-    possible=lambda row: _may_open(row, ModeGrant.objects.filter(session=row)),
+    possible=lambda row: _can_open(row, ModeGrant.objects.filter(session=row)),
 )
 OPEN_FOR_AGENT = replace(
     OPEN,
@@ -87,10 +87,10 @@ OPEN_FOR_AGENT = replace(
     perform=_open_for_agent,
     possible=lambda agent: (
         agent.active
-        and _may_open(agent, ModeGrant.objects.filter(session__agent=agent, session__standing=True))
+        and _can_open(agent, ModeGrant.objects.filter(session__agent=agent, session__standing=True))
     ),
 )
-"""The same for an agent that may not have called yet, so has no session to be found by."""
+"""The same for an agent that has no session yet because it never called."""
 CLOSE = Act(
     name="close-coding",
     title="Close coding mode",
@@ -99,7 +99,7 @@ CLOSE = Act(
     deed=Deed.SWITCH_MODE,
     explanation=(
         "The session is in chat_safe mode from the next call on. Grants that a contract gave are "
-        "closed as well; the contract itself goes on."
+        "closed too; the contract itself continues."
     ),
     perform=_close,
     possible=_has_open_grant,
@@ -113,7 +113,7 @@ def acts_on_agents(model: type[Model]) -> tuple[Act, ...]:
 
 
 class ModeFilter(DropdownFilter):
-    """By the mode that the row names."""
+    """By the stored mode."""
 
     title = "mode"
     parameter_name = "mode"
@@ -123,13 +123,13 @@ class ModeFilter(DropdownFilter):
         return [(mode.value, mode.value) for mode in ToolMode]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Keep the sessions that name it."""
+        """Keep the sessions with this mode."""
         return queryset.filter(mode=self.value()) if self.value() else queryset
 
 
 @admin.register(Session)
 class SessionAdmin(ActingAdmin):
-    """Conversations of agents; what backs a mode stands beside it."""
+    """Sessions of agents, each with the grant that backs its mode."""
 
     acts = (OPEN, CLOSE)
     list_display = ("agent", "organisation", "mode_label", "backed", "standing", "opened_at")
@@ -146,7 +146,7 @@ class SessionAdmin(ActingAdmin):
     readonly_fields = fields
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Session]:
-        """With whether an open grant backs the mode, in one query."""
+        """Add whether an open grant backs the mode, in one query."""
         rows: QuerySet[Session] = super().get_queryset(request)
         grants = ModeGrant.objects.filter(
             session=OuterRef("pk"), mode=OuterRef("mode"), closed_at=None
@@ -155,26 +155,26 @@ class SessionAdmin(ActingAdmin):
 
     @column("mode", label={"coding": "warning", "chat_safe": "success"})
     def mode_label(self, row: Session) -> str:
-        """The mode the row names, in colour."""
+        """The stored mode, in colour."""
         return str(row.mode)
 
     @column(
         "grant", label={"none needed": "default", "open": "success", "MISSING: chat_safe": "danger"}
     )
     def backed(self, row: Any) -> str:
-        """Whether an open grant backs the mode; without one the gates fall back."""
+        """Whether an open grant backs the mode; without one the effective mode is chat_safe."""
         if row.mode == ToolMode.CHAT_SAFE:
             return "none needed"
         return "open" if row.is_backed else "MISSING: chat_safe"
 
     @column("mode now")
     def effective(self, row: Session) -> str:
-        """The mode that the gates see, which is chat_safe on every doubt."""
-        return str(view_of(row, current_policy(row.organisation_id)).mode)
+        """The effective mode, which is chat_safe on every anomaly."""
+        return str(effective_session(row, current_policy(row.organisation_id)).mode)
 
     @column("grants, newest first")
     def why(self, row: Session) -> SafeString:
-        """Who opened and closed which mode, and why."""
+        """The grants: mode, opener, reason, closer."""
         lines = format_html_join(
             "",
             "<li><strong>{}</strong> {}: {} <span class='nx-quiet'>({}{})</span></li>",
@@ -194,7 +194,7 @@ class SessionAdmin(ActingAdmin):
 
 @admin.register(ModeGrant)
 class ModeGrantAdmin(BrowseAdmin):
-    """Why sessions were in a mode."""
+    """Permissions of sessions to be in a mode."""
 
     organisation_path = "session.organisation_id"
     list_display = (
@@ -215,18 +215,18 @@ class ModeGrantAdmin(BrowseAdmin):
     search_fields = ("=contract_ref", "=session__agent__handle")
 
     def subject_of(self, row: ModeGrant) -> str:
-        """A grant's events are its session's."""
+        """Events of a grant belong to its session."""
         return f"session:{row.session_id}"
 
     @column("agent")
     def agent(self, row: ModeGrant) -> str:
-        """Whose session."""
+        """The agent of the session."""
         return row.session.agent.handle
 
 
 @admin.register(IdempotencyRecord)
 class IdempotencyRecordAdmin(BrowseAdmin):
-    """Answers kept for calls that may be repeated."""
+    """Answers to calls with an Idempotency-Key."""
 
     organisation_path = "agent.organisation_id"
     list_display = ("agent", "key", "status", "due_at")
@@ -236,7 +236,7 @@ class IdempotencyRecordAdmin(BrowseAdmin):
     exclude = ("request_digest",)
 
     def subject_of(self, row: IdempotencyRecord) -> str:
-        """Leaves no events of its own."""
+        """It has no events of its own."""
         return ""
 
 
@@ -251,10 +251,10 @@ class RateBucketAdmin(BrowseAdmin):
     search_fields = ("=agent__handle",)
 
     def subject_of(self, row: RateBucket) -> str:
-        """Leaves no events of its own."""
+        """It has no events of its own."""
         return ""
 
     @column("calls left")
     def left(self, row: RateBucket) -> int:
-        """Whole calls left in the bucket."""
+        """Calls left in the bucket."""
         return int(row.tokens)

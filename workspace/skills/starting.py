@@ -17,7 +17,7 @@ from orgchart.policy.compiled import Agent, Policy
 from toolbox.authentication import tools_of_frame
 from toolbox.caller import Caller
 from toolbox.models import Session
-from toolbox.sessions import view_of
+from toolbox.sessions import effective_session
 from toolbox.wake import wake
 from workspace.skills.services import use_skill
 
@@ -65,7 +65,7 @@ def _standing(agent: Agent, policy: Policy, now: datetime) -> Caller:
     return Caller(
         agent=agent,
         policy=policy,
-        session=view_of(row, policy),
+        session=effective_session(row, policy),
         tool="use_skill",
         frame_id=None if frame is None else frame.id,
         frame_tools=None if frame is None else tools_of_frame(frame.state, frame.allowed_tools),

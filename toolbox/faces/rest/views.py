@@ -79,7 +79,7 @@ class MeView(ReadView):
                 "role": caller.role.name,
                 "level": caller.role.level,
                 "organisation": caller.policy.organisation,
-                "session": sessions.shown(caller.session),
+                "session": sessions.summarise_session(caller.session),
                 "frame": None if caller.frame_id is None else str(caller.frame_id),
                 "policy_version": caller.policy.version,
             }
