@@ -24,7 +24,7 @@ from ledger.services import record_alone
 from orgchart.explaining import CallQuestion
 from toolbox import idempotency
 from toolbox.answers import INTERNAL, Answer, answer_denial
-from toolbox.caller import Caller, SessionView
+from toolbox.caller import Caller, CallerSession
 from toolbox.faces.results import Explanation
 from toolbox.registry import REGISTRY, Tool
 from toolbox.rules import can_use
@@ -260,7 +260,7 @@ def explain(caller: Caller, name: str, params: Mapping[str, Any], *, now: dateti
 def decide_for_people(question: CallQuestion) -> Decision:
     """Decide a call that a person asks about, in a session that exists for the question only."""
     caller = Caller(
-        agent=question.agent, policy=question.policy, session=SessionView("", question.mode)
+        agent=question.agent, policy=question.policy, session=CallerSession("", question.mode)
     )
     return decide(caller, question.tool, question.params, now=timezone.now())
 
