@@ -32,11 +32,11 @@ check: env ## Style, types, layers, migrations, production settings
 bench: env ## Calls per second, beside the floor under them
 	@$(VENV) manage.py bench
 
-proofs: env ## The long proofs: whole decision spaces, large state machines
-	@$(VENV) -m pytest -q -n $(TEST_WORKERS) proofs
+proofs: env ## The long proofs: large state machines, kills, broken twins
+	@$(VENV) -m pytest -q -n $(TEST_WORKERS) --dist loadfile proofs
 
-faults: env ## What happens when processes, disks and databases die
-	@NEXUS_KILLS=300 $(VENV) -m pytest -q -s tests/faults
+faults: env ## The kills of `make proofs`, 300 of them
+	@NEXUS_KILLS=300 $(VENV) -m pytest -q -s proofs/faults
 
 lock: env ## Compile each requirements.in into its requirements.txt
 	@for in in requirements.in tests/clients/python/requirements.in; do \

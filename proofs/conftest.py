@@ -1,6 +1,3 @@
-"""The long proofs stand on what the tests stand on."""
+"""The long proofs run on the fixtures of the tests."""
 
-from tests.conftest import *  # noqa: F403  the same database and folders
-from tests.conftest import _places_of_the_tests_own, _tests_may_empty_what_only_grows
-
-__all__ = ["_places_of_the_tests_own", "_tests_may_empty_what_only_grows"]
+from tests.conftest import *  # noqa: F403  their names are all public

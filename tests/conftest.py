@@ -11,7 +11,8 @@ from django.db.backends.postgresql.operations import DatabaseOperations
 from django.test.utils import setup_databases, teardown_databases
 
 from orgchart.compiling import POLICIES
-from toolbox import wake
+from tests.company import Company, load_company
+from toolbox import authentication, wake
 
 ONLY_GROW = ("ledger_event", "ledger_seal", "mailroom_mailrejection")
 
@@ -20,7 +21,7 @@ os.environ.setdefault("PGOPTIONS", "-c synchronous_commit=off")
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _places_of_the_tests_own(tmp_path_factory: pytest.TempPathFactory) -> None:
+def places_of_the_tests_own(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Nothing a test writes lands in this checkout's var/; the database server is shared."""
     settings.NEXUS_COMPANY_ROOT = tmp_path_factory.mktemp("company")
     settings.NEXUS_KEYS = tmp_path_factory.mktemp("keys")
@@ -28,7 +29,7 @@ def _places_of_the_tests_own(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _tests_may_empty_what_only_grows() -> Iterator[None]:
+def tests_may_empty_what_only_grows() -> Iterator[None]:
     """Tests of whole transactions empty every table afterwards; the ledger's triggers refuse."""
     guards = [f"TABLE {table} {{}} TRIGGER {table}_only_grows" for table in ONLY_GROW]
     off = [f"ALTER {guard.format('DISABLE')}" for guard in guards]
@@ -41,6 +42,24 @@ def _tests_may_empty_what_only_grows() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(DatabaseOperations, "execute_sql_flush", flush_with_guards_off)
         yield
+
+
+def forget() -> None:
+    """Empty what a process remembers: another test's rows may come under the same ids."""
+    POLICIES.clear()
+    authentication._last_recorded.clear()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def nothing_remembered_of_other_modules() -> None:
+    """Fixtures of a module begin with empty caches."""
+    forget()
+
+
+@pytest.fixture(autouse=True)
+def nothing_remembered_of_other_tests() -> None:
+    """Every test begins with empty caches."""
+    forget()
 
 
 @pytest.fixture(scope="session")
@@ -78,9 +97,6 @@ def _let_go() -> None:
 
 
 @pytest.fixture
-def nexus(db: None) -> Any:
+def nexus(db: None) -> Company:
     """The NEXUS company, loaded from its pack; its callers hold real keys."""
-    from tests.company import load_company
-
-    POLICIES.clear()
     return load_company("nexus")

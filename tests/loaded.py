@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from orgchart.compiling import POLICIES
 from tests.company import Company, load_company
 
 
@@ -25,16 +24,13 @@ def loaded(django_db_setup: None, django_db_blocker: Any) -> Iterator[Company]:
     with django_db_blocker.unblock():
         begun = _rolled_back()
         next(begun)
-        POLICIES.clear()
         yield load_company("nexus")
         next(begun, None)
-        POLICIES.clear()
 
 
 @pytest.fixture
 def nexus(loaded: Company) -> Iterator[Company]:
     """The company as it was loaded; keys are made anew, policies read anew."""
-    POLICIES.clear()
     begun = _rolled_back()
     next(begun)
     yield Company(loaded.organisation)

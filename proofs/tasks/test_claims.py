@@ -8,10 +8,10 @@ from django.db import connections
 
 from core.decision import Code, Denied
 from ledger.models import Event
-from orgchart.compiling import POLICIES
 from tasks import writing
 from tasks.models import Task
-from tests.tasks.crowd import CLIENTS, callers_of, claim, connect_apart, made, make_crowd
+from tests.concurrency import connect_apart
+from tests.tasks.crowd import CLIENTS, callers_of, claim, made, make_crowd
 
 ROUNDS = 2000
 
@@ -20,7 +20,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def callers(db):
-    POLICIES.clear()
     return callers_of(make_crowd())
 
 

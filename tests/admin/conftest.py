@@ -9,7 +9,6 @@ from django.utils import timezone
 
 from core.deeds import PeopleGroup
 from nexus_site.console.rights import grant
-from orgchart.compiling import POLICIES
 from tests.company import load_company
 
 DESKS = [*PeopleGroup]
@@ -25,9 +24,7 @@ def groups(db):
 
 @pytest.fixture
 def company(db):
-    POLICIES.clear()
-    yield load_company("nexus")
-    POLICIES.clear()
+    return load_company("nexus")
 
 
 @pytest.fixture

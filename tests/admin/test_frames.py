@@ -9,7 +9,6 @@ from django.utils import timezone
 
 from core.deeds import PeopleGroup
 from ledger.models import Event
-from orgchart.compiling import POLICIES
 from orgchart.models import Agent
 from tests.admin.forms import filled
 from tests.admin.places import act_page, change_page, list_page
@@ -24,9 +23,7 @@ REASON = "Nobody needs it any more."
 
 @pytest.fixture
 def company(db):
-    POLICIES.clear()
-    yield load_company("soloqueue")
-    POLICIES.clear()
+    return load_company("soloqueue")
 
 
 def opened(company, source, to, instruction):

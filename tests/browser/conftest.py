@@ -5,7 +5,6 @@ import os
 import pytest
 from playwright.sync_api import sync_playwright
 
-from orgchart.compiling import POLICIES
 from tests.browser.day import play
 from tests.browser.eyes import CHROMIUM, has_browser, make_people, sign_in
 from tests.company import load_company
@@ -48,12 +47,10 @@ def page(context):
 
 @pytest.fixture
 def company(transactional_db):
-    POLICIES.clear()
     made = load_company("nexus")
     made.ids = play(made)
     make_people()
-    yield made
-    POLICIES.clear()
+    return made
 
 
 @pytest.fixture

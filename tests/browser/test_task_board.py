@@ -6,7 +6,6 @@ from playwright.sync_api import expect
 
 from core.actors import Person
 from core.deeds import PeopleGroup
-from orgchart.compiling import POLICIES
 from orgchart.models import Organisation
 from tasks import services
 from tasks.models import Comment, Task
@@ -21,11 +20,9 @@ BOARD = "/admin/tasks/task/board/"
 @pytest.fixture
 def company(transactional_db):
     """A company that has not worked yet: its tasks are this module's own."""
-    POLICIES.clear()
     made = load_company("nexus")
     make_people()
-    yield made
-    POLICIES.clear()
+    return made
 
 
 @pytest.fixture

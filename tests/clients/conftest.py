@@ -6,7 +6,6 @@ import httpx
 import pytest
 from django.core.management import call_command
 
-from orgchart.compiling import POLICIES
 from tests.clients import installs
 from tests.company import load_company
 from tests.journeys.stage import Stage
@@ -17,7 +16,6 @@ from tests.server import serving
 def served(django_db_setup, django_db_blocker):
     """A stage in a NEXUS company that a real server shows, and the server's address."""
     with django_db_blocker.unblock():
-        POLICIES.clear()
         company = load_company("nexus")
         with serving() as url, httpx.Client(base_url=url, timeout=40, trust_env=False) as http:
             yield Stage(company, http), url

@@ -1,5 +1,6 @@
 """The NEXUS company under a real server, its data committed; agents in both modes call it."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,7 +11,6 @@ from django.core.management import call_command
 from django.test import override_settings
 from django.utils import timezone
 
-from orgchart.compiling import POLICIES
 from tests.company import Company, load_company
 from tests.oracle import tools as oracle
 from tests.oracle.org import AGENTS
@@ -53,14 +53,12 @@ class Staff:
 def at_work(blocker: Any) -> Iterator[Staff]:
     """The company, served; nothing of it is left afterwards."""
     with blocker.unblock(), override_settings(**UNHURRIED):
-        POLICIES.clear()
         company = load_company("nexus")
         try:
             with serving() as url:
                 yield Staff(company, url)
         finally:
             call_command("flush", verbosity=0, interactive=False, reset_sequences=False)
-            POLICIES.clear()
 
 
 def holder_of(tool: str) -> str:
@@ -72,3 +70,15 @@ def stranger_to(tool: str) -> str | None:
     """An agent who does not have it, if there is one."""
     has_it_not = (agent for agent in reversed(AGENTS) if tool not in oracle.BOUND[agent])
     return None if tool in oracle.BUILTIN else next(has_it_not, None)
+
+
+MCP = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
+
+
+def asked_of_mcp(http, method, params, headers):
+    asked = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    answer = http.post("/mcp", json=asked, headers=MCP | headers)
+    if answer.headers["content-type"].startswith("application/json"):
+        return answer.json()["result"]
+    lines = [line[5:] for line in answer.text.splitlines() if line.startswith("data:")]
+    return json.loads(next(line for line in lines if line.strip()))["result"]

@@ -21,8 +21,7 @@ from django.utils import timezone
 from governance.staff.deactivation import deactivate_by_person
 from orgchart.models import Role
 from orgchart.services import change_policy, revoke_key
-from tests.clients.staff import Staff, at_work
-from tests.clients.test_rest_and_mcp import asked_of_mcp
+from tests.clients.staff import Staff, asked_of_mcp, at_work
 from toolbox.faces.rest.views import ToolCallView
 from toolbox.registry import REGISTRY
 from toolbox.sessions import close_mode

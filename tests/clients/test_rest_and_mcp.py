@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from core.decision import Code
 from tests.clients.calls import DONE, HANDLESS, NOT_OF_A_TOOL, REFUSED, SKILL, World
-from tests.clients.staff import at_work
+from tests.clients.staff import MCP, asked_of_mcp, at_work
 from tests.company import check_answer, load_company
 from tests.oracle import tools as oracle
 from tests.oracle.annotations import HINTS, NAMES, Hints
@@ -24,7 +24,6 @@ from workspace.skills.services import approve
 TRACES = {"ledger_event", "toolbox_ratebucket"}
 CALLERS = ("backend_worker", "ceo")
 BAD = ({"no_such_field": 1}, {"to": 7, "path": [], "taskId": None})
-MCP = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
 
 # What differs between two calls that stand alike: ids, times, and numbers that count up.
 VOLATILE = re.compile(
@@ -61,15 +60,6 @@ def over_rest(http, tool, params, headers):
     body = http.post(f"/api/v1/tools/{tool}", json=params, headers=headers).json()
     check_answer(body)
     return body
-
-
-def asked_of_mcp(http, method, params, headers):
-    asked = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-    answer = http.post("/mcp", json=asked, headers=MCP | headers)
-    if answer.headers["content-type"].startswith("application/json"):
-        return answer.json()["result"]
-    lines = [line[5:] for line in answer.text.splitlines() if line.startswith("data:")]
-    return json.loads(next(line for line in lines if line.strip()))["result"]
 
 
 def over_mcp(http, tool, params, headers):

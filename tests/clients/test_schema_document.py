@@ -8,7 +8,7 @@ import schemathesis
 from jsonschema import Draft202012Validator
 
 from core.decision import Code, status_of
-from tests.orgchart.test_decision import STATUSES
+from tests.oracle.codes import STATUSES
 from toolbox.faces.openapi import document
 from toolbox.registry import REGISTRY
 

@@ -1,11 +1,10 @@
 """Contracts at every state, made by the services themselves; calls that run at the same time."""
 
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
-from django.db import connection
 from django.utils import timezone
 
 from contracts import approvals, closing, issuing, judging, services
@@ -13,6 +12,7 @@ from contracts.models import Contract
 from contracts.vocabulary import Finding, Outcome, ReportKind, State
 from core.decision import Denied
 from orgchart.policy.vocabulary import ToolMode
+from tests import concurrency
 from tests.company import Company
 
 DIGEST = "sha256:" + "a" * 64
@@ -145,31 +145,4 @@ def refusal(act: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     raise AssertionError(f"not refused: {done}")
 
 
-def at_once(acts: Sequence[Callable[[], Any]]) -> list[Any]:
-    """Run actions in threads with connections of their own, started together.
-
-    Each one's result, or its refusal's code, in their order; any other error is raised.
-    """
-    gate = threading.Barrier(len(acts))
-    ends: list[Any] = [None] * len(acts)
-
-    def run(number: int) -> None:
-        try:
-            gate.wait(10)
-            ends[number] = acts[number]()
-        except Denied as denied:
-            ends[number] = denied.deny.code
-        except Exception as error:  # noqa: BLE001  raised below, in the test's own thread
-            ends[number] = error
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=run, args=(n,)) for n in range(len(acts))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
-    for end in ends:
-        if isinstance(end, Exception):
-            raise end
-    return ends
+at_once = partial(concurrency.at_once, raising=True)

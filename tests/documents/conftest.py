@@ -2,14 +2,12 @@
 
 import pytest
 
-from orgchart.compiling import POLICIES
 from tests.documents.world import found
 
 
 @pytest.fixture(autouse=True)
 def company(settings, tmp_path):
     settings.NEXUS_COMPANY_ROOT = tmp_path / "company"
-    POLICIES.clear()
     return settings.NEXUS_COMPANY_ROOT
 
 

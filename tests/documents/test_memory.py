@@ -9,7 +9,6 @@ from django.db import DatabaseError, transaction
 
 from documents.models import Artifact, Memory
 from ledger.models import Event
-from orgchart.compiling import POLICIES
 from tests.company import Company, load_company
 
 LEADER, OTHER = "coding_leader", "investment_leader"
@@ -19,13 +18,11 @@ ALL = (LEADER, OTHER, DEVELOPER, ARCHITECT, ANALYST)
 
 @pytest.fixture
 def company(db):
-    POLICIES.clear()
     return load_company("soloqueue")
 
 
 @pytest.fixture
 def committed(transactional_db):
-    POLICIES.clear()
     return load_company("soloqueue")
 
 
@@ -70,7 +67,6 @@ class TestAppend:
         assert Event.objects.filter(action="tool.denied").count() == 1
 
     def test_has_no_group_for_who_is_in_none(self, db):
-        POLICIES.clear()
         team = load_company("dev-team")
         for tool, more in [("memory_append", {"text": "x"}), ("read_memory", {})]:
             answer = team.call("architect", tool, scope="group", **more)

@@ -2,40 +2,19 @@
 
 import pytest
 
-from contracts.issuing import Draft, issue_contract
-from contracts.services import accept_contract
-from contracts.vocabulary import ContractKind
-from orgchart.compiling import POLICIES
-from tests.documents.world import NOW, caller_of, found
+from tests.documents.world import found
+from tests.governance.world import authorise
 
 
 @pytest.fixture(autouse=True)
 def company_root(settings, tmp_path):
     settings.NEXUS_COMPANY_ROOT = tmp_path / "company"
-    POLICIES.clear()
     return settings.NEXUS_COMPANY_ROOT
 
 
 @pytest.fixture
 def nexus(db):
     return found()
-
-
-def authorise(organisation) -> str:
-    """The CEO lets HR change the organisation; the contract is in progress."""
-    issued = issue_contract(
-        caller=caller_of(organisation, "ceo"),
-        draft=Draft(to="hr_manager", title="Grow", body="Hire.", kind=ContractKind.ORG_CHANGE),
-        tool="generate_contract",
-        now=NOW,
-    )
-    accept_contract(
-        contract_id=issued["contract_id"],
-        expected_version=None,
-        caller=caller_of(organisation, "hr_manager"),
-        now=NOW,
-    )
-    return issued["contract_id"]
 
 
 @pytest.fixture

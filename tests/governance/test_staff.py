@@ -24,7 +24,7 @@ from orgchart.compiling import compile_policy
 from orgchart.models import Agent, Group, Organisation, Role
 from orgchart.packs import diff_pack, load_pack
 from tests.documents.world import NOW, caller_of, found
-from tests.governance.conftest import authorise
+from tests.governance.world import authorise
 from toolbox import door
 
 JD = {"title": "Clerk", "job_description": "Keeps the files."}

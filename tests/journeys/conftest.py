@@ -4,7 +4,6 @@ import httpx
 import pytest
 from django.core.management import call_command
 
-from orgchart.compiling import POLICIES
 from tests.company import load_company
 from tests.journeys.stage import Stage
 from tests.server import serving
@@ -21,7 +20,6 @@ def address(django_db_setup):
 def company(django_db_setup, django_db_blocker):
     """The NEXUS company, committed, so that a server sees it; one for the stories of a module."""
     with django_db_blocker.unblock():
-        POLICIES.clear()
         yield load_company("nexus")
         call_command("flush", verbosity=0, interactive=False, reset_sequences=False)
 

@@ -13,7 +13,6 @@ from lab.management.commands.simulate import Command
 from lab.simulation.company import callers, found_company
 from lab.simulation.run import DUE, Account, Simulation
 from ledger.services import record
-from orgchart.compiling import POLICIES
 from toolbox import scheduler
 
 pytestmark = pytest.mark.django_db
@@ -21,12 +20,10 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def play():
-    POLICIES.clear()
     start = timezone.now().replace(second=0, microsecond=0)
     policy = found_company(agents=12, now=start)
     dice = random.Random(3)  # the play is the same every time
-    yield Simulation(policy=policy, people=callers(policy), start=start, now=start, dice=dice)
-    POLICIES.clear()
+    return Simulation(policy=policy, people=callers(policy), start=start, now=start, dice=dice)
 
 
 def run(play, **time):

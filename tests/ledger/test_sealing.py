@@ -10,6 +10,7 @@ from django.db import IntegrityError, connections
 from ledger import keys, sealing
 from ledger.models import Seal
 from ledger.sealing import LOCK, TransactionsWentBack, seal_events, seal_next
+from tests.concurrency import at_once
 from tests.ledger.world import (
     NOW,
     insert_on,
@@ -106,7 +107,7 @@ class TestSealers:
     def test_at_once_seal_everything_once(self, ledger_db):
         record_many(3)
         wait_until_ended()
-        made = at_once(8, lambda _: seal_events(now=NOW))
+        made = at_once([lambda: seal_events(now=NOW)] * 8)
         assert sum(made) == 1
         assert verify().finding is None
 
@@ -157,17 +158,6 @@ def in_thread(work):
             connections.close_all()
 
     return run
-
-
-def at_once(count: int, work) -> list:
-    barrier = threading.Barrier(count)
-
-    def run(number: int):
-        barrier.wait()
-        return work(number)
-
-    with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(in_thread(run), range(count)))
 
 
 class TestKeyOfTheSealer:

@@ -14,7 +14,7 @@ from ledger.events import FIELDS, digest
 from ledger.models import Event as EventRow
 from ledger.models import Seal
 from ledger.verification import COLUMNS, read_leaf
-from tests.ledger.test_events import events
+from tests.ledger.strategies import events
 from tests.ledger.world import insert_on, make_event, own_connection, record, tamper
 
 

@@ -12,7 +12,9 @@ from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
+import pytest
 from django.conf import settings
+from django.core.management import call_command
 from django.db import Error, connection, transaction
 
 from contracts.approvals import approve_deployment
@@ -24,9 +26,10 @@ from ledger.models import Event, Seal
 from ledger.services import record
 from mailroom.escalations import services as escalations
 from mailroom.models import Escalation, Mail, OutgoingNotice
-from mailroom.outgoing import outbox
+from mailroom.outgoing import outbox, webhook
+from orgchart.models import Organisation
 from tasks.models import Task
-from tests.company import Company
+from tests.company import Company, load_company
 from toolbox import door, idempotency, scheduler
 from toolbox.caller import Caller
 from toolbox.models import Frame, IdempotencyRecord, JobRun
@@ -549,3 +552,26 @@ class Trial:
         assert not self.case.left(self.handled), "still due"
         arrived = self.case.ids_that_arrived(self.world)
         assert arrived is None or arrived == set(self.handled), "an id that nobody knows"
+
+
+@pytest.fixture(scope="module")
+def world(django_db_setup: None, django_db_blocker: Any) -> Iterator[World]:
+    """One committed company for the module: beats have connections of their own."""
+    with django_db_blocker.unblock():
+        company = load_company("nexus")
+        row = Organisation.objects.get(id=company.organisation.id)
+        row.settings |= {"board_webhook": "https://board.example/hook"}
+        row.policy_version += 1
+        row.save()
+        yield World(company, load_company("soloqueue"))
+        call_command("flush", verbosity=0, interactive=False)
+
+
+@pytest.fixture(autouse=True)
+def receivers_outside(monkeypatch, world):
+    """Receivers outside, who take everything."""
+
+    def send(row, *, now):
+        world.arrived.append((str(row.event_id), now))
+
+    monkeypatch.setattr(webhook, "send", send)

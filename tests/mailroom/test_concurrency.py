@@ -15,7 +15,6 @@ from mailroom import inbox, services
 from mailroom.escalations import services as escalations
 from mailroom.escalations import timeouts as unanswered
 from mailroom.models import Escalation, Mail
-from orgchart.compiling import POLICIES
 from orgchart.models import Agent
 from tests.company import load_company
 from tests.contracts import world as contracts
@@ -27,7 +26,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def company(transactional_db):
-    POLICIES.clear()
     return load_company("nexus")
 
 

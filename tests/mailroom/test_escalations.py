@@ -13,8 +13,7 @@ from mailroom.escalations.timeouts import sweep_due
 from mailroom.models import Escalation, OutgoingNotice
 from orgchart.models import Agent
 from tests.company import load_company
-from tests.mailroom.test_seed_rules import deactivate
-from tests.mailroom.world import NOW, after, call, configure, mails, sent
+from tests.mailroom.world import NOW, after, call, configure, deactivate, mails, sent
 
 HELP = {"subject": "Help", "body": "The disk is full."}
 WAIT, CEO_WAIT = 7200, 14_400

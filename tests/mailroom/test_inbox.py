@@ -10,8 +10,7 @@ from core import paging
 from ledger.models import Event
 from mailroom import inbox
 from mailroom.models import Mail
-from tests.mailroom.test_seed_rules import deactivate
-from tests.mailroom.world import NOW, after, call, sent
+from tests.mailroom.world import NOW, after, call, deactivate, sent
 
 
 def read(company, who="it_manager", **filters):

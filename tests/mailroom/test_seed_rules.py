@@ -5,16 +5,10 @@ import pytest
 from ledger.models import Event
 from mailroom.escalations.timeouts import sweep_due
 from mailroom.models import Escalation, Mail, MailRejection, OutgoingNotice
-from orgchart.models import Agent
-from tests.mailroom.world import NOW, after, call, configure, mails, send
+from tests.mailroom.world import NOW, after, call, configure, deactivate, mails, send
 from tests.oracle.org import AGENTS, BOARD, CEO, CHAIN, MANAGERS, WORKERS
 
 PAPER = {"title": "Work", "body": "Do it."}
-
-
-def deactivate(company, handle):
-    Agent.objects.filter(organisation=company.organisation, handle=handle).update(active=False)
-    configure(company)
 
 
 class TestSection42:

@@ -1,45 +1,15 @@
 """Every job × beats at once × deaths × an hour off: each due row handled once, none early."""
 
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
-from django.core.management import call_command
 
-from mailroom.outgoing import webhook
-from orgchart.compiling import POLICIES
-from orgchart.models import Organisation
-from tests.company import load_company
-from tests.mailroom.clockwork import CASES, DEATHS, Trial, World
+from tests.mailroom.clockwork import CASES, DEATHS, Trial, receivers_outside, world
+
+__all__ = ["receivers_outside", "world"]
+
 from toolbox import scheduler
 
 UNTOUCHED = {("charts", death) for death in DEATHS if death != "before"}
 """This job only writes files."""
-
-
-@pytest.fixture(scope="module")
-def world(django_db_setup: None, django_db_blocker: Any) -> Iterator[World]:
-    """One committed company for the module: beats have connections of their own."""
-    with django_db_blocker.unblock():
-        POLICIES.clear()
-        company = load_company("nexus")
-        row = Organisation.objects.get(id=company.organisation.id)
-        row.settings |= {"board_webhook": "https://board.example/hook"}
-        row.policy_version += 1
-        row.save()
-        yield World(company, load_company("soloqueue"))
-        call_command("flush", verbosity=0, interactive=False)
-        POLICIES.clear()
-
-
-@pytest.fixture(autouse=True)
-def _outside(monkeypatch, world):
-    """Receivers outside, who take everything."""
-
-    def send(row, *, now):
-        world.arrived.append((str(row.event_id), now))
-
-    monkeypatch.setattr(webhook, "send", send)
 
 
 class TestEveryScheduledJob:

@@ -9,7 +9,7 @@ from contracts.models import Contract
 from mailroom.delivery import MailDraft
 from mailroom.models import Mail
 from mailroom.outgoing import outbox
-from orgchart.models import Organisation
+from orgchart.models import Agent, Organisation
 from tests.company import Answer, Company
 from toolbox import door
 
@@ -75,3 +75,8 @@ def configure(company: Company, **settings: Any) -> None:
 
 def state_of(contract_id: str) -> str:
     return str(Contract.objects.get(id=contract_id).state)
+
+
+def deactivate(company, handle):
+    Agent.objects.filter(organisation=company.organisation, handle=handle).update(active=False)
+    configure(company)

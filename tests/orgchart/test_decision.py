@@ -6,25 +6,10 @@ from pathlib import Path
 import pytest
 
 from core.decision import Allow, Code, Denied, deny, last_rule, refuse, require, status_of
+from tests.oracle.codes import STATUSES
+
 
 # Written from the table of the wire's errors.
-STATUSES = {
-    400: "INVALID_PARAMS",
-    401: "UNAUTHENTICATED",
-    403: """TOOL_NOT_BOUND TOOL_DENIED MODE_DENIED CONTACT_DENIED MAIL_TYPE_DENIED CONTRACT_REQUIRED
-        RECIPIENT_UNKNOWN RECIPIENT_INACTIVE LEVEL_DENIED SCOPE_DENIED BRANCH_DENIED
-        APPROVAL_REQUIRED AUTHORISATION_REQUIRED FORCE_ASSIGN_DENIED ROLE_MISMATCH STAGE_DENIED
-        INPUT_DENIED NOT_YOURS AGENT_INACTIVE AGENT_PAUSED""",
-    404: "UNKNOWN_TOOL NOT_FOUND",
-    405: "METHOD_NOT_ALLOWED",
-    409: "VERSION_MISMATCH INVALID_TRANSITION TASK_BLOCKED IDEMPOTENCY_MISMATCH DELEGATION_CIRCLE",
-    413: "TOO_LARGE",
-    429: "RATE_LIMITED QUOTA_EXCEEDED",
-    500: "INTERNAL",
-    503: "ISOLATION_UNAVAILABLE DRIVER_UNAVAILABLE",
-}
-
-
 def test_every_code_has_the_status_of_the_wire():
     expected = {code: status for status, codes in STATUSES.items() for code in codes.split()}
     assert {code.value: status_of(code) for code in Code} == expected

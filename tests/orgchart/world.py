@@ -1,13 +1,10 @@
 """A small sound pack as text, its policy, and connections of one's own."""
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from threading import Barrier
 from typing import Any
-
-from django.db import connections
 
 from core.actors import Person, System
 from orgchart.models import Organisation
@@ -16,6 +13,7 @@ from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import policy_of
 from orgchart.policy.compiled import Policy
 from orgchart.services import PolicyChange
+from tests import concurrency
 
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 PACKS = Path(__file__).parents[2] / "packs"
@@ -172,17 +170,5 @@ def plain(policy):
 
 
 def at_once(count: int, work: Callable[[int], Any]) -> list[Any]:
-    """What `count` threads get that begin together, each on its own connection."""
-    gate = Barrier(count)
-
-    def run(number: int) -> Any:
-        gate.wait(timeout=30)
-        try:
-            return work(number)
-        except Exception as problem:  # noqa: BLE001  an answer like any other
-            return problem
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(run, range(count)))
+    """What each of `count` threads is answered that begin together."""
+    return concurrency.at_once([partial(work, number) for number in range(count)])

@@ -2,7 +2,6 @@
 
 import pytest
 
-from orgchart.compiling import POLICIES
 from tests.tasks.world import Http, company, dev_team
 
 
@@ -10,7 +9,6 @@ from tests.tasks.world import Http, company, dev_team
 def _fresh(settings):
     """Ids of organisations come again after a rollback; policies must not."""
     settings.NEXUS_RATE_BURST = 100_000
-    POLICIES.clear()
 
 
 @pytest.fixture

@@ -1,14 +1,12 @@
 """Many agents with connections of their own, all acting at one moment."""
 
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from functools import partial
 
-from django.db import connection, connections
-
-from core.decision import Code, Denied
+from core.decision import Code
 from tasks import services
 from tasks.planning import Update
 from tasks.rows import read_row
+from tests import concurrency
 from tests.tasks.world import NOW, add_agent, add_role, caller_of, make_organisation
 
 CLIENTS = 64
@@ -27,30 +25,9 @@ def callers_of(organisation) -> list:
     return [caller_of(organisation, f"w{number}") for number in range(CLIENTS)]
 
 
-def connect_apart() -> None:
-    """Give this thread a connection of its own, outside the pool: there are more than it holds."""
-    own = dict(connection.settings_dict)
-    own["OPTIONS"] = {name: value for name, value in own["OPTIONS"].items() if name != "pool"}
-    connection.settings_dict = own
-    connection.ensure_connection()
-
-
 def at_once(work, args) -> list:
-    """Do the work for every argument at one moment, each in a connection of its own."""
-    begin = Barrier(len(args))
-
-    def run(arg):
-        try:
-            connect_apart()
-            begin.wait(30)
-            return work(arg)
-        except Denied as refusal:
-            return refusal.deny.code
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(len(args)) as threads:
-        return list(threads.map(run, args))
+    """Do the work for every argument at one moment."""
+    return concurrency.at_once([partial(work, arg) for arg in args], raising=True)
 
 
 def made(caller, **fields) -> str:

@@ -5,7 +5,6 @@ from django.db import transaction
 
 from core.decision import Code, Denied
 from ledger.models import Event
-from orgchart.compiling import POLICIES
 from tasks import services, writing
 from tasks.leases import release_overdue
 from tasks.models import Dependency, Task
@@ -22,7 +21,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def crowd(db):
-    POLICIES.clear()
     return make_crowd()
 
 

@@ -14,12 +14,7 @@ from core.decision import Code, Denied
 from ledger.models import Event
 from tasks.intake.feedback import open_hook, read_file
 from tasks.models import Feedback
-from tests.tasks.world import NOW, dev_team
-
-CSV = """id,body,author,category,rating,received_at,colour
-7,"It is slow, very",ann,bug,2,2026-01-05T10:00:00,red
-8,Lovely,bob,,5,,
-"""
+from tests.tasks.world import CSV, NOW, dev_team
 
 
 def run(*words) -> str:

@@ -9,8 +9,7 @@ from ledger.models import Event
 from nexus_site.console.rights import grant
 from tasks.models import Feedback
 from tests.tasks.people import sign_in
-from tests.tasks.test_feedback import CSV
-from tests.tasks.world import dev_team
+from tests.tasks.world import CSV, dev_team
 
 PAGE = "/admin/tasks/feedback/take-in/"
 LIST = "/admin/tasks/feedback/"

@@ -11,7 +11,6 @@ from hypothesis.stateful import run_state_machine_as_test as run_machine
 
 from core.decision import Code, Denied
 from ledger.models import Event
-from orgchart.compiling import POLICIES
 from tasks import discussion, services
 from tasks.leases import release_overdue
 from tasks.models import Dependency, Task
@@ -226,11 +225,6 @@ class Tasks(RuleBasedStateMachine):
                 assert not row.open_blockers
                 assert row.completed_at is not None
                 assert row.task_type != "deployment" or row.approved_at is not None
-
-
-@pytest.fixture(autouse=True)
-def _empty_cache():
-    POLICIES.clear()
 
 
 @pytest.mark.django_db

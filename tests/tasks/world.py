@@ -158,3 +158,9 @@ class Http:
             headers={"Authorization": f"Bearer {self.key(handle)}"},
         )
         return Answer(response.status_code, response.json())
+
+
+CSV = """id,body,author,category,rating,received_at,colour
+7,"It is slow, very",ann,bug,2,2026-01-05T10:00:00,red
+8,Lovely,bob,,5,,
+"""

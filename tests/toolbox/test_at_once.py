@@ -7,7 +7,6 @@ from django.utils import timezone
 
 from ledger.models import Event
 from mailroom.models import Mail
-from orgchart.compiling import POLICIES
 from orgchart.services import revoke_key
 from tests.company import load_company
 from tests.contracts.world import at_once
@@ -22,7 +21,6 @@ MAIL = {"to": "it_manager", "type": "info", "subject": "Hello", "body": "A word.
 
 @pytest.fixture
 def company(transactional_db):
-    POLICIES.clear()
     return load_company("nexus")
 
 

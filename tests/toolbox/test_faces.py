@@ -14,7 +14,6 @@ from mcp.client.session import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 
 from mailroom.models import Mail
-from orgchart.compiling import POLICIES
 from orgchart.services import revoke_key
 from tests.company import load_company
 from tests.contracts import world as contracts
@@ -29,7 +28,6 @@ MAIL = {"to": "it_manager", "type": "info", "subject": "Hello", "body": "A word.
 @pytest.fixture(scope="module")
 def company(django_db_setup, django_db_blocker):
     with django_db_blocker.unblock():
-        POLICIES.clear()
         yield load_company("nexus")
         call_command("flush", verbosity=0, interactive=False, reset_sequences=False)
 

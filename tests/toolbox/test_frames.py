@@ -1,18 +1,18 @@
 """Delegation from call to result: stacks, isolation, tools, endings, and many at once."""
 
 from datetime import timedelta
-from threading import Barrier, Thread
 
 import pytest
-from django.db import connection, connections, transaction
+from django.db import connection, transaction
 from django.utils import timezone
 
-from core.decision import Denied
+from core.decision import Code, Denied
 from ledger.models import Event
 from orgchart.compiling import POLICIES
 from orgchart.models import Agent, Group
 from orgchart.services import change_policy
 from tests.company import Company, load_company
+from tests.concurrency import at_once
 from tests.oracle import delegation
 from toolbox.authentication import authenticate, tools_of_frame
 from toolbox.frames import ending, services
@@ -26,13 +26,11 @@ DEVELOPER, ARCHITECT = "coding_developer", "coding_architect"
 
 @pytest.fixture
 def company(db):
-    POLICIES.clear()
     return load_company("soloqueue")
 
 
 @pytest.fixture
 def committed(transactional_db):
-    POLICIES.clear()
     return load_company("soloqueue")
 
 
@@ -493,27 +491,6 @@ class TestTimeLimit:
         assert Frame.objects.get(id=inner).state == FrameState.CANCELLED
 
 
-def at_once(works):
-    """Run every piece of work in a thread of its own, all starting together."""
-    barrier, found = Barrier(len(works)), [None] * len(works)
-
-    def run(place, work):
-        try:
-            barrier.wait()
-            found[place] = work()
-        except Exception as problem:  # noqa: BLE001  what a thread says is what is tested
-            found[place] = problem
-        finally:
-            connections.close_all()
-
-    threads = [Thread(target=run, args=pair) for pair in enumerate(works)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return found
-
-
 def session_callers(company: Company, handle: str, count: int):
     agent = company.agent(handle)
     rows = [
@@ -579,7 +556,7 @@ class TestManyAtOnce:
             if frame.state == FrameState.RETURNED:
                 assert (frame.result, swept) == ("r", 0)
             else:
-                assert isinstance(returned, Denied)
+                assert isinstance(returned, Code)
                 assert swept == 1
             assert committed.caller(DEVELOPER).frame_id is None
 
@@ -620,7 +597,7 @@ class TestManyAtOnce:
             ]
         )
         assert sum(isinstance(frame, Frame) for frame in found) == 1
-        assert sum(isinstance(problem, Denied) for problem in found) == 2
+        assert sum(isinstance(answer, Code) for answer in found) == 2
 
 
 class TestLockTop:

@@ -7,7 +7,6 @@ import pytest
 from django.db import connections
 from django.utils import timezone
 
-from orgchart.compiling import POLICIES
 from tests.company import load_company
 from tests.loops import run as run_loop
 from toolbox.faces.long_poll import poll
@@ -19,7 +18,6 @@ LEADER, DEVELOPER = "coding_leader", "coding_developer"
 
 @pytest.fixture
 def committed(transactional_db):
-    POLICIES.clear()
     return load_company("soloqueue")
 
 

@@ -1,10 +1,11 @@
 """Prompt, schemas and gate say the same to every agent of every pack, in each mode and frame."""
 
+from itertools import dropwhile, islice, takewhile
+
 import pytest
 from django.utils import timezone
 
 from core.decision import Denied
-from orgchart.compiling import POLICIES
 from orgchart.policy.vocabulary import ToolMode
 from tests.company import Company, load_company
 from tests.loaded import _rolled_back
@@ -29,10 +30,8 @@ def pack(request, django_db_setup, django_db_blocker):
     with django_db_blocker.unblock():
         begun = _rolled_back()
         next(begun)
-        POLICIES.clear()
         yield load_company(request.param)
         next(begun, None)
-        POLICIES.clear()
 
 
 @pytest.fixture
@@ -48,6 +47,14 @@ def in_prompt(text: str) -> list[str]:
     """Names in the tooling layer; the safety layer names what is closed."""
     tooling = text.split("# Your tools")[1].split("\n\n", maxsplit=1)[0]
     return [line[2:].split(":")[0] for line in tooling.splitlines() if line.startswith("- ")]
+
+
+def closed_in(text: str) -> list[str]:
+    """Names in the safety layer: the role's tools that are closed now."""
+    lines = text.split("# Limits the system enforces")[1].splitlines()
+    closed = dropwhile(lambda line: not line.startswith("Not available now"), lines)
+    listed = takewhile(lambda line: line.startswith("- "), islice(closed, 1, None))
+    return [line[2:].split(":")[0] for line in listed]
 
 
 def in_schema(company: Company, handle: str, form: str) -> list[str]:
@@ -75,8 +82,8 @@ def agree(company: Company, handle: str) -> list[str]:
     assert in_prompt(prompt) == admitted, handle
     for form in EXPORTS:
         assert in_schema(company, handle, form) == admitted, (handle, form)
-    closed = prompt.split("Not available now")[1:] or [""]
-    assert not [name for name in admitted if f"\n- {name}:" in closed[0].split("You may")[0]]
+    bound = company.policy.roles[company.policy.agents[handle].role].tools
+    assert closed_in(prompt) == [name for name in TOOLS if name in bound - set(admitted)], handle
     return admitted
 
 

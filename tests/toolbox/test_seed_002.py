@@ -58,7 +58,6 @@ from structlog.testing import capture_logs
 from core.decision import Allow, Deny
 from core.params import Params
 from ledger.models import Event
-from orgchart.compiling import POLICIES
 from orgchart.policy.vocabulary import ToolMode
 from orgchart.services import digest_of
 from tests.company import load_company
@@ -276,7 +275,6 @@ class TestGetMode:
 
 @pytest.fixture
 def committed(transactional_db):
-    POLICIES.clear()
     return load_company("nexus")
 
 

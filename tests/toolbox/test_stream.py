@@ -14,7 +14,6 @@ from django.utils import timezone
 from core.decision import Code, Denied
 from core.events import Event, EventOutcome
 from ledger import sql
-from orgchart.compiling import POLICIES
 from orgchart.services import digest_of, issue_key, revoke_key
 from tests.company import load_company
 from toolbox.faces import stream
@@ -25,7 +24,6 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 @pytest.fixture(scope="module")
 def company(django_db_setup, django_db_blocker):
     with django_db_blocker.unblock():
-        POLICIES.clear()
         yield load_company("nexus")
         call_command("flush", verbosity=0, interactive=False, reset_sequences=False)
 

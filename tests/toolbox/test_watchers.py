@@ -15,7 +15,6 @@ from django.core.management import call_command
 from django.db import connection
 
 from ledger.models import Event
-from orgchart.compiling import POLICIES
 from tests.company import load_company
 from tests.loops import run as run_loop
 from tests.server import serving
@@ -45,7 +44,6 @@ SELECT gen_random_uuid(), 'test.flooded', 'system:tests', now(), 'allow', %s, 'f
 @pytest.fixture(scope="module")
 def company(django_db_setup, django_db_blocker):
     with django_db_blocker.unblock():
-        POLICIES.clear()
         company = load_company("nexus")
         for agent in company.organisation.agents.all():
             company.key(agent.handle)

@@ -11,7 +11,6 @@ import pytest
 from django.utils import timezone
 
 from core.decision import Allow
-from orgchart.compiling import POLICIES
 from orgchart.policy.vocabulary import ToolMode
 from tests.company import load_company
 from tests.oracle import delegation, org
@@ -77,7 +76,6 @@ class TestTheGate:
 
 @pytest.fixture
 def solo(db):
-    POLICIES.clear()
     return load_company("soloqueue")
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from contracts.issuing import Draft, issue_contract
 from contracts.services import accept_contract
-from orgchart.compiling import POLICIES
 from orgchart.policy.vocabulary import ToolMode
 from tests.documents.world import NOW, caller_of, found
 
@@ -14,7 +13,6 @@ from tests.documents.world import NOW, caller_of, found
 @pytest.fixture(autouse=True)
 def company(settings, tmp_path):
     settings.NEXUS_COMPANY_ROOT = tmp_path / "company"
-    POLICIES.clear()
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from django.utils import timezone
 
 from core.decision import Code, Denied
 from ledger.models import Event
-from orgchart.compiling import POLICIES
 from orgchart.models import Agent
 from orgchart.services import change_policy
 from tests.company import Company, load_company
@@ -37,7 +36,6 @@ def home(tmp_path, settings) -> Path:
 
 @pytest.fixture
 def company(db, home):
-    POLICIES.clear()
     return load_company("soloqueue")
 
 

@@ -83,7 +83,7 @@ class Installation:
 
     def start(self) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.company"],
+            [sys.executable, "-m", "proofs.faults.company"],
             cwd=ROOT,
             env=self.environment(),
             stdout=(self.var / "up.log").open("a"),

@@ -14,16 +14,16 @@ import httpx
 import pytest
 
 from nexus_site.run.postgres import Cluster
-from tests.faults.account import DUE, complaints
-from tests.faults.installation import (
+from proofs.faults.account import DUE, complaints
+from proofs.faults.installation import (
     PARTS,
     Installation,
     installation,
     wait_until,
 )
-from tests.faults.load import Agents
-from tests.faults.receiver import Receiver, receiving
-from tests.faults.twins import moment
+from proofs.faults.load import Agents
+from proofs.faults.receiver import Receiver, receiving
+from proofs.faults.twins import moment
 
 KILLS = int(os.environ.get("NEXUS_KILLS", str(len(PARTS))))
 LONG = len(PARTS) < KILLS

@@ -22,13 +22,12 @@ from ledger.services import insert_event
 from mailroom.escalations import timeouts as unanswered
 from mailroom.models import Escalation, OutgoingNotice
 from mailroom.outgoing import outbox, webhook
-from tests.mailroom.clockwork import CASES, Trial, beat
-from tests.mailroom.test_time_matrix import _outside, world
+from tests.mailroom.clockwork import CASES, Trial, beat, receivers_outside, world
 from toolbox import scheduler
 from toolbox.models import IdempotencyRecord
 from toolbox.scheduler import sweep
 
-__all__ = ["_outside", "world"]
+__all__ = ["receivers_outside", "world"]
 
 Sweep = Callable[..., int]
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 import psycopg
 from pydantic_core import to_json
 
-from tests.faults.installation import Installation
-from tests.faults.load import Call
-from tests.faults.receiver import Receiver
+from proofs.faults.installation import Installation
+from proofs.faults.load import Call
+from proofs.faults.receiver import Receiver
 
 NOTED = """(SELECT subject, count(*) AS n FROM ledger_event WHERE action = '{}' GROUP BY 1)"""
 

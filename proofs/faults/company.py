@@ -1,4 +1,4 @@
-"""`python -m tests.faults.company`: `manage.py up` with more beats and workers, and quick jobs.
+"""`python -m proofs.faults.company`: `manage.py up` with more beats and workers, and quick jobs.
 
 What the product itself does not know lies here: `FAULTS_TWIN` names a file, and the twin that is
 written in it stands in for its mechanism (twins.py).
@@ -55,7 +55,7 @@ def main() -> None:
     hurry()
     several()
     if "FAULTS_TWIN" in os.environ:
-        from tests.faults import twins
+        from proofs.faults import twins
 
         twins.stand_in(Path(os.environ["FAULTS_TWIN"]))
     from django.core.management import execute_from_command_line

@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 
-from tests.faults.installation import PATIENCE, Installation
+from proofs.faults.installation import PATIENCE, Installation
 
 SOON = timedelta(seconds=2)
 LATE = (200, 403, 409)

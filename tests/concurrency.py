@@ -1,0 +1,46 @@
+"""Many actors at one moment, each in a thread with a database connection of its own."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
+
+from django.db import connection, connections
+
+from core.decision import Denied
+
+PATIENCE = 30  # seconds until all have begun
+
+
+def at_once(acts: Sequence[Callable[[], Any]], *, raising: bool = False) -> list[Any]:
+    """Start all acts together: what each returned, in their order.
+
+    A refused act ends in its code; another error is its answer too, or is raised here (`raising`).
+    Connections lie outside the pool, for there may be more of them than it holds.
+    """
+    begin = Barrier(len(acts))
+
+    def run(act: Callable[[], Any]) -> Any:
+        try:
+            connect_apart()
+            begin.wait(PATIENCE)
+            return act()
+        except Denied as refusal:
+            return refusal.deny.code
+        except Exception as problem:
+            if raising:
+                raise
+            return problem
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(len(acts)) as pool:
+        return list(pool.map(run, acts))
+
+
+def connect_apart() -> None:
+    """Give this thread a connection outside the pool."""
+    own = dict(connection.settings_dict)
+    own["OPTIONS"] = {name: value for name, value in own["OPTIONS"].items() if name != "pool"}
+    connection.settings_dict = own
+    connection.ensure_connection()
