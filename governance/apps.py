@@ -4,7 +4,7 @@ from django.apps import AppConfig
 
 
 class GovernanceConfig(AppConfig):
-    """Constitution cases and the Board's desk."""
+    """Constitution cases and interventions of the Board."""
 
     name = "governance"
     verbose_name = "Governance"
@@ -15,4 +15,4 @@ class GovernanceConfig(AppConfig):
         from governance.staff import open_work
         from orgchart import staffing
 
-        staffing.when_leaving(open_work.reassign_on_leaving)
+        staffing.reassign_work.join(open_work.reassign_on_leaving)

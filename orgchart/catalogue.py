@@ -1,7 +1,6 @@
-"""Which tools and kinds of work exist, as far as the organisation needs to know: their names.
+"""The names of tools and task types that exist, for packs and people to refer to.
 
-Rooms above declare them; they are handed down here when the door starts, so that packs and people
-are told of a tool that does not exist without this room knowing any tool.
+Plain data rather than a hook: rooms above declare it once, in `AppConfig.ready`.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ _entries: dict[str, Entry] = {}
 _task_types: set[str] = set()
 
 
-def declare(name: str, entry: Entry) -> None:
-    """Tell the organisation that a tool exists."""
+def declare_tool(name: str, entry: Entry) -> None:
+    """Add a tool."""
     _entries[name] = entry
 
 
@@ -45,15 +44,15 @@ def known() -> dict[str, Entry]:
 
 
 def bindable() -> frozenset[str]:
-    """Tools that a role may list: neither built-ins nor those that come with an office."""
+    """Tools that a role may list: neither built-ins nor tools of an office."""
     return frozenset(name for name, entry in _entries.items() if entry.source is Source.ROLE)
 
 
 def declare_task_types(names: Iterable[str]) -> None:
-    """Tell the organisation what kinds of work exist."""
+    """Add task types."""
     _task_types.update(names)
 
 
 def task_types() -> frozenset[str]:
-    """Every declared kind of work."""
+    """Every declared task type."""
     return frozenset(_task_types)

@@ -18,9 +18,9 @@ from orgchart.policy.compiled import (
     FileScopes,
     Group,
     MailTypeRule,
-    Override,
     Policy,
     Role,
+    ToolRestriction,
     build_policy,
 )
 from orgchart.policy.parties import active_superior
@@ -98,7 +98,9 @@ def _compiled(organisation: models.Organisation) -> Policy:
         aliases={a.alias: a.agent.handle for a in organisation.aliases.select_related("agent")},
         settings=merged(organisation.settings),
         enabled_modes=enabled_modes(organisation.settings),
-        overrides=[_override(o) for o in organisation.overrides.select_related("role", "agent")],
+        tool_restrictions=[
+            _tool_restriction(row) for row in organisation.overrides.select_related("role", "agent")
+        ],
     )
 
 
@@ -165,12 +167,12 @@ def _mail_type(row: models.MailTypeRule) -> MailTypeRule:
     )
 
 
-def _override(row: models.ToolOverride) -> Override:
+def _tool_restriction(row: models.ToolOverride) -> ToolRestriction:
     if row.agent:
         scope = f"agent:{row.agent.handle}"
     else:
         scope = f"role:{row.role.name}" if row.role else "organisation"
-    return Override(scope, row.tool, frozenset(m for m in ToolMode if m in row.modes))
+    return ToolRestriction(scope, row.tool, frozenset(m for m in ToolMode if m in row.modes))
 
 
 class PolicyCache:

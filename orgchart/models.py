@@ -1,4 +1,4 @@
-"""Tables of who is who: organisations, roles, groups, agents, rules, aliases, overrides, keys."""
+"""Tables of the organisation: roles, groups, agents, rules, aliases, tool restrictions, keys."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ class ContactRule(models.Model):
 
 
 class ToolOverride(models.Model):
-    """A tightening of one tool (seed 002 §2.3): never adds what the tool or the role lacks.
+    """A restriction of one tool (seed 002 §2.3): never adds what the tool or the role lacks.
 
     Holds for one agent, one role, or, with neither, the whole organisation. No modes: taken away.
     """

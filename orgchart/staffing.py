@@ -1,45 +1,38 @@
-"""Taking an agent out of service and back: what people at the Board do, and what rooms build on."""
+"""Deactivating and activating agents, and reassigning their open work."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from core.actions import Action
 from core.actors import Actor
 from core.decision import Code, refuse
 from core.deeds import Deed, require_deed
+from core.hooks import Hook
 from orgchart.models import Agent, ApiKey, Organisation
 from orgchart.policy import compiled
 from orgchart.services import PolicyChange, change_policy
 
 
-class HandOver(Protocol):
-    """Hand what an agent holds to a successor (None: the Board); what it was, for the event."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Departure:
+    """An agent that a pack removes, and the agent that takes over its work (None: the Board)."""
 
-    def __call__(
-        self,
-        *,
-        caller: Actor,
-        leaver: compiled.Agent,
-        successor: compiled.Agent | None,
-        reason: str,
-        now: datetime,
-    ) -> Mapping[str, Any]:
-        """Before the deactivation, in its transaction."""
+    caller: Actor
+    leaver: compiled.Agent
+    successor: compiled.Agent | None
+    reason: str
+    now: datetime
 
 
-_hand_overs: list[HandOver] = []
+reassign_work = Hook[[Departure], Mapping[str, Any]]("reassign the open work of an agent")
+"""Called before the deactivation, in its transaction; returns what it was, for the event."""
 
 
-def when_leaving(hand_over: HandOver) -> None:
-    """Have a room above hand over what agents hold there when a pack has them no more."""
-    if hand_over not in _hand_overs:
-        _hand_overs.append(hand_over)
-
-
-def hand_over(
+def reassign_work_of_leavers(
     *,
     caller: Actor,
     policy: compiled.Policy,
@@ -47,20 +40,21 @@ def hand_over(
     reason: str,
     now: datetime,
 ) -> dict[str, Any]:
-    """Hand over what the active agents of a policy that do not stay hold, by handle.
+    """Reassign the open work of the active agents that do not stay; what it was, by handle.
 
-    Each hands to the next above it that stays and is active.
+    It goes to the nearest active agent above that stays.
     """
-    held: dict[str, Any] = {}
+    reassigned: dict[str, Any] = {}
     for leaver in policy.agents.values():
         if not leaver.active or leaver.handle in staying:
             continue
         successor = next((a for a in policy.chain_above(leaver) if a.handle in staying), None)
-        for one in _hand_overs:
-            held[leaver.handle] = one(
-                caller=caller, leaver=leaver, successor=successor, reason=reason, now=now
-            )
-    return held
+        departure = Departure(
+            caller=caller, leaver=leaver, successor=successor, reason=reason, now=now
+        )
+        for work in reassign_work(departure):
+            reassigned[leaver.handle] = work
+    return reassigned
 
 
 def deactivate_agent(
@@ -73,10 +67,10 @@ def deactivate_agent(
     preview: bool = False,
     details: Mapping[str, Any] | None = None,
 ) -> PolicyChange:
-    """Take an agent out of service: it proves nobody, receives nothing and leads nobody.
+    """Deactivate an agent: it can no longer call, receives no mail and leads no group.
 
-    Its keys are revoked; its name, mails and events stay. What it still holds is handed over by
-    rooms above, which say so in `details` of the event. Raises Denied NOT_FOUND,
+    Its keys are revoked; its name, mails and events stay. Rooms above reassign its open work
+    and put it into `details` of the event. Raises Denied NOT_FOUND,
     INVALID_TRANSITION where it is so already, VERSION_MISMATCH, INVALID_PARAMS where an invariant
     would break (a group without its leader).
     """

@@ -14,5 +14,5 @@ class TasksConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Hand the kinds of work down to whoever reads packs."""
+        """Declare the task types that packs may name."""
         catalogue.declare_task_types(str(kind) for kind in TaskType)

@@ -35,7 +35,7 @@ def can_use(  # noqa: PLR0911  one return for each answer a gate can give
 ) -> Decision:
     """Decide whether the tool may run for the holder now (decisions.md § Tools).
 
-    bound(role) ∪ built-in ∪ skills, minus the deny list, minus what is tightened away, ∩ the mode,
+    bound(role) ∪ built-in ∪ skills, minus the deny list, minus the restricted modes, ∩ the mode,
     ∩ the frame. Unknown, denied, unbound and wrong-mode are four different answers.
     """
     if tool is None:
@@ -60,8 +60,8 @@ def can_use(  # noqa: PLR0911  one return for each answer a gate can give
             _others(holder),
             rule=f"tool binding of {role.name}",
         )
-    tightened = holder.policy.tightened(holder.agent, name)
-    if tightened is not None and not tightened:
+    left_modes = holder.policy.restricted_modes(holder.agent, name)
+    if left_modes is not None and not left_modes:
         return deny(
             Code.TOOL_DENIED,
             f"{name} is taken away from {holder.agent.handle}",
@@ -75,7 +75,7 @@ def can_use(  # noqa: PLR0911  one return for each answer a gate can give
             "use the frame's tools, or leave your frame: return_result, also without frame_id",
             rule="allowed_tools of the frame",
         )
-    modes = tool.allowed_modes if tightened is None else tool.allowed_modes & tightened
+    modes = tool.allowed_modes if left_modes is None else tool.allowed_modes & left_modes
     if holder.mode not in modes:
         return deny(
             Code.MODE_DENIED,
@@ -139,7 +139,7 @@ def _keeps(holder: Holder, *names: str) -> bool:
     """Whether these tools, once bound, are left to the holder, as it is now."""
     return all(
         name not in holder.role.denied_tools
-        and holder.policy.tightened(holder.agent, name) in (None, frozenset(ToolMode))
+        and holder.policy.restricted_modes(holder.agent, name) in (None, frozenset(ToolMode))
         and (holder.frame_tools is None or name in holder.frame_tools)
         for name in names
     )

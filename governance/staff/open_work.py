@@ -15,6 +15,7 @@ from mailroom.services import notify_successor
 from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Agent
 from orgchart.policy.vocabulary import BOARD
+from orgchart.staffing import Departure
 from tasks.models import Task
 from tasks.vocabulary import UNFINISHED
 
@@ -77,11 +78,16 @@ def reassign_work(
     return held
 
 
-def reassign_on_leaving(
-    *, caller: Actor, leaver: Agent, successor: Agent | None, reason: str, now: datetime
-) -> dict[str, Any]:
+def reassign_on_leaving(departure: Departure) -> dict[str, Any]:
     """`reassign_work`, with what was reassigned as details of an event."""
-    held = reassign_work(caller=caller, leaver=leaver, successor=successor, reason=reason, now=now)
+    successor = departure.successor
+    held = reassign_work(
+        caller=departure.caller,
+        leaver=departure.leaver,
+        successor=successor,
+        reason=departure.reason,
+        now=departure.now,
+    )
     return {**held.result(), "handed_to": successor.handle if successor else BOARD}
 
 

@@ -15,7 +15,7 @@ from orgchart import catalogue
 from orgchart.models import ToolOverride
 from orgchart.policy.compiled import Agent
 from orgchart.policy.vocabulary import ToolMode
-from orgchart.tightening import clear_tool_override, set_tool_override
+from orgchart.tool_restrictions import clear_tool_restriction, set_tool_restriction
 from toolbox.caller import Caller
 
 
@@ -71,7 +71,7 @@ def restrict_tool(
         held = None if restriction is None else frozenset(ToolMode(m) for m in restriction.modes)
         entry = catalogue.known().get(tool)
         require(rules.can_restrict_to(tool, left, entry, held))
-        change = set_tool_override(
+        change = set_tool_restriction(
             organisation_id=caller.organisation_id,
             tool=tool,
             modes=left,
@@ -111,8 +111,8 @@ def restore_tool(
                 rule="only a restriction is restored",
             )
         require(rules.can_change_restriction(caller.agent, restriction.set_by, caller.policy))
-        change = clear_tool_override(
-            override=restriction, caller=caller, now=now, reason=reason, expected_version=version
+        change = clear_tool_restriction(
+            restriction=restriction, caller=caller, now=now, reason=reason, expected_version=version
         )
         _notify(caller, worker, f"{tool} was restored", reason, now)
     return _result(worker, tool, None, change.after.version)

@@ -1,4 +1,4 @@
-"""The way through the admin: what a person may see, in the order a person thinks of it."""
+"""The navigation of the admin: the tables that a person may see, by subject."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 Section = tuple[str, tuple[tuple[str, ...], ...]]
-"""A heading; of each item its title, icon, the table that decides who sees it, its page's name."""
+"""A heading; of each item its title, icon, the table whose view right it needs, and its page."""
 
 SECTIONS: tuple[Section, ...] = (
     (
@@ -28,7 +28,7 @@ SECTIONS: tuple[Section, ...] = (
         ),
     ),
     (
-        "Who may what",
+        "Permissions",
         (
             ("Organisations", "domain", "orgchart.organisation"),
             ("Agents", "smart_toy", "orgchart.agent"),
@@ -36,7 +36,7 @@ SECTIONS: tuple[Section, ...] = (
             ("Groups", "groups", "orgchart.group"),
             ("Contact rules", "conversion_path", "orgchart.contactrule"),
             ("Mail types", "stacked_email", "orgchart.mailtyperule"),
-            ("Tightened tools", "lock", "orgchart.tooloverride"),
+            ("Restricted tools", "lock", "orgchart.tooloverride"),
             ("Aliases", "alternate_email", "orgchart.alias"),
         ),
     ),
@@ -45,9 +45,9 @@ SECTIONS: tuple[Section, ...] = (
         (
             ("Keys", "key", "orgchart.apikey"),
             ("Sessions", "terminal", "toolbox.session"),
-            ("Open channels", "swap_horiz", "mailroom.contactgrant"),
+            ("Temporary contact permissions", "swap_horiz", "mailroom.contactgrant"),
             ("Skills", "extension", "workspace.skill"),
-            ("Frames", "stacks", "toolbox.frame"),
+            ("Delegated work", "stacks", "toolbox.frame"),
         ),
     ),
     (
@@ -70,7 +70,7 @@ SECTIONS: tuple[Section, ...] = (
 
 
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
-    """The navigation for whoever asks; a table that is not there, or not theirs, is left out."""
+    """The navigation of a person: only tables that exist and that they may see."""
     own = [{"title": "Dashboard", "icon": "dashboard", "link": reverse("admin:index")}]
     if request.user.has_perm("orgchart.view_organisation"):
         own.append({"title": "Explain", "icon": "policy", "link": reverse("admin:explain")})

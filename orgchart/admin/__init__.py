@@ -5,7 +5,7 @@ from __future__ import annotations
 from ledger.admin import name_organisations
 from orgchart.admin.agents import AgentAdmin, ApiKeyAdmin
 from orgchart.admin.chart import AliasAdmin, GroupAdmin, OrganisationAdmin, RoleAdmin
-from orgchart.admin.contact_rules import ContactRuleAdmin, MailTypeAdmin, ToolOverrideAdmin
+from orgchart.admin.contact_rules import ContactRuleAdmin, MailTypeAdmin, ToolRestrictionAdmin
 from orgchart.models import Organisation
 
 __all__ = [
@@ -17,7 +17,7 @@ __all__ = [
     "MailTypeAdmin",
     "OrganisationAdmin",
     "RoleAdmin",
-    "ToolOverrideAdmin",
+    "ToolRestrictionAdmin",
 ]
 
 name_organisations(lambda: dict(Organisation.objects.values_list("id", "name")))

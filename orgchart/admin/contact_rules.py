@@ -1,4 +1,4 @@
-"""The pages of the rules: mail types, contacts, tightened tools."""
+"""The pages of the rules: mail types, contacts, restricted tools."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from orgchart.admin.editing import EditAdmin
 from orgchart.admin.forms import (
     ContactForm,
     MailTypeForm,
-    OverrideForm,
+    ToolRestrictionForm,
 )
 from orgchart.admin.preview import Change
 from orgchart.models import (
@@ -31,7 +31,7 @@ from orgchart.models import (
 )
 from orgchart.policy.vocabulary import BOARD, ToolMode
 from orgchart.services import PolicyChange
-from orgchart.tightening import clear_tool_override, set_tool_override
+from orgchart.tool_restrictions import clear_tool_restriction, set_tool_restriction
 
 
 @admin.register(MailTypeRule)
@@ -123,10 +123,10 @@ class ContactRuleAdmin(EditAdmin):
 
 
 @admin.register(ToolOverride)
-class ToolOverrideAdmin(EditAdmin):
-    """Tightenings of single tools (seed 002 §2.3): never more than the tool or the role has."""
+class ToolRestrictionAdmin(EditAdmin):
+    """Restrictions of single tools (seed 002 §2.3): never more than the tool or the role has."""
 
-    form = OverrideForm
+    form = ToolRestrictionForm
     list_display = ("tool", "organisation", "for_whom", "left", "set_by", "at")
     list_filter = (BY_ORGANISATION, ("agent", AutocompleteSelectFilter), ("at", MomentFilter))
     list_select_related = ("organisation", "role", "agent")
@@ -144,7 +144,7 @@ class ToolOverrideAdmin(EditAdmin):
     )
 
     def subject_of(self, row: ToolOverride) -> str:
-        """The tool's events are those of its tightenings."""
+        """The tool's events are those of its restrictions."""
         return f"tool:{row.tool}"
 
     @column("for")
@@ -164,7 +164,7 @@ class ToolOverrideAdmin(EditAdmin):
         row: ToolOverride = change.row
         entry = catalogue.known().get(row.tool)
         try:
-            return set_tool_override(
+            return set_tool_restriction(
                 organisation_id=row.organisation_id,
                 tool=row.tool,
                 modes=frozenset(ToolMode(m) for m in row.modes),
@@ -179,13 +179,16 @@ class ToolOverrideAdmin(EditAdmin):
             )
         except ValueError as problem:
             raise refuse(
-                Code.INVALID_PARAMS, str(problem), "choose fewer modes", rule="only tightens"
+                Code.INVALID_PARAMS,
+                str(problem),
+                "choose fewer modes",
+                rule="only removes modes",
             ) from problem
 
     def remove(self, change: Change, *, preview: bool) -> PolicyChange:
-        """By the service that takes a tightening back. Raises Denied."""
-        return clear_tool_override(
-            override=change.row,
+        """By the service that removes a restriction. Raises Denied."""
+        return clear_tool_restriction(
+            restriction=change.row,
             caller=change.person,
             now=change.now,
             reason=change.data["reason"],
@@ -194,5 +197,5 @@ class ToolOverrideAdmin(EditAdmin):
         )
 
     def _row_url(self, row: Any) -> str:
-        """A new tightening is written by its tool, so it is found by that."""
+        """A new restriction has no row yet; the list shows it."""
         return super()._row_url(row) if row.pk else self._list_url()

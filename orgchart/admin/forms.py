@@ -171,8 +171,8 @@ class ContactForm(PolicyForm):
         return data
 
 
-class OverrideForm(PolicyForm):
-    """A tightening of one tool."""
+class ToolRestrictionForm(PolicyForm):
+    """A restriction of one tool."""
 
     tool = forms.ChoiceField(widget=UnfoldAdminSelect2Widget())
     modes = Several(

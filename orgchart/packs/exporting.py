@@ -49,8 +49,8 @@ def export_pack(organisation: models.Organisation, directory: Path) -> list[Path
     """Write the organisation as a pack and return the files; the same organisation, the same bytes.
 
     An older pack of the organisation in the folder is replaced. Nothing is lost: deactivated agents
-    and tightenings are written, too; keys, mails and events are no part of a pack. Raises NotAPack
-    for a folder with other content.
+    and tool restrictions are written, too; keys, mails and events are not part of a pack. Raises
+    NotAPack for a folder with other content.
     """
     _require_place(directory, organisation)
     with transaction.atomic():
@@ -114,16 +114,16 @@ def _organisation(row: models.Organisation) -> dict[str, Any]:
         **_given({"description": row.description}),
         "settings": dict(sorted(row.settings.items())),
         "aliases": {alias.alias: alias.agent.handle for alias in aliases},
-        **_given({"tightenings": [_tightening(t) for t in _tightenings(row)]}),
+        **_given({"tool_restrictions": [_tool_restriction(r) for r in _tool_restrictions(row)]}),
     }
 
 
-def _tightenings(row: models.Organisation) -> list[models.ToolOverride]:
+def _tool_restrictions(row: models.Organisation) -> list[models.ToolOverride]:
     found = row.overrides.select_related("role", "agent")
     return sorted(found, key=lambda t: (t.tool, str(t.role or ""), str(t.agent or "")))
 
 
-def _tightening(row: models.ToolOverride) -> dict[str, Any]:
+def _tool_restriction(row: models.ToolOverride) -> dict[str, Any]:
     return {
         "tool": row.tool,
         **_given({"agent": row.agent and row.agent.handle, "role": row.role and row.role.name}),

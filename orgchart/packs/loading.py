@@ -54,7 +54,7 @@ def load_pack(
     A new organisation is created. In a live one agents keep their ids, keys and mail; who is gone
     from the pack is deactivated, hands what it holds to the next above it that stays, and is active
     again when a later pack has it. Its settings are left alone: those of a pack are what a new
-    organisation begins with. Tightenings that people set stay; those of the pack are added and
+    organisation begins with. Tool restrictions of people stay; those of the pack are added and
     narrow what stands. An organisation that is what the pack says already gets no new version and
     no event (`changed` is False).
 
@@ -116,7 +116,7 @@ def _changed(
         staying = {one.handle for one in pack.staff if one.active}
         if organisation.agents.filter(active=True).exclude(handle__in=staying).exists():
             before = compile_policy(organisation.id)
-            held = staffing.hand_over(
+            held = staffing.reassign_work_of_leavers(
                 caller=caller, policy=before, staying=staying, reason=GONE, now=now
             )
 

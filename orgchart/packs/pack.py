@@ -12,9 +12,9 @@ from orgchart.policy.compiled import (
     ContactRule,
     Group,
     MailTypeRule,
-    Override,
     Policy,
     Role,
+    ToolRestriction,
     build_policy,
 )
 from orgchart.policy.parties import active_superior
@@ -40,10 +40,10 @@ class Staff:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tightening:
-    """A tool that is taken away or limited beyond what roles say; never loosens anything."""
+class PackToolRestriction:
+    """A restriction of a tool, and why; it never adds a mode."""
 
-    override: Override
+    restriction: ToolRestriction
     reason: str = ""
 
 
@@ -56,7 +56,7 @@ class Pack:
     description: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
-    tightenings: tuple[Tightening, ...] = ()
+    tool_restrictions: tuple[PackToolRestriction, ...] = ()
     roles: tuple[Role, ...] = ()
     groups: tuple[Group, ...] = ()
     staff: tuple[Staff, ...] = ()
@@ -99,5 +99,5 @@ def policy_of(pack: Pack) -> Policy:
         aliases=pack.aliases,
         settings=merged(pack.settings),
         enabled_modes=enabled_modes(pack.settings),
-        overrides=[tightening.override for tightening in pack.tightenings],
+        tool_restrictions=[given.restriction for given in pack.tool_restrictions],
     )

@@ -10,11 +10,11 @@ from orgchart import catalogue
 from orgchart.orgsettings import SETTINGS, BadSetting, checked
 from orgchart.packs import people, protocol
 from orgchart.packs.fields import Section, problem_of_name, suggest
-from orgchart.packs.pack import Pack, Tightening
+from orgchart.packs.pack import Pack, PackToolRestriction
 from orgchart.packs.problems import Notes
 from orgchart.packs.roles import read_roles
 from orgchart.packs.source import read_mapping
-from orgchart.policy.compiled import Group, Override
+from orgchart.policy.compiled import Group, ToolRestriction
 from orgchart.policy.violation import Subject
 from orgchart.policy.vocabulary import BOARD, ToolMode
 
@@ -76,7 +76,7 @@ def read_pack(directory: Path) -> Reading:
         description=top.text("description"),
         settings=_read_settings(top),
         aliases=_read_aliases(top, handles),
-        tightenings=_read_tightenings(top, handles, list(role_names)),
+        tool_restrictions=_read_tool_restrictions(top, handles, list(role_names)),
         roles=roles,
         groups=groups,
         staff=staff,
@@ -89,6 +89,7 @@ def read_pack(directory: Path) -> Reading:
         "description",
         "settings",
         "aliases",
+        "tool_restrictions",
         "tightenings",
         required=("organisation", "name"),
     )
@@ -188,11 +189,13 @@ def _read_aliases(top: Section, handles: Collection[str]) -> dict[str, str]:
     return {alias: handle for alias, handle in found.items() if handle}
 
 
-def _read_tightenings(
+def _read_tool_restrictions(
     top: Section, handles: Collection[str], roles: Collection[str]
-) -> tuple[Tightening, ...]:
+) -> tuple[PackToolRestriction, ...]:
     found = []
-    for section in top.sections("tightenings"):
+    if "tightenings" in top and "tool_restrictions" in top:
+        top.note(top.line_of("tightenings"), "tool_restrictions are given twice", "keep one key")
+    for section in (*top.sections("tool_restrictions"), *top.sections("tightenings")):
         section.allow("tool", "agent", "role", "modes", "reason", required=("tool", "modes"))
         if "agent" in section and "role" in section:
             section.note(section.line, "names both an agent and a role", "keep one of the two")
@@ -204,8 +207,10 @@ def _read_tightenings(
         tool = section.name("tool", known=frozenset(catalogue.known()) or None, what="tool")
         modes = section.names("modes", known=[mode.value for mode in ToolMode], what="mode")
         found.append(
-            Tightening(
-                override=Override(scope, tool, frozenset(ToolMode(mode) for mode in modes)),
+            PackToolRestriction(
+                restriction=ToolRestriction(
+                    scope, tool, frozenset(ToolMode(mode) for mode in modes)
+                ),
                 reason=section.text("reason", longest=500),
             )
         )

@@ -29,7 +29,7 @@ def write_pack(organisation: models.Organisation, pack: Pack, *, new: bool, by: 
     """Make the organisation what the pack says; the sentences say what changed, none if nothing.
 
     Agents keep their rows, so their ids, keys and mail; who is gone from the pack is deactivated.
-    Settings are written to a new organisation only. Tightenings are added, never taken back.
+    Settings are written to a new organisation only. Tool restrictions are added, never removed.
     """
     changes = Changes()
     _write_organisation(organisation, pack, changes, new=new)
@@ -39,7 +39,7 @@ def write_pack(organisation: models.Organisation, pack: Pack, *, new: bool, by: 
     _write_aliases(organisation, pack, changes)
     _write_mail_types(organisation, pack, changes)
     _write_contacts(organisation, pack, roles, changes)
-    _write_tightenings(organisation, pack, roles, changes, by=by)
+    _write_tool_restrictions(organisation, pack, roles, changes, by=by)
     _retire_roles(organisation, pack, changes)
     _remove_groups(organisation, pack, changes)
     return changes.lines
@@ -187,7 +187,7 @@ def _write_contacts(
     delete_missing(rows, wanted, changes, "contact")
 
 
-def _write_tightenings(
+def _write_tool_restrictions(
     organisation: models.Organisation,
     pack: Pack,
     roles: Mapping[str, models.Role],
@@ -195,29 +195,34 @@ def _write_tightenings(
     *,
     by: str,
 ) -> None:
-    """Add the pack's tightenings; one that stands already is narrowed, never widened."""
+    """Add the pack's tool restrictions; an existing one loses modes, never gains any."""
     agents = {row.handle: row for row in organisation.agents.all()}
-    for tightening in pack.tightenings:
-        override = tightening.override
-        kind, _, name = override.scope.partition(":")
+    for given in pack.tool_restrictions:
+        restriction = given.restriction
+        kind, _, name = restriction.scope.partition(":")
         row, added = models.ToolOverride.objects.get_or_create(
             organisation=organisation,
-            tool=override.tool,
+            tool=restriction.tool,
             role=roles[name] if kind == "role" else None,
             agent=agents[name] if kind == "agent" else None,
             defaults={
-                "modes": sorted(mode.value for mode in override.modes),
+                "modes": sorted(mode.value for mode in restriction.modes),
                 "set_by": by,
-                "reason": tightening.reason,
+                "reason": given.reason,
             },
         )
-        narrowed = sorted({mode.value for mode in override.modes} & set(row.modes))
+        narrowed = sorted({mode.value for mode in restriction.modes} & set(row.modes))
         if added:
-            changes.add("added", "tightening", f"{override.tool} for {override.scope}")
+            changes.add("added", "tool restriction", f"{restriction.tool} for {restriction.scope}")
         elif sorted(row.modes) != narrowed:
             row.modes = narrowed
             row.save(update_fields=["modes"])
-            changes.add("changed", "tightening", f"{override.tool} for {override.scope}", ["modes"])
+            changes.add(
+                "changed",
+                "tool restriction",
+                f"{restriction.tool} for {restriction.scope}",
+                ["modes"],
+            )
 
 
 def _retire_roles(organisation: models.Organisation, pack: Pack, changes: Changes) -> None:

@@ -83,8 +83,8 @@ class ContactRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Override:
-    """A tightening of one tool for the organisation, a role or an agent; no modes: taken away."""
+class ToolRestriction:
+    """The modes left of one tool for the organisation, a role or an agent; none: no use at all."""
 
     scope: str
     tool: str
@@ -110,7 +110,7 @@ class Policy:
     contacts: Mapping[tuple[str, str], ContactRule]
     enabled_modes: frozenset[ToolMode]
     settings: Mapping[str, Any]
-    overrides: Mapping[tuple[str, str], frozenset[ToolMode]] = field(default_factory=dict)
+    tool_restrictions: Mapping[tuple[str, str], frozenset[ToolMode]] = field(default_factory=dict)
     ceilings: Mapping[str, frozenset[str]] = field(default_factory=dict)
     by_id: Mapping[int, Agent] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
@@ -197,13 +197,13 @@ class Policy:
             and (rule.types is None or mail_type in rule.types)
         )
 
-    def tightened(self, agent: Agent, tool: str) -> frozenset[ToolMode] | None:
-        """The modes that overrides leave a tool for this agent; None where none touches it."""
-        if not self.overrides:
+    def restricted_modes(self, agent: Agent, tool: str) -> frozenset[ToolMode] | None:
+        """The modes that restrictions leave of a tool for this agent; None without restriction."""
+        if not self.tool_restrictions:
             return None
         left: frozenset[ToolMode] | None = None
         for scope in ("organisation", f"role:{agent.role}", f"agent:{agent.handle}"):
-            modes = self.overrides.get((scope, tool))
+            modes = self.tool_restrictions.get((scope, tool))
             if modes is not None:
                 left = modes if left is None else left & modes
         return left
@@ -241,7 +241,7 @@ def build_policy(  # noqa: PLR0913  the parts of a policy, each by its name
     aliases: Mapping[str, str],
     settings: Mapping[str, Any],
     enabled_modes: frozenset[ToolMode],
-    overrides: list[Override] | None = None,
+    tool_restrictions: list[ToolRestriction] | None = None,
 ) -> Policy:
     """Compile lists into the indexed Policy. An alias never shadows a handle or an address."""
     names = dict(aliases)
@@ -254,10 +254,10 @@ def build_policy(  # noqa: PLR0913  the parts of a policy, each by its name
         )
         for role in roles
     }
-    tightened: dict[tuple[str, str], frozenset[ToolMode]] = {}
-    for item in overrides or []:
+    restrictions: dict[tuple[str, str], frozenset[ToolMode]] = {}
+    for item in tool_restrictions or []:
         key = (item.scope, item.tool)
-        tightened[key] = tightened.get(key, item.modes) & item.modes
+        restrictions[key] = restrictions.get(key, item.modes) & item.modes
     return Policy(
         organisation_id=organisation_id,
         organisation=organisation,
@@ -270,7 +270,7 @@ def build_policy(  # noqa: PLR0913  the parts of a policy, each by its name
         contacts={(c.sender, c.recipient): c for c in contacts},
         enabled_modes=enabled_modes,
         settings=dict(settings),
-        overrides=tightened,
+        tool_restrictions=restrictions,
         ceilings=ceilings,
         by_id={a.id: a for a in agents},
         aliases=dict(aliases),

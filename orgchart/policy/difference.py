@@ -91,18 +91,20 @@ def _agent_facts(policy: Policy, agent: Agent) -> Iterator[str]:
 def _tool_facts(policy: Policy, agent: Agent, tool: str) -> Iterator[str]:
     entry = catalogue.known().get(tool)
     modes = (entry.modes if entry else frozenset()) & policy.enabled_modes
-    left = policy.tightened(agent, tool)
+    left = policy.restricted_modes(agent, tool)
     for mode in modes if left is None else modes & left:
         yield f"{agent.handle} may call {tool} in {mode}"
 
 
 def builtins(policy: Policy) -> Iterator[tuple[str, str]]:
-    """Every agent in service with each built-in tool that nothing tightens for it."""
+    """Every active agent with each built-in tool that is not restricted for it."""
     names = [n for n, entry in catalogue.known().items() if entry.source is Source.BUILTIN]
     for agent in policy.agents.values():
         if agent.active:
             yield from (
-                (agent.handle, name) for name in names if policy.tightened(agent, name) is None
+                (agent.handle, name)
+                for name in names
+                if policy.restricted_modes(agent, name) is None
             )
 
 

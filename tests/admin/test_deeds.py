@@ -20,7 +20,7 @@ from orgchart.packs import load_pack
 from orgchart.policy.vocabulary import ToolMode
 from orgchart.services import issue_key, revoke_key, set_settings
 from orgchart.staffing import activate_agent, deactivate_agent
-from orgchart.tightening import clear_tool_override, set_tool_override
+from orgchart.tool_restrictions import clear_tool_restriction, set_tool_restriction
 from tasks.discussion import approve_task, comment_task
 from tasks.intake.feedback import add_feedback
 from tasks.services import create_task
@@ -113,7 +113,7 @@ def edit(model):
 
 
 def restrict(who):
-    set_tool_override(
+    set_tool_restriction(
         organisation_id=NOBODY,
         tool="x",
         modes=frozenset(),
@@ -158,7 +158,7 @@ SERVICES = {
     Deed.EDIT_CONTACT: edit(lambda: models.ContactRule(sender=models.Role(name="x"))),
     Deed.RESTRICT_TOOL: [
         restrict,
-        lambda who: clear_tool_override(
+        lambda who: clear_tool_restriction(
             override=models.ToolOverride(organisation_id=NOBODY), reason=REASON, **who
         ),
     ],

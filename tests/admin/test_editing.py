@@ -319,7 +319,7 @@ class TestEveryTable:
             hr, page, "tooloverride_form", tool="run_test", modes=["chat_safe"], reason=REASON
         )
         assert loose.status_code == 422
-        assert "can only tighten" in loose.content.decode()
+        assert "can only remove modes" in loose.content.decode()
         seen = preview(
             hr,
             page,

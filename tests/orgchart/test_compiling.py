@@ -89,7 +89,7 @@ class TestCompiling:
 
     def test_takes_what_it_cannot_read_of_a_tightening_as_taken_away(self, acme):
         ToolOverride.objects.update(modes=["coding", "root", ""])
-        overrides = compile_policy(acme.id).overrides
+        overrides = compile_policy(acme.id).tool_restrictions
         assert overrides == {("role:lead", "web_search"): frozenset({ToolMode.CODING})}
 
     def test_gives_no_office_for_a_word_that_is_none(self, acme):

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from orgchart import catalogue
 from orgchart.packs.checking import sound_pack
-from orgchart.packs.pack import Tightening, policy_of
-from orgchart.policy.compiled import Override
+from orgchart.packs.pack import PackToolRestriction, policy_of
+from orgchart.policy.compiled import ToolRestriction
 from orgchart.policy.difference import between
 from orgchart.policy.vocabulary import Relation, ToolMode
 from tests.orgchart.test_invariants import NEXUS, with_agent, with_contact, with_role
@@ -141,25 +141,27 @@ def test_names_the_built_ins_of_an_agent_in_one_line(monkeypatch):
     monkeypatch.setattr(catalogue, "known", lambda: entries)
     gone = with_agent("qa_worker", active=False)
     assert "qa_worker has the built-ins aa, bb, cc" in change(gone)[1]
-    tightening = Tightening(override=Override("agent:qa_worker", "bb", frozenset()), reason="x")
-    assert change(replace(NEXUS, tightenings=(tightening,))) == (
+    tightening = PackToolRestriction(
+        restriction=ToolRestriction("agent:qa_worker", "bb", frozenset()), reason="x"
+    )
+    assert change(replace(NEXUS, tool_restrictions=(tightening,))) == (
         [],
         ["qa_worker has the built-in bb"],
     )
 
 
 def test_names_a_tightening():
-    tightening = Tightening(
-        override=Override("agent:qa_worker", "run_test", frozenset()), reason="x"
+    tightening = PackToolRestriction(
+        restriction=ToolRestriction("agent:qa_worker", "run_test", frozenset()), reason="x"
     )
-    assert change(replace(NEXUS, tightenings=(tightening,))) == (
+    assert change(replace(NEXUS, tool_restrictions=(tightening,))) == (
         [],
         ["qa_worker may call run_test in coding"],
     )
-    builtin = Tightening(
-        override=Override("role:qa_worker", "task_create", frozenset({ToolMode.CODING}))
+    builtin = PackToolRestriction(
+        restriction=ToolRestriction("role:qa_worker", "task_create", frozenset({ToolMode.CODING}))
     )
-    assert change(replace(NEXUS, tightenings=(builtin,)))[1]
+    assert change(replace(NEXUS, tool_restrictions=(builtin,)))[1]
 
 
 def test_names_files_leads_permissions_and_offices():

@@ -11,7 +11,7 @@ from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import policy_of
 from orgchart.policy.vocabulary import ToolMode
 from orgchart.services import change_policy, issue_key, set_settings
-from orgchart.tightening import set_tool_override
+from orgchart.tool_restrictions import set_tool_restriction
 from tests.orgchart.world import (
     ACME,
     NOW,
@@ -195,7 +195,7 @@ class TestLoadingOverALiveOrganisation:
         assert (policy.settings["max_rounds"], policy.settings["enforcement"]) == (7, "warn")
 
     def test_leaves_tightenings_of_people_alone(self, pack, acme):
-        set_tool_override(
+        set_tool_restriction(
             organisation_id=acme.id,
             tool="read_file",
             modes=frozenset(),
@@ -207,8 +207,8 @@ class TestLoadingOverALiveOrganisation:
         )
         write_pack(pack, edited("agents/hand_one.yaml", ("First Hand", "Right Hand")))
         policy = load(pack).after
-        assert policy.overrides[("agent:hand_one", "read_file")] == frozenset()
-        assert policy.overrides[("role:lead", "web_search")] == frozenset()
+        assert policy.tool_restrictions[("agent:hand_one", "read_file")] == frozenset()
+        assert policy.tool_restrictions[("role:lead", "web_search")] == frozenset()
 
     def test_narrows_a_tightening_and_never_widens_one(self, pack, acme):
         loose = edited("organisation.yaml", ("modes: []", "modes: [chat_safe, coding]"))
@@ -217,7 +217,7 @@ class TestLoadingOverALiveOrganisation:
         models.ToolOverride.objects.update(modes=["chat_safe", "coding"])
         write_pack(pack, edited("organisation.yaml", ("modes: []", "modes: [chat_safe]")))
         policy = load(pack).after
-        assert policy.overrides[("role:lead", "web_search")] == {ToolMode.CHAT_SAFE}
+        assert policy.tool_restrictions[("role:lead", "web_search")] == {ToolMode.CHAT_SAFE}
 
     def test_is_refused_whole_where_it_breaks_with_what_lives(self, pack, acme):
         (pack / "agents/hand_two.yaml").unlink()

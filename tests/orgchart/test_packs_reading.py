@@ -202,3 +202,17 @@ class TestThePolicyOfAPack:
             sound_pack(tmp_path)
         assert len(refused.value.problems) == 2
         assert str(refused.value).count("\n") == 1
+
+
+class TestToolRestrictions:
+    def test_may_be_given_under_their_former_key(self, tmp_path):
+        new = sound_pack(write_pack(tmp_path / "new"))
+        former = edited("organisation.yaml", ("tool_restrictions:", "tightenings:"))
+        assert sound_pack(write_pack(tmp_path / "old", former)) == new
+        assert new.tool_restrictions
+
+    def test_are_given_under_one_key(self, tmp_path):
+        text = ("tool_restrictions:", "tightenings: []\ntool_restrictions:")
+        [(file, _, said)] = problems(tmp_path, edited("organisation.yaml", text))
+        assert file == "organisation.yaml"
+        assert "tool_restrictions are given twice; keep one key" in said

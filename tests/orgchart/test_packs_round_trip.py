@@ -15,9 +15,16 @@ from orgchart.compiling import compile_policy
 from orgchart.models import Organisation
 from orgchart.packs import NotAPack, check_pack, export_pack
 from orgchart.packs.checking import sound_pack
-from orgchart.packs.pack import Pack, Staff, Tightening, policy_of
+from orgchart.packs.pack import Pack, PackToolRestriction, Staff, policy_of
 from orgchart.packs.writing import write_pack as write_rows
-from orgchart.policy.compiled import ContactRule, FileScopes, Group, MailTypeRule, Override, Role
+from orgchart.policy.compiled import (
+    ContactRule,
+    FileScopes,
+    Group,
+    MailTypeRule,
+    Role,
+    ToolRestriction,
+)
 from orgchart.policy.vocabulary import BOARD, ContractScope, Kind, Relation, ToolMode
 from orgchart.staffing import deactivate_agent
 from tests.orgchart.world import NOW, PACKS, SHIPPED, load, person, plain, write_pack
@@ -79,7 +86,7 @@ class TestAnExport:
     def test_keeps_tightenings(self, acme, tmp_path):
         export_pack(acme, tmp_path / "out")
         copy = load(renamed(tmp_path / "out", "copy")).after
-        assert copy.overrides == {("role:lead", "web_search"): frozenset()}
+        assert copy.tool_restrictions == {("role:lead", "web_search"): frozenset()}
 
     def test_holds_no_key_and_nothing_secret(self, acme, tmp_path):
         files = export_pack(acme, tmp_path / "out")
@@ -249,9 +256,9 @@ def packs(draw):
             )
         ),
         aliases=draw(st.dictionaries(st.just(alias), st.sampled_from([chief, third]))),
-        tightenings=tuple(
-            Tightening(
-                override=Override(scope, draw(st.sampled_from(TOOLS)), frozenset(modes)),
+        tool_restrictions=tuple(
+            PackToolRestriction(
+                restriction=ToolRestriction(scope, draw(st.sampled_from(TOOLS)), frozenset(modes)),
                 reason=draw(texts),
             )
             for scope, modes in draw(

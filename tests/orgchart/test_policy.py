@@ -6,7 +6,14 @@ import pytest
 
 from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import policy_of
-from orgchart.policy.compiled import Agent, ContactRule, MailTypeRule, Override, Role, build_policy
+from orgchart.policy.compiled import (
+    Agent,
+    ContactRule,
+    MailTypeRule,
+    Role,
+    ToolRestriction,
+    build_policy,
+)
 from orgchart.policy.parties import BOARD_PARTY
 from orgchart.policy.vocabulary import BOARD, Kind, Relation, ToolMode
 from tests.orgchart.world import ACME, PACKS, acme_policy, edited, write_pack
@@ -166,8 +173,8 @@ class TestNames:
 class TestTightenings:
     def test_of_one_scope_twice_leave_what_both_leave(self, policy):
         overrides = [
-            Override("agent:boss", "t", frozenset({CODING})),
-            Override("agent:boss", "t", frozenset({CHAT, CODING})),
+            ToolRestriction("agent:boss", "t", frozenset({CODING})),
+            ToolRestriction("agent:boss", "t", frozenset({CHAT, CODING})),
         ]
         built = build_policy(
             organisation_id=1,
@@ -181,16 +188,16 @@ class TestTightenings:
             aliases={},
             settings={},
             enabled_modes=frozenset({CHAT}),
-            overrides=overrides,
+            tool_restrictions=overrides,
         )
-        assert built.tightened(built.agents["boss"], "t") == {CODING}
-        assert built.tightened(built.agents["lead"], "t") is None
-        assert built.tightened(built.agents["boss"], "u") is None
+        assert built.restricted_modes(built.agents["boss"], "t") == {CODING}
+        assert built.restricted_modes(built.agents["lead"], "t") is None
+        assert built.restricted_modes(built.agents["boss"], "u") is None
 
     def test_are_none_where_none_is_written(self, policy):
-        bare = replace(policy, overrides={})
-        assert bare.tightened(bare.agents["lead"], "web_search") is None
-        assert policy.tightened(policy.agents["lead"], "web_search") == frozenset()
+        bare = replace(policy, tool_restrictions={})
+        assert bare.restricted_modes(bare.agents["lead"], "web_search") is None
+        assert policy.restricted_modes(policy.agents["lead"], "web_search") == frozenset()
 
 
 class TestTheChainOfCommand:

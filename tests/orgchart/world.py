@@ -28,7 +28,7 @@ description: Makes everything.
 settings: {enabled_modes: [chat_safe, coding], max_rounds: 5}
 aliases:
   chief: boss
-tightenings:
+tool_restrictions:
   - {tool: web_search, role: lead, modes: [], reason: costs money}
 """,
     "roles.yaml": """\
@@ -160,7 +160,7 @@ def plain(policy):
         "aliases": policy.aliases,
         "settings": policy.settings,
         "enabled_modes": policy.enabled_modes,
-        "overrides": policy.overrides,
+        "overrides": policy.tool_restrictions,
         "ceilings": policy.ceilings,
         "agents": {
             handle: {f: getattr(a, f) for f in a.__slots__ if f != "id"}

@@ -7,7 +7,14 @@ import pytest
 from core.decision import Allow, Code
 from core.params import Params
 from orgchart.catalogue import Source
-from orgchart.policy.compiled import Agent, ContactRule, MailTypeRule, Override, Role, build_policy
+from orgchart.policy.compiled import (
+    Agent,
+    ContactRule,
+    MailTypeRule,
+    Role,
+    ToolRestriction,
+    build_policy,
+)
 from orgchart.policy.vocabulary import Kind, Office, ToolGroup, ToolMode
 from toolbox.registry import ANY_MODE, CODING_ONLY, Registry, Tool
 from toolbox.rules import Holder, can_use, effective_tools
@@ -57,7 +64,7 @@ def a_holder(
         aliases={},
         settings={},
         enabled_modes=enabled,
-        overrides=list(overrides),
+        tool_restrictions=list(overrides),
     )
     return Holder(agent, policy, mode, None if frame is None else frozenset(frame))
 
@@ -95,7 +102,7 @@ class TestCanUse:
                 denied=["probe"] * case["denied"],
                 overrides=[]
                 if case["override"] is None
-                else [Override("role:r", "probe", case["override"])],
+                else [ToolRestriction("role:r", "probe", case["override"])],
                 mode=case["mode"],
                 frame=None if case["frame"] is None else (["probe"] if case["frame"] else []),
             )
@@ -125,16 +132,17 @@ class TestCanUse:
 
     def test_intersects_overrides_of_organisation_role_and_agent(self):
         overrides = [
-            Override("organisation", "probe", frozenset({CHAT, CODING})),
-            Override("role:r", "probe", frozenset({CODING})),
-            Override("agent:a", "probe", frozenset({CHAT})),
+            ToolRestriction("organisation", "probe", frozenset({CHAT, CODING})),
+            ToolRestriction("role:r", "probe", frozenset({CODING})),
+            ToolRestriction("agent:a", "probe", frozenset({CHAT})),
         ]
         holder = a_holder(bound=["probe"], overrides=overrides)
         assert answer(a_tool(), holder) == Code.TOOL_DENIED
 
     def test_never_gains_a_mode_from_an_override(self):
         holder = a_holder(
-            bound=["probe"], overrides=[Override("role:r", "probe", frozenset({CHAT, CODING}))]
+            bound=["probe"],
+            overrides=[ToolRestriction("role:r", "probe", frozenset({CHAT, CODING}))],
         )
         assert answer(a_tool(allowed_modes=CODING_ONLY), holder) == Code.MODE_DENIED
 
@@ -147,7 +155,7 @@ class TestCanUse:
             ({"bound": ["write_note"], "denied": ["write_note"]}, ""),
             ({"bound": ["write_note"], "frame": ["probe"]}, ""),
             ({"bound": ["write_note"],
-              "overrides": [Override("role:r", "write_note", frozenset())]}, ""),
+              "overrides": [ToolRestriction("role:r", "write_note", frozenset())]}, ""),
             ({"bound": ["send_mail"], "to_board": ["report"]},
              ", or tell the Board with send_mail to board, as report"),
             ({"bound": ["send_mail"], "to_board": ["verdict"]}, ""),

@@ -5,7 +5,7 @@
     test_seed_002.py::TestTheSeedsOwnTools::test_are_where_its_matrix_has_them
 §8.1 overrides tighten only:
     test_rules.py::TestCanUse::test_never_gains_a_mode_from_an_override
-    ../orgchart/test_tightening.py::TestTightening::test_never_loosens_what_the_tool_itself_declares
+    ../orgchart/test_tool_restrictions.py::TestTightening::test_never_loosens_what_the_tool_itself_declares
 §8.1 check_mode, every tool and mode:
     test_whole_space.py::TestTheGate::test_answers_as_the_oracle_in_every_stack
 §8.1 fail-closed defaults:

@@ -7,7 +7,7 @@ from ledger.models import Event
 from orgchart.compiling import current_policy
 from orgchart.models import Organisation, ToolOverride
 from orgchart.policy.vocabulary import ToolMode
-from orgchart.tightening import clear_tool_override, set_tool_override
+from orgchart.tool_restrictions import clear_tool_restriction, set_tool_restriction
 from tests.orgchart.world import NOW, load, person, write_pack
 
 pytestmark = pytest.mark.django_db
@@ -22,7 +22,7 @@ def acme(tmp_path):
 
 
 def tighten(acme, modes=frozenset(), **options):
-    return set_tool_override(
+    return set_tool_restriction(
         organisation_id=acme.id,
         **{"tool": "send_mail", "tool_modes": BOTH, **options},
         modes=frozenset(modes),
@@ -34,7 +34,7 @@ def tighten(acme, modes=frozenset(), **options):
 
 def left(acme, handle, tool="send_mail"):
     policy = current_policy(acme.id)
-    return policy.tightened(policy.agents[handle], tool)
+    return policy.restricted_modes(policy.agents[handle], tool)
 
 
 class TestTightening:
@@ -66,7 +66,7 @@ class TestTightening:
         assert left(acme, "lead") == {CHAT}
 
     def test_never_loosens_what_the_tool_itself_declares(self, acme):
-        with pytest.raises(ValueError, match="can only tighten; coding is not among its own"):
+        with pytest.raises(ValueError, match="can only remove modes; coding is not among its own"):
             tighten(acme, {CODING}, tool_modes=frozenset({CHAT}))
         assert ToolOverride.objects.count() == 1
         assert Event.objects.count() == 1
@@ -104,8 +104,8 @@ class TestTightening:
 
 def test_taking_it_back_gives_what_was_there_and_no_more(acme):
     tighten(acme)
-    done = clear_tool_override(
-        override=ToolOverride.objects.get(tool="send_mail"),
+    done = clear_tool_restriction(
+        restriction=ToolOverride.objects.get(tool="send_mail"),
         caller=person(acme),
         now=NOW,
         reason="enough",

@@ -1,4 +1,4 @@
-"""Tightening a tool beyond what roles say, and taking that back."""
+"""Restricting the modes of a tool beyond what roles say, and restoring it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from orgchart.policy.vocabulary import ToolMode
 from orgchart.services import PolicyChange, change_policy
 
 
-def set_tool_override(  # noqa: PLR0913  each optional, each named by its caller
+def set_tool_restriction(  # noqa: PLR0913  each optional, each named by its caller
     *,
     organisation_id: int,
     tool: str,
@@ -26,17 +26,17 @@ def set_tool_override(  # noqa: PLR0913  each optional, each named by its caller
     expected_version: int | None = None,
     preview: bool = False,
 ) -> PolicyChange:
-    """Tighten a tool for an agent, a role or everybody (seed 002 §3.1).
+    """Restrict a tool for an agent, a role or everybody (seed 002 §3.1).
 
     `tool_modes` are the modes the tool itself declares. Raises ValueError when `modes` holds one
-    that is not among them: an override never loosens.
+    that is not among them: a restriction never adds a mode.
     """
     require_deed(caller, Deed.RESTRICT_TOOL, reason=reason)
     loose = modes - tool_modes
     if loose:
         raise ValueError(
-            f"an override of {tool} can only tighten; {', '.join(sorted(loose))} is not among its "
-            f"own modes ({', '.join(sorted(tool_modes)) or 'none'})"
+            f"a restriction of {tool} can only remove modes; {', '.join(sorted(loose))} is not "
+            f"among its own modes ({', '.join(sorted(tool_modes)) or 'none'})"
         )
 
     def apply(row: Organisation) -> None:
@@ -65,25 +65,25 @@ def set_tool_override(  # noqa: PLR0913  each optional, each named by its caller
     )
 
 
-def clear_tool_override(
+def clear_tool_restriction(
     *,
-    override: ToolOverride,
+    restriction: ToolOverride,
     caller: Actor,
     now: datetime,
     reason: str,
     expected_version: int | None = None,
     preview: bool = False,
 ) -> PolicyChange:
-    """Take a tightening back: the tool is what the pack and the tool itself give, never more."""
+    """Remove a restriction: the tool has the modes that roles and the tool itself give."""
     require_deed(caller, Deed.RESTRICT_TOOL, reason=reason)
     return change_policy(
-        organisation_id=override.organisation_id,
-        apply=lambda _row: ToolOverride.objects.filter(id=override.id).delete() and None,
+        organisation_id=restriction.organisation_id,
+        apply=lambda _row: ToolOverride.objects.filter(id=restriction.id).delete() and None,
         caller=caller,
         action=Action.TOOL_RESTORED,
         now=now,
         reason=reason,
-        subject=f"tool:{override.tool}",
+        subject=f"tool:{restriction.tool}",
         expected_version=expected_version,
         preview=preview,
     )
