@@ -16,8 +16,8 @@ BLOCKS = {
 
 
 def test_every_key_of_a_role_and_of_an_agent_is_described():
-    hand = yaml.safe_load(BLOCKS["roles.yaml"])["roles"]["hand"]
-    assert tuple(hand) == roles.KEYS
+    maker = yaml.safe_load(BLOCKS["roles.yaml"])["roles"]["maker"]
+    assert tuple(maker) == roles.KEYS
     assert set(yaml.safe_load(BLOCKS["agents/<handle>.yaml"])) == set(people.KEYS)
 
 
@@ -30,5 +30,6 @@ def test_what_is_shown_can_be_loaded(tmp_path):
             "types:  ", "types:\n  question: {senders: all}\n#", 1
         ),
         "agents/hand_one.yaml": BLOCKS["agents/<handle>.yaml"],
+        "agents/hand_two.yaml": ACME["agents/hand_two.yaml"].replace("role: hand", "role: maker"),
     }
     assert problems(tmp_path, shown) == []
