@@ -1,4 +1,4 @@
-"""The one canonical form of an event, and the digest over that form."""
+"""The one canonical form of an event, and the digest over that form; pure."""
 
 import json
 from collections.abc import Mapping

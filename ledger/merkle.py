@@ -1,4 +1,4 @@
-"""Merkle trees as in RFC 6962, section 2.1: roots, inclusion proofs, and their check."""
+"""Merkle trees as in RFC 6962, section 2.1: roots, inclusion proofs, and their check; pure."""
 
 from collections.abc import Iterable, Sequence
 from hashlib import sha256

@@ -1,4 +1,4 @@
-"""What a seal is: a signed Merkle root over a range of transactions, chained to the seal before."""
+"""A seal: a signed Merkle root over a range of transactions, chained to the one before; pure."""
 
 import base64
 import struct

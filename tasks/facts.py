@@ -1,4 +1,4 @@
-"""What the rules of this room look at: a task's facts, and the change that a call wants."""
+"""What the rules of this room look at: a task's facts, and the change that a call wants; pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who acts on tasks and what its role lets it do; read from the policy, never from a request."""
+"""Who acts on tasks and what its role permits: read from the policy, not from a request; pure."""
 
 from __future__ import annotations
 
