@@ -13,7 +13,7 @@ from contracts.issuing import Draft, issue_contract
 from contracts.models import Contract
 from contracts.vocabulary import ContractKind, State
 from core.actions import Action
-from core.decision import Allow, Code, Denied, Deny, refuse, require
+from core.decision import Allow, Code, Denied, Deny, refuse
 from ledger.services import record
 from mailroom.delivery import send_as
 from mailroom.ownership import require_own
@@ -37,7 +37,7 @@ def approve_deployment(
 
     Raises Denied as issuing a contract does; INVALID_PARAMS for an odd name or a time gone by.
     """
-    require(terms.can_approve(environment, artifact, expires_at, now))
+    caller.require(terms.can_approve(environment, artifact, expires_at, now))
     draft = Draft(
         to=to,
         title=f"Deployment of {artifact[:80]} to {environment}",
@@ -76,7 +76,7 @@ def use_approval(*, caller: Caller, environment: str, artifact: str, now: dateti
                 contract, caller.agent, environment=environment, artifact=artifact, now=now
             )
             if isinstance(allowed, Allow):
-                require(allowed)
+                caller.require(allowed)
                 row.used_at = now
                 store.advance(
                     row,
@@ -158,9 +158,9 @@ def request_budget(
     Raises Denied LEVEL_DENIED for who has no superior agent, NOT_FOUND for a contract that the
     caller is no party of, and what the mail rules refuse.
     """
-    require(can_escalate_to(caller.agent, caller.policy))
+    caller.require(can_escalate_to(caller.agent, caller.policy))
     superior = caller.policy.agents[caller.agent.superior]
-    rule = require(can_mail(caller.agent, superior, "approval_request", caller.policy)).rule
+    rule = caller.require(can_mail(caller.agent, superior, "approval_request", caller.policy)).rule
     require_own(caller, contract_ref=contract_ref)
     with transaction.atomic():
         mail_id = send_as(

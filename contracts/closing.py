@@ -14,7 +14,6 @@ from contracts.rules import Facts
 from contracts.vocabulary import Outcome, State
 from core.actions import Action
 from core.actors import Actor, Person
-from core.decision import require
 from core.deeds import Deed, require_deed
 from mailroom.delivery import send_system_mail
 from mailroom.services import close_grants
@@ -48,7 +47,7 @@ def close_contract(
             row, _ = store.locked(contract_id, caller)
         contract = _with_finding(row, outcome, policy)
         allowed = rules.can_close(contract, who, outcome, reason, policy)
-        require(rules.at_version(contract, expected_version, allowed))
+        caller.require(rules.at_version(contract, expected_version, allowed))
         if outcome is not Outcome.CANCELLED and rules.awaits_report(contract, policy):
             contract = _taken_into_review(row, contract, caller, now)
         _closed(row, contract, outcome, reason.strip(), caller, now)

@@ -77,13 +77,13 @@ def issue_contract(*, caller: Caller, draft: Draft, tool: str, now: datetime) ->
     policy = caller.policy
     try:
         assignee = _found(draft.to, policy)
-        allowed = require(terms.can_issue(caller.agent, assignee, draft.kind, tool, policy))
+        allowed = caller.require(terms.can_issue(caller.agent, assignee, draft.kind, tool, policy))
     except Denied as refusal:
         if refusal.deny.code not in TO_WHOM:
             raise
         raise as_rejection(refusal, caller, draft.to, _mail_type(draft), now) from refusal
     channels = _decided(draft, caller.agent, assignee, policy, now)
-    rule = require(allowed).rule  # once more: it is this rule that explains the contract
+    rule = caller.require(allowed).rule  # once more: it is this rule that explains the contract
     return _issued(draft, caller, caller.agent, assignee, channels, now, rule)
 
 

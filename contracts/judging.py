@@ -14,7 +14,7 @@ from contracts.models import Contract, Verdict
 from contracts.rules import Facts
 from contracts.vocabulary import Finding
 from core.actions import Action
-from core.decision import Code, refuse, require
+from core.decision import Code, refuse
 from ledger.services import record
 from mailroom.delivery import send_as, send_system_mail
 from orgchart.policy.compiled import Agent
@@ -41,7 +41,7 @@ def write_verdict(
     with transaction.atomic():
         row = store.find(contract_id, caller.organisation_id, lock=True)
         contract = store.facts_of(row, caller.policy)
-        rule = require(rules.can_judge(contract, caller.agent, caller.policy)).rule
+        rule = caller.require(rules.can_judge(contract, caller.agent, caller.policy)).rule
         if not evidence and not body.strip():
             raise refuse(
                 Code.INVALID_PARAMS,

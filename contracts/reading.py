@@ -11,7 +11,7 @@ from contracts import rules, store
 from contracts.models import Contract, Verdict
 from contracts.vocabulary import OPEN_STATES, Part, State
 from core import paging
-from core.decision import Deny, require
+from core.decision import Deny
 from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Policy
 from orgchart.policy.vocabulary import BOARD
@@ -37,7 +37,7 @@ def read_contract(*, caller: Caller, contract_id: str) -> dict[str, Any]:
     seen = rules.can_see(contract, caller.agent, caller.policy)
     if isinstance(seen, Deny):
         seen = rules.can_see(contract, caller.agent, caller.policy, judged=_judged(row, caller))
-    require(seen)
+    caller.require(seen)
     return {
         **header(row, caller.policy),
         "body": row.body,

@@ -12,7 +12,6 @@ from contracts.models import Contract, Report
 from contracts.rules import Facts
 from contracts.vocabulary import ReportKind
 from core.actions import Action
-from core.decision import require
 from documents.models import ReportType
 from documents.services import file_report
 from ledger.services import record
@@ -33,7 +32,7 @@ def accept_contract(
     with transaction.atomic():
         row, contract = store.locked(contract_id, caller)
         allowed = rules.can_accept(contract, caller.agent)
-        require(rules.at_version(contract, expected_version, allowed))
+        caller.require(rules.at_version(contract, expected_version, allowed))
         row.accept(at=now)
         store.advance(
             row, contract, Action.CONTRACT_ACCEPTED, caller=caller, now=now, tell=contract.issuer
@@ -69,7 +68,7 @@ def submit_report(
     with transaction.atomic():
         row, contract = store.locked(contract_id, caller)
         allowed = rules.can_submit(contract, caller.agent, kind)
-        rule = require(rules.at_version(contract, expected_version, allowed)).rule
+        rule = caller.require(rules.at_version(contract, expected_version, allowed)).rule
         above = rules.reader_of(contract.issuer, caller.agent, caller.policy)
         mail_id = send_as(
             caller=caller,

@@ -11,7 +11,7 @@ from contracts.rules import Facts
 from contracts.vocabulary import ContractKind, Finding, ReportKind, State
 from core.actions import Action
 from core.actors import Actor
-from core.decision import Denied, require
+from core.decision import Denied
 from core.events import Event
 from core.machines import Cte, Swap, swap
 from ledger import sql as ledger_sql
@@ -69,7 +69,7 @@ def locked(contract_id: str, caller: Caller) -> tuple[Contract, Facts]:
     """
     row = find(contract_id, caller.organisation_id, lock=True)
     contract = facts_of(row, caller.policy)
-    require(rules.can_see(contract, caller.agent, caller.policy))
+    caller.require(rules.can_see(contract, caller.agent, caller.policy))
     return row, contract
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from core.decision import Deny
+from core.decision import Allow, Decision, Deny, require
 from core.events import DenialFields, EventFields, EventOutcome
 
 
@@ -27,9 +27,23 @@ class Actor(Protocol):
         """Where the act comes from: the fields that every event of this actor carries."""
         ...
 
+    def require(self, decision: Decision) -> Allow:
+        """Return the Allow of a decision on this act, or raise Denied with the Deny."""
+        ...
+
+
+class Unexplained:
+    """An actor whose acts no explanation is asked of."""
+
+    __slots__ = ()
+
+    def require(self, decision: Decision) -> Allow:
+        """Return the Allow of a decision on this act, or raise Denied with the Deny."""
+        return require(decision)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Person:
+class Person(Unexplained):
     """A person in the admin or on the command line, acting on one organisation.
 
     `groups` are the names of the Django groups that give rights; a superuser has every right.
@@ -54,7 +68,7 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class System:
+class System(Unexplained):
     """The product itself: sweeps, start-up, system mail."""
 
     name: str

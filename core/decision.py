@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -76,9 +75,6 @@ def status_of(code: Code) -> int:
     return STATUS.get(code, 403)
 
 
-_last_rule: ContextVar[str] = ContextVar("last_rule", default="")
-
-
 @dataclass(frozen=True, slots=True)
 class Allow:
     """A yes, with the rule that gave it."""
@@ -141,10 +137,4 @@ def require(decision: Decision) -> Allow:
     """Return the Allow, or raise Denied with the Deny."""
     if isinstance(decision, Deny):
         raise Denied(decision)
-    _last_rule.set(decision.rule)
     return decision
-
-
-def last_rule() -> str:
-    """The rule of the last Allow in this context: what explains a call that passed."""
-    return _last_rule.get()

@@ -10,7 +10,7 @@ from typing import Any
 from django.db import connection
 
 from core import paging
-from core.decision import Allow, Code, Denied, Deny, refuse, require
+from core.decision import Allow, Code, Denied, Deny, refuse
 from documents import rules
 from documents.models import Document, DocumentKind, ReportType
 from documents.results import ListedReport, ReportPage, WholeReport
@@ -137,7 +137,7 @@ def _folders(caller: Caller, department: str | None) -> list[str]:
     """The folders to read: the department's, if the caller may read it, else all that it may."""
     if department is not None:
         folder = rules.reports_folder(department)
-        require(rules.can_read(folder, caller.agent, caller.policy))
+        caller.require(rules.can_read(folder, caller.agent, caller.policy))
         return [folder]
     with connection.cursor() as db:
         db.execute(FOLDERS, {"organisation": caller.organisation_id})

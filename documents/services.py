@@ -10,7 +10,6 @@ from django.db import transaction
 
 from core.actions import Action
 from core.database import insert_with_free_id, needs_transaction
-from core.decision import require
 from documents import rules
 from documents.board import note_for_board
 from documents.files import write_document_on_commit
@@ -43,7 +42,7 @@ def write_note(
     Raises Denied: LEVEL_DENIED for another agent's mark, SCOPE_DENIED outside the write scope.
     """
     if for_board:
-        require(rules.can_mark_for_board(caller.agent))
+        caller.require(rules.can_mark_for_board(caller.agent))
     draft = DocumentDraft(
         kind=DocumentKind.NOTE,
         folder=rules.notes_folder(caller.agent),
@@ -113,7 +112,7 @@ def _report(
 
 def _write_document(caller: Caller, draft: DocumentDraft, now: datetime) -> WrittenDocument:
     path = draft.folder + rules.file_name(draft.title, now)
-    require(rules.can_write(path, caller.agent, caller.policy))
+    caller.require(rules.can_write(path, caller.agent, caller.policy))
     with transaction.atomic():
         row = insert_document(caller, draft, Action(f"{draft.kind}.written"), now)
     written: WrittenDocument = {

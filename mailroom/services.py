@@ -10,7 +10,7 @@ from django.db import transaction
 
 from core.actions import Action
 from core.actors import Actor
-from core.decision import Denied, Deny, require
+from core.decision import Denied, Deny
 from ledger.services import record
 from mailroom import rules
 from mailroom.delivery import MailDraft, insert_mail, send_system_mail
@@ -79,10 +79,10 @@ def _decide(
     Raises Denied.
     """
     policy, sender = caller.policy, caller.agent
-    allowed = require(rules.can_mail(sender, recipient, draft.mail_type, policy, channels))
+    allowed = caller.require(rules.can_mail(sender, recipient, draft.mail_type, policy, channels))
     if draft.attachments:
         paths = [each["path"] for each in draft.attachments]
-        require(rules.can_attach(paths, sender, policy, active_scopes(sender.id)))
+        caller.require(rules.can_attach(paths, sender, policy, active_scopes(sender.id)))
     if draft.reply_to or (draft.contract_ref and not channels):
         require_own(caller, reply_to=draft.reply_to, contract_ref=draft.contract_ref)
     return [f"from {caller.actor}", f"allowed: {allowed.rule}", f"policy {policy.version}"]

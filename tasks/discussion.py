@@ -10,7 +10,7 @@ from django.db import transaction
 
 from core.actions import Action
 from core.actors import Actor, Person
-from core.decision import Deny, require
+from core.decision import Deny
 from core.deeds import Deed, PeopleGroup
 from core.events import Event
 from ledger.services import insert_event, record
@@ -38,7 +38,7 @@ def comment_task(*, caller: Actor, task_id: str, body: str, now: datetime) -> di
     """
     hand, body = _voice(caller, body)
     row = read_row(caller.organisation_id, task_id)
-    require(can_comment(hand, row.facts(hand.policy)))
+    caller.require(can_comment(hand, row.facts(hand.policy)))
     told = row.owner_id if not hand.agent or row.owner_id != hand.agent.id else row.creator_id
     with transaction.atomic():
         comment = Comment.objects.create(
@@ -104,8 +104,8 @@ def approve_task(
         stale = has_version(hand, facts, Change(expected_version=expected_version))
         enforcement = enforcement_of(hand.policy)
         if enforcement is Enforcement.ENFORCE:
-            require(stale)
-        require(can_approve(hand, facts))
+            caller.require(stale)
+        caller.require(can_approve(hand, facts))
         row = _marked(caller, hand, row, approve=approve, now=now)
         if isinstance(stale, Deny) and enforcement is Enforcement.WARN:
             insert_event(warned(stale, caller, subject_of(hand.policy, row.number), now))

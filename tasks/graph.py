@@ -15,7 +15,7 @@ from django.db import IntegrityError, connection
 
 from core.actions import Action
 from core.actors import Actor
-from core.decision import Allow, Code, Denied, Deny, refuse, require
+from core.decision import Allow, Code, Denied, Deny, refuse
 from ledger.services import record
 from tasks import announcing
 from tasks.facts import Change
@@ -84,7 +84,7 @@ def neighbours_of(
     )
 
 
-def require_all(found: Neighbours, row: Row, hand: Hand) -> None:
+def require_all(found: Neighbours, row: Row, hand: Hand, caller: Actor) -> None:
     """Refuse what may not be joined: unknown or deleted tasks, ones that somebody else holds."""
     if found.unknown:
         raise not_found(found.unknown[0])
@@ -109,7 +109,7 @@ def require_all(found: Neighbours, row: Row, hand: Hand) -> None:
                 "create a new task that waits for it",
                 rule=RULE,
             )
-    require(Allow(RULE))
+    caller.require(Allow(RULE))
 
 
 def join(found: Neighbours, row: Row, *, hand: Hand, caller: Actor, now: datetime) -> None:

@@ -10,7 +10,7 @@ from django.db import connection, transaction
 
 from core.actions import Action
 from core.actors import Actor
-from core.decision import Code, Denied, refuse, require
+from core.decision import Code, Denied, refuse
 from ledger.services import insert_event, record
 from orgchart.policy.compiled import Policy
 from tasks import graph
@@ -93,7 +93,7 @@ def create_task(
         row = read_row(caller.organisation_id, str(number))
         if blocked_by:
             found = graph.neighbours_of(hand, row, (), blocked_by)
-            graph.require_all(found, row, hand)
+            graph.require_all(found, row, hand, caller)
             graph.join(found, row, hand=hand, caller=caller, now=now)
             row = read_row(caller.organisation_id, str(number))
     return row.shown()
@@ -116,7 +116,7 @@ def update_task(*, caller: Actor, task_id: str, update: Update, now: datetime) -
     wide = update.touches_others
     if not wide:
         row = read_row(caller.organisation_id, task_id)
-        plan = _decided(hand, row, update, now)
+        plan = _decided(caller, hand, row, update, now)
         wide = plan.ends_with_neighbours
         if not wide and not plan.warnings:
             if swap(row, plan.write, plan.event(caller, hand.policy, row, now)):
@@ -136,13 +136,18 @@ class _NeedsGraph(Exception):
 
 
 def _decided(
-    hand: Hand, row: Row, update: Update, now: datetime, new_blockers: tuple[str, ...] = ()
+    caller: Actor,
+    hand: Hand,
+    row: Row,
+    update: Update,
+    now: datetime,
+    new_blockers: tuple[str, ...] = (),
 ) -> Plan:
     """What the update does to the row as it is. Raises Denied."""
     enforcement = enforcement_of(hand.policy)
     change = _change(hand.policy, row, update, new_blockers)
     ruling: Ruling = can_update(hand, row.facts(hand.policy), change, enforcement)
-    require(ruling.decision)
+    caller.require(ruling.decision)
     return plan_of(hand, row, update, change, ruling.warnings, now)
 
 
@@ -174,7 +179,7 @@ def _update_locked(
         graph.lock(caller.organisation_id)
     row = read_row(caller.organisation_id, task_id, lock=True)
     found = graph.neighbours_of(hand, row, update.add_blocks, update.add_blocked_by)
-    plan = _decided(hand, row, update, now, found.new_open_blockers)
+    plan = _decided(caller, hand, row, update, now, found.new_open_blockers)
     if plan.ends_with_neighbours and not wide:
         raise _NeedsGraph
     if not swap(row, plan.write, plan.event(caller, hand.policy, row, now)):
@@ -185,7 +190,7 @@ def _update_locked(
     if plan.ends_with_neighbours:
         graph.leave(row, plan.status, hand=hand, now=now)
     if update.touches_others:
-        graph.require_all(found, row, hand)
+        graph.require_all(found, row, hand, caller)
         graph.join(found, row, hand=hand, caller=caller, now=now)
     wake(plan.seen_by(hand, row))
     if update.touches_others:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+from pydantic_core import to_json
+
+from core.decision import Allow, Decision, require
 from core.events import EventFields
 from orgchart.policy.compiled import Agent, Policy, Role
 from orgchart.policy.vocabulary import ToolMode
@@ -23,7 +29,8 @@ class CallerSession:
 class Caller:
     """The agent that calls, known from the key alone; immutable during one call.
 
-    `tool`, `args_digest` and `request_id` are those of the call, for the ledger.
+    `tool`, `args_digest` and `request_id` are those of the call, for the ledger; `allowed_by` lists
+    the rules that have allowed it so far.
     """
 
     agent: Agent
@@ -34,6 +41,18 @@ class Caller:
     args_digest: str = ""
     frame_tools: frozenset[str] | None = None
     frame_id: int | None = None
+    allowed_by: list[str] = field(default_factory=list, compare=False, repr=False)
+
+    def calling(self, tool: str, params: Mapping[str, Any]) -> Caller:
+        """This caller at the beginning of a call; the ledger keeps a digest of its arguments."""
+        digest = hashlib.sha256(to_json(params)).hexdigest()
+        return replace(self, tool=tool[:64], args_digest=digest, allowed_by=[])
+
+    def require(self, decision: Decision) -> Allow:
+        """Return the Allow and note its rule, which explains the call; or raise Denied."""
+        allowed = require(decision)
+        self.allowed_by.append(allowed.rule)
+        return allowed
 
     @property
     def role(self) -> Role:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
@@ -14,11 +13,11 @@ import structlog
 from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails, to_json
+from pydantic_core import ErrorDetails
 
 from core.actions import Action
 from core.actors import denial
-from core.decision import Allow, Code, Decision, Denied, Deny, last_rule, require
+from core.decision import Allow, Code, Decision, Denied, Deny
 from core.events import Event
 from ledger.services import record_alone
 from orgchart.explaining import CallQuestion
@@ -90,23 +89,19 @@ def act(
     What breaks on our side is answered like everything else, the same by every face. An answer
     that is not final leaves the key free.
     """
-    caller = replace(caller, tool=name[:64], args_digest=digest_of(params))
-    if idempotency_key is None:
-        attempt = partial(_answer, caller, work, now)
-    else:
-        attempt = partial(_answer_once, caller, params, work, now, idempotency_key, is_final)
+    caller = caller.calling(name, params)
     try:
-        return retry(attempt)
+        try:
+            if idempotency_key is None:
+                return Answer(200, retry(partial(work, caller)))
+            return retry(
+                partial(_answer_once, caller, params, work, now, idempotency_key, is_final)
+            )
+        except Denied as refusal:
+            return record_refusal(caller, refusal, now=now)
     except Exception:
         log.exception("call_failed", tool=caller.tool)
         return answer_denial(INTERNAL, tool=caller.tool, mode=caller.session.mode)
-
-
-def _answer(caller: Caller, work: Callable[[Caller], Mapping[str, Any]], now: datetime) -> Answer:
-    try:
-        return Answer(200, work(caller))
-    except Denied as refusal:
-        return record_refusal(caller, refusal, now=now)
 
 
 def _answer_once(
@@ -119,27 +114,24 @@ def _answer_once(
 ) -> Answer:
     """Answer and keep the answer in the transaction that holds the key: no other call intervenes.
 
-    A refusal that says nothing about the call itself is not kept.
+    Raises Denied where the refusal says nothing about the call itself, so is not kept.
     """
-    try:
-        with transaction.atomic():
-            kept = idempotency.begin(caller, key, params, now=now)
-            if kept is not None:
-                return Answer(kept.status, kept.body, {REPLAYED: "true"})
-            try:
-                with transaction.atomic():
-                    answer = Answer(200, work(caller))
-            except Denied as refusal:
-                if refusal.deny.code in idempotency.NOT_KEPT:
-                    raise
-                answer = record_refusal(caller, refusal, now=now)
-            if is_final(answer):
-                idempotency.keep(caller, key, answer.status, answer.body)
-            else:
-                idempotency.release(caller, key)
-            return answer
-    except Denied as refusal:
-        return record_refusal(caller, refusal, now=now)
+    with transaction.atomic():
+        kept = idempotency.begin(caller, key, params, now=now)
+        if kept is not None:
+            return Answer(kept.status, kept.body, {REPLAYED: "true"})
+        try:
+            with transaction.atomic():
+                answer = Answer(200, work(caller))
+        except Denied as refusal:
+            if refusal.deny.code in idempotency.NOT_KEPT:
+                raise
+            answer = record_refusal(caller, refusal, now=now)
+        if is_final(answer):
+            idempotency.keep(caller, key, answer.status, answer.body)
+        else:
+            idempotency.release(caller, key)
+        return answer
 
 
 def retry(work: Callable[[], T]) -> T:
@@ -168,7 +160,7 @@ def run(caller: Caller, name: str, params: Mapping[str, Any], *, now: datetime) 
 def admit(caller: Caller, name: str) -> tuple[Tool, Allow]:
     """Pass the execution gate: the tool, and what allowed it. Raises Denied."""
     tool = REGISTRY.get(name)
-    allowed = require(can_use(tool, name, caller.holder))
+    allowed = caller.require(can_use(tool, name, caller.holder))
     return cast("Tool", tool), allowed
 
 
@@ -177,8 +169,10 @@ def validate(tool: Tool, params: Mapping[str, Any]) -> Any:
 
     Raises Denied INVALID_PARAMS with details: field → problem.
     """
+    if any(name in params for name in FORGED_SENDER):
+        params = _without_forged_sender(tool, params)
     try:
-        return tool.params.model_validate(_without_forged_sender(tool, params))
+        return tool.params.model_validate(params)
     except ValidationError as problems:
         details = {_field_of(p["loc"]): _problem_of(p) for p in problems.errors(include_url=False)}
         field, problem = next(iter(details.items()), ("body", "invalid"))
@@ -194,11 +188,8 @@ def validate(tool: Tool, params: Mapping[str, Any]) -> Any:
 
 
 def _without_forged_sender(tool: Tool, params: Mapping[str, Any]) -> Mapping[str, Any]:
-    forged = [name for name in FORGED_SENDER if name in params]
-    if not forged:
-        return params
     known = {field.alias or key for key, field in tool.params.model_fields.items()}
-    return {k: v for k, v in params.items() if k in known or k not in forged}
+    return {k: v for k, v in params.items() if k in known or k not in FORGED_SENDER}
 
 
 def _problem_of(problem: ErrorDetails) -> str:
@@ -232,11 +223,6 @@ def record_refusal(caller: Caller, refusal: Denied, *, now: datetime) -> Answer:
         log.exception("denial_not_recorded", code=deny.code, tool=caller.tool)
     wake(caller.agent.id)
     return answer_denial(deny, tool=caller.tool, mode=caller.session.mode)
-
-
-def digest_of(params: Mapping[str, Any]) -> str:
-    """SHA-256 of the arguments as given: what the ledger keeps instead of their text."""
-    return hashlib.sha256(to_json(params)).hexdigest()
 
 
 def explain(caller: Caller, name: str, params: Mapping[str, Any], *, now: datetime) -> Explanation:
@@ -273,7 +259,7 @@ def decide(
     The very code of the call decides, in a transaction that is rolled back; a tool whose effects
     no rollback undoes declares a `dry_run`.
     """
-    caller = replace(caller, tool=name[:64], args_digest=digest_of(params or {}))
+    caller = caller.calling(name, params or {})
     try:
         return retry(partial(_rehearse, caller, name, params, now))
     except Denied as refusal:
@@ -288,6 +274,5 @@ def _rehearse(caller: Caller, name: str, params: Mapping[str, Any] | None, now: 
             return gate
         valid = validate(tool, params)
         (tool.dry_run or tool.function)(caller, valid, now)
-        rule = last_rule() or gate.rule
         transaction.set_rollback(True)
-    return Allow(rule)
+    return Allow(caller.allowed_by[-1] or gate.rule)

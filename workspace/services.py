@@ -11,7 +11,7 @@ from django.db import transaction
 from contracts.approvals import use_approval
 from contracts.models import Contract
 from contracts.vocabulary import State
-from core.decision import Code, refuse, require
+from core.decision import Code, refuse
 from orgchart.policy.paths import can_touch
 from orgchart.policy.vocabulary import Access
 from toolbox.caller import Caller
@@ -38,7 +38,7 @@ def require_paths(caller: Caller, paths: Iterable[str], access: Access) -> None:
     """
     scopes = active_scopes(caller.agent.id)
     for path in paths:
-        require(
+        caller.require(
             can_touch(
                 path,
                 access,
@@ -61,7 +61,7 @@ def branches_of(caller: Caller) -> list[str]:
 
 def require_branch(caller: Caller, name: str) -> None:
     """Git works on the contract's branch only (seed 000 §1.6). Raises Denied BRANCH_DENIED."""
-    require(rules.can_use_branch(name, branches_of(caller)))
+    caller.require(rules.can_use_branch(name, branches_of(caller)))
 
 
 def require_commit(caller: Caller, paths: Iterable[str]) -> None:
@@ -69,7 +69,7 @@ def require_commit(caller: Caller, paths: Iterable[str]) -> None:
 
     Raises Denied BRANCH_DENIED, SCOPE_DENIED.
     """
-    require(rules.can_commit(branches_of(caller)))
+    caller.require(rules.can_commit(branches_of(caller)))
     require_paths(caller, paths, Access.WRITE)
 
 

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Max
 
 from core.actions import Action
-from core.decision import Code, refuse, require
+from core.decision import Code, refuse
 from documents.files import write_file
 from documents.memory import rules
 from documents.memory.results import SavedArtifact, WholeArtifact
@@ -27,7 +27,7 @@ def save_artifact(
 
     An entry in the caller's own memory lets a search find it. Raises Denied SCOPE_DENIED.
     """
-    require(rules.can_save(name, caller.agent, caller.policy))
+    caller.require(rules.can_save(name, caller.agent, caller.policy))
     with transaction.atomic():
         lock(f"artifact {caller.agent.id} {name}")
         mine = Artifact.objects.filter(agent_id=caller.agent.id, name=name)

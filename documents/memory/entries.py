@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from core import paging
-from core.decision import require
 from documents.memory import rules
 from documents.memory.results import MemoryPage
 from documents.models import Memory, MemoryScope
@@ -33,7 +32,7 @@ def read_memory(*, caller: Caller, scope: str, cursor: str | None, limit: int) -
 
     Raises Denied: SCOPE_DENIED for an agent without a group, INVALID_PARAMS for the cursor.
     """
-    require(rules.can_read(scope, caller.agent))
+    caller.require(rules.can_read(scope, caller.agent))
     entries, more = newest_entries(
         caller=caller,
         scope=scope,

@@ -9,7 +9,6 @@ from django.db import connection, transaction
 
 from core.actions import Action
 from core.database import needs_transaction
-from core.decision import require
 from documents.files import write_file
 from documents.memory import rules
 from documents.memory.entries import memory_text, newest_entries
@@ -34,7 +33,7 @@ RETURNING id
 
 def append_memory(*, caller: Caller, scope: str, text: str, now: datetime) -> AppendedMemory:
     """Add an entry to a memory. Raises Denied: SCOPE_DENIED, LEVEL_DENIED."""
-    require(rules.can_append(scope, caller.agent, caller.policy))
+    caller.require(rules.can_append(scope, caller.agent, caller.policy))
     with transaction.atomic():
         number = insert_entry(caller, scope, text, now)
         record(

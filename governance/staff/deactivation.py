@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 
 from core.actors import Actor, Person
-from core.decision import Code, refuse, require
+from core.decision import Code, refuse
 from core.deeds import Deed, require_deed
 from governance.results import DeactivatedAgent
 from governance.staff import open_work, org_changes, rules
@@ -33,7 +33,7 @@ def deactivate_agent(
         contract = org_changes.require_org_change(caller)
         org_changes.require_version(caller, expected_version)
         target = org_changes.find_agent(caller, agent)
-        require(rules.can_manage(caller.agent, target, caller.policy))
+        caller.require(rules.can_manage(caller.agent, target, caller.policy))
         return _deactivate(caller, caller.policy, target, reason, now, contract=contract)
 
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from django.db import transaction
 
 from core.actions import Action
-from core.decision import Code, refuse, require
+from core.decision import Code, refuse
 from governance.results import DescribedAgent, HiredAgent
 from governance.staff import org_changes, rules
 from governance.staff.org_files import write_job_file_soon
@@ -49,9 +49,9 @@ def hire_agent(
         contract = org_changes.require_org_change(caller)
         version = org_changes.require_version(caller, expected_version)
         role = org_changes.find_role(caller, hire.role)
-        require(rules.can_give_role(caller.agent, role, caller.policy))
-        require(rules.can_name(hire.handle, role, caller.policy))
-        require(rules.can_give_skills(hire.skills, catalogue.known()))
+        caller.require(rules.can_give_role(caller.agent, role, caller.policy))
+        caller.require(rules.can_name(hire.handle, role, caller.policy))
+        caller.require(rules.can_give_skills(hire.skills, catalogue.known()))
         _require_place(caller, hire, role)
         above = _superior(caller, hire, role)
         co_managers = org_changes.find_co_managers(caller, hire.co_managers)
@@ -116,10 +116,10 @@ def describe_agent(
         contract = org_changes.require_org_change(caller)
         version = org_changes.require_version(caller, expected_version)
         target = org_changes.find_agent(caller, agent)
-        require(rules.can_manage(caller.agent, target, caller.policy))
+        caller.require(rules.can_manage(caller.agent, target, caller.policy))
         if skills is not None:
             added = frozenset(skills) - target.skills
-            require(rules.can_give_skills(added, catalogue.known()))
+            caller.require(rules.can_give_skills(added, catalogue.known()))
             values["skills"] = sorted(set(skills))
 
         def apply(organisation: Organisation) -> None:
@@ -163,7 +163,7 @@ def _require_place(caller: Caller, hire: NewAgent, role: PolicyRole) -> None:
             rule="the group exists",
             group="there is no such group",
         )
-    require(rules.can_name(f"{hire.group}.{hire.name}", role, caller.policy))
+    caller.require(rules.can_name(f"{hire.group}.{hire.name}", role, caller.policy))
 
 
 def _superior(caller: Caller, hire: NewAgent, role: PolicyRole) -> Agent:

@@ -9,7 +9,7 @@ from datetime import datetime
 from django.db import transaction
 
 from core.actions import Action
-from core.decision import Code, refuse, require
+from core.decision import Code, refuse
 from governance.results import ChangedOrgChart
 from governance.staff import org_changes, rules
 from orgchart.models import Agent as AgentRow
@@ -99,12 +99,12 @@ def update_org_chart(
 
 def _check_move(caller: Caller, move: AgentMove) -> _AllowedMove:
     target = org_changes.find_agent(caller, move.agent)
-    require(rules.can_manage(caller.agent, target, caller.policy))
+    caller.require(rules.can_manage(caller.agent, target, caller.policy))
     if move.is_empty:
         raise _refusal(target.handle, "nothing to change was given", "give what is to change")
     if move.role is not None:
         role = org_changes.find_role(caller, move.role)
-        require(rules.can_give_role(caller.agent, role, caller.policy))
+        caller.require(rules.can_give_role(caller.agent, role, caller.policy))
     if move.reports_to == BOARD:
         raise _refusal(target.handle, "only people let an agent report to the Board", rules.PEOPLE)
     if move.group and move.group not in caller.policy.groups:

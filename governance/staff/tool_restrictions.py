@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from core.decision import Code, refuse, require
+from core.decision import Code, refuse
 from governance.results import ChangedTool, ToolRestrictions
 from governance.staff import org_changes, rules
 from mailroom.delivery import send_system_mail
@@ -67,10 +67,12 @@ def restrict_tool(
         worker = _worker(caller, agent)
         restriction = _lock_restriction(worker, tool)
         if restriction is not None:
-            require(rules.can_change_restriction(caller.agent, restriction.set_by, caller.policy))
+            caller.require(
+                rules.can_change_restriction(caller.agent, restriction.set_by, caller.policy)
+            )
         held = None if restriction is None else frozenset(ToolMode(m) for m in restriction.modes)
         entry = catalogue.known().get(tool)
-        require(rules.can_restrict_to(tool, left, entry, held))
+        caller.require(rules.can_restrict_to(tool, left, entry, held))
         change = set_tool_restriction(
             organisation_id=caller.organisation_id,
             tool=tool,
@@ -110,7 +112,9 @@ def restore_tool(
                 "manage_tools with action list shows the restrictions",
                 rule="only a restriction is restored",
             )
-        require(rules.can_change_restriction(caller.agent, restriction.set_by, caller.policy))
+        caller.require(
+            rules.can_change_restriction(caller.agent, restriction.set_by, caller.policy)
+        )
         change = clear_tool_restriction(
             restriction=restriction, caller=caller, now=now, reason=reason, expected_version=version
         )
@@ -120,7 +124,7 @@ def restore_tool(
 
 def _worker(caller: Caller, name: str) -> Agent:
     worker = org_changes.find_agent(caller, name)
-    require(rules.can_restrict_tools(caller.agent, worker))
+    caller.require(rules.can_restrict_tools(caller.agent, worker))
     return worker
 
 

@@ -9,7 +9,7 @@ from django.db import transaction
 from core.actions import Action
 from core.actors import Actor
 from core.database import needs_transaction
-from core.decision import Code, Denied, refuse, require
+from core.decision import Code, Denied, refuse
 from core.events import Event
 from core.machines import Swap, swap
 from ledger.services import record
@@ -42,7 +42,7 @@ def escalate(
     gets a system mail), NOT_FOUND for a thread or contract that the caller is no party of.
     """
     try:
-        allowed = require(rules.can_escalate_to(caller.agent, caller.policy))
+        allowed = caller.require(rules.can_escalate_to(caller.agent, caller.policy))
     except Denied as refusal:
         if refusal.deny.code is Code.LEVEL_DENIED:
             raise

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from core.decision import Allow, Code, Denied, deny, last_rule, refuse, require, status_of
+from core.decision import Allow, Code, Denied, deny, refuse, require, status_of
 from tests.oracle.codes import STATUSES
 
 
-# Written from the table of the wire's errors.
 def test_every_code_has_the_status_of_the_wire():
     expected = {code: status for status, codes in STATUSES.items() for code in codes.split()}
     assert {code.value: status_of(code) for code in Code} == expected
@@ -30,10 +29,9 @@ def test_this_room_reads_no_prose_to_decide():
 
 
 class TestRequire:
-    def test_passes_a_yes_on_and_remembers_its_rule(self):
+    def test_passes_a_yes_on(self):
         yes = Allow("the rule")
         assert require(yes) is yes
-        assert last_rule() == "the rule"
 
     def test_raises_a_no_with_all_it_says(self):
         no = deny(Code.NOT_YOURS, "no", "ask", rule="the rule", who="me")

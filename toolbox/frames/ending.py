@@ -11,7 +11,7 @@ from django.db import transaction
 from core.actions import Action
 from core.actors import Actor, System
 from core.database import needs_transaction
-from core.decision import Code, refuse, require
+from core.decision import Code, refuse
 from core.deeds import Deed, require_deed
 from core.events import Event
 from ledger.services import insert_event
@@ -53,7 +53,7 @@ def return_result(
         if frame is None:
             raise no_such_frame()
         inside = Session.objects.filter(id=caller.session.id, frame_id=frame.id).exists()
-        require(rules.can_return(frame.id, frame.state, frame.reason, inside=inside))
+        caller.require(rules.can_return(frame.id, frame.state, frame.reason, inside=inside))
         before = FrameState(frame.state)
         if failed:
             frame.fail(result, at=now)
@@ -78,7 +78,7 @@ def cancel_frame(*, frame_id: int, caller: Actor, reason: str, now: datetime) ->
         )
         if frame is None:
             raise no_such_frame()
-        require(rules.can_cancel(frame.id, frame.state))
+        caller.require(rules.can_cancel(frame.id, frame.state))
         before = FrameState(frame.state)
         frame.fail({"error": "cancelled", "message": reason}, reason=reason, at=now)
         end_frame(frame=frame, before=before, actor=caller, now=now)

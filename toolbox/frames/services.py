@@ -11,7 +11,7 @@ from pydantic_core import to_json
 
 from core.actions import Action
 from core.database import needs_transaction
-from core.decision import Code, Denied, refuse, require
+from core.decision import Code, Denied, refuse
 from core.events import Event
 from core.machines import Cte, Swap, swap
 from ledger.services import record
@@ -40,13 +40,13 @@ def delegate_to(
     INVALID_TRANSITION past eight frames, TOO_LARGE.
     """
     target = caller.policy.resolve(to)
-    allowed = require(rules.can_delegate(caller.agent, target, to, caller.policy))
+    allowed = caller.require(rules.can_delegate(caller.agent, target, to, caller.policy))
     target = cast("policy.Agent", target)
     require_small("context", context)
     with transaction.atomic():
         top = lock_top(caller)
-        require(rules.can_open(target, top.stack))
-        require(allowed)
+        caller.require(rules.can_open(target, top.stack))
+        caller.require(allowed)
         frame = push_frame(
             caller=caller,
             top=top,
@@ -85,7 +85,7 @@ def enter_skill(
     """
     with transaction.atomic():
         top = lock_top(caller)
-        require(rules.can_enter_skill(name, top.stack))
+        caller.require(rules.can_enter_skill(name, top.stack))
         _require_same_frame(caller)
         frame = push_frame(
             caller=caller,

@@ -11,7 +11,7 @@ from django.db import transaction
 
 from core.actions import Action
 from core.actors import Actor
-from core.decision import Allow, Code, refuse, require
+from core.decision import Allow, Code, refuse
 from core.deeds import Deed, require_deed
 from core.events import Event
 from ledger.services import insert_event, record
@@ -113,7 +113,7 @@ def use_skill(
     """
     on_disk = folders.read(name)
     found = _found(name, on_disk)
-    allowed = require(can_use_skill(caller.agent, name, found, person=person))
+    allowed = caller.require(can_use_skill(caller.agent, name, found, person=person))
     skill = cast("Definition", found.definition)
     prompt = _prompt(skill, arguments, _unrun if explained else _within_time())
     extra = (TO_BE_SEEN,) if person else ()
@@ -126,7 +126,7 @@ def use_skill(
             tools=[tool for tool in (*skill.allowed_tools, *extra) if tool in has],
             now=now,
         )
-        require(allowed)
+        caller.require(allowed)
         record(
             Action.SKILL_STARTED,
             by=caller,
