@@ -12,7 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from documents.models import Document
-from documents.tree import Missing, Tree, Unsafe
+from documents.tree import Missing, SafeTree, Unsafe
 from toolbox.scheduler import sweep
 
 log = structlog.get_logger(__name__)
@@ -26,9 +26,9 @@ class FileNotWritten(Exception):
     """The disk refused a file; its document stays due."""
 
 
-def tree_of(organisation: str) -> Tree:
+def tree_of(organisation: str) -> SafeTree:
     """The company tree of an organisation, by its slug."""
-    return Tree(Path(settings.NEXUS_COMPANY_ROOT), organisation)
+    return SafeTree(Path(settings.NEXUS_COMPANY_ROOT), organisation)
 
 
 def write_document_on_commit(document_id: int) -> None:

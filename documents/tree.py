@@ -62,7 +62,7 @@ class _OpenHow(ctypes.Structure):
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class SafeTree:
     """A folder of files, entered by descriptors only: what is checked is what is opened.
 
     `root` is the operator's and may itself be a link; below it none is followed. `inside` are the

@@ -5,7 +5,7 @@ from django.utils.module_loading import autodiscover_modules
 
 
 class ToolboxConfig(AppConfig):
-    """The door: registry, gates, sessions, faces."""
+    """The registry of tools, the gates, sessions and faces."""
 
     name = "toolbox"
     verbose_name = "Toolbox"

@@ -124,7 +124,7 @@ class JobRun(models.Model):
 
 
 class Frame(models.Model):
-    """One frame of a stack of work: who asked whom, in which isolated context, with which tools.
+    """One frame of a stack of work: opener, assignee, isolated context and allowed tools.
 
     `allowed_tools` are already those of the whole stack below: null means that no frame of it
     restricts. `result_read_at` says when the opener read the result.
@@ -218,5 +218,5 @@ class Frame(models.Model):
 
     @FRAME.step("cancel", state)
     def cancel(self, *, reason: str, at: datetime) -> None:
-        """Nobody waits for the result any more."""
+        """The result is not needed any more."""
         self.reason, self.ended_at = reason, at

@@ -14,7 +14,7 @@ from toolbox.registry import Tool
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Whoever might use a tool: an agent under a policy, in a mode, inside a frame or not.
+    """An agent that might use a tool: under a policy, in a mode, inside a frame or not.
 
     `frame_tools` None: outside any frame; else only these, whatever the agent has.
     """
@@ -50,14 +50,14 @@ def can_use(  # noqa: PLR0911  one return for each answer a gate can give
         return deny(
             Code.TOOL_DENIED,
             f"{name} is explicitly denied to {role.name}",
-            _others(holder),
+            _other_tools(holder),
             rule=f"deny list of {role.name}",
         )
     if not _is_bound(tool, holder):
         return deny(
             Code.TOOL_NOT_BOUND,
             f"{name} is not bound to {role.name}",
-            _others(holder),
+            _other_tools(holder),
             rule=f"tool binding of {role.name}",
         )
     left_modes = holder.policy.restricted_modes(holder.agent, name)
@@ -65,7 +65,7 @@ def can_use(  # noqa: PLR0911  one return for each answer a gate can give
         return deny(
             Code.TOOL_DENIED,
             f"{name} is taken away from {holder.agent.handle}",
-            _others(holder),
+            _other_tools(holder),
             rule="tool override",
         )
     if holder.frame_tools is not None and name not in holder.frame_tools:
@@ -98,26 +98,26 @@ def _is_bound(tool: Tool, holder: Holder) -> bool:
             return tool.name in holder.role.tools or tool.name in holder.agent.skills
 
 
-def _others(holder: Holder) -> str:
+def _other_tools(holder: Holder) -> str:
     agent = holder.agent
     asks = _asks_board(holder) if agent.superior == BOARD else f", or ask {agent.superior}"
     return f"use a tool that GET /api/v1/tools lists for you{asks}"
 
 
 def _asks_board(holder: Holder) -> str:
-    """How who has no agent above itself tells the humans what it lacks, if at all."""
-    if _holds(holder, "write_note"):
+    """How an agent without a superior agent can ask the Board, or ''."""
+    if _can_use_bound(holder, "write_note"):
         return ", or tell the Board with write_note, for_board true"
     rule = holder.policy.board_rule(holder.agent)
     types = holder.policy.sendable_types(holder.agent, BOARD, rule) if rule else ()
-    if types and _holds(holder, "send_mail"):
+    if types and _can_use_bound(holder, "send_mail"):
         return f", or tell the Board with send_mail to {BOARD}, as {min(types)}"
     return ""
 
 
-def _holds(holder: Holder, name: str) -> bool:
-    """Whether a tool that roles list is bound and left to the holder, as it is now."""
-    return name in holder.role.tools | holder.agent.skills and _keeps(holder, name)
+def _can_use_bound(holder: Holder, name: str) -> bool:
+    """Whether a tool of roles is bound to the holder and not taken away from it now."""
+    return name in holder.role.tools | holder.agent.skills and _is_left(holder, name)
 
 
 def _other_mode(modes: frozenset[ToolMode], holder: Holder) -> str:
@@ -126,7 +126,7 @@ def _other_mode(modes: frozenset[ToolMode], holder: Holder) -> str:
         return f"no session of {holder.policy.organisation} can use it; go on with another tool"
     accepts = (
         "accept a contract issued with that mode (list_contracts shows yours), or "
-        if _keeps(holder, "accept_contract", "list_contracts")
+        if _is_left(holder, "accept_contract", "list_contracts")
         else ""
     )
     return (
@@ -135,8 +135,8 @@ def _other_mode(modes: frozenset[ToolMode], holder: Holder) -> str:
     )
 
 
-def _keeps(holder: Holder, *names: str) -> bool:
-    """Whether these tools, once bound, are left to the holder, as it is now."""
+def _is_left(holder: Holder, *names: str) -> bool:
+    """Whether none of these tools is denied or restricted for the holder now."""
     return all(
         name not in holder.role.denied_tools
         and holder.policy.restricted_modes(holder.agent, name) in (None, frozenset(ToolMode))
@@ -146,5 +146,5 @@ def _keeps(holder: Holder, *names: str) -> bool:
 
 
 def effective_tools(tools: Iterable[Tool], holder: Holder) -> list[Tool]:
-    """Exactly the tools that the execution gate would let through for the holder now."""
+    """The tools that the execution gate allows the holder to use now."""
     return [tool for tool in tools if isinstance(can_use(tool, tool.name, holder), Allow)]

@@ -1,7 +1,7 @@
-"""Waking who waits: after a commit, one NOTIFY for many; one LISTEN for a whole process.
+"""Waking requests that wait: one NOTIFY for many agents after a commit, one LISTEN per process.
 
-Notifications are hints: what happened is in the tables, and a waiter that misses one finds it at
-its next look. They leave after the commit and outside of it, because NOTIFY inside a transaction
+Notifications are hints: what happened is in the tables, and a waiter that misses one finds it when
+it asks again. They are sent after the commit and outside of it, because NOTIFY inside a transaction
 makes all commits of a database wait for each other.
 """
 
@@ -23,21 +23,21 @@ from django.db import connection, transaction
 log = structlog.get_logger(__name__)
 
 CHANNEL = "nexus_wake"
-EVERYBODY = "*"
-"""What a trigger sends when an organisation's policy changed: rare, so it may be in the commit."""
+ALL_AGENTS = "*"
+"""The payload of a trigger when a policy changed: rare, so it may be sent inside the commit."""
 RETRY_SECONDS = 1.0
 LISTEN_SECONDS = 5.0
 IDLE_SECONDS = 0.5
-"""Silence after which the sender gives its connection back."""
+"""Idle time after which the sender closes its connection."""
 GATHER_SECONDS = 0.005
-"""How long a wake-up to other processes waits for more, so that a busy one sends few."""
+"""How long a notification waits for more agents, so that a busy process sends few."""
 
 
 Waker = Callable[[], object]
 
 
-class Bell:
-    """Rung when something may have come for an agent; who waits leaves a callable."""
+class Waiters:
+    """The callables of requests that wait for something to happen to an agent."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -45,7 +45,7 @@ class Bell:
 
     @contextmanager
     def waiting(self, agent_id: int, waker: Waker) -> Iterator[None]:
-        """Call `waker`, from any thread, whenever the agent's bell rings meanwhile."""
+        """Call `waker`, from any thread, whenever the agent is woken inside the block."""
         with self._lock:
             self._waiting.setdefault(agent_id, []).append(waker)
         try:
@@ -56,37 +56,37 @@ class Bell:
                 if not self._waiting[agent_id]:
                     del self._waiting[agent_id]
 
-    def ring(self, agent_ids: Iterable[int]) -> None:
-        """Wake who waits for these agents."""
+    def wake(self, agent_ids: Iterable[int]) -> None:
+        """Call every waker of these agents."""
         with self._lock:
             wakers = [w for agent_id in agent_ids for w in self._waiting.get(agent_id, ())]
         for waker in wakers:
             waker()
 
-    def ring_all(self) -> None:
-        """Wake everybody: something may have been missed."""
+    def wake_all(self) -> None:
+        """Call every waker: a notification may have been missed."""
         with self._lock:
             waiting = list(self._waiting)
-        self.ring(waiting)
+        self.wake(waiting)
 
 
-BELL = Bell()
+WAITERS = Waiters()
 _outgoing: queue.SimpleQueue[int] = queue.SimpleQueue()
 _names: dict[int, str] = {}
-"""What a process calls itself in its notifications, by its pid, since one forked inherits this."""
+"""The random name of a process in its notifications, by pid, because a fork inherits this."""
 _threads: dict[str, threading.Thread] = {}
 _starting = threading.Lock()
 
 
 def wake(*agent_ids: int | None) -> None:
-    """Wake whoever waits for these agents once the present transaction has committed."""
+    """Wake the waiters of these agents after the current transaction commits."""
     ids = [agent_id for agent_id in agent_ids if agent_id is not None]
     if ids:
         transaction.on_commit(lambda: _send(ids))
 
 
 def _send(agent_ids: list[int]) -> None:
-    BELL.ring(agent_ids)
+    WAITERS.wake(agent_ids)
     for agent_id in agent_ids:
         _outgoing.put(agent_id)
     _run("wake-notify", _notify_forever)
@@ -135,20 +135,20 @@ def _listen_forever() -> None:
             connection.ensure_connection()
             raw = cast("psycopg.Connection", connection.connection)
             raw.execute(f"LISTEN {CHANNEL}")
-            BELL.ring_all()
+            WAITERS.wake_all()
             while True:
                 for note in raw.notifies(timeout=LISTEN_SECONDS):
-                    _hear(note.payload)
+                    _handle_notification(note.payload)
         except Exception:
             log.warning("wake_not_heard", exc_info=True)
             connection.close()
             time.sleep(RETRY_SECONDS)
 
 
-def _hear(payload: str) -> None:
-    """Ring for other processes and for triggers: this process has rung its own bell already."""
+def _handle_notification(payload: str) -> None:
+    """Wake for other processes and for triggers; this process woke its own waiters already."""
     ids, _, sender = payload.partition("@")
-    if ids == EVERYBODY:
-        BELL.ring_all()
+    if ids == ALL_AGENTS:
+        WAITERS.wake_all()
     elif not sender or sender != _names.get(os.getpid()):
-        BELL.ring(int(part) for part in ids.split(",") if part)
+        WAITERS.wake(int(part) for part in ids.split(",") if part)

@@ -74,7 +74,7 @@ def test_a_standing_get_ends_with_its_key(stage, url):
     key = issue_key(agent=agent, **words)
     proof = {"Authorization": f"Bearer {key}", "Accept": "text/event-stream"}
     with httpx.stream("GET", f"{url}/mcp", headers=proof, timeout=60, trust_env=False) as stream:
-        wait_until(lambda: agent.id in wake.BELL._waiting)
+        wait_until(lambda: agent.id in wake.WAITERS._waiting)
         revoke_key(prefix=key[:PREFIX_LENGTH], **words)
         assert "list_changed" not in "".join(stream.iter_text())
 
@@ -141,7 +141,7 @@ def test_no_watch_outlives_its_stream_even_if_the_bell_rings_as_it_ends(monkeypa
     async def end_as_it_rings():
         task = asyncio.create_task(watch())
         await asyncio.sleep(0.1)  # it has looked, and waits
-        wake.BELL.ring([-1])
+        wake.WAITERS.wake([-1])
         for _ in range(turns):
             await asyncio.sleep(0)
         task.cancel()
@@ -171,11 +171,11 @@ def test_the_client_for_javascript_is_told_in_both_revisions(
     ) as process:
         try:
             assert "write_file" not in json.loads(process.stdout.readline())
-            wait_until(lambda: agent in wake.BELL._waiting)
+            wait_until(lambda: agent in wake.WAITERS._waiting)
             stage.done("backend_worker", "accept_contract", contract_id=contract)
             assert "write_file" in json.loads(process.stdout.readline())
             process.stdin.close()
             assert process.wait(60) == 0
-            wait_until(lambda: agent not in wake.BELL._waiting)
+            wait_until(lambda: agent not in wake.WAITERS._waiting)
         finally:
             process.kill()

@@ -161,5 +161,5 @@ def test_a_thousand_initialisations_leave_nothing(stage, url, settings):
     manager = mcp._running
     assert (manager._server_instances, manager._session_owners) == ({}, {})
     wait_until(lambda: kept() <= before)
-    assert wake.BELL._waiting == {}
+    assert wake.WAITERS._waiting == {}
     assert Session.objects.count() == rows

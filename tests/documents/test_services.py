@@ -13,7 +13,7 @@ from core.decision import Code, Denied
 from documents import files, services
 from documents.models import Document
 from documents.reports import ReportFilter, read_report, read_reports
-from documents.tree import Tree
+from documents.tree import SafeTree
 from ledger.models import Event
 from tests.documents.world import NOW, caller_of, found
 
@@ -356,7 +356,7 @@ class TestFileMissing:
         answer = note(caller_of(nexus, "ceo"))
         assert files.write_missing_files(now=NOW + timedelta(seconds=1)) == 0
         assert files.write_missing_files(now=self.LATER) == 1
-        assert Tree(company, "nexus").read(answer["path"]) == b"We hire."
+        assert SafeTree(company, "nexus").read(answer["path"]) == b"We hire."
         assert files.write_missing_files(now=self.LATER) == 0
 
     def test_tries_again_when_the_disk_refuses(self, nexus, company):

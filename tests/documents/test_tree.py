@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from documents import tree as module
-from documents.tree import Missing, TooLarge, Tree, TreeEntry, Unsafe
+from documents.tree import Missing, SafeTree, TooLarge, TreeEntry, Unsafe
 
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
 
@@ -40,8 +40,8 @@ def root(tmp_path, way) -> Path:
 
 
 @pytest.fixture
-def tree(root) -> Tree:
-    return Tree(root)
+def tree(root) -> SafeTree:
+    return SafeTree(root)
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ class TestWriting:
         assert names(root / "a") == ["b.md"]
 
     def test_makes_its_root(self, tmp_path, way):
-        Tree(tmp_path / "new" / "root", "nexus").write("a.md", b"x")
+        SafeTree(tmp_path / "new" / "root", "nexus").write("a.md", b"x")
         assert (tmp_path / "new/root/nexus/a.md").read_bytes() == b"x"
 
     def test_replaces_a_link_and_never_follows_it(self, tree, root, outside):
@@ -136,7 +136,7 @@ class TestPaths:
     def test_of_the_inner_root_are_refused_too(self, root):
         for inside in ("..", "../x", "/etc", "a/../.."):
             with pytest.raises(Unsafe):
-                Tree(root, inside).read("passwd")
+                SafeTree(root, inside).read("passwd")
 
 
 class TestLinks:
@@ -172,9 +172,9 @@ class TestLinks:
     def test_in_the_place_of_the_inner_root_are_refused(self, root, outside):
         (root / "nexus").symlink_to(outside)
         with pytest.raises(Unsafe):
-            Tree(root, "nexus").read("secret")
+            SafeTree(root, "nexus").read("secret")
         with pytest.raises(Unsafe):
-            Tree(root, "nexus").write("planted", b"x")
+            SafeTree(root, "nexus").write("planted", b"x")
 
     def test_to_processes_are_refused(self, tree, root):
         (root / "proc").symlink_to("/proc/self/root")
@@ -183,7 +183,7 @@ class TestLinks:
 
     def test_of_the_operator_to_the_root_itself_are_followed(self, tmp_path, root):
         (tmp_path / "elsewhere").symlink_to(root)
-        Tree(tmp_path / "elsewhere").write("a.md", b"x")
+        SafeTree(tmp_path / "elsewhere").write("a.md", b"x")
         assert (root / "a.md").read_bytes() == b"x"
 
 

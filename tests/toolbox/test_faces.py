@@ -246,7 +246,7 @@ class TestWaiting:
         )
         company.key("research_worker")
         waiting.start()
-        soon(lambda: company.agent("research_worker").id in wake.BELL._waiting)
+        soon(lambda: company.agent("research_worker").id in wake.WAITERS._waiting)
         assert not done
         begun = time.monotonic()
         mail = {**MAIL, "to": "research_worker"}
@@ -265,7 +265,7 @@ class TestWaiting:
             )
         )
         waiting.start()
-        soon(lambda: company.agent("devops_worker").id in wake.BELL._waiting)
+        soon(lambda: company.agent("devops_worker").id in wake.WAITERS._waiting)
         assert not IdempotencyRecord.objects.filter(key=key).exists()
         sent = rest(url, company, "it_manager", "send_mail", **{**MAIL, "to": "devops_worker"})
         waiting.join(25)
@@ -297,7 +297,7 @@ class TestWaiting:
             target=lambda: done.append(rest(url, company, "devops_worker", "read_inbox", wait=20))
         )
         waiting.start()
-        soon(lambda: company.agent("devops_worker").id in wake.BELL._waiting)
+        soon(lambda: company.agent("devops_worker").id in wake.WAITERS._waiting)
         revoke_key(prefix=key[:12], caller=company.system, now=timezone.now(), reason="lost")
         rest(url, company, "it_manager", "send_mail", **{**MAIL, "to": "devops_worker"})
         waiting.join(10)

@@ -6,7 +6,9 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
+from core.actions import Action
 from core.decision import Code, Denied
+from core.events import Event as LedgerEvent
 from ledger.models import Event
 from orgchart.compiling import POLICIES
 from orgchart.models import Agent, Group
@@ -16,7 +18,7 @@ from tests.concurrency import at_once
 from tests.oracle import delegation
 from toolbox.authentication import authenticate, tools_of_frame
 from toolbox.frames import ending, services
-from toolbox.frames.stack import lock_top
+from toolbox.frames.stack import lock_top, save_frame
 from toolbox.frames.vocabulary import FrameState
 from toolbox.models import Frame, Session
 
@@ -608,6 +610,26 @@ class TestLockTop:
         ending.fail_due_frames(timezone.now() + timedelta(hours=2))
         with pytest.raises(Denied, match="has ended"), transaction.atomic():
             lock_top(caller)
+
+
+class TestSaveFrame:
+    def test_changes_and_records_nothing_at_a_stale_version(self, company):
+        frame = Frame.objects.get(id=delegate(company, LEADER, DEVELOPER))
+        caller, now = company.caller(DEVELOPER), timezone.now()
+        Frame.objects.filter(id=frame.id).update(version=frame.version + 1)
+        frame.take(at=now)
+        event = LedgerEvent.by(caller, Action.FRAME_TAKEN, at=now, subject=f"frame:{frame.id}")
+        with pytest.raises(Denied) as refused, transaction.atomic():
+            save_frame(frame, before=FrameState.OPEN, event=event, columns=["taken_at"])
+        assert refused.value.deny.code is Code.VERSION_MISMATCH
+        assert Frame.objects.get(id=frame.id).state == FrameState.OPEN
+        assert not Event.objects.filter(action="frame.taken").exists()
+
+    def test_counts_a_version_for_each_transition(self, company):
+        frame_id = delegate(company, LEADER, DEVELOPER)
+        take(company, DEVELOPER)
+        give(company, DEVELOPER, frame_id)
+        assert Frame.objects.get(id=frame_id).version == 3
 
 
 class TestTable:

@@ -62,7 +62,7 @@ def listening(company):
     """This process hears notifications; those of the beginning are over."""
     rung = threading.Event()
     wake.listen()
-    with wake.BELL.waiting(0, rung.set):
+    with wake.WAITERS.waiting(0, rung.set):
         while ask_once(LISTENERS) == 0:
             rung.wait(0.02)
         rung.clear()
@@ -100,7 +100,7 @@ def ask_once(sql):
 def flood(agent, count):
     with connection.cursor() as cursor:
         cursor.execute(FLOOD, [agent, count])
-    wake.BELL.ring([agent])
+    wake.WAITERS.wake([agent])
 
 
 @asynccontextmanager
@@ -197,8 +197,8 @@ class TestManyWatchers:
     def test_leave_nothing_behind_when_they_go(self, company, port):
         async def come_and_go():
             async with watchers(company, port, 20):
-                await until(lambda: sum(map(len, wake.BELL._waiting.values())) == 20)
-            await until(lambda: not wake.BELL._waiting)
+                await until(lambda: sum(map(len, wake.WAITERS._waiting.values())) == 20)
+            await until(lambda: not wake.WAITERS._waiting)
 
         run_loop(come_and_go())
 
@@ -209,8 +209,8 @@ class TestOwnDeeds:
         rung = []
         boss, worker = company.agent("it_manager").id, company.agent("backend_worker").id
         with (
-            wake.BELL.waiting(worker, lambda: rung.append("worker")),
-            wake.BELL.waiting(boss, lambda: rung.append("boss")),
+            wake.WAITERS.waiting(worker, lambda: rung.append("worker")),
+            wake.WAITERS.waiting(boss, lambda: rung.append("boss")),
         ):
             company.call("backend_worker", "send_mail", to="it_manager", **MAIL)
         assert rung == ["boss"]
@@ -229,7 +229,7 @@ class TestOwnDeeds:
 
         with ThreadPoolExecutor(1) as thread:
             waiting = thread.submit(unread, wait=PATIENCE)
-            run_loop(until(lambda: me in wake.BELL._waiting))
+            run_loop(until(lambda: me in wake.WAITERS._waiting))
             report = {**MAIL, "type": "report"}
             assert company.call("hr_manager", "send_mail", to="ceo", **report).code == "OK"
             assert not waiting.done()

@@ -74,7 +74,7 @@ async def changes(watcher: Watcher) -> AsyncGenerator[None, None]:
     known = tools_of(caller)
     loop, rung = asyncio.get_running_loop(), asyncio.Event()
     wake.listen()
-    with wake.BELL.waiting(caller.agent.id, lambda: loop.call_soon_threadsafe(rung.set)):
+    with wake.WAITERS.waiting(caller.agent.id, lambda: loop.call_soon_threadsafe(rung.set)):
         while True:
             rung.clear()
             try:

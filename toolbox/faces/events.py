@@ -61,7 +61,7 @@ async def _watch(caller: Caller, credentials: Message, place: stream.Place, send
     wake.listen()
     await send(START)
     await send(_part(b": watching\nid: %s\n\n" % str(place).encode()))
-    with wake.BELL.waiting(caller.agent.id, lambda: loop.call_soon_threadsafe(rung.set)):
+    with wake.WAITERS.waiting(caller.agent.id, lambda: loop.call_soon_threadsafe(rung.set)):
         while True:
             rung.clear()
             look = functools.partial(stream.read, caller=caller, key=key, after=place)

@@ -37,7 +37,7 @@ async def poll(
     loop, rung = asyncio.get_running_loop(), asyncio.Event()
     ends = time.monotonic() + seconds
     wake.listen()
-    with wake.BELL.waiting(agent_id, lambda: loop.call_soon_threadsafe(rung.set)):
+    with wake.WAITERS.waiting(agent_id, lambda: loop.call_soon_threadsafe(rung.set)):
         while True:
             rung.clear()
             left = ends - time.monotonic()

@@ -1,4 +1,4 @@
-"""The stack of frames: what a caller stands on, pushing a frame, saving a frame's transition."""
+"""The stack of frames: the caller's place in it, pushing a frame, saving a transition."""
 
 from __future__ import annotations
 

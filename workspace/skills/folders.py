@@ -10,7 +10,7 @@ from pathlib import Path
 import structlog
 from django.conf import settings
 
-from documents.tree import Missing, TooLarge, Tree, Unsafe
+from documents.tree import Missing, SafeTree, TooLarge, Unsafe
 from workspace.skills.definition import NAME, BadSkill, Definition, parse
 
 log = structlog.get_logger(__name__)
@@ -47,7 +47,7 @@ def discover() -> Iterator[OnDisk]:
     names: set[str] = set()
     for folder in settings.NEXUS_SKILL_FOLDERS:
         try:
-            entries = Tree(Path(folder)).entries()
+            entries = SafeTree(Path(folder)).entries()
         except Missing:
             continue
         except (OSError, Unsafe) as problem:
@@ -63,7 +63,7 @@ def discover() -> Iterator[OnDisk]:
 def _read(folder: Path, name: str) -> OnDisk | None:
     path = str(folder / name / FILE)
     try:
-        data = Tree(folder).read(f"{name}/{FILE}", limit=MAX_BYTES)
+        data = SafeTree(folder).read(f"{name}/{FILE}", limit=MAX_BYTES)
     except Missing:
         return None
     except FileNotFoundError:
