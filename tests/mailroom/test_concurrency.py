@@ -1,7 +1,9 @@
 """Many at once: sends, a channel that closes meanwhile, an agent that leaves, sweeps, readers."""
 
 import threading
+from copy import copy
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from django.db import connection, transaction
@@ -10,16 +12,21 @@ from django.utils import timezone
 from contracts import closing
 from contracts.terms import ChannelWish
 from contracts.vocabulary import Outcome
+from core.actions import Action
+from core.events import Event as LedgerEvent
 from ledger.models import Event
 from mailroom import inbox, services
+from mailroom.escalations import answers
 from mailroom.escalations import services as escalations
 from mailroom.escalations import timeouts as unanswered
-from mailroom.models import Escalation, Mail
+from mailroom.models import Escalation, Mail, OutgoingNotice
+from mailroom.outgoing import outbox, webhook
 from orgchart.models import Agent
 from tests.company import load_company
+from tests.concurrency import at_once
 from tests.contracts import world as contracts
-from tests.contracts.world import at_once, refusal
-from tests.mailroom.world import draft
+from tests.contracts.world import refusal
+from tests.mailroom.world import configure, draft, notify_board
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -201,3 +208,97 @@ class TestSweepsAtOnce:
         assert (row.state, row.version) == ("answered", 2 + silent)
         assert silent == (row.unanswered_at is not None), "whoever came first was not forgotten"
         assert answered.details["late"] is bool(silent)
+
+
+class TestStepsAtOnce:
+    """Many take the same step of one row: exactly one does, and leaves one event."""
+
+    @pytest.fixture
+    def made(self, company):
+        caller = company.caller("backend_worker")
+        return escalations.escalate(caller=caller, subject="Help", body="Now.", now=timezone.now())
+
+    @pytest.fixture
+    def notice(self, company, monkeypatch):
+        monkeypatch.setattr(webhook, "send", lambda row, *, now: None)
+        configure(company, board_webhook="https://board.example/hook")
+        notify_board(company, subject="An escalation has no answer")
+        return OutgoingNotice.objects.get()
+
+    def answerer(self, company, made):
+        person = company.person("Board")
+        return lambda: answers.answer_as_person(
+            escalation_id=int(made["escalation_id"]),
+            text="Do this.",
+            expected_version=1,
+            person=person,
+            now=timezone.now(),
+        )
+
+    def test_answer_an_escalation_once(self, company, made):
+        ends = at_once([self.answerer(company, made)] * 6)
+        assert sorted(end == "INVALID_TRANSITION" for end in ends) == [False] + [True] * 5
+        assert only_event("escalation.answered")
+        assert Mail.objects.filter(from_agent="board").count() == 1
+
+    def test_pass_an_escalation_on_once(self, company, made):
+        boss, follows = company.caller("it_manager"), int(made["escalation_id"])
+        at_once(
+            [
+                lambda: escalations.escalate(
+                    caller=boss, subject="Help", body="Me.", follows=follows, now=timezone.now()
+                )
+            ]
+            * 6
+        )
+        row = Escalation.objects.get(id=follows)
+        assert (row.state, row.version) == ("passed_on", 2)
+        assert only_event("escalation.passed_on")
+
+    def test_time_an_escalation_out_once_without_a_lock_too(self, company, made):
+        rows = [Escalation.objects.get(id=made["escalation_id"]) for _ in range(6)]
+
+        def time_out(row):
+            row.time_out(at=timezone.now())
+            event = LedgerEvent.by(company.system, Action.ESCALATION_UNANSWERED, at=timezone.now())
+            escalations.save_step(row, "open", event)
+            return "timed out"
+
+        ends = at_once([partial(time_out, row) for row in rows])
+        assert sorted(ends) == ["VERSION_MISMATCH"] * 5 + ["timed out"]
+        assert only_event("escalation.unanswered")
+
+    def test_mark_a_notice_as_sent_once(self, notice):
+        (claimed,) = outbox._claim(timezone.now())
+        at_once([partial(outbox._send, copy(claimed), timezone.now()) for _ in range(6)])
+        assert OutgoingNotice.objects.get().state == "sent"
+        assert only_event("notice.sent")
+
+    def test_give_a_notice_up_once(self, notice, monkeypatch):
+        monkeypatch.setattr(webhook, "send", fails)
+        OutgoingNotice.objects.update(attempts=outbox.ATTEMPTS - 1)
+        (claimed,) = outbox._claim(timezone.now())
+        at_once([partial(outbox._send, copy(claimed), timezone.now()) for _ in range(6)])
+        assert OutgoingNotice.objects.get().state == "dead"
+        assert only_event("notice.dead")
+
+    def test_resend_a_notice_once(self, company, notice):
+        OutgoingNotice.objects.update(state="dead")
+        resend = partial(
+            outbox.resend,
+            notice_id=notice.id,
+            reason="It is up again.",
+            caller=company.person("Board"),
+            now=timezone.now(),
+        )
+        ends = at_once([resend] * 6)
+        assert sorted(str(end) for end in ends) == ["INVALID_TRANSITION"] * 5 + ["None"]
+        assert only_event("notice.resent")
+
+
+def only_event(action):
+    return Event.objects.filter(action=action).count() == 1
+
+
+def fails(row, *, now):
+    raise OSError("nothing listens there")
