@@ -104,7 +104,8 @@ class Cte:
 class Swap:
     """A change of one row, if it is still at the version that was decided on.
 
-    `state` is (field, before, after) where the state changes. `values` maps columns to values.
+    `state` is (field, before, after) where the state changes, `also` a second state field that
+    changes with it. `values` maps columns to values.
     `condition` is more SQL that must hold (its parameters in `params`), `returning` the columns
     that the further statements read.
     """
@@ -113,6 +114,7 @@ class Swap:
     key: Any
     version: int
     state: tuple[str, str, str] | None = None
+    also: tuple[str, str, str] | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
     condition: str = ""
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -127,12 +129,12 @@ def swap(change: Swap, then: Sequence[Cte] = ()) -> bool:
     """
     values = dict(change.values)
     seen = {"swap_key": change.key, "swap_version": change.version}
-    if change.state is not None:
-        name, before, after = change.state
+    for name, before, after in filter(None, (change.state, change.also)):
         if (str(before), str(after)) not in declared_transitions(change.model, name):
             raise UndeclaredTransition(f"{change.model.__name__}.{name}: {before} -> {after}")
         values[name] = str(after)
-        seen["swap_before"] = str(before)
+    if change.state is not None:
+        seen["swap_before"] = str(change.state[1])
     text = _statement(
         change.model,
         tuple(sorted(values)),

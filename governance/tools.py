@@ -9,6 +9,7 @@ from pydantic import Field, StringConstraints
 
 from core.decision import Code, refuse
 from core.params import Handle, Name, Page, Params, Reason, Title, Version
+from governance.cases import tools as case_tools  # noqa: F401  declares them
 from governance.results import (
     AgentPage,
     ChangedOrgChart,

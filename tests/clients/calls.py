@@ -15,6 +15,7 @@ from orgchart.models import Agent
 from orgchart.services import change_policy
 from tests.clients.staff import Staff
 from tests.company import Company
+from tests.governance.cases.world import AGENT, CONTENT, EVIDENCE
 
 DIGEST = "sha256:" + "a" * 64
 MAIL = {"to": "it_manager", "type": "info", "subject": "Hello", "body": "A word."}
@@ -30,6 +31,7 @@ class Call:
     params: dict[str, Any] = field(default_factory=dict)
     coding: bool = False
     group: bool = False  # of the company that has groups
+    court: bool = False  # of the company that has the six offices
     session: str | None = None
 
 
@@ -39,8 +41,11 @@ class World:
 
     staff: Staff
     solo: Company
+    court: Company
 
     def company(self, call: Call) -> Company:
+        if call.court:
+            return self.court
         return self.solo if call.group else self.staff.company
 
     def headers(self, call: Call) -> dict[str, str]:
@@ -61,6 +66,18 @@ class World:
         """The same in SoloQueue."""
         headers = {"X-Nexus-Session": session}
         return self.solo.call(handle, tool, headers, **params).result
+
+    def case(self, *submitted: str) -> str:
+        """A case of the constitution in which these stages are submitted."""
+        opened = self.court.call("analyst", "case_open", title="A case", request="Say ok").result
+        for stage in submitted:
+            params = {"case_id": opened["case_id"], "stage": stage, "content": CONTENT[stage]}
+            outcome = {"REVIEW": "APPROVED", "TEST": "PASSED"}.get(stage, "OK")
+            evidence = EVIDENCE if stage == "TEST" else []
+            self.court.call(
+                AGENT[stage], "case_submit", **params, outcome=outcome, evidence=evidence
+            )
+        return str(opened["case_id"])
 
     def contract(self, to: str = "backend_worker", state: str = "pending", **terms: Any) -> str:
         """A contract of the IT manager's."""
@@ -404,6 +421,45 @@ def invalid_transition(world: World) -> Call:
     return Call("backend_worker", {"contract_id": world.contract(state="in_progress")})
 
 
+@done
+def case_open(world: World) -> Call:
+    return Call("analyst", {"title": "A case", "request": "Say ok"}, court=True)
+
+
+@done
+def case_submit(world: World) -> Call:
+    params = {"case_id": world.case(), "stage": "ANALYSIS", "content": CONTENT["ANALYSIS"]}
+    return Call("analyst", params, court=True)
+
+
+@done
+def case_inputs(world: World) -> Call:
+    return Call("planner", {"case_id": world.case("ANALYSIS")}, court=True)
+
+
+@done
+def case_list(world: World) -> Call:
+    return Call("conductor", {"state": "stopped"}, court=True)
+
+
+@done
+def case_decide(world: World) -> Call:
+    case_id = world.case("ANALYSIS", "TASKS", "IMPLEMENTATION", "REVIEW", "TEST")
+    params = {"case_id": case_id, "decision": "DELIVER", "reason": "Approved and passed."}
+    return Call("conductor", params, court=True)
+
+
+@refused("case_submit")
+def stage_denied(world: World) -> Call:
+    params = {"case_id": world.case(), "stage": "TASKS", "content": CONTENT["TASKS"]}
+    return Call("planner", params, court=True)
+
+
+@refused("case_inputs")
+def input_denied(world: World) -> Call:
+    return Call("planner", {"case_id": world.case(), "names": ["REQUEST"]}, court=True)
+
+
 @refused("task_update")
 def task_blocked(world: World) -> Call:
     task = world.task(blockedBy=[world.task()])
@@ -424,8 +480,6 @@ NOT_OF_A_TOOL = {
     "RATE_LIMITED": "the face, before a tool is known",
     "METHOD_NOT_ALLOWED": "REST alone has methods",
     "IDEMPOTENCY_MISMATCH": "a second call with the first one's key",
-    "STAGE_DENIED": "the cases of a constitution",
-    "INPUT_DENIED": "the cases of a constitution",
     "INTERNAL": "what breaks; below",
     "AGENT_INACTIVE": "a key issued by a person",
     "AGENT_PAUSED": "a person pauses an agent",

@@ -20,18 +20,24 @@ from toolbox.sessions import open_mode
 UNHURRIED = {"NEXUS_RATE_BURST": 10_000_000, "NEXUS_RATE_PER_MINUTE": 10_000_000}
 
 
+OFFICER = "analyst"
+"""Who tries the tools of the offices."""
+
+
 @dataclass
 class Staff:
     """Who calls whom at what address."""
 
     company: Company
     url: str
+    court: Company | None = None  # of the six offices, where the call is theirs
     sessions: dict[str, str] = field(default_factory=dict)
     http: requests.Session = field(default_factory=requests.Session)
 
     def headers(self, handle: str, *, coding: bool = False) -> dict[str, str]:
         """The agent's key; and its session in coding mode."""
-        proof = {"Authorization": f"Bearer {self.company.key(handle)}"}
+        company = self.court if handle == OFFICER and self.court else self.company
+        proof = {"Authorization": f"Bearer {company.key(handle)}"}
         return proof | ({"X-Nexus-Session": self.coding(handle)} if coding else {})
 
     def coding(self, handle: str) -> str:
@@ -56,13 +62,15 @@ def at_work(blocker: Any) -> Iterator[Staff]:
         company = load_company("nexus")
         try:
             with serving() as url:
-                yield Staff(company, url)
+                yield Staff(company, url, load_company("constitution"))
         finally:
             call_command("flush", verbosity=0, interactive=False, reset_sequences=False)
 
 
 def holder_of(tool: str) -> str:
     """An agent whose tool it is by the matrix; the CEO for what everybody has or nobody."""
+    if tool in oracle.OFFICE:
+        return OFFICER
     return next((agent for agent in AGENTS if tool in oracle.BOUND[agent]), AGENTS[0])
 
 

@@ -27,7 +27,7 @@ BAD = ({"no_such_field": 1}, {"to": 7, "path": [], "taskId": None})
 
 # What differs between two calls that stand alike: ids, times, and numbers that count up.
 VOLATILE = re.compile(
-    r"MAIL-\d+-\w+|CON-\d+-\w+|VER-\d+-\w+|[0-9a-f]{8}-[0-9a-f-]{27}"
+    r"MAIL-\d+-\w+|CASE-\d+-\w+(\.\d+)?|CON-\d+-\w+|VER-\d+-\w+|[0-9a-f]{8}-[0-9a-f-]{27}"
     r"|\d{4}-\d\d-\d\d[T_ -]?\d\d[:-]?\d\d[0-9:.+Z-]*|\b(helper|clerk)_\d+|\b\d+\b"
 )
 
@@ -45,7 +45,7 @@ def world(django_db_setup, django_db_blocker, tmp_path_factory):
     skills = tmp_path_factory.mktemp("skills")
     write_skill(skills, "Tidy $ARGUMENTS")
     with at_work(django_db_blocker) as staff, override_settings(NEXUS_SKILL_FOLDERS=[skills]):
-        world = World(staff, load_company("soloqueue"))
+        world = World(staff, load_company("soloqueue"), staff.court)
         world.contract("frontend_worker", "in_progress", assigned_branch="feature/login")
         yield world
 

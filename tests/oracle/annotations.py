@@ -85,6 +85,11 @@ save_artifact       -     -    -       -
 read_memory         Y     -    Y       -
 memory_search       Y     -    Y       -
 memory_append       -     -    -       -
+case_open           -     -    -       -
+case_submit         -     -    -       -
+case_inputs         Y     -    Y       -
+case_list           Y     -    Y       -
+case_decide         -     Y    -       -
 current_time        Y     -    Y       -
 """
 

@@ -1,0 +1,139 @@
+"""What an office sees of cases: its legal inputs, and lists without content."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from core import paging
+from core.actions import Action
+from core.decision import Denied, require
+from core.events import Event
+from governance.cases import rules, store
+from governance.cases.models import Artifact, Case
+from governance.cases.results import (
+    CaseInputs,
+    CaseList,
+    CaseListed,
+    Inputs,
+    OutcomeSeen,
+    Protocol,
+)
+from governance.cases.rules import CaseFacts
+from governance.cases.violations import as_violation
+from governance.cases.vocabulary import Input, Stage, State
+from ledger.services import record_alone
+from toolbox.caller import Caller
+
+
+def read_inputs(
+    *, case_id: str, names: Sequence[Input], caller: Caller, now: datetime
+) -> CaseInputs:
+    """The legal inputs of the caller's office and nothing else (Spec: constitution 4, 5).
+
+    Raises Denied: INPUT_DENIED for a name that the office may not see (a violation), NOT_FOUND.
+    """
+    row = store.find(case_id, caller.organisation_id)
+    who = store.officer(caller)
+    try:
+        require(rules.can_ask(who, names))
+    except Denied as refusal:
+        raise as_violation(refusal, caller, case_id, now) from refusal
+    at, artifacts = store.position_of(row), store.artifacts_of(row)
+    facts = CaseFacts(at, store.record_of(row, at, artifacts))
+    legal = [name for name in rules.inputs_of(facts, who) if not names or name in names]
+    standing = store.in_force(at, artifacts)
+    found = {name: _given(name, row, facts, standing) for name in legal}
+    inputs = {str(name): value for name, value in found.items() if value is not None}
+    record_alone(
+        Event.by(
+            caller,
+            Action.CASE_INPUTS_READ,
+            at=now,
+            subject=f"case:{row.id}",
+            details={
+                "round": row.round,
+                "stage": str(row.stage),
+                "inputs": sorted(inputs),
+                "sha256": _digests(inputs, row, standing),
+            },
+        )
+    )
+    return CaseInputs(**store.result_of(row), inputs=Inputs(**inputs))  # type: ignore[typeddict-item]
+
+
+SOURCE: Mapping[Input, Stage] = {
+    Input.ANALYSIS: Stage.ANALYSIS,
+    Input.TASKS: Stage.TASKS,
+    Input.IMPLEMENTATION: Stage.IMPLEMENTATION,
+    Input.VERIFY_BY: Stage.TASKS,
+    Input.ARTIFACTS: Stage.IMPLEMENTATION,
+    Input.REVIEW: Stage.REVIEW,
+    Input.TEST: Stage.TEST,
+}
+"""The stage that an input is taken from."""
+
+
+def _digests(
+    inputs: Mapping[str, Any], row: Case, standing: Mapping[Stage, Artifact]
+) -> dict[str, str]:
+    """The digest of what each given input was taken from."""
+    found = {name: standing[stage].sha256 for name, stage in SOURCE.items() if stage in standing}
+    found[Input.REQUEST] = row.request_sha256
+    return {name: digest for name, digest in sorted(found.items()) if name in inputs}
+
+
+def _given(name: Input, row: Case, case: CaseFacts, standing: Mapping[Stage, Artifact]) -> Any:
+    """An input's value, or None where it does not exist yet."""
+    if name is Input.REQUEST:
+        return row.request
+    if name is Input.PROTOCOL:
+        return _protocol(case)
+    artifact = standing.get(SOURCE[name])
+    if artifact is None:
+        return None
+    if name in (Input.REVIEW, Input.TEST):
+        overruled = artifact.revision > 0
+        return OutcomeSeen(outcome=artifact.outcome, round=artifact.round, overruled=overruled)
+    content = store.content_of(artifact)
+    if name is Input.VERIFY_BY:
+        return [{"id": each["id"], "verify_by": each["verify_by"]} for each in content["tasks"]]
+    return content["artifacts"] if name is Input.ARTIFACTS else content
+
+
+def _protocol(case: CaseFacts) -> Protocol:
+    at = case.at
+    return Protocol(
+        state=at.state,
+        stage=at.stage,
+        round=at.round,
+        max_rounds=at.max_rounds,
+        failed_by=at.failed_by,
+        paused_by=at.paused_by,
+        decisions=[ruling.value for ruling in rules.open_rulings(case)],
+    )
+
+
+def list_cases(*, state: State | None, cursor: str | None, limit: int, caller: Caller) -> CaseList:
+    """A page of the organisation's cases, newest first, without content (Spec: constitution 30)."""
+    before = paging.decode(cursor, prefix="CASE-")
+    rows = Case.objects.filter(organisation_id=caller.organisation_id).order_by("-id")
+    if state is not None:
+        rows = rows.filter(state=state)
+    if before is not None:
+        rows = rows.filter(id__lt=before)
+    page = list(rows.defer("request", "title")[: limit + 1])
+    shown = page[:limit]
+    return CaseList(
+        cases=[
+            CaseListed(
+                **store.result_of(row),
+                your_turn=rules.has_turn(store.position_of(row), caller.role.offices),
+                opened_at=row.opened_at,
+                moved_at=row.moved_at,
+            )
+            for row in shown
+        ],
+        next_cursor=paging.encode(shown[-1].id) if len(page) > limit else None,
+    )

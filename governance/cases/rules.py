@@ -1,0 +1,381 @@
+"""Pure decisions of the constitution: who may act in a case, and where each act leads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from core.decision import Allow, Code, Decision, Deny
+from governance.cases.vocabulary import (
+    OFFICE_OF,
+    OFFICES,
+    SIGNAL_OF,
+    SIGNALS,
+    Fault,
+    Input,
+    Move,
+    Outcome,
+    Ruling,
+    Signal,
+    Stage,
+    State,
+)
+from orgchart.policy.vocabulary import Office
+
+ORDER = tuple(Stage)
+FINAL = (State.DELIVERED, State.STOPPED)
+MOST_ROUNDS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """Where a case is. `failed_by` brought it to the verdict, `paused_by` waits for a person."""
+
+    state: State = State.OPEN
+    stage: Stage = Stage.ANALYSIS
+    round: int = 1
+    max_rounds: int = 3
+    failed_by: Signal | None = None
+    paused_by: Signal | None = None
+
+    @property
+    def ruled_round(self) -> int:
+        """The round that REVIEW and TEST in force belong to: a failure has opened the next."""
+        if self.failed_by is None:
+            return self.round
+        return self.round - SIGNALS[self.failed_by].new_round
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseRecord:
+    """What was submitted, as far as decisions need it.
+
+    `in_force` holds the stages whose result stands: ANALYSIS, TASKS unless ANALYSIS was amended
+    after it, the others of the ruled round. `authors` are the agents who submitted these; `acted`
+    is everyone who acted in the case, by office. `review` is what the REVIEW of the ruled round
+    says after an overruling, `amended` that ANALYSIS or TASKS changed after it.
+    """
+
+    in_force: frozenset[Stage] = frozenset()
+    authors: frozenset[tuple[Stage, int]] = frozenset()
+    acted: frozenset[tuple[int, Office]] = frozenset()
+    review: Outcome | None = None
+    test: Outcome | None = None
+    must_reject: frozenset[Signal] = frozenset()
+    submitted: frozenset[Stage] = frozenset()
+    amended: bool = False
+    overruled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CaseFacts:
+    """A case as rules see it."""
+
+    at: Position
+    record: CaseRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Officer:
+    """An agent and the offices of its role."""
+
+    agent_id: int
+    offices: frozenset[Office]
+
+
+class Situation(StrEnum):
+    """Why an act in a case is refused; the `rule` of every refusal."""
+
+    OTHER_STAGE = "constitution: the stage belongs to another office"
+    BEFORE_ITS_STAGE = "constitution: it is not the turn of this stage"
+    SECOND_AUTHOR = "constitution: the stage has its author"
+    SECOND_OFFICE = "constitution: one agent acts in one office of a case"
+    OTHER_RULING = "constitution: only the CONDUCTOR rules"
+    RULING_TOO_EARLY = "constitution: the CONDUCTOR rules at the verdict"
+    ILLEGAL_INPUT = "constitution: legal inputs"
+    OPENED_BY_OTHER = "constitution: the Analyst's office opens a case"
+    SUBMITTED_ALREADY = "constitution: a stage is submitted once in a round"
+    PAUSED = "constitution: a paused case waits for a person"
+    FINAL = "constitution: delivered and stopped are final"
+    NOT_DELIVERABLE = "constitution: a delivery needs REVIEW approved and TEST passed"
+    NOTHING_FAILED = "constitution: only a failed round is followed by another"
+    MUST_REJECT = "constitution: failure signals"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What a situation is answered with; with a fault it is a structural violation."""
+
+    code: Code
+    fault: Fault | None
+    message: str
+    next_action: str
+
+
+WAIT = "call case_list and act when your_turn is true"
+REFUSALS: Mapping[Situation, Refusal] = {
+    Situation.OTHER_STAGE: Refusal(
+        Code.STAGE_DENIED, Fault.EXCEEDED_AUTHORITY, "this stage belongs to another office", WAIT
+    ),
+    Situation.BEFORE_ITS_STAGE: Refusal(
+        Code.STAGE_DENIED, Fault.EXCEEDED_AUTHORITY, "it is not the turn of your stage", WAIT
+    ),
+    Situation.SECOND_AUTHOR: Refusal(
+        Code.STAGE_DENIED,
+        Fault.OVERLAPPING_DUTIES,
+        "another agent of your office submitted this stage",
+        WAIT,
+    ),
+    Situation.SECOND_OFFICE: Refusal(
+        Code.STAGE_DENIED,
+        Fault.OVERLAPPING_DUTIES,
+        "you acted in another office of this case",
+        "leave this stage to another agent of the office",
+    ),
+    Situation.OTHER_RULING: Refusal(
+        Code.STAGE_DENIED, Fault.EXCEEDED_AUTHORITY, "only the CONDUCTOR rules on a case", WAIT
+    ),
+    Situation.RULING_TOO_EARLY: Refusal(
+        Code.STAGE_DENIED,
+        Fault.EXCEEDED_AUTHORITY,
+        "the CONDUCTOR rules at the stage VERDICT only",
+        WAIT,
+    ),
+    Situation.ILLEGAL_INPUT: Refusal(
+        Code.INPUT_DENIED,
+        Fault.ILLEGAL_INPUT,
+        "your office may not see this input",
+        "call case_inputs without names: it gives everything your office may see",
+    ),
+    Situation.OPENED_BY_OTHER: Refusal(
+        Code.STAGE_DENIED, None, "only the Analyst's office opens a case", WAIT
+    ),
+    Situation.SUBMITTED_ALREADY: Refusal(
+        Code.STAGE_DENIED, None, "you submitted this stage already; it was kept", WAIT
+    ),
+    Situation.PAUSED: Refusal(
+        Code.INVALID_TRANSITION,
+        None,
+        "the case is paused and waits for a person",
+        "wait for a person; the CONDUCTOR may stop the case",
+    ),
+    Situation.FINAL: Refusal(
+        Code.INVALID_TRANSITION, None, "the case has ended", "call case_list for open cases"
+    ),
+    Situation.NOT_DELIVERABLE: Refusal(
+        Code.INVALID_TRANSITION,
+        None,
+        "this round has no REVIEW approved and TEST passed with evidence",
+        "decide CONTINUE or STOP",
+    ),
+    Situation.NOTHING_FAILED: Refusal(
+        Code.INVALID_TRANSITION,
+        None,
+        "nothing failed in this round, so no round follows it",
+        "decide DELIVER or STOP",
+    ),
+    Situation.MUST_REJECT: Refusal(
+        Code.INVALID_TRANSITION,
+        None,
+        "a failure signal obliges the REVIEW to reject",
+        "submit REVIEW with the outcome REJECTED",
+    ),
+}
+"""The one table of refusals: which are structural violations and which are plain mistakes."""
+
+
+def refusal(situation: Situation, detail: str = "") -> Deny:
+    """The Deny of a situation, with a detail that holds no content of the case."""
+    row = REFUSALS[situation]
+    message = f"{row.message}: {detail}" if detail else row.message
+    return Deny(row.code, message, row.next_action, situation.value)
+
+
+def fault_of(deny: Deny) -> Fault | None:
+    """The structural violation that a refusal is, or None."""
+    return next((row.fault for each, row in REFUSALS.items() if each.value == deny.rule), None)
+
+
+def can_open(who: Officer) -> Decision:
+    """Decide whether an agent may open a case (Spec: constitution 23)."""
+    if Office.ANALYST in who.offices:
+        return Allow("constitution: the Analyst opens a case")
+    return refusal(Situation.OPENED_BY_OTHER)
+
+
+def can_take_turn(  # noqa: PLR0911  one return for each row of the table
+    case: CaseFacts, who: Officer, stage: Stage
+) -> Decision:
+    """Decide whether an agent may submit this stage now (Spec: constitution 7, 8, 14)."""
+    office, at, record = OFFICE_OF[stage], case.at, case.record
+    if at.state in FINAL:
+        return refusal(Situation.FINAL)
+    if office not in who.offices or stage is Stage.VERDICT:
+        return refusal(Situation.OTHER_STAGE, f"{stage} is submitted by the {office}")
+    if at.state is State.PAUSED:
+        return refusal(Situation.PAUSED)
+    if (stage, who.agent_id) in record.authors and stage is not at.stage:
+        return refusal(Situation.SUBMITTED_ALREADY, stage)
+    if _acted_elsewhere(record, who, office):
+        return refusal(Situation.SECOND_OFFICE)
+    if stage is not at.stage:
+        taken = any(written is stage for written, _ in record.authors)
+        return refusal(
+            Situation.SECOND_AUTHOR if taken else Situation.BEFORE_ITS_STAGE,
+            f"the case is at {at.stage}",
+        )
+    return Allow(f"constitution: {stage} by the {office}")
+
+
+def can_submit(case: CaseFacts, who: Officer, stage: Stage, outcome: Outcome) -> Decision:
+    """Decide whether an agent may submit this stage with this outcome (Spec: constitution 9)."""
+    turn = can_take_turn(case, who, stage)
+    if isinstance(turn, Allow) and outcome is Outcome.APPROVED and case.record.must_reject:
+        return refusal(Situation.MUST_REJECT, ", ".join(sorted(case.record.must_reject)))
+    return turn
+
+
+def _acted_elsewhere(record: CaseRecord, who: Officer, office: Office) -> bool:
+    """Whether the agent acted in this case in another office."""
+    return any(agent == who.agent_id and was is not office for agent, was in record.acted)
+
+
+def can_rule(  # noqa: PLR0911  one return for each row of the table
+    case: CaseFacts, who: Officer, ruling: Ruling
+) -> Decision:
+    """Decide whether an agent may rule on a case now (Spec: constitution 11, 12, 14, 28)."""
+    at = case.at
+    if at.state in FINAL:
+        return refusal(Situation.FINAL)
+    if Office.CONDUCTOR not in who.offices:
+        return refusal(Situation.OTHER_RULING)
+    if _acted_elsewhere(case.record, who, Office.CONDUCTOR):
+        return refusal(Situation.SECOND_OFFICE)
+    if at.stage is not Stage.VERDICT:
+        return refusal(Situation.RULING_TOO_EARLY, f"the case is at {at.stage}")
+    if ruling is Ruling.STOP:
+        return Allow("constitution: the CONDUCTOR ends a case")
+    if at.state is State.PAUSED:
+        return refusal(Situation.PAUSED)
+    if ruling is Ruling.DELIVER and not is_deliverable(case):
+        return refusal(Situation.NOT_DELIVERABLE)
+    if ruling is Ruling.CONTINUE and at.failed_by is None:
+        return refusal(Situation.NOTHING_FAILED)
+    return Allow(f"constitution: the CONDUCTOR decides {ruling}")
+
+
+def open_rulings(case: CaseFacts) -> list[Ruling]:
+    """What the CONDUCTOR may decide now."""
+    conductor = Officer(0, frozenset({Office.CONDUCTOR}))
+    return [each for each in Ruling if isinstance(can_rule(case, conductor, each), Allow)]
+
+
+def is_deliverable(case: CaseFacts) -> bool:
+    """Whether REVIEW approved and TEST passed in this very round (Spec: constitution 11)."""
+    record = case.record
+    return (
+        case.at.failed_by is None
+        and record.review is Outcome.APPROVED
+        and record.test is Outcome.PASSED
+    )
+
+
+def can_ask(who: Officer, names: Sequence[Input]) -> Decision:
+    """Decide whether an agent may ask for these inputs (Spec: constitution 4, 6)."""
+    legal = {name for office in who.offices for name in OFFICES[office].inputs}
+    illegal = [name for name in names if name not in legal]
+    if illegal:
+        return refusal(Situation.ILLEGAL_INPUT, ", ".join(illegal))
+    return Allow("constitution: legal inputs")
+
+
+def inputs_of(case: CaseFacts, who: Officer) -> tuple[Input, ...]:
+    """The inputs that an agent sees now: of its one office, of several the one whose turn it is.
+
+    An agent that acted in the case sees what that office may, whatever role it was given later
+    (Spec: constitution 4, 5).
+    """
+    acted = frozenset(office for agent, office in case.record.acted if agent == who.agent_id)
+    offices = who.offices & acted if acted else who.offices
+    in_turn = OFFICE_OF[case.at.stage]
+    if len(offices) > 1:
+        offices &= {in_turn}
+    return tuple(name for office in offices for name in OFFICES[office].inputs)
+
+
+def has_turn(at: Position, offices: frozenset[Office]) -> bool:
+    """Whether the case waits for one of these offices."""
+    return at.state is State.OPEN and OFFICE_OF[at.stage] in offices
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """Where a move leads."""
+
+    move: Move
+    at: Position
+
+
+_ONWARD: Mapping[Outcome, Mapping[Stage, tuple[Move, Stage]]] = {
+    Outcome.OK: {
+        Stage.ANALYSIS: (Move.ANALYSE, Stage.TASKS),
+        Stage.TASKS: (Move.PLAN, Stage.IMPLEMENTATION),
+        Stage.IMPLEMENTATION: (Move.IMPLEMENT, Stage.REVIEW),
+    },
+    Outcome.APPROVED: {Stage.REVIEW: (Move.APPROVE, Stage.TEST)},
+    Outcome.PASSED: {Stage.TEST: (Move.PASS_TEST, Stage.VERDICT)},
+}
+_FAILING: Mapping[Signal, Move] = {
+    Signal.NON_VERIFIABLE: Move.PAUSE,
+    Signal.REJECTED: Move.REJECT,
+    Signal.TEST_FAILED: Move.FAIL_TEST,
+    Signal.EVIDENCE_UNAVAILABLE: Move.FAIL_TEST,
+    Signal.STRUCTURAL_VIOLATION: Move.PAUSE,
+}
+
+
+def after_submission(at: Position, stage: Stage, outcome: Outcome) -> Next:
+    """Where a submitted stage leads: onward, or to what its failure signal asks for."""
+    if outcome in SIGNAL_OF:
+        signal = SIGNAL_OF[outcome]
+        return after_signal(at, signal, _FAILING[signal])
+    move, to = _ONWARD[outcome][stage]
+    return Next(move, replace(at, stage=to, failed_by=None))
+
+
+def after_signal(at: Position, signal: Signal, move: Move) -> Next:
+    """Apply the consequence of a failure signal (Spec: constitution 9, 12, 13, 15)."""
+    effect = SIGNALS[signal]
+    number = at.round + effect.new_round
+    stop = signal if effect.pauses else None
+    if stop is None and number > at.max_rounds:
+        stop = Signal.ITERATION_OVERFLOW
+    state = State.PAUSED if stop else State.OPEN
+    now = replace(at, state=state, stage=Stage.VERDICT, round=number)
+    return Next(move, replace(now, failed_by=signal, paused_by=stop))
+
+
+def after_violation(at: Position) -> Next | None:
+    """Abort the running round; None for a case that does not run (Spec: constitution 14)."""
+    if at.state is not State.OPEN:
+        return None
+    return after_signal(at, Signal.STRUCTURAL_VIOLATION, Move.PAUSE)
+
+
+def after_ruling(case: CaseFacts, ruling: Ruling) -> Next:
+    """Where the CONDUCTOR's ruling leads."""
+    match ruling:
+        case Ruling.CONTINUE:
+            stage = restart_stage(case.record)
+            return Next(Move.CONTINUE, replace(case.at, stage=stage, failed_by=None))
+        case Ruling.DELIVER:
+            return Next(Move.DELIVER, replace(case.at, state=State.DELIVERED))
+        case Ruling.STOP:
+            return Next(Move.STOP, replace(case.at, state=State.STOPPED))
+
+
+def restart_stage(record: CaseRecord) -> Stage:
+    """The stage with which a new round begins: the first one whose result is missing."""
+    missing = [s for s in (Stage.ANALYSIS, Stage.TASKS) if s not in record.in_force]
+    return missing[0] if missing else Stage.IMPLEMENTATION

@@ -1,0 +1,297 @@
+"""Closed sets of the constitution, and its tables: offices, signals, moves, state machines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from core.machines import Machine, Step
+from orgchart.policy.vocabulary import Office
+
+
+class State(StrEnum):
+    """Where a case is (Spec: constitution 29)."""
+
+    OPEN = "open"
+    PAUSED = "paused"
+    DELIVERED = "delivered"
+    STOPPED = "stopped"
+
+
+class Stage(StrEnum):
+    """The stages in their order; the last is the CONDUCTOR's (Spec: constitution 7)."""
+
+    ANALYSIS = "ANALYSIS"
+    TASKS = "TASKS"
+    IMPLEMENTATION = "IMPLEMENTATION"
+    REVIEW = "REVIEW"
+    TEST = "TEST"
+    VERDICT = "VERDICT"
+
+
+class Input(StrEnum):
+    """What `case_inputs` can give; OFFICES says to which office (Spec: constitution 5)."""
+
+    REQUEST = "REQUEST"
+    ANALYSIS = "ANALYSIS"
+    TASKS = "TASKS"
+    IMPLEMENTATION = "IMPLEMENTATION"
+    VERIFY_BY = "VERIFY_BY"
+    ARTIFACTS = "ARTIFACTS"
+    REVIEW = "REVIEW"
+    TEST = "TEST"
+    PROTOCOL = "PROTOCOL"
+
+
+class Outcome(StrEnum):
+    """How a stage ended (Spec: constitution 26)."""
+
+    OK = "OK"
+    NON_VERIFIABLE = "NON_VERIFIABLE"
+    APPROVED = "APPROVED"
+    REJECTED = "REJECTED"
+    PASSED = "PASSED"
+    FAILED = "FAILED"
+    EVIDENCE_UNAVAILABLE = "EVIDENCE_UNAVAILABLE"
+
+
+class Ruling(StrEnum):
+    """What the CONDUCTOR decides (Spec: constitution 28)."""
+
+    CONTINUE = "CONTINUE"
+    DELIVER = "DELIVER"
+    STOP = "STOP"
+
+
+class Signal(StrEnum):
+    """A failure signal (Spec: constitution 9, 15)."""
+
+    NON_VERIFIABLE = "NON_VERIFIABLE"
+    UNVERIFIABLE_TASK = "UNVERIFIABLE_TASK"
+    UNAUTHORISED_CHANGE = "UNAUTHORISED_CHANGE"
+    REJECTED = "REJECTED"
+    TEST_FAILED = "TEST_FAILED"
+    EVIDENCE_UNAVAILABLE = "EVIDENCE_UNAVAILABLE"
+    ITERATION_OVERFLOW = "ITERATION_OVERFLOW"
+    STRUCTURAL_VIOLATION = "STRUCTURAL_VIOLATION"
+
+
+class Fault(StrEnum):
+    """Why an attempt is a structural violation (Spec: constitution 14)."""
+
+    EXCEEDED_AUTHORITY = "EXCEEDED_AUTHORITY"
+    OVERLAPPING_DUTIES = "OVERLAPPING_DUTIES"
+    ILLEGAL_INPUT = "ILLEGAL_INPUT"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charter:
+    """What one office may do: its stage, its legal inputs and the outcomes of its stage."""
+
+    stage: Stage
+    inputs: tuple[Input, ...]
+    outcomes: tuple[Outcome, ...] = ()
+    duty: str
+
+
+OFFICES: Mapping[Office, Charter] = {
+    Office.ANALYST: Charter(
+        stage=Stage.ANALYSIS,
+        inputs=(Input.REQUEST,),
+        outcomes=(Outcome.OK, Outcome.NON_VERIFIABLE),
+        duty="define what, why and constraints",
+    ),
+    Office.PLANNER: Charter(
+        stage=Stage.TASKS,
+        inputs=(Input.ANALYSIS,),
+        outcomes=(Outcome.OK,),
+        duty="turn the ANALYSIS into tasks that can be verified",
+    ),
+    Office.IMPLEMENTER: Charter(
+        stage=Stage.IMPLEMENTATION,
+        inputs=(Input.TASKS,),
+        outcomes=(Outcome.OK,),
+        duty="carry out the TASKS and nothing else",
+    ),
+    Office.REVIEWER: Charter(
+        stage=Stage.REVIEW,
+        inputs=(Input.TASKS, Input.IMPLEMENTATION),
+        outcomes=(Outcome.APPROVED, Outcome.REJECTED),
+        duty="judge whether the IMPLEMENTATION keeps to the TASKS and the protocol",
+    ),
+    Office.TESTER: Charter(
+        stage=Stage.TEST,
+        inputs=(Input.VERIFY_BY, Input.ARTIFACTS),
+        outcomes=(Outcome.PASSED, Outcome.FAILED, Outcome.EVIDENCE_UNAVAILABLE),
+        duty="give reproducible evidence for every task",
+    ),
+    Office.CONDUCTOR: Charter(
+        stage=Stage.VERDICT,
+        inputs=(Input.REVIEW, Input.TEST, Input.PROTOCOL),
+        duty="rule: continue, deliver or stop",
+    ),
+}
+"""The one table of offices (Spec: constitution 2 to 7, 26)."""
+
+OFFICE_OF: Mapping[Stage, Office] = {each.stage: office for office, each in OFFICES.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consequence:
+    """What a failure signal does: a new round, a pause for people, a REVIEW that must reject."""
+
+    office: str
+    new_round: bool = False
+    pauses: bool = False
+    must_reject: bool = False
+    lifted_by: str = ""
+
+
+SIGNALS: Mapping[Signal, Consequence] = {
+    Signal.NON_VERIFIABLE: Consequence(
+        office="Analyst", pauses=True, lifted_by="an amended ANALYSIS"
+    ),
+    Signal.UNVERIFIABLE_TASK: Consequence(office="Planner", must_reject=True),
+    Signal.UNAUTHORISED_CHANGE: Consequence(office="Implementer", must_reject=True),
+    Signal.REJECTED: Consequence(office="Reviewer", new_round=True),
+    Signal.TEST_FAILED: Consequence(office="Tester", new_round=True),
+    Signal.EVIDENCE_UNAVAILABLE: Consequence(
+        office="Tester",
+        new_round=True,
+        pauses=True,
+        lifted_by="amended ANALYSIS or TASKS, or HUMAN_ADMIN extending the case",
+    ),
+    Signal.ITERATION_OVERFLOW: Consequence(
+        office="CONDUCTOR",
+        pauses=True,
+        lifted_by="HUMAN_ADMIN extending the rounds, or overruling the REVIEW",
+    ),
+    Signal.STRUCTURAL_VIOLATION: Consequence(
+        office="any", new_round=True, pauses=True, lifted_by="HUMAN_ADMIN extending the case"
+    ),
+}
+"""The one table of failure signals (Spec: constitution 9, 12 to 15)."""
+
+SIGNAL_OF: Mapping[Outcome, Signal] = {
+    Outcome.NON_VERIFIABLE: Signal.NON_VERIFIABLE,
+    Outcome.REJECTED: Signal.REJECTED,
+    Outcome.FAILED: Signal.TEST_FAILED,
+    Outcome.EVIDENCE_UNAVAILABLE: Signal.EVIDENCE_UNAVAILABLE,
+}
+"""The outcomes that are failure signals; every other outcome goes on to the next stage."""
+
+
+class Move(StrEnum):
+    """Everything that can happen to the position of a case."""
+
+    ANALYSE = "analyse"
+    PLAN = "plan"
+    IMPLEMENT = "implement"
+    APPROVE = "approve"
+    REJECT = "reject"
+    PASS_TEST = "pass_test"  # noqa: S105  a move, not a password
+    FAIL_TEST = "fail_test"
+    PAUSE = "pause"
+    CONTINUE = "continue"
+    DELIVER = "deliver"
+    STOP = "stop"
+    AMEND = "amend"
+    OVERRULE_TO_APPROVED = "overrule_to_approved"
+    OVERRULE_TO_REJECTED = "overrule_to_rejected"
+    EXTEND = "extend"
+    END = "end"
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """From which states and stages a move leads to which, and who makes it."""
+
+    by: str
+    states: tuple[State, ...]
+    stages: tuple[Stage, ...]
+    to_states: tuple[State, ...]
+    to_stages: tuple[Stage, ...] = ()
+
+    @property
+    def keeps_stage(self) -> bool:
+        """Whether the stage stays as it is."""
+        return not self.to_stages
+
+
+RUNNING = (State.OPEN,)
+UNFINISHED = (State.OPEN, State.PAUSED)
+SUBMITTED = tuple(stage for stage in Stage if stage is not Stage.VERDICT)
+
+MOVES: Mapping[Move, Path] = {
+    Move.ANALYSE: Path("Analyst", RUNNING, (Stage.ANALYSIS,), RUNNING, (Stage.TASKS,)),
+    Move.PLAN: Path("Planner", RUNNING, (Stage.TASKS,), RUNNING, (Stage.IMPLEMENTATION,)),
+    Move.IMPLEMENT: Path("Implementer", RUNNING, (Stage.IMPLEMENTATION,), RUNNING, (Stage.REVIEW,)),
+    Move.APPROVE: Path("Reviewer", RUNNING, (Stage.REVIEW,), RUNNING, (Stage.TEST,)),
+    Move.REJECT: Path("Reviewer", RUNNING, (Stage.REVIEW,), UNFINISHED, (Stage.VERDICT,)),
+    Move.PASS_TEST: Path("Tester", RUNNING, (Stage.TEST,), RUNNING, (Stage.VERDICT,)),
+    Move.FAIL_TEST: Path("Tester", RUNNING, (Stage.TEST,), UNFINISHED, (Stage.VERDICT,)),
+    Move.PAUSE: Path("a mandatory stop", RUNNING, tuple(Stage), (State.PAUSED,), (Stage.VERDICT,)),
+    Move.CONTINUE: Path(
+        "CONDUCTOR",
+        RUNNING,
+        (Stage.VERDICT,),
+        RUNNING,
+        (Stage.ANALYSIS, Stage.TASKS, Stage.IMPLEMENTATION),
+    ),
+    Move.DELIVER: Path("CONDUCTOR", RUNNING, (Stage.VERDICT,), (State.DELIVERED,)),
+    Move.STOP: Path("CONDUCTOR", UNFINISHED, (Stage.VERDICT,), (State.STOPPED,)),
+    Move.AMEND: Path(
+        "HUMAN_REVIEWER or HUMAN_ADMIN",
+        (State.PAUSED,),
+        (Stage.VERDICT,),
+        UNFINISHED,
+        (Stage.TASKS, Stage.IMPLEMENTATION, Stage.VERDICT),
+    ),
+    Move.OVERRULE_TO_APPROVED: Path(
+        "HUMAN_ADMIN", UNFINISHED, (Stage.VERDICT,), RUNNING, (Stage.TEST,)
+    ),
+    Move.OVERRULE_TO_REJECTED: Path(
+        "HUMAN_ADMIN", RUNNING, (Stage.TEST, Stage.VERDICT), UNFINISHED, (Stage.VERDICT,)
+    ),
+    Move.EXTEND: Path("HUMAN_ADMIN", (State.PAUSED,), (Stage.VERDICT,), RUNNING),
+    Move.END: Path("HUMAN_ADMIN", UNFINISHED, tuple(Stage), (State.STOPPED,)),
+}
+"""The one table of moves; both machines are built from it."""
+
+STATE_STEPS: Mapping[State, str] = {
+    State.OPEN: "resume",
+    State.PAUSED: "pause",
+    State.DELIVERED: "deliver",
+    State.STOPPED: "stop",
+}
+"""The transition method that leads to a state."""
+
+
+def stage_step(stage: Stage) -> str:
+    """The transition method that leads to a stage."""
+    return f"to_{stage.value.lower()}"
+
+
+def _state_steps() -> dict[str, Step]:
+    found = {}
+    for target, name in STATE_STEPS.items():
+        moves = [each for each in MOVES.values() if target in each.to_states]
+        sources = tuple(s for s in State if s is not target and any(s in m.states for m in moves))
+        by = [m.by for m in moves if any(s is not target for s in m.states)]
+        found[name] = Step(sources, target, ", ".join(dict.fromkeys(by)))
+    return found
+
+
+def _stage_steps() -> dict[str, Step]:
+    found = {}
+    for target in Stage:
+        moves = [each for each in MOVES.values() if target in each.to_stages]
+        sources = tuple(s for s in Stage if s is not target and any(s in m.stages for m in moves))
+        by = [m.by for m in moves if any(s is not target for s in m.stages)]
+        found[stage_step(target)] = Step(sources, target, ", ".join(dict.fromkeys(by)))
+    return found
+
+
+STATES = Machine("case", State, State.OPEN, _state_steps())
+STAGES = Machine("case_stage", Stage, Stage.ANALYSIS, _stage_steps())

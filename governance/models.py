@@ -1,0 +1,6 @@
+"""The tables of governance: cases of the constitution, and interventions of people."""
+
+from governance.cases.models import Artifact, Case, Violation
+from governance.interventions.models import CodeAttempt, Intervention
+
+__all__ = ["Artifact", "Case", "CodeAttempt", "Intervention", "Violation"]

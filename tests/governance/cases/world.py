@@ -1,0 +1,75 @@
+"""Playing a case: what each office submits, and the way to each stage."""
+
+import hashlib
+
+BODY = "print('ok')\n"
+SHA = hashlib.sha256(BODY.encode()).hexdigest()
+OUTPUT = hashlib.sha256(b"ok\n").hexdigest()
+AGENT = {
+    "ANALYSIS": "analyst",
+    "TASKS": "planner",
+    "IMPLEMENTATION": "implementer",
+    "REVIEW": "reviewer",
+    "TEST": "tester",
+}
+CONTENT = {
+    "ANALYSIS": {"what": "W", "why": "Y", "constraints": ["C"]},
+    "TASKS": {"tasks": [{"id": "T1", "task": "Print ok", "verify_by": "python ok.py"}]},
+    "IMPLEMENTATION": {"artifacts": [{"path": "ok.py", "sha256": SHA, "body": BODY}]},
+    "REVIEW": {"violations": []},
+    "TEST": {},
+}
+EVIDENCE = [{"task": "T1", "command": "python ok.py", "exit_status": 0, "output_sha256": OUTPUT}]
+
+
+class Play:
+    """One case of a company, played over HTTP."""
+
+    def __init__(self, company, request="Say ok"):
+        self.company = company
+        self.id = company.call("analyst", "case_open", title="A case", request=request).result[
+            "case_id"
+        ]
+
+    def submit(self, stage, outcome=None, by=None, **changes):
+        params = {"case_id": self.id, "stage": stage, "content": CONTENT[stage]}
+        if outcome:
+            params["outcome"] = outcome
+        if outcome == "REJECTED":
+            params["content"] = {"violations": [{"task": "T1", "article": "§2"}]}
+        if outcome == "PASSED":
+            params["evidence"] = EVIDENCE
+        return self.company.call(by or AGENT[stage], "case_submit", **{**params, **changes})
+
+    def to(self, stage):
+        """Submit what comes before a stage; VERDICT: all of it, approved and passed."""
+        for each, outcome in (
+            ("ANALYSIS", None),
+            ("TASKS", None),
+            ("IMPLEMENTATION", None),
+            ("REVIEW", "APPROVED"),
+            ("TEST", "PASSED"),
+        ):
+            if each == stage:
+                break
+            assert self.submit(each, outcome).status == 200
+        return self
+
+    def decide(self, decision, by="conductor"):
+        return self.company.call(
+            by, "case_decide", case_id=self.id, decision=decision, reason="ruled"
+        )
+
+    def inputs(self, by, **params):
+        return self.company.call(by, "case_inputs", case_id=self.id, **params)
+
+    @property
+    def row(self):
+        from governance.models import Case
+
+        return Case.objects.get(id=self.id)
+
+    @property
+    def at(self):
+        row = self.row
+        return (row.state, row.stage, row.round)
