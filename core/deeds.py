@@ -119,6 +119,22 @@ class Deed(Enum):
         "mailroom.escalation", "answer_escalation", "Answer escalation", needs_reason=False
     )
     RESEND_NOTICE = _deed("mailroom.outgoingnotice", "resend_outgoingnotice", "Send notice again")
+    OPEN_CASE = _deed("governance.case", "open_case", "Open case", needs_reason=False)
+    AMEND_CASE = _deed(
+        "governance.case",
+        "amend_case",
+        "Amend ANALYSIS or TASKS",
+        (*BOARD, PeopleGroup.REVIEWER),
+    )
+    OVERRULE_REVIEW = _deed("governance.case", "overrule_review", "Overrule REVIEW")
+    EXTEND_CASE = _deed("governance.case", "extend_case", "Extend case")
+    END_CASE = _deed("governance.case", "end_case", "End case")
+    ADD_NOTE = _deed(
+        "governance.case",
+        "note_case",
+        "Add note",
+        (*BOARD, PeopleGroup.REVIEWER, PeopleGroup.OBSERVER),
+    )
     KEEP_PEOPLE = DeedRule(
         model="auth.user",
         codenames=("change_user", "add_user", "view_user", "view_group"),

@@ -6,9 +6,16 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from core.decision import Allow, Code, Decision, deny
+from core.deeds import Deed
 from governance.cases.rules import FINAL, MOST_ROUNDS, CaseFacts, Next, Position, after_signal
 from governance.cases.vocabulary import Move, Outcome, Signal, Stage, State
-from governance.interventions.vocabulary import OFFICE_OF_GROUP, PERMITS, Action, HumanOffice
+from governance.interventions.vocabulary import (
+    DEED_OF,
+    OFFICE_OF_GROUP,
+    WITH_CODE,
+    CaseAction,
+    HumanOffice,
+)
 
 LIFTED_BY_AMENDING = {
     Stage.ANALYSIS: (Signal.NON_VERIFIABLE, Signal.EVIDENCE_UNAVAILABLE),
@@ -17,38 +24,18 @@ LIFTED_BY_AMENDING = {
 """The stops that an amended stage ends; the others need HUMAN_ADMIN."""
 
 
-def operator_role(groups: Collection[str], action: Action) -> HumanOffice | None:
-    """The narrowest office of these groups that may take the action (Spec: constitution 16)."""
+def operator_role(groups: Collection[str], deed: Deed) -> HumanOffice | None:
+    """The narrowest office of these groups that may do this (Spec: constitution 16)."""
     for group, office in OFFICE_OF_GROUP.items():
-        if group in groups and office in PERMITS[action].offices:
+        if group in groups and group in deed.value.groups:
             return office
     return None
 
 
-def can_intervene(groups: Collection[str], action: Action, reason: str) -> Decision:
-    """Decide whether a person may take an action with this reason (Spec: constitution 16, 21)."""
-    if operator_role(groups, action) is None:
-        offices = " or ".join(PERMITS[action].offices)
-        return deny(
-            Code.LEVEL_DENIED,
-            f"{action} belongs to {offices}",
-            f"ask a person who is {offices}",
-            rule="constitution: human offices",
-        )
-    if not reason.strip():
-        return deny(
-            Code.INVALID_PARAMS,
-            "an intervention needs its reason",
-            "say why",
-            rule="constitution: every intervention has a reason",
-            reason="is empty",
-        )
-    return Allow("constitution: human offices")
-
-
-def needs_code(groups: Collection[str], action: Action) -> bool:
+def needs_code(groups: Collection[str], action: CaseAction) -> bool:
     """Whether a person of these groups needs a confirmation code (Spec: constitution 20)."""
-    return operator_role(groups, action) in PERMITS[action].with_code
+    admin = operator_role(groups, DEED_OF[action]) is HumanOffice.ADMIN
+    return admin and action in WITH_CODE
 
 
 def can_amend(case: CaseFacts, stage: Stage) -> Decision:

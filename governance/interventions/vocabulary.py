@@ -1,12 +1,11 @@
-"""Closed sets of human intervention: offices of people, what each may do, and with what proof."""
+"""Closed sets of human intervention: offices of people, their actions on cases, and codes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
-from core.people import Desk
+from core.deeds import Deed, PeopleGroup
 
 
 class HumanOffice(StrEnum):
@@ -18,51 +17,49 @@ class HumanOffice(StrEnum):
     HR = "HR"
 
 
-OFFICE_OF_GROUP: Mapping[str, HumanOffice] = {
-    Desk.OBSERVER: HumanOffice.OBSERVER,
-    Desk.REVIEWER: HumanOffice.REVIEWER,
-    Desk.HR: HumanOffice.HR,
-    Desk.BOARD: HumanOffice.ADMIN,
+OFFICE_OF_GROUP: Mapping[PeopleGroup, HumanOffice] = {
+    PeopleGroup.OBSERVER: HumanOffice.OBSERVER,
+    PeopleGroup.REVIEWER: HumanOffice.REVIEWER,
+    PeopleGroup.HR: HumanOffice.HR,
+    PeopleGroup.BOARD: HumanOffice.ADMIN,
 }
 """In the order in which a person of several groups acts: the narrowest office first."""
 
 
-class Action(StrEnum):
+class CaseAction(StrEnum):
     """What a person does to a case: the `action_taken` of the intervention."""
 
-    OPEN_CASE = "open_case"
     AMEND_ANALYSIS = "amend_analysis"
     AMEND_TASKS = "amend_tasks"
     OVERRULE_REVIEW = "overrule_review"
     EXTEND_ROUNDS = "extend_rounds"
-    END_CASE = "end_case"
+    END = "end_case"
     ADD_NOTE = "add_note"
 
 
-@dataclass(frozen=True, slots=True)
-class Permit:
-    """Which offices may take an action, and which of them need a confirmation code."""
-
-    offices: tuple[HumanOffice, ...]
-    with_code: tuple[HumanOffice, ...] = ()
-
-
-AMENDS = Permit((HumanOffice.REVIEWER, HumanOffice.ADMIN), (HumanOffice.ADMIN,))
-STEERS = Permit((HumanOffice.ADMIN,), (HumanOffice.ADMIN,))
-
-PERMITS: Mapping[Action, Permit] = {
-    Action.OPEN_CASE: Permit((HumanOffice.ADMIN,)),
-    Action.AMEND_ANALYSIS: AMENDS,
-    Action.AMEND_TASKS: AMENDS,
-    Action.OVERRULE_REVIEW: STEERS,
-    Action.EXTEND_ROUNDS: STEERS,
-    Action.END_CASE: STEERS,
-    Action.ADD_NOTE: Permit((HumanOffice.OBSERVER, HumanOffice.REVIEWER, HumanOffice.ADMIN)),
+DEED_OF: Mapping[CaseAction, Deed] = {
+    CaseAction.AMEND_ANALYSIS: Deed.AMEND_CASE,
+    CaseAction.AMEND_TASKS: Deed.AMEND_CASE,
+    CaseAction.OVERRULE_REVIEW: Deed.OVERRULE_REVIEW,
+    CaseAction.EXTEND_ROUNDS: Deed.EXTEND_CASE,
+    CaseAction.END: Deed.END_CASE,
+    CaseAction.ADD_NOTE: Deed.ADD_NOTE,
 }
-"""The one table of what people may do to a case (Spec: constitution 16, 17).
+"""The deed of each action: who may (Spec: constitution 16, 17).
 
-What is not in it exists for nobody: no action skips REVIEW or TEST, changes an IMPLEMENTATION, or
-touches the audit log (Spec: constitution 18).
+What is not here exists for no person: no action skips REVIEW or TEST, changes an IMPLEMENTATION,
+or touches the audit log (Spec: constitution 18).
 """
+
+WITH_CODE = frozenset(
+    {
+        CaseAction.AMEND_ANALYSIS,
+        CaseAction.AMEND_TASKS,
+        CaseAction.OVERRULE_REVIEW,
+        CaseAction.EXTEND_ROUNDS,
+        CaseAction.END,
+    }
+)
+"""The actions for which HUMAN_ADMIN needs a confirmation code (Spec: constitution 20)."""
 
 NOTE_MARK = "[HUMAN_NOTE]"

@@ -11,6 +11,9 @@ from contracts.vocabulary import Outcome
 from core.actors import Person, System
 from core.decision import Allow, Code, Denied
 from core.deeds import Deed, PeopleGroup, can_do, deed_of, require_deed
+from governance.cases.vocabulary import Outcome as CaseOutcome
+from governance.cases.vocabulary import Stage
+from governance.interventions import services as cases
 from governance.staff.deactivation import deactivate_by_person
 from mailroom.escalations.answers import answer_as_person
 from mailroom.outgoing.outbox import resend
@@ -127,6 +130,7 @@ def person_of(who):
     return {"person": who["caller"], "now": who["now"]}
 
 
+CASE = {"case_id": "none", "reason": REASON, "expected_version": 1}
 ORGANISATION = models.Organisation(id=NOBODY, slug="none")
 AGENT = models.Agent(handle="nobody", active=False)
 SERVICES = {
@@ -198,6 +202,22 @@ SERVICES = {
             escalation_id=0, text="x", expected_version=1, **person_of(who)
         )
     ],
+    Deed.OPEN_CASE: [
+        lambda who: cases.open_case_as_person(title="x", request="x", **person_of(who))
+    ],
+    Deed.AMEND_CASE: [
+        lambda who: cases.amend_case(stage=Stage.TASKS, content={}, **CASE, **person_of(who))
+    ],
+    Deed.OVERRULE_REVIEW: [
+        lambda who: cases.overrule_review(
+            outcome=CaseOutcome.APPROVED, confirmed=None, **CASE, **person_of(who)
+        )
+    ],
+    Deed.EXTEND_CASE: [
+        lambda who: cases.extend_case(rounds=1, confirmed=None, **CASE, **person_of(who))
+    ],
+    Deed.END_CASE: [lambda who: cases.end_case(confirmed=None, **CASE, **person_of(who))],
+    Deed.ADD_NOTE: [lambda who: cases.add_note(case_id="none", note="x", **person_of(who))],
     Deed.RESEND_NOTICE: [lambda who: resend(notice_id=0, reason=REASON, **who)],
 }
 """Each deed's services, called with rows that do not exist: the deed is decided before them."""

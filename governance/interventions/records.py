@@ -1,0 +1,46 @@
+"""Inserting interventions: the one table of a company, whatever was intervened in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from core.actors import Person
+from core.database import needs_transaction
+from core.deeds import Deed, PeopleGroup
+from governance.interventions.models import Intervention
+from governance.interventions.rules import operator_role
+from governance.interventions.vocabulary import HumanOffice
+
+
+@needs_transaction
+def insert_intervention(
+    *,
+    person: Person,
+    deed: Deed,
+    subject: str,
+    trigger_condition: str,
+    action_taken: str,
+    reason: str,
+    now: datetime,
+    case_id: str | None = None,
+    details: Mapping[str, Any] | None = None,
+    confirmed: bool = False,
+) -> Intervention:
+    """Insert what a person did and why, in the transaction of its effect."""
+    groups = person.groups | ({PeopleGroup.BOARD} if person.is_superuser else frozenset())
+    role = operator_role(groups, deed) or HumanOffice.ADMIN
+    return Intervention.objects.create(
+        organisation_id=person.organisation_id,
+        case_id=case_id,
+        subject=subject,
+        timestamp=now,
+        operator=person.username,
+        operator_role=role.value,
+        trigger_condition=trigger_condition,
+        action_taken=action_taken,
+        reason=reason.strip(),
+        details=dict(details or {}),
+        confirmed=confirmed,
+    )
