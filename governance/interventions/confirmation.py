@@ -104,7 +104,8 @@ def is_locked(user_id: int, now: datetime) -> bool:
     """Whether the person's last codes were all wrong, the newest within the hour."""
     last = list(CodeAttempt.objects.filter(user_id=user_id).order_by("-id")[:TRIES])
     wrong = len(last) == TRIES and not any(each.accepted for each in last)
-    return wrong and bool(last[0].at > now - LOCKED_FOR)
+    since: datetime = now - LOCKED_FOR
+    return wrong and last[0].at > since
 
 
 def require_confirmed(confirmed: Confirmed | None, purpose: Purpose, person: Person) -> None:
@@ -115,7 +116,7 @@ def require_confirmed(confirmed: Confirmed | None, purpose: Purpose, person: Per
 
 def has_authenticator(username: str) -> bool:
     """Whether the person has enrolled."""
-    return TOTPDevice.objects.filter(user__username=username, confirmed=True).exists()
+    return bool(TOTPDevice.objects.filter(user__username=username, confirmed=True).exists())
 
 
 def new_device(username: str) -> TOTPDevice:
