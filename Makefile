@@ -29,7 +29,7 @@ demo: env ## One day of the company, against a running `make up`
 check: env ## Style, types, layers, migrations, production settings
 	@$(VENV) -m nexus_site.run.check
 
-bench: env ## Calls per second, beside the floor under them
+bench: env ## Calls per second, compared with the floor under them
 	@$(VENV) manage.py bench
 
 proofs: env ## The long proofs: large state machines, kills, broken twins

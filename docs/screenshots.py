@@ -1,4 +1,4 @@
-# ruff: noqa: INP001  a script beside the documents, no package
+# ruff: noqa: INP001  a script in the documents' folder, no package
 """Photographs of the admin: a day of the company in a database of its own, seen by a real browser.
 
     python docs/screenshots.py [FOLDER [NAME …]]

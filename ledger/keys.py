@@ -38,7 +38,7 @@ def signer(*, may_create: bool) -> Signer:
     """Return the signer from LEDGER_SIGNING_KEY, else from the key file.
 
     Without either a key is made if `may_create`, outside production; raises KeyMissing otherwise:
-    seals by a key that nobody pinned would prove nothing.
+    seals by a key that is not pinned would prove nothing.
     """
     if settings.LEDGER_SIGNING_KEY:
         return Signer(read_private(settings.LEDGER_SIGNING_KEY))
@@ -54,7 +54,7 @@ def signer(*, may_create: bool) -> Signer:
 
 
 def make_key() -> Signer:
-    """Make the key file, mode 0600, and trust its public key beside those trusted before.
+    """Make the key file, mode 0600, and trust its public key in addition to those trusted before.
 
     A key that is there stays: of two makers at once both return the same key.
     """

@@ -92,7 +92,7 @@ class Seal(models.Model):
     """A signed Merkle root over the events of an era's transactions `lo <= xid < hi`.
 
     `marks` holds 16 bytes for each leaf (sequence number, start of its hash), so that verification
-    can say which event was changed, not only that one was.
+    can say which event was changed, not only that some event was.
     """
 
     number = models.BigIntegerField(primary_key=True)

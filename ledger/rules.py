@@ -173,7 +173,7 @@ class Leaves:
 
 
 def check_event(leaf: Leaf, own: bytes | None = None, *, seal: int | None = None) -> Finding | None:
-    """Check an event against the digest beside it: all there is to check before it is sealed."""
+    """Check an event against its stored digest: all there is to check before it is sealed."""
     if (own or digest_fields(leaf.fields)) == leaf.digest:
         return None
     return Finding(

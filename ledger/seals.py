@@ -23,7 +23,7 @@ MARK = struct.Struct(">q8s")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaf:
-    """One sealed event: its place, the digest stored beside it, and its fields as they are now."""
+    """One sealed event: its place, its stored digest, and its fields as they are now."""
 
     era: int
     xid: int

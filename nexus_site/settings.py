@@ -163,7 +163,7 @@ DATABASES["default"]["OPTIONS"]["pool"] = {
     "min_size": 1,
     "max_size": env.number("DATABASE_POOL", WEB_THREADS + 8, least=2),  # threads, and the streams
     "timeout": 20,
-    "reconnect_timeout": 20,  # as long as who asked waits; then whoever asks next tries anew
+    "reconnect_timeout": 20,  # as long as a request waits; then the next request tries again
 }
 if env.flag("DATABASE_PREPARED_STATEMENTS", default=True):
     # PostgreSQL parses and plans a repeated statement once for each connection, not at every call.
@@ -218,7 +218,7 @@ LOGIN_URL = reverse_lazy("admin:login")
 OTP_TOTP_ISSUER = "NEXUS"
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 0.25  # hours
-AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]  # nobody can lock the Board out from afar
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]  # no stranger can lock the Board out
 AXES_VERBOSE = False
 
 # Language and time

@@ -73,7 +73,7 @@ APPROVE = Act(
     icon="verified",
     deed=Deed.APPROVE_SKILL,
     explanation=(
-        "The commands in this very file may run in the sandbox of whoever uses the skill. Read it "
+        "The commands in this very file may run in the sandbox of each agent that uses the skill. Read it "
         "whole: a changed file needs a new approval."
     ),
     perform=_approve,
@@ -91,7 +91,7 @@ WITHDRAW = Act(
     icon="block",
     danger=True,
     deed=Deed.APPROVE_SKILL,
-    explanation="Its commands run for nobody from the next use on.",
+    explanation="From the next use on, its commands no longer run.",
     perform=_withdraw,
     possible=lambda row: row.approved_at is not None,
 )
@@ -126,7 +126,7 @@ class SkillAdmin(ActingAdmin):
     readonly_fields = fields
 
     def get_urls(self) -> list[URLPattern]:
-        """With the page that looks into the folders: a skill nobody saw yet has no page."""
+        """With the page that looks into the folders: a skill that was never read has no page."""
         view = self.admin_site.admin_view(self.look_view)
         return [path("look-again/", view, name="workspace_skill_look"), *super().get_urls()]
 
@@ -156,7 +156,7 @@ class SkillAdmin(ActingAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """The list, with the way to that page for whoever may approve."""
+        """The list, with the way to that page for people who may approve."""
         page = super().changelist_view(request, extra_context)
         if request.user.has_perm(LOOK.permission) and hasattr(page, "context_data"):
             button = {

@@ -1,1 +1,1 @@
-"""`manage.py bench`: our rates beside PostgreSQL's own and beside the floor, in the same run."""
+"""`manage.py bench`: our rates compared with PostgreSQL's own and with the floor, in the same run."""

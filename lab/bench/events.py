@@ -1,4 +1,4 @@
-"""From commit to client: how late an event is, and what watchers cost, beside a bare NOTIFY."""
+"""From commit to client: how late an event is, and what watchers cost, compared with a bare NOTIFY."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An MCP `tools/call` beside the same call over REST: the price of the protocol."""
+"""An MCP `tools/call` compared with the same call over REST: the price of the protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leases that ran out, swept by the real job: rows per second and lateness, beside PostgreSQL."""
+"""Leases that ran out, swept by the real job: rows per second and lateness, compared with PostgreSQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claim, update, list and recommend in an organisation with a million tasks, beside PostgreSQL."""
+"""Claim, update, list and recommend in an organisation with a million tasks, compared with PostgreSQL."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _pages(
     keys: dict[str, str],
     clients: int,
     size: str,
-    beside: tuple[Rate, Rate] | None = None,
+    compared: tuple[Rate, Rate] | None = None,
 ) -> tuple[Rate, Rate]:
     key = keys["backend_worker"]
     page = post(
@@ -85,7 +85,7 @@ def _pages(
         key,
     )
     best = post(CALL + "task_recommend", {}, key)
-    one, other = beside or (None, None)
+    one, other = compared or (None, None)
     return (
         line(f"task_list, {size}", clients, rate(lambda: page, clients, 200), one),
         line(f"task_recommend, {size}", clients, rate(lambda: best, clients, 200), other),

@@ -12,7 +12,7 @@ MAIL: dict[str, Any] = {"type": "info", "subject": "Hello", "body": "A word."}
 
 
 def refused_attempts(day: Day) -> None:
-    """Whom, what, with which tool, whose work, whose mail, which version: all refused."""
+    """Wrong recipient, type, tool, owner, mail or version: all refused."""
     _mail(day)
     _tools(day)
     _contracts(day)
@@ -25,7 +25,7 @@ def _mail(day: Day) -> None:
     notices = day.inbox("backend_worker", from_="system")
     day.check("the sender finds a notice of it", holds=bool(notices),
               shown=notices[0]["subject"] if notices else "none")  # fmt: skip
-    day.ask("research_worker", "send_mail", to="nobody", **MAIL, expect="RECIPIENT_UNKNOWN")
+    day.ask("research_worker", "send_mail", to="no_such_agent", **MAIL, expect="RECIPIENT_UNKNOWN")
     day.ask("ceo", "send_mail", to="board", **MAIL, expect="MAIL_TYPE_DENIED")
     day.ask("ceo", "send_mail", to="it_manager", **{**MAIL, "type": "contract"},
             expect="MAIL_TYPE_DENIED", note="a contract comes from generate_contract")  # fmt: skip
@@ -72,7 +72,7 @@ def _contracts(day: Day) -> None:
     day.ask("backend_worker", "close_contract", **backend, outcome="passed", reason="Mine.",
             expect="NOT_YOURS")  # fmt: skip
     day.ask("it_manager", "close_contract", **backend, outcome="passed", reason="Looks good.",
-            expect="APPROVAL_REQUIRED", note="nobody goes around QA")  # fmt: skip
+            expect="APPROVAL_REQUIRED", note="QA cannot be skipped")  # fmt: skip
     day.ask("qa_worker", "write_verdict", **backend, verdict="FAIL", evidence="1 failed")
     day.ask("it_manager", "close_contract", **backend, outcome="failed", reason="QA found a bug.")
     day.ask("it_manager", "close_contract", **backend, outcome="passed", reason="Please.",

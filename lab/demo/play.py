@@ -37,7 +37,7 @@ CAST = (
 
 
 class NotRunning(Exception):
-    """There is nobody to play with; the message says what to start."""
+    """The company does not answer; the message says what to start."""
 
 
 def play_day(*, url: str, keys: Mapping[str, str], out: Any, colour: bool) -> bool:
@@ -78,7 +78,7 @@ def _require_running(url: str, keys: Mapping[str, str]) -> None:
         httpx.get(f"{url}/healthz", timeout=5.0).raise_for_status()
     except httpx.HTTPError as problem:
         raise NotRunning(
-            f"nobody answers at {url} ({problem}); start it with `make up`, or name another "
+            f"nothing answers at {url} ({problem}); start it with `make up`, or name another "
             "address with --url or PORT"
         ) from problem
 
@@ -97,7 +97,7 @@ def _board() -> Person:
 
 
 def _key_giver(agents: dict[str, Agent], url: str) -> Any:
-    """People give keys to whom HR hires; the new agent joins the cast."""
+    """People give a key to the agent that HR hires; it joins the cast."""
 
     def give(handle: str) -> Agent:
         row = AgentRow.objects.get(organisation__slug=ORGANISATION, handle=handle)

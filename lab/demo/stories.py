@@ -146,7 +146,7 @@ def a_problem_goes_up_step_by_step(day: Day) -> None:
     day.ask("it_manager", "send_mail", to="devops_worker", type="info", reply_to=first["mail_id"],
             subject="Re: Out of disk", body="200 GB are ordered.")  # fmt: skip
     day.ask("devops_worker", "send_mail", to="ceo", type="escalation", **problem,
-            expect="CONTACT_DENIED", note="nobody skips a step")  # fmt: skip
+            expect="CONTACT_DENIED", note="no step can be skipped")  # fmt: skip
 
 
 STORIES: tuple[tuple[str, Callable[[Day], None]], ...] = (

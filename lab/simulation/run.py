@@ -176,7 +176,7 @@ class Simulation:
         }
 
     def approve(self, caller: Caller) -> tuple[str, dict[str, object]]:
-        """An approval that nobody may use in time."""
+        """An approval that is not used in time."""
         return "approve_deployment", {
             "to": self.one_of(caller),
             "environment": "staging",

@@ -51,5 +51,5 @@ def _status_of_running(run: Callable[[], int | None], *, parent: int, name: str)
         sys.stdout.flush()
         sys.stderr.flush()
     except OSError:
-        pass  # whoever read us has gone
+        pass  # the reader of our output is gone
     return status

@@ -1,4 +1,4 @@
-"""As whom PostgreSQL runs: it refuses root, so root runs it as a plain user without adding one."""
+"""The user that PostgreSQL runs as: it refuses root, so root runs it as a plain user."""
 
 import os
 import pwd
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SHIM = Path(__file__).with_name("shim.py")
-NOBODY = 65534
+UNPRIVILEGED = 65534
 WAYS_DOWN = ("--drop", "--drop-but-reach")  # where namespaces are closed, as in most containers
 
 
@@ -32,11 +32,11 @@ class Identity:
 
 
 def plain_user() -> tuple[int, int]:
-    """A user that exists here, is not root and, if possible, nobody; initdb looks its name up."""
+    """A user that exists here, is not root and, if possible, owns nothing; initdb looks its name up."""
     users = {entry.pw_uid: entry.pw_gid for entry in pwd.getpwall() if entry.pw_uid != 0}
     if not users:
         raise NoIdentity("this system knows no user but root")
-    uid = NOBODY if NOBODY in users else min(users)
+    uid = UNPRIVILEGED if UNPRIVILEGED in users else min(users)
     return uid, users[uid]
 
 

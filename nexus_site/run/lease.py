@@ -21,7 +21,7 @@ class Lease:
     file: IO[str]
 
     def release(self, *, patience: float = 0.0) -> bool:
-        """Give the claim up; stop the server if nobody else holds one. Says whether it did.
+        """Give the claim up; stop the server if no other process holds one. Returns whether it did.
 
         `patience` is how many seconds to wait for others who are about to end.
         """
@@ -33,7 +33,7 @@ class Lease:
 
 
 def _alone(file: IO[str], *, until: float) -> bool:
-    """Whether nobody else holds the lock, now or before this time is over."""
+    """Whether no other process holds the lock, now or before this time is over."""
     while True:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -133,7 +133,7 @@ class Cluster:
 
     @cached_property
     def identity(self) -> identity.Identity:
-        """As whom its programs run."""
+        """The user that its programs run as."""
         try:
             return identity.choose(program=self.programs / "postgres", home=self.data.parent)
         except identity.NoIdentity as error:
@@ -233,7 +233,7 @@ class Cluster:
             mark.unlink(missing_ok=True)
 
     def _launch(self) -> int:
-        """Start the server on its own, so that it outlives whoever asked for it; its process id."""
+        """Start the server on its own, so that it outlives the process that asked for it; its process id."""
         private_folder(self.socket, owner=self.identity.owner)
         settings = [f"--{name}={value}" for name, value in OPTIONS.items()]
         postgres = self.programs / "postgres"

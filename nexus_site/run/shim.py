@@ -24,7 +24,7 @@ def map_to(uid: int, gid: int) -> None:
     """Enter a user namespace in which this process's own ids read as `uid` and `gid`.
 
     PostgreSQL refuses to run as root. Inside the namespace it sees a plain user, outside its files
-    still belong to whoever started it: no user is added and no folder is opened.
+    still belong to the user who started it: no user is added and no folder is opened.
     """
     outer_uid, outer_gid = os.geteuid(), os.getegid()
     libc = ctypes.CDLL(None, use_errno=True)
@@ -61,7 +61,7 @@ def drop_but_reach(uid: int, gid: int) -> None:
 def detach(log: str) -> None:
     """Leave the terminal and the parent, who is told our process id on standard output.
 
-    Whoever started us may end without taking us along; what we say goes to the log.
+    The parent may end without ending us; our output goes to the log.
     """
     child = os.fork()
     if child > 0:

@@ -48,7 +48,7 @@ class Child:
         return self.status
 
     def failed(self, *, now: float) -> float:
-        """Note an end nobody asked for; return the pause before the next start, in seconds."""
+        """Note an unexpected end; return the pause before the next start, in seconds."""
         self.kill_group()  # what it left behind
         self.pid = None
         self.failures = 1 if now - self.started > STEADY else self.failures + 1

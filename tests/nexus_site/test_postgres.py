@@ -208,7 +208,10 @@ class TestIdentity:
         try:
             assert cluster.start()
             assert cluster.identity.arguments[0] == "--drop-but-reach"
-            assert f"Uid:\t{identity.NOBODY}" in Path(f"/proc/{cluster.pid()}/status").read_text()
+            assert (
+                f"Uid:\t{identity.UNPRIVILEGED}"
+                in Path(f"/proc/{cluster.pid()}/status").read_text()
+            )
             assert stat.S_IMODE(closed.stat().st_mode) == 0o700
         finally:
             cluster.stop()

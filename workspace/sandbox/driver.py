@@ -19,8 +19,8 @@ from core.decision import Code, refuse
 TOOLS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Where the walls themselves are looked for, whatever PATH this process has."""
 
-NOBODY = 65534
-"""Whom root becomes first: as root, bubblewrap would stand before locked doors with the keys."""
+UNPRIVILEGED = 65534
+"""The user that root becomes first: bubblewrap refuses some mounts to root."""
 
 CLEAN = {"PATH": "/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8", "TERM": "dumb"}  # noqa: S108
 DYING = 5.0
@@ -81,8 +81,8 @@ class Walls:
             return [self.setpriv, "--no-new-privs", "--"]
         return [
             self.setpriv,
-            f"--reuid={NOBODY}",
-            f"--regid={NOBODY}",
+            f"--reuid={UNPRIVILEGED}",
+            f"--regid={UNPRIVILEGED}",
             "--clear-groups",
             "--no-new-privs",
             "--bounding-set=-all",

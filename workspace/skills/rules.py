@@ -11,7 +11,7 @@ from workspace.skills.definition import Definition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A skill as its file is now, beside what people approved of it."""
+    """A skill as its file is now, with what people approved of it."""
 
     definition: Definition | None
     digest: str = ""

@@ -1,4 +1,4 @@
-"""`manage.py bench`: calls per second and their times, beside PostgreSQL's own and the floor."""
+"""`manage.py bench`: calls per second and their times, compared with PostgreSQL's own and the floor."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PARTS = ("mail", "mcp", "events", "contracts", "tasks", "sweeps", "decisions")
 class Command(BaseCommand):
     """Measure; print; judge nothing."""
 
-    help = "Measure calls per second beside PostgreSQL's own rate and a bare view's, in one run"
+    help = "Measure calls per second against PostgreSQL's own rate and a bare view's, in one run"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """How long, how large."""
@@ -68,7 +68,7 @@ class Command(BaseCommand):
         keys: dict[str, str],
         many: int,
     ) -> None:
-        """Mails sent, refused and listed, beside bare views; a small box beside a large one."""
+        """Mails sent, refused and listed, compared with bare views; a small inbox with a large one."""
         agents = {a.handle: a.id for a in organisation.agents.all()}
         company.fill_mailbox(organisation, "qa_worker", 1000)
         mail = {
@@ -142,9 +142,9 @@ class Command(BaseCommand):
             )
             self.line("accept_contract", clients, rate(calls.__next__, clients, 200))
 
-    def line(self, what: str, clients: int, rate: Rate, beside: Rate | None = None) -> Rate:
-        """Print one measurement, and its ratio where there is something beside it."""
-        ratio = f"  ×{rate.per_second / beside.per_second:.2f}" if beside else ""
+    def line(self, what: str, clients: int, rate: Rate, compared: Rate | None = None) -> Rate:
+        """Print one measurement, and its ratio where it is compared."""
+        ratio = f"  ×{rate.per_second / compared.per_second:.2f}" if compared else ""
         wrong = f"  ({rate.unexpected} unexpected answers)" if rate.unexpected else ""
         self.stdout.write(
             f"{what:38}{clients:>8}{rate.per_second:>10.0f}{rate.p50:>9.2f}{rate.p99:>9.2f}"
@@ -160,7 +160,7 @@ def rate_of(request: Request, clients: int, expected: int, *, port: int, seconds
 
 
 def pending_of(organisation: Any) -> list[str]:
-    """Ids of contracts nobody has accepted yet."""
+    """Ids of contracts that are not accepted yet."""
     from contracts.models import Contract
 
     return list(

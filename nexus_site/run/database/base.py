@@ -14,7 +14,7 @@ cluster_of = cache(Cluster.under)
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """PostgreSQL, started if nobody did and stopped by the last process that leaves."""
+    """PostgreSQL, started by its first process and stopped by its last."""
 
     def get_connection_params(self) -> dict[str, Any]:
         """Where to connect to; asked before every new connection, and once for a pool."""
