@@ -65,7 +65,7 @@ def export_lines(*, selection: Selection, signer: Signer, now: datetime) -> Iter
 
 
 def write_export(path: Path, *, selection: Selection, signer: Signer, now: datetime) -> Path:
-    """Write an export to a file, or into a folder together with the public keys; return the file."""
+    """Write an export to a file, or with the public keys into a folder; return the file."""
     if path.is_dir():
         keys = "".join(f"{write_public(public)}\n" for public in trusted().values())
         place(path / PUBLIC, keys.encode(), replace=True)

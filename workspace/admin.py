@@ -73,8 +73,8 @@ APPROVE = Act(
     icon="verified",
     deed=Deed.APPROVE_SKILL,
     explanation=(
-        "The commands in this very file may run in the sandbox of each agent that uses the skill. Read it "
-        "whole: a changed file needs a new approval."
+        "The commands in this file may run in the sandbox of each agent that uses the skill. "
+        "Read all of it: a changed file needs a new approval."
     ),
     perform=_approve,
     form=FileForm,

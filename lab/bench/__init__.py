@@ -1,1 +1,1 @@
-"""`manage.py bench`: our rates compared with PostgreSQL's own and with the floor, in the same run."""
+"""`manage.py bench`: our rates, PostgreSQL's own and the floor, measured in the same run."""

@@ -1,4 +1,4 @@
-"""From commit to client: how late an event is, and what watchers cost, compared with a bare NOTIFY."""
+"""From commit to client: how late an event is, and what watchers cost; a bare NOTIFY to compare."""
 
 from __future__ import annotations
 

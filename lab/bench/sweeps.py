@@ -1,4 +1,4 @@
-"""Leases that ran out, swept by the real job: rows per second and lateness, compared with PostgreSQL."""
+"""Leases that ran out, swept by the real job: rows per second, lateness; PostgreSQL to compare."""
 
 from __future__ import annotations
 

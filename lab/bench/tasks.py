@@ -1,4 +1,4 @@
-"""Claim, update, list and recommend in an organisation with a million tasks, compared with PostgreSQL."""
+"""Claim, update, list and recommend among a million tasks; PostgreSQL to compare."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Identity:
 
 
 def plain_user() -> tuple[int, int]:
-    """A user that exists here, is not root and, if possible, owns nothing; initdb looks its name up."""
+    """A user that exists here and is not root; initdb looks its name up."""
     users = {entry.pw_uid: entry.pw_gid for entry in pwd.getpwall() if entry.pw_uid != 0}
     if not users:
         raise NoIdentity("this system knows no user but root")

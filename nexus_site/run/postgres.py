@@ -233,7 +233,7 @@ class Cluster:
             mark.unlink(missing_ok=True)
 
     def _launch(self) -> int:
-        """Start the server on its own, so that it outlives the process that asked for it; its process id."""
+        """Start the server so that it outlives this process; return its process id."""
         private_folder(self.socket, owner=self.identity.owner)
         settings = [f"--{name}={value}" for name, value in OPTIONS.items()]
         postgres = self.programs / "postgres"

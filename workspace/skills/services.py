@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, cast
+from typing import cast
 
 from django.db import transaction
 
@@ -20,6 +20,7 @@ from toolbox.frames.services import enter_skill
 from toolbox.registry import REGISTRY
 from toolbox.rules import effective_tools
 from workspace.models import Skill
+from workspace.results import StartedSkill
 from workspace.sandbox import driver
 from workspace.skills import folders
 from workspace.skills.definition import Definition
@@ -104,7 +105,7 @@ def use_skill(
     now: datetime,
     person: bool = False,
     explained: bool = False,
-) -> dict[str, Any]:
+) -> StartedSkill:
     """Open a skill for the caller as `skill__<name>`, in a frame on its session (seed 003 §7.2).
 
     Its tools are those it allows, of those the caller has now. Only `explained`, to be rolled back,
@@ -142,7 +143,7 @@ def use_skill(
         "frame_id": str(frame.id),
         "name": frame.name,
         "prompt": prompt,
-        "allowed_tools": frame.allowed_tools,
+        "allowed_tools": frame.allowed_tools or [],
         "due_at": frame.due_at,
     }
 

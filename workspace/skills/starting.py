@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 from django.db import transaction
 
@@ -19,12 +18,13 @@ from toolbox.caller import Caller
 from toolbox.models import Session
 from toolbox.sessions import effective_session
 from toolbox.wake import wake
+from workspace.results import StartedSkill
 from workspace.skills.services import use_skill
 
 
 def start_skill(
     *, person: Person, agent: str, name: str, arguments: str, reason: str, now: datetime
-) -> dict[str, Any]:
+) -> StartedSkill:
     """Open a skill in a frame on an agent's standing session; the agent is told, and goes on there.
 
     Raises Denied: INVALID_PARAMS for an empty reason, RECIPIENT_UNKNOWN, RECIPIENT_INACTIVE, and

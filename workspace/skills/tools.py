@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
@@ -12,6 +12,7 @@ from orgchart.catalogue import Source
 from orgchart.policy.vocabulary import ToolGroup
 from toolbox.caller import Caller
 from toolbox.registry import ANY_MODE, tool
+from workspace.results import StartedSkill
 from workspace.skills import services
 
 
@@ -26,7 +27,7 @@ class UseSkill(Params):
     )
 
 
-def _explained(caller: Caller, params: UseSkill, now: datetime) -> dict[str, Any]:
+def _explained(caller: Caller, params: UseSkill, now: datetime) -> StartedSkill:
     return services.use_skill(
         caller=caller, name=params.name, arguments=params.args, now=now, explained=True
     )
@@ -40,13 +41,14 @@ def _prompted(caller: Caller) -> str:
 @tool(
     "use_skill",
     params=UseSkill,
+    result=StartedSkill,
     source=Source.BUILTIN,
     group=ToolGroup.DELEGATION,
     modes=ANY_MODE,
     dry_run=_explained,
     prompt_line=_prompted,
 )
-def use_skill(caller: Caller, params: UseSkill, now: datetime) -> dict[str, Any]:
+def use_skill(caller: Caller, params: UseSkill, now: datetime) -> StartedSkill:
     """Start one of your skills: you go on inside its frame, by its prompt and with its tools only,
     until you return_result.
     """

@@ -1,4 +1,4 @@
-"""`manage.py bench`: calls per second and their times, compared with PostgreSQL's own and the floor."""
+"""`manage.py bench`: calls per second; PostgreSQL's own rate and the floor to compare."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Command(BaseCommand):
         keys: dict[str, str],
         many: int,
     ) -> None:
-        """Mails sent, refused and listed, compared with bare views; a small inbox with a large one."""
+        """Mails sent, refused and listed, and bare views; a small inbox and a large one."""
         agents = {a.handle: a.id for a in organisation.agents.all()}
         company.fill_mailbox(organisation, "qa_worker", 1000)
         mail = {
