@@ -12,7 +12,7 @@ class ContractsConfig(AppConfig):
 
     def ready(self) -> None:
         """Join the hooks of lower rooms: contracts open folders to their assignees."""
-        from contracts.reading import active_scopes
+        from contracts.scopes import active_scopes
         from toolbox import scopes
 
         scopes.work_scopes.join(active_scopes)

@@ -1,17 +1,17 @@
-"""Ending a contract: passed, failed or cancelled, by its issuer or the Board."""
+"""Closing a contract: passed, failed or cancelled, by its issuer or the Board."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from django.db import transaction
 
-from contracts import rules, store
+from contracts import rows, rules
 from contracts.models import Contract
-from contracts.rules import Facts
-from contracts.vocabulary import Outcome, State
+from contracts.results import ContractVersion
+from contracts.rules import ContractFacts
+from contracts.vocabulary import ContractOutcome, ContractState
 from core.actions import Action
 from core.actors import Actor, Person
 from core.deeds import Deed, require_deed
@@ -19,19 +19,20 @@ from mailroom.delivery import send_system_mail
 from mailroom.services import close_grants
 from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Policy
+from orgchart.policy.parties import BOARD_PARTY, Party
 from toolbox.caller import Caller
 
 
 def close_contract(
     *,
     contract_id: str,
-    outcome: Outcome,
+    outcome: ContractOutcome,
     reason: str,
     expected_version: int | None,
     caller: Caller | Person,
     now: datetime,
-) -> dict[str, Any]:
-    """End a contract; its mode and its channels end with it, and its assignee is told.
+) -> ContractVersion:
+    """Close a contract with its mode and its channels, and notify its assignee.
 
     The issuer decides, a person of the Board cancels (and decides on the Board's own). Raises
     Denied: NOT_FOUND, NOT_YOURS, INVALID_PARAMS, VERSION_MISMATCH, INVALID_TRANSITION,
@@ -40,54 +41,66 @@ def close_contract(
     with transaction.atomic():
         if isinstance(caller, Person):
             require_deed(caller, Deed.CANCEL_CONTRACT, reason=reason)
-            policy, who = current_policy(caller.organisation_id), None
-            row = store.find(contract_id, caller.organisation_id, lock=True)
+            policy: Policy = current_policy(caller.organisation_id)
+            party: Party = BOARD_PARTY
+            row = rows.find_contract(contract_id, caller.organisation_id, lock=True)
         else:
-            policy, who = caller.policy, caller.agent
-            row, _ = store.locked(contract_id, caller)
-        contract = _with_finding(row, outcome, policy)
-        allowed = rules.can_close(contract, who, outcome, reason, policy)
+            policy, party = caller.policy, caller.agent
+            row, _ = rows.lock_contract(contract_id, caller)
+        contract = _facts_with_finding(row, outcome, policy)
+        allowed = rules.can_close(contract, party, outcome, reason, policy)
         caller.require(rules.at_version(contract, expected_version, allowed))
-        if outcome is not Outcome.CANCELLED and rules.awaits_report(contract, policy):
-            contract = _taken_into_review(row, contract, caller, now)
-        _closed(row, contract, outcome, reason.strip(), caller, now)
-    return store.result_of(row)
+        if outcome is not ContractOutcome.CANCELLED and rules.awaits_report(contract, policy):
+            contract = _move_to_review(row, contract, caller, now)
+        _close(row, contract, outcome, reason.strip(), caller, now)
+    return rows.version_result(row)
 
 
-def _with_finding(row: Contract, outcome: Outcome, policy: Policy) -> Facts:
-    asked = outcome is Outcome.PASSED and row.workspace_scope and row.state == State.REVIEW
-    return store.facts_of(row, policy, store.latest_finding(row) if asked else None)
-
-
-def _taken_into_review(row: Contract, contract: Facts, caller: Actor, now: datetime) -> Facts:
-    """Work that was reported by mail: its issuer takes it into review as it decides on it."""
-    row.submit(at=now)
-    store.advance(
-        row, contract, Action.CONTRACT_SUBMITTED, caller=caller, now=now, tell=contract.assignee
+def _facts_with_finding(row: Contract, outcome: ContractOutcome, policy: Policy) -> ContractFacts:
+    asked = (
+        outcome is ContractOutcome.PASSED
+        and row.workspace_scope
+        and row.state == ContractState.REVIEW
     )
-    store.end_mode(row, contract, caller, now)
-    return replace(contract, state=State.REVIEW, version=row.version)
+    return rows.contract_facts(row, policy, rows.latest_finding(row) if asked else None)
 
 
-def _closed(
-    row: Contract, contract: Facts, outcome: Outcome, reason: str, caller: Actor, now: datetime
+def _move_to_review(
+    row: Contract, contract: ContractFacts, caller: Actor, now: datetime
+) -> ContractFacts:
+    """Move work that was reported by mail to review, as its issuer decides on it."""
+    row.submit(at=now)
+    rows.save_contract(
+        row, contract, Action.CONTRACT_SUBMITTED, caller=caller, now=now, reader=contract.assignee
+    )
+    rows.close_contract_mode(row, contract, caller, now)
+    return replace(contract, state=ContractState.REVIEW, version=row.version)
+
+
+def _close(
+    row: Contract,
+    contract: ContractFacts,
+    outcome: ContractOutcome,
+    reason: str,
+    caller: Actor,
+    now: datetime,
 ) -> None:
     close = {
-        Outcome.PASSED: row.close_passed,
-        Outcome.FAILED: row.close_failed,
-        Outcome.CANCELLED: row.close_cancelled,
+        ContractOutcome.PASSED: row.close_passed,
+        ContractOutcome.FAILED: row.close_failed,
+        ContractOutcome.CANCELLED: row.close_cancelled,
     }[outcome]
     close(at=now, by=caller.actor, reason=reason)
-    store.advance(
+    rows.save_contract(
         row,
         contract,
         Action(f"contract.{outcome}"),
         caller=caller,
         now=now,
-        tell=contract.assignee,
+        reader=contract.assignee,
         reason=reason,
     )
-    store.end_mode(row, contract, caller, now)
+    rows.close_contract_mode(row, contract, caller, now)
     if row.grants:
         close_grants(caller=caller, contract_ref=row.id, now=now)
     if contract.assignee.active:
@@ -95,7 +108,7 @@ def _closed(
             organisation_id=row.organisation_id,
             recipient=contract.assignee,
             subject=f"{outcome}: {row.title}",
-            body=f"{contract.issuer_name}'s contract {row.id} is {outcome}: {reason}",
+            body=f"{contract.issuer.handle}'s contract {row.id} is {outcome}: {reason}",
             now=now,
             contract_ref=row.id,
         )

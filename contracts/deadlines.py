@@ -1,27 +1,29 @@
-"""Deadlines of contracts: the assignee is reminded before, the issuer told after, each once."""
+"""Deadlines of contracts: remind the assignee before, notify the issuer after, each once."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 
 from contracts.models import Contract, Deadline
-from contracts.vocabulary import State
+from contracts.vocabulary import ContractState
 from core.actions import Action
 from core.actors import System
+from core.database import needs_transaction
 from ledger.services import record
 from mailroom.delivery import send_system_mail
 from orgchart.compiling import current_policy
 from toolbox.scheduler import sweep
 
 REMINDED_BEFORE = timedelta(hours=24)
-OPEN_WORK = frozenset({State.PENDING, State.IN_PROGRESS})
+OPEN_WORK = frozenset({ContractState.PENDING, ContractState.IN_PROGRESS})
 """States in which a deadline still asks something of the assignee."""
 
 
-def set_deadlines(contract: Contract, *, now: datetime) -> None:
-    """Write down when somebody is to be told; in the transaction that issues the contract.
+@needs_transaction
+def insert_deadlines(contract: Contract, *, now: datetime) -> None:
+    """Insert the moments at which the parties are notified of a contract's deadline.
 
-    A short contract is reminded of half-way.
+    The reminder of a short contract is half-way.
     """
     if contract.deadline is None:
         return
@@ -34,19 +36,19 @@ def set_deadlines(contract: Contract, *, now: datetime) -> None:
     )
 
 
-def tell_due(*, now: datetime) -> int:
-    """Tell whoever is due to be told; returns how many rows were handled."""
+def notify_due(*, now: datetime) -> int:
+    """Notify the parties of every deadline that is due; returns how many rows were handled."""
     due = Deadline.objects.filter(done_at=None, due_at__lte=now).order_by("due_at")
-    return sweep(due, lambda row: _told(row, now))
+    return sweep(due, lambda row: _notify(row, now))
 
 
-def _told(row: Deadline, now: datetime) -> None:
+def _notify(row: Deadline, now: datetime) -> None:
     Deadline.objects.filter(id=row.id).update(done_at=now)
     contract = Contract.objects.get(id=row.contract_id)
     if contract.state not in OPEN_WORK:
         return
     if row.stage == "remind" and contract.deadline is not None and contract.deadline <= now:
-        return  # nobody looked in between: all that is left to say is that it is overdue
+        return  # the scheduler did not run in between: only the overdue notice is sent
     policy = current_policy(contract.organisation_id)
     recipient_id = contract.assignee_id if row.stage == "remind" else contract.issuer_id
     recipient = policy.by_id.get(recipient_id or 0)

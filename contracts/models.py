@@ -12,10 +12,10 @@ from contracts.vocabulary import (
     FINAL_STATES,
     MACHINE,
     ContractKind,
-    Finding,
+    ContractState,
     Move,
     ReportKind,
-    State,
+    VerdictFinding,
 )
 from documents.models import ReportType
 from mailroom.models import Escalation, Mail, Priority
@@ -24,12 +24,17 @@ from orgchart.policy.vocabulary import BOARD, ToolMode
 
 BRANCH_FORM = r"^[A-Za-z0-9][A-Za-z0-9._/-]*$"
 APPROVAL = Q(kind=ContractKind.DEPLOYMENT_APPROVAL)
-NEEDS_ACCEPTANCE = (State.IN_PROGRESS, State.REVIEW, State.PASSED, State.FAILED)
-NEEDS_SUBMISSION = (State.REVIEW, State.PASSED, State.FAILED)
+NEEDS_ACCEPTANCE = (
+    ContractState.IN_PROGRESS,
+    ContractState.REVIEW,
+    ContractState.PASSED,
+    ContractState.FAILED,
+)
+NEEDS_SUBMISSION = (ContractState.REVIEW, ContractState.PASSED, ContractState.FAILED)
 
 
 def _choices(
-    members: type[ContractKind | State | ToolMode | ReportKind | Finding],
+    members: type[ContractKind | ContractState | ToolMode | ReportKind | VerdictFinding],
 ) -> list[tuple[str, str]]:
     return [(m.value, m.value.replace("_", " ")) for m in members]
 
@@ -37,8 +42,8 @@ def _choices(
 class Contract(models.Model):
     """One contract: a mail of type `contract` with a state (seed 000 §6.2).
 
-    What was agreed never changes; only its state, its issuer when that one leaves, and the use of
-    an approval do, each with a new version. Issuer null: the Board.
+    Only its state, its issuer (when the issuer is deactivated) and the use of an approval change,
+    each with a new version. Issuer null: the Board.
     """
 
     id = models.CharField(primary_key=True, max_length=32)
@@ -100,7 +105,7 @@ class Contract(models.Model):
         ]
         constraints = [
             models.CheckConstraint(
-                condition=Q(state__in=[s.value for s in State]), name="contract_state_known"
+                condition=Q(state__in=[s.value for s in ContractState]), name="contract_state_known"
             ),
             models.CheckConstraint(
                 condition=Q(kind__in=[k.value for k in ContractKind]), name="contract_kind_known"
@@ -180,7 +185,7 @@ class Contract(models.Model):
 
     @MACHINE.step(Move.ACCEPT, state)
     def accept(self, *, at: datetime) -> None:
-        """The assignee begins."""
+        """The assignee starts."""
         self.accepted_at = at
 
     @MACHINE.step(Move.SUBMIT, state)
@@ -190,17 +195,17 @@ class Contract(models.Model):
 
     @MACHINE.step(Move.PASS, state)
     def close_passed(self, *, at: datetime, by: str, reason: str) -> None:
-        """The issuer takes the work."""
+        """The issuer accepts the work."""
         self._close(at, by, reason)
 
     @MACHINE.step(Move.FAIL, state)
     def close_failed(self, *, at: datetime, by: str, reason: str) -> None:
-        """The issuer refuses the work."""
+        """The issuer rejects the work."""
         self._close(at, by, reason)
 
     @MACHINE.step(Move.CANCEL, state)
     def close_cancelled(self, *, at: datetime, by: str, reason: str) -> None:
-        """The issuer or a person calls it off, or the time of an approval does."""
+        """The issuer, the Board, or the expiry of an approval cancels it."""
         self._close(at, by, reason)
 
     def _close(self, at: datetime, by: str, reason: str) -> None:
@@ -241,11 +246,11 @@ class Report(models.Model):
 
 
 class Verdict(models.Model):
-    """What QA found in finished work: about one completion report. Insert-only."""
+    """What QA found in the work of one completion report. Insert-only."""
 
     contract = models.ForeignKey(Contract, models.PROTECT, related_name="verdicts")
     report = models.ForeignKey(Report, models.PROTECT, related_name="verdicts")
-    finding = models.CharField(max_length=4, choices=_choices(Finding))
+    finding = models.CharField(max_length=4, choices=_choices(VerdictFinding))
     evidence = models.JSONField(default=str, blank=True)
     body = models.TextField(blank=True)
     judge = models.ForeignKey(Agent, models.PROTECT, related_name="+")
@@ -256,7 +261,8 @@ class Verdict(models.Model):
         ordering = ["-id"]
         constraints = [
             models.CheckConstraint(
-                condition=Q(finding__in=[f.value for f in Finding]), name="verdict_finding_known"
+                condition=Q(finding__in=[f.value for f in VerdictFinding]),
+                name="verdict_finding_known",
             ),
             models.CheckConstraint(
                 condition=~Q(evidence="") | ~Q(body=""), name="verdict_has_evidence"
@@ -268,7 +274,7 @@ class Verdict(models.Model):
 
 
 class Deadline(models.Model):
-    """A moment of a contract's deadline that somebody is told of, once: before it, and at it."""
+    """A notification of a contract's deadline, sent once: a reminder, or that it is overdue."""
 
     contract = models.ForeignKey(Contract, models.CASCADE, related_name="deadlines")
     stage = models.CharField(max_length=8, choices=[("remind", "remind"), ("overdue", "overdue")])

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from contracts.deadlines import tell_due
-from contracts.expiry import expire_approvals
+from contracts.approvals.expiry import expire_approvals
+from contracts.deadlines import notify_due
 from toolbox.scheduler import scheduled_job
 
 
 @scheduled_job("deadlines", every=30)
 def deadlines(now: datetime) -> int:
-    """Remind assignees before a deadline, tell issuers after it."""
-    return tell_due(now=now)
+    """Remind assignees before a deadline, notify issuers after it."""
+    return notify_due(now=now)
 
 
 @scheduled_job("approvals", every=30)

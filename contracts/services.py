@@ -1,22 +1,22 @@
-"""Working on a contract: taking it up and reporting on it (seed 000 §6.2)."""
+"""Working on a contract: accepting it and reporting on it (seed 000 §6.2)."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 from django.db import transaction
 
-from contracts import rules, store
+from contracts import rows, rules
 from contracts.models import Contract, Report
-from contracts.rules import Facts
+from contracts.results import ContractVersion, SubmittedReport
+from contracts.rules import ContractFacts
 from contracts.vocabulary import ReportKind
 from core.actions import Action
 from documents.models import ReportType
 from documents.services import file_report
 from ledger.services import record
 from mailroom.delivery import send_as
-from orgchart.policy.parties import BOARD_PARTY
+from orgchart.policy.compiled import Agent
 from orgchart.policy.vocabulary import ToolMode
 from toolbox.caller import Caller
 from toolbox.sessions import open_mode
@@ -24,18 +24,18 @@ from toolbox.sessions import open_mode
 
 def accept_contract(
     *, contract_id: str, expected_version: int | None, caller: Caller, now: datetime
-) -> dict[str, Any]:
-    """Take up a pending contract; opens the caller's session in the contract's mode.
+) -> ContractVersion:
+    """Accept a pending contract; opens the caller's session in the contract's mode.
 
     Raises Denied: NOT_FOUND, NOT_YOURS, VERSION_MISMATCH, INVALID_TRANSITION, MODE_DENIED.
     """
     with transaction.atomic():
-        row, contract = store.locked(contract_id, caller)
+        row, contract = rows.lock_contract(contract_id, caller)
         allowed = rules.can_accept(contract, caller.agent)
         caller.require(rules.at_version(contract, expected_version, allowed))
         row.accept(at=now)
-        store.advance(
-            row, contract, Action.CONTRACT_ACCEPTED, caller=caller, now=now, tell=contract.issuer
+        rows.save_contract(
+            row, contract, Action.CONTRACT_ACCEPTED, caller=caller, now=now, reader=contract.issuer
         )
         if row.mode == ToolMode.CODING:
             open_mode(
@@ -46,7 +46,7 @@ def accept_contract(
                 reason=f"{row.id} accepted",
                 contract_ref=row.id,
             )
-    return store.result_of(row)
+    return rows.version_result(row)
 
 
 def submit_report(
@@ -59,20 +59,20 @@ def submit_report(
     expected_version: int | None,
     caller: Caller,
     now: datetime,
-) -> dict[str, Any]:
+) -> SubmittedReport:
     """Report on a contract to its issuer, and file the report where managers read it; a
     completion moves the contract to review and ends its mode.
 
     Raises Denied: NOT_FOUND, NOT_YOURS, VERSION_MISMATCH, INVALID_TRANSITION.
     """
     with transaction.atomic():
-        row, contract = store.locked(contract_id, caller)
+        row, contract = rows.lock_contract(contract_id, caller)
         allowed = rules.can_submit(contract, caller.agent, kind)
         rule = caller.require(rules.at_version(contract, expected_version, allowed)).rule
-        above = rules.reader_of(contract.issuer, caller.agent, caller.policy)
+        reader = rules.reader_of(contract.issuer, caller.agent, caller.policy)
         mail_id = send_as(
             caller=caller,
-            recipient=above or BOARD_PARTY,
+            recipient=reader,
             mail_type="report",
             subject=title,
             body=body,
@@ -83,7 +83,7 @@ def submit_report(
         report = Report.objects.create(
             contract=row,
             kind=kind,
-            report_type=report_type or _filed_as(kind),
+            report_type=report_type or _default_type(kind),
             title=title,
             body=body,
             author_id=caller.agent.id,
@@ -95,20 +95,20 @@ def submit_report(
             title=title,
             body=body,
             report_type=report.report_type,
-            reader=contract.issuer,
+            reader=contract.issuer if isinstance(contract.issuer, Agent) else None,
             contract_ref=row.id,
             now=now,
         )
-        _reported(row, contract, report, caller, now)
-    return {"mail_id": mail_id, "report_id": str(report.id), **store.result_of(row)}
+        _apply_report(row, contract, report, caller, now)
+    return {"mail_id": mail_id, "report_id": str(report.id), **rows.version_result(row)}
 
 
-def _filed_as(kind: ReportKind) -> ReportType:
+def _default_type(kind: ReportKind) -> ReportType:
     return ReportType.COMPLETION if kind is ReportKind.COMPLETION else ReportType.STATUS
 
 
-def _reported(
-    row: Contract, contract: Facts, report: Report, caller: Caller, now: datetime
+def _apply_report(
+    row: Contract, contract: ContractFacts, report: Report, caller: Caller, now: datetime
 ) -> None:
     if report.kind == ReportKind.PROGRESS:
         record(
@@ -122,13 +122,13 @@ def _reported(
         )
         return
     row.submit(at=now)
-    store.advance(
+    rows.save_contract(
         row,
         contract,
         Action.CONTRACT_SUBMITTED,
         caller=caller,
         now=now,
-        tell=contract.issuer,
+        reader=contract.issuer,
         report=str(report.id),
     )
-    store.end_mode(row, contract, caller, now)
+    rows.close_contract_mode(row, contract, caller, now)

@@ -7,17 +7,34 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from contracts import approvals, closing, issuing, judging, reading, services, terms
-from contracts.terms import ChannelWish
-from contracts.vocabulary import ContractKind, Finding, Outcome, Part, ReportKind, State
-from core.paging import DEFAULT_LIMIT, MAX_LIMIT
+from contracts import closing, queries, services, verdicts
+from contracts.approvals import tools as approval_tools
+from contracts.issuing.drafts import ContractDraft
+from contracts.issuing.rules import CREATE, GENERATE, RequestedChannel
+from contracts.issuing.services import issue_contract
+from contracts.results import (
+    ContractDetail,
+    ContractPage,
+    ContractVersion,
+    GivenVerdict,
+    IssuedContract,
+    SubmittedReport,
+)
+from contracts.vocabulary import (
+    ContractKind,
+    ContractOutcome,
+    ContractSide,
+    ContractState,
+    ReportKind,
+    VerdictFinding,
+)
 from core.params import (
     Amount,
     Currency,
-    Cursor,
     MailBody,
     Moment,
     Name,
+    Page,
     Params,
     PriorityName,
     Reason,
@@ -32,6 +49,7 @@ from orgchart.policy.vocabulary import ToolGroup, ToolMode
 from toolbox.caller import Caller
 from toolbox.registry import ANY_MODE, tool
 
+__all__ = ["approval_tools"]
 EXPECTED = Field(None, description="the version you saw; a change made since then refuses yours")
 
 
@@ -46,7 +64,7 @@ class Grant(Params):
 
 
 class IssueContract(Params):
-    """A contract for one of one's own (seed 000 §4.3)."""
+    """A contract for one of the caller's own (seed 000 §4.3)."""
 
     to: Name = Field(description="handle, address or alias of the assignee")
     title: Title
@@ -73,9 +91,9 @@ class IssueContract(Params):
     amount: Amount | None = Field(None, description="for kind budget")
     currency: Currency = "USD"
 
-    def draft(self) -> issuing.Draft:
-        """The same, as services take it."""
-        return issuing.Draft(
+    def draft(self) -> ContractDraft:
+        """The draft that services take."""
+        return ContractDraft(
             to=self.to,
             title=self.title,
             body=self.body,
@@ -86,7 +104,9 @@ class IssueContract(Params):
             workspace_scope=self.workspace_scope,
             assigned_branch=self.assigned_branch or "",
             grants=[
-                ChannelWish(g.sender, g.recipient, None if g.types is None else frozenset(g.types))
+                RequestedChannel(
+                    g.sender, g.recipient, None if g.types is None else frozenset(g.types)
+                )
                 for g in self.grants
             ],
             supersedes=self.supersedes,
@@ -96,16 +116,24 @@ class IssueContract(Params):
         )
 
 
-@tool(terms.GENERATE, params=IssueContract, group=ToolGroup.CONTRACT, modes=ANY_MODE)
-def generate_contract(caller: Caller, params: IssueContract, now: datetime) -> dict[str, Any]:
+@tool(
+    GENERATE, params=IssueContract, result=IssuedContract, group=ToolGroup.CONTRACT, modes=ANY_MODE
+)
+def generate_contract(caller: Caller, params: IssueContract, now: datetime) -> IssuedContract:
     """Issue a contract to a manager: work, an org_change authorisation, or a budget."""
-    return issuing.issue_contract(caller=caller, draft=params.draft(), tool=terms.GENERATE, now=now)
+    return issue_contract(caller=caller, draft=params.draft(), tool=GENERATE, now=now)
 
 
-@tool(terms.CREATE, params=IssueContract, group=ToolGroup.CONTRACT, modes=ANY_MODE)
-def create_contract(caller: Caller, params: IssueContract, now: datetime) -> dict[str, Any]:
+@tool(
+    CREATE,
+    params=IssueContract,
+    result=IssuedContract,
+    group=ToolGroup.CONTRACT,
+    modes=ANY_MODE,
+)
+def create_contract(caller: Caller, params: IssueContract, now: datetime) -> IssuedContract:
     """Issue a contract of work to one of your own workers."""
-    return issuing.issue_contract(caller=caller, draft=params.draft(), tool=terms.CREATE, now=now)
+    return issue_contract(caller=caller, draft=params.draft(), tool=CREATE, now=now)
 
 
 class ReadContract(Params):
@@ -117,16 +145,17 @@ class ReadContract(Params):
 @tool(
     "read_contract",
     params=ReadContract,
+    result=ContractDetail,
     group=ToolGroup.CONTRACT,
     modes=ANY_MODE,
     read_only=True,
 )
-def read_contract(caller: Caller, params: ReadContract, now: datetime) -> dict[str, Any]:
+def read_contract(caller: Caller, params: ReadContract, now: datetime) -> ContractDetail:
     """Read one contract whole, with its reports and verdicts."""
-    return reading.read_contract(caller=caller, contract_id=params.contract_id)
+    return queries.read_contract(caller=caller, contract_id=params.contract_id)
 
 
-class ListContracts(Params):
+class ListContracts(Page):
     """A page of contracts."""
 
     state: Literal["pending", "in_progress", "review", "passed", "failed", "cancelled"] | None = (
@@ -135,31 +164,30 @@ class ListContracts(Params):
     role: Literal["issued", "assigned"] | None = Field(
         None, description="those you issued, or those you work on; left out: both"
     )
-    cursor: Cursor | None = None
-    limit: int = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT)
 
 
 @tool(
     "list_contracts",
     params=ListContracts,
+    result=ContractPage,
     source=Source.BUILTIN,
     group=ToolGroup.CONTRACT,
     modes=ANY_MODE,
     read_only=True,
 )
-def list_contracts(caller: Caller, params: ListContracts, now: datetime) -> dict[str, Any]:
+def list_contracts(caller: Caller, params: ListContracts, now: datetime) -> ContractPage:
     """List the contracts that you issued and those assigned to you, newest first."""
-    return reading.list_contracts(
+    return queries.list_contracts(
         caller=caller,
-        state=State(params.state) if params.state else None,
-        part=Part(params.role) if params.role else None,
+        state=ContractState(params.state) if params.state else None,
+        side=ContractSide(params.role) if params.role else None,
         cursor=params.cursor,
         limit=params.limit,
     )
 
 
 class AcceptContract(Params):
-    """A contract to take up."""
+    """A contract to accept."""
 
     contract_id: Reference
     expected_version: Version | None = EXPECTED
@@ -168,13 +196,14 @@ class AcceptContract(Params):
 @tool(
     "accept_contract",
     params=AcceptContract,
+    result=ContractVersion,
     source=Source.BUILTIN,
     group=ToolGroup.CONTRACT,
     modes=ANY_MODE,
     idempotent=True,
 )
-def accept_contract(caller: Caller, params: AcceptContract, now: datetime) -> dict[str, Any]:
-    """Take up a pending contract that is assigned to you; opens its mode for this session."""
+def accept_contract(caller: Caller, params: AcceptContract, now: datetime) -> ContractVersion:
+    """Accept a pending contract that is assigned to you; opens its mode for this session."""
     return services.accept_contract(
         contract_id=params.contract_id,
         expected_version=params.expected_version,
@@ -188,7 +217,7 @@ class SubmitReport(Params):
 
     contract_id: Reference
     kind: Literal["progress", "completion"] = Field(
-        description="completion hands the work in: the contract goes to review"
+        description="completion submits the work: the contract moves to review"
     )
     title: Title
     body: MailBody
@@ -196,8 +225,14 @@ class SubmitReport(Params):
     expected_version: Version | None = EXPECTED
 
 
-@tool("submit_report", params=SubmitReport, group=ToolGroup.CONTRACT, modes=ANY_MODE)
-def submit_report(caller: Caller, params: SubmitReport, now: datetime) -> dict[str, Any]:
+@tool(
+    "submit_report",
+    params=SubmitReport,
+    result=SubmittedReport,
+    group=ToolGroup.CONTRACT,
+    modes=ANY_MODE,
+)
+def submit_report(caller: Caller, params: SubmitReport, now: datetime) -> SubmittedReport:
     """Report on a contract of yours to its issuer: progress, or its completion."""
     return services.submit_report(
         contract_id=params.contract_id,
@@ -222,12 +257,18 @@ class WriteVerdict(Params):
     body: MailBody = ""
 
 
-@tool("write_verdict", params=WriteVerdict, group=ToolGroup.CONTRACT, modes=ANY_MODE)
-def write_verdict(caller: Caller, params: WriteVerdict, now: datetime) -> dict[str, Any]:
+@tool(
+    "write_verdict",
+    params=WriteVerdict,
+    result=GivenVerdict,
+    group=ToolGroup.CONTRACT,
+    modes=ANY_MODE,
+)
+def write_verdict(caller: Caller, params: WriteVerdict, now: datetime) -> GivenVerdict:
     """Give QA's verdict, PASS or FAIL, on finished work of your department."""
-    return judging.write_verdict(
+    return verdicts.write_verdict(
         contract_id=params.contract_id,
-        finding=Finding(params.verdict),
+        finding=VerdictFinding(params.verdict),
         evidence=params.evidence,
         body=params.body,
         caller=caller,
@@ -247,73 +288,22 @@ class CloseContract(Params):
 @tool(
     "close_contract",
     params=CloseContract,
+    result=ContractVersion,
     source=Source.BUILTIN,
     group=ToolGroup.CONTRACT,
     modes=ANY_MODE,
     destructive=True,
     idempotent=True,
 )
-def close_contract(caller: Caller, params: CloseContract, now: datetime) -> dict[str, Any]:
+def close_contract(caller: Caller, params: CloseContract, now: datetime) -> ContractVersion:
     """Close a contract that you issued: passed or failed after review, cancelled before."""
-    outcome = Outcome(params.outcome)
-    unsaid = "" if outcome is Outcome.CANCELLED else f"{outcome}, without a word"
+    outcome = ContractOutcome(params.outcome)
+    default = "" if outcome is ContractOutcome.CANCELLED else f"{outcome}, no reason given"
     return closing.close_contract(
         contract_id=params.contract_id,
         outcome=outcome,
-        reason=unsaid if params.reason is None else params.reason,
+        reason=default if params.reason is None else params.reason,
         expected_version=params.expected_version,
         caller=caller,
-        now=now,
-    )
-
-
-class ApproveDeployment(Params):
-    """The approval of one deployment (seed 000 §1.8)."""
-
-    to: Name = Field(description="the worker that deploys")
-    environment: Name = Field(
-        description="lower-case, such as production",
-        json_schema_extra={"pattern": "^[a-z][a-z0-9-]{0,62}$"},
-    )
-    artifact: Annotated[str, StringConstraints(min_length=1, max_length=255)] = Field(
-        description="the artefact's digest, such as sha256:…",
-        json_schema_extra={"pattern": "^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,254}$"},
-    )
-    expires_at: Moment = Field(description="ISO 8601; until when it can be used, once")
-    reason: Reason
-
-
-@tool(terms.APPROVE, params=ApproveDeployment, group=ToolGroup.CONTRACT, modes=ANY_MODE)
-def approve_deployment(caller: Caller, params: ApproveDeployment, now: datetime) -> dict[str, Any]:
-    """Approve one deployment of one artefact to one environment, until a time."""
-    return approvals.approve_deployment(
-        caller=caller,
-        to=params.to,
-        environment=params.environment,
-        artifact=params.artifact,
-        expires_at=params.expires_at,
-        reason=params.reason,
-        now=now,
-    )
-
-
-class RequestBudget(Params):
-    """A request for money."""
-
-    amount: Amount
-    currency: Currency = "USD"
-    purpose: MailBody = Field(min_length=1)
-    contract_ref: Reference | None = None
-
-
-@tool("request_budget", params=RequestBudget, group=ToolGroup.CONTRACT, modes=ANY_MODE)
-def request_budget(caller: Caller, params: RequestBudget, now: datetime) -> dict[str, Any]:
-    """Ask your superior for a budget; it answers with a contract of kind budget."""
-    return approvals.request_budget(
-        caller=caller,
-        amount=params.amount,
-        currency=params.currency,
-        purpose=params.purpose,
-        contract_ref=params.contract_ref,
         now=now,
     )

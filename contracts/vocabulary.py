@@ -16,8 +16,8 @@ class ContractKind(StrEnum):
     BUDGET = "budget"
 
 
-class State(StrEnum):
-    """Where a contract is (seed 000 §6.2)."""
+class ContractState(StrEnum):
+    """The states of a contract (seed 000 §6.2)."""
 
     PENDING = "pending"
     IN_PROGRESS = "in_progress"
@@ -37,7 +37,7 @@ class Move(StrEnum):
     CANCEL = "close_cancelled"
 
 
-class Outcome(StrEnum):
+class ContractOutcome(StrEnum):
     """How a contract is closed (wire: close_contract)."""
 
     PASSED = "passed"
@@ -46,51 +46,55 @@ class Outcome(StrEnum):
 
     @property
     def move(self) -> Move:
-        """The move that closes with this outcome."""
+        """The transition to this outcome."""
         return {
-            Outcome.PASSED: Move.PASS,
-            Outcome.FAILED: Move.FAIL,
-            Outcome.CANCELLED: Move.CANCEL,
+            ContractOutcome.PASSED: Move.PASS,
+            ContractOutcome.FAILED: Move.FAIL,
+            ContractOutcome.CANCELLED: Move.CANCEL,
         }[self]
 
 
 class ReportKind(StrEnum):
-    """What a report says of the work (wire: submit_report)."""
+    """Whether a report submits the work (wire: submit_report)."""
 
     PROGRESS = "progress"
     COMPLETION = "completion"
 
 
-class Finding(StrEnum):
+class VerdictFinding(StrEnum):
     """What QA finds (seed 000 §3.2)."""
 
     PASS = "PASS"  # noqa: S105  a finding, no password
     FAIL = "FAIL"
 
 
-class Part(StrEnum):
-    """Whose side of a contract an agent is on (wire: list_contracts)."""
+class ContractSide(StrEnum):
+    """The side of a contract that an agent is on (wire: list_contracts)."""
 
     ISSUED = "issued"
     ASSIGNED = "assigned"
 
 
-OPEN_STATES = (State.PENDING, State.IN_PROGRESS, State.REVIEW)
-FINAL_STATES = (State.PASSED, State.FAILED, State.CANCELLED)
+OPEN_STATES = (ContractState.PENDING, ContractState.IN_PROGRESS, ContractState.REVIEW)
+FINAL_STATES = (ContractState.PASSED, ContractState.FAILED, ContractState.CANCELLED)
 
 MACHINE = Machine(
     "contract",
-    State,
-    State.PENDING,
+    ContractState,
+    ContractState.PENDING,
     {
-        Move.ACCEPT: Step((State.PENDING,), State.IN_PROGRESS, "assignee"),
-        Move.SUBMIT: Step((State.IN_PROGRESS,), State.REVIEW, "assignee, by a completion report"),
-        Move.PASS: Step(
-            (State.REVIEW,), State.PASSED, "issuer, after a PASS of QA where code is touched"
+        Move.ACCEPT: Step((ContractState.PENDING,), ContractState.IN_PROGRESS, "assignee"),
+        Move.SUBMIT: Step(
+            (ContractState.IN_PROGRESS,), ContractState.REVIEW, "assignee, by a completion report"
         ),
-        Move.FAIL: Step((State.REVIEW,), State.FAILED, "issuer"),
+        Move.PASS: Step(
+            (ContractState.REVIEW,),
+            ContractState.PASSED,
+            "issuer, after a PASS of QA where code is touched",
+        ),
+        Move.FAIL: Step((ContractState.REVIEW,), ContractState.FAILED, "issuer"),
         Move.CANCEL: Step(
-            OPEN_STATES, State.CANCELLED, "issuer, Board, or the expiry of an approval"
+            OPEN_STATES, ContractState.CANCELLED, "issuer, Board, or the expiry of an approval"
         ),
     },
 )

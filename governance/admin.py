@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db.models import Model
 
-from contracts.reading import open_contracts_of
+from contracts.queries import open_contracts_of
 from core.admin.acts import Act, Answer, Call, acts_for
 from core.decision import Code, refuse
 from core.deeds import Deed

@@ -8,9 +8,9 @@ from typing import NoReturn
 
 from django.db import transaction
 
-from contracts.approvals import use_approval
+from contracts.approvals.deployments import use_approval
 from contracts.models import Contract
-from contracts.vocabulary import State
+from contracts.vocabulary import ContractState
 from core.decision import Code, refuse
 from orgchart.policy.paths import can_touch
 from orgchart.policy.vocabulary import Access
@@ -54,7 +54,7 @@ def branches_of(caller: Caller) -> list[str]:
     rows = Contract.objects.filter(
         organisation_id=caller.organisation_id,
         assignee_id=caller.agent.id,
-        state=State.IN_PROGRESS,
+        state=ContractState.IN_PROGRESS,
     ).exclude(assigned_branch="")
     return list(rows.order_by("-id").values_list("assigned_branch", flat=True))
 

@@ -20,7 +20,7 @@ from unfold.enums import ActionVariant
 from contracts.admin.issuing import ISSUE, issue_page
 from contracts.closing import close_contract
 from contracts.models import Contract, Deadline, Report, Verdict
-from contracts.vocabulary import FINAL_STATES, Outcome, State
+from contracts.vocabulary import FINAL_STATES, ContractOutcome, ContractState
 from core.admin.acts import Act, ActingAdmin, Answer, Call
 from core.admin.base import BrowseAdmin, column
 from core.admin.browsing import MomentFilter
@@ -39,7 +39,7 @@ STATE_COLOURS = {
 }
 
 
-def _ended(call: Call, outcome: Outcome) -> Answer:
+def _ended(call: Call, outcome: ContractOutcome) -> Answer:
     close_contract(
         contract_id=call.row.id,
         outcome=outcome,
@@ -60,7 +60,7 @@ def _facts(row: Contract) -> list[tuple[str, str]]:
     ]
 
 
-def _act(outcome: Outcome, title: str, explanation: str, **more: Any) -> Act:
+def _act(outcome: ContractOutcome, title: str, explanation: str, **more: Any) -> Act:
     return Act(
         name=f"close-{outcome}",
         title=title,
@@ -75,11 +75,11 @@ def _act(outcome: Outcome, title: str, explanation: str, **more: Any) -> Act:
 
 def _own_in_review(row: Contract) -> bool:
     """Only what the Board itself issued is the Board's to take or refuse."""
-    return row.issuer_id is None and row.state in (State.IN_PROGRESS, State.REVIEW)
+    return row.issuer_id is None and row.state in (ContractState.IN_PROGRESS, ContractState.REVIEW)
 
 
 CANCEL = _act(
-    Outcome.CANCELLED,
+    ContractOutcome.CANCELLED,
     "Cancel the contract",
     "The contract ends: its coding mode and its channels close, and its assignee is told why.",
     icon="cancel",
@@ -87,14 +87,14 @@ CANCEL = _act(
     possible=lambda row: row.state not in FINAL_STATES,
 )
 PASS = _act(
-    Outcome.PASSED,
+    ContractOutcome.PASSED,
     "Take the work",
     "The Board takes what it ordered. The contract is final from then on.",
     icon="check_circle",
     possible=_own_in_review,
 )
 FAIL = _act(
-    Outcome.FAILED,
+    ContractOutcome.FAILED,
     "Refuse the work",
     "The Board refuses what it ordered. The contract is final; a new one may follow it.",
     icon="thumb_down",

@@ -18,7 +18,8 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from contracts.issuing import Draft, issue_for_board
+from contracts.issuing.drafts import ContractDraft
+from contracts.issuing.services import issue_for_board
 from core.decision import Denied
 from core.deeds import Deed
 from core.people import person, record_refusal, signed_in
@@ -64,10 +65,10 @@ class IssueForm(forms.Form):
         assert isinstance(field, forms.ChoiceField)  # noqa: S101  narrows the type
         field.choices = [(v, v) for v in values]
 
-    def draft(self) -> Draft:
+    def draft(self) -> ContractDraft:
         """The contract as it was written."""
         data = self.cleaned_data
-        return Draft(
+        return ContractDraft(
             to=data["to"],
             title=data["title"],
             body=data["body"],

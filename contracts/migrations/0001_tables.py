@@ -38,7 +38,7 @@ class Migration(migrations.Migration):
                 ('used_at', models.DateTimeField(blank=True, null=True)),
                 ('amount', models.DecimalField(blank=True, decimal_places=2, max_digits=17, null=True)),
                 ('currency', models.CharField(blank=True, max_length=3)),
-                ('state', django_fsm.FSMField(choices=[('pending', 'pending'), ('in_progress', 'in progress'), ('review', 'review'), ('passed', 'passed'), ('failed', 'failed'), ('cancelled', 'cancelled')], default=contracts.vocabulary.State['PENDING'], max_length=16, protected=True)),
+                ('state', django_fsm.FSMField(choices=[('pending', 'pending'), ('in_progress', 'in progress'), ('review', 'review'), ('passed', 'passed'), ('failed', 'failed'), ('cancelled', 'cancelled')], default='pending', max_length=16, protected=True)),
                 ('version', models.PositiveIntegerField(default=1)),
                 ('created_at', models.DateTimeField()),
                 ('accepted_at', models.DateTimeField(blank=True, null=True)),

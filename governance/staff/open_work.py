@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from contracts import handover
+from contracts.reassignment import reassign_contracts
 from core.actors import Actor
 from core.database import needs_transaction
 from governance.results import OpenWorkResult
@@ -14,6 +14,7 @@ from mailroom.delivery import send_system_mail
 from mailroom.services import notify_successor
 from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Agent
+from orgchart.policy.parties import BOARD_PARTY
 from orgchart.policy.vocabulary import BOARD
 from orgchart.staffing import Departure
 from tasks.models import Task
@@ -53,7 +54,9 @@ def reassign_work(
     Runs before the deactivation, in its transaction, so that it is decided on the policy that the
     agent still belongs to. Its tasks are free for others once it is deactivated.
     """
-    contracts = handover.hand_over(caller=caller, leaver=leaver, successor=successor, now=now)
+    contracts = reassign_contracts(
+        caller=caller, leaver=leaver, successor=successor or BOARD_PARTY, now=now
+    )
     held = OpenWork(
         assigned=contracts.assigned,
         issued=contracts.issued,

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import IntegrityError
 
-from contracts.approvals import require_authorisation
+from contracts.approvals.authorisations import require_authorisation
 from contracts.vocabulary import ContractKind
 from core.actions import Action
 from core.actors import Actor

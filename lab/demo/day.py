@@ -9,7 +9,8 @@ from typing import Any
 
 from django.utils import timezone
 
-from contracts.issuing import Draft, issue_for_board
+from contracts.issuing.drafts import ContractDraft
+from contracts.issuing.services import issue_for_board
 from core.actors import Person
 from lab.demo.client import Agent, Answer
 from lab.demo.narrator import Narrator
@@ -77,7 +78,7 @@ class Day:
         """The Board's own step: a contract for the CEO, by the service that the admin calls."""
         found = issue_for_board(
             person=self.board,
-            draft=Draft(to="ceo", title=title, body=body, priority="high"),
+            draft=ContractDraft(to="ceo", title=title, body=body, priority="high"),
             now=timezone.now(),
         )
         self.narrator.person(

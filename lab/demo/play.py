@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from contracts.closing import close_contract
 from contracts.models import Contract
-from contracts.vocabulary import OPEN_STATES, Outcome
+from contracts.vocabulary import OPEN_STATES, ContractOutcome
 from core.actors import Person
 from core.deeds import PeopleGroup
 from lab.demo import stories
@@ -129,7 +129,7 @@ def clear(board: Person) -> None:
     for contract_id in list(left.values_list("id", flat=True)):
         close_contract(
             contract_id=contract_id,
-            outcome=Outcome.CANCELLED,
+            outcome=ContractOutcome.CANCELLED,
             reason="the demo is over",
             expected_version=None,
             caller=board,

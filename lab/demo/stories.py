@@ -8,7 +8,7 @@ from typing import Any
 from django.utils import timezone
 
 from contracts.closing import close_contract
-from contracts.vocabulary import Outcome
+from contracts.vocabulary import ContractOutcome
 from lab.demo.attempts import refused_attempts
 from lab.demo.day import Day
 from lab.demo.marks import MARK
@@ -46,7 +46,7 @@ def work_goes_down_and_comes_back(day: Day) -> None:
             subject="Search is fast", body="740 ms at p95, judged by QA.")  # fmt: skip
     closed = close_contract(
         contract_id=order,
-        outcome=Outcome.PASSED,
+        outcome=ContractOutcome.PASSED,
         reason="The CEO has reported.",
         expected_version=None,
         caller=day.board,

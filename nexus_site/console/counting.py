@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import Count, IntegerField, OuterRef, Q, QuerySet, Subquery
 
 from contracts.models import Contract
-from contracts.vocabulary import State
+from contracts.vocabulary import ContractState
 from ledger.models import Event, Seal
 from mailroom.models import Escalation, Mail
 from mailroom.vocabulary import UNSETTLED, EscalationState
@@ -147,7 +147,8 @@ def contracts_by_state(ids: Ids) -> Mapping[int, Sequence[tuple[str, int]]]:
     counts = rows.values_list("organisation_id", "state").annotate(n=Count("pk"))
     found = {(key, state): n for key, state, n in counts}
     return {
-        key: [(state.value, found.get((key, state.value), 0)) for state in State] for key in ids
+        key: [(state.value, found.get((key, state.value), 0)) for state in ContractState]
+        for key in ids
     }
 
 

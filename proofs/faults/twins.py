@@ -63,7 +63,7 @@ def stand_in(file: Path) -> None:
 def records_after_the_commit(stage: Stage) -> None:
     from django.db import transaction
 
-    from contracts import issuing
+    from contracts.issuing import services as issuing
 
     record = issuing.record
 

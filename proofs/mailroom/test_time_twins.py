@@ -139,7 +139,8 @@ class TestASweep:
         def handle(now):
             recent = Deadline.objects.filter(due_at__gt=now - timedelta(minutes=45))
             return sweep(
-                recent.filter(done_at=None, due_at__lte=now), lambda row: deadlines._told(row, now)
+                recent.filter(done_at=None, due_at__lte=now),
+                lambda row: deadlines._notify(row, now),
             )
 
         real = scheduler.JOBS["deadlines"]

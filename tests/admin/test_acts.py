@@ -38,11 +38,12 @@ def order(company):
     """A contract of the Board that waits."""
     from django.utils import timezone
 
-    from contracts.issuing import Draft, issue_for_board
+    from contracts.issuing.drafts import ContractDraft
+    from contracts.issuing.services import issue_for_board
 
     found = issue_for_board(
         person=company.person(PeopleGroup.BOARD),
-        draft=Draft(to="ceo", title="T", body="B"),
+        draft=ContractDraft(to="ceo", title="T", body="B"),
         now=timezone.now(),
     )
     return Contract.objects.get(id=found["contract_id"])

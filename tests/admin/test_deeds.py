@@ -163,7 +163,7 @@ SERVICES = {
     Deed.RESTRICT_TOOL: [
         restrict,
         lambda who: clear_tool_restriction(
-            override=models.ToolOverride(organisation_id=NOBODY), reason=REASON, **who
+            restriction=models.ToolOverride(organisation_id=NOBODY), reason=REASON, **who
         ),
     ],
     Deed.SWITCH_MODE: [

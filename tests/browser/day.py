@@ -6,7 +6,8 @@ from urllib.parse import quote
 from django.db import transaction
 from django.utils import timezone
 
-from contracts.issuing import Draft, issue_for_board
+from contracts.issuing.drafts import ContractDraft
+from contracts.issuing.services import issue_for_board
 from core.actors import denial
 from core.decision import Code, Deny
 from core.deeds import PeopleGroup
@@ -23,7 +24,7 @@ def play(company: Company) -> dict[str, str]:
     board = company.person(PeopleGroup.BOARD, username="ada.board")
     ids["order"] = issue_for_board(
         person=board,
-        draft=Draft(
+        draft=ContractDraft(
             to="ceo",
             title="Bring the new search to every customer this quarter",
             body="Customers wait four seconds for a result page. Bring it under one second,\n"

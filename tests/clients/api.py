@@ -29,7 +29,7 @@ BEYOND = {
     r"\w+: amount: Decimal input should have no more than \d+ (digits|decimal places)": "decimals",
     r"\w+: amount: Input should be greater than 0": "zero, written as text",
     r"\w+: (deadline|expires_at): must lie in the years": "the calendar's ends",
-    r"expires_at: must be a time that is still to come": "the clock",
+    r"expires_at: must be a time in the future": "the clock",
     r"date_range: ": "days that no month has, and ends before beginnings",
     r"url: must be a plain http or https address": "the parts of an address",
     r"[a-zA-Z_]+: a text holds NUL or half a surrogate pair": "signs that are no text",

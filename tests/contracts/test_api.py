@@ -88,7 +88,7 @@ class TestTheWire:
         closed = nexus.call("it_manager", "close_contract", contract_id=contract, outcome=outcome)
         assert closed.result["state"] == outcome
         whole = nexus.call("backend_worker", "read_contract", contract_id=contract).result
-        assert whole["closed_reason"] == f"{outcome}, without a word"
+        assert whole["closed_reason"] == f"{outcome}, no reason given"
 
     def test_cancelling_needs_a_reason_of_whoever_may_cancel(self, nexus):
         contract = at_state(nexus, "review")

@@ -3,8 +3,11 @@
 from datetime import timedelta
 
 import pytest
+from django.db import transaction
 
-from contracts import approvals, issuing
+from contracts.approvals import authorisations, budgets, deployments
+from contracts.issuing.drafts import ContractDraft
+from contracts.issuing.services import issue_for_board
 from contracts.vocabulary import ContractKind
 from core.decision import Code
 from ledger.models import Event
@@ -16,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 
 def use(nexus, *, by="devops_worker", environment="production", artifact=DIGEST, at=None):
-    return approvals.use_approval(
+    return deployments.use_approval(
         caller=nexus.caller(by), environment=environment, artifact=artifact, now=at or now()
     )
 
@@ -116,7 +119,7 @@ class TestActiveAuthorisation:
         )
 
     def found(self, nexus, kind=ContractKind.ORG_CHANGE, handle="hr_manager"):
-        return approvals.active_authorisation(
+        return authorisations.active_authorisation(
             organisation_id=nexus.organisation.id, assignee_id=nexus.agent(handle).id, kind=kind
         )
 
@@ -134,18 +137,19 @@ class TestActiveAuthorisation:
         assert self.found(nexus, ContractKind.WORK) is None
         assert self.found(nexus, handle="it_manager") is None
         nexus.organisation.id += 1
-        assert approvals.active_authorisation(
+        assert authorisations.active_authorisation(
             organisation_id=nexus.organisation.id,
             assignee_id=row(contract_id).assignee_id,
             kind=ContractKind.ORG_CHANGE,
         ) is None  # fmt: skip
 
     def test_is_required_by_name(self, nexus):
-        found = refusal(
-            approvals.require_authorisation,
-            caller=nexus.caller("hr_manager"),
-            kind=ContractKind.ORG_CHANGE,
-        )
+        with transaction.atomic():
+            found = refusal(
+                authorisations.require_authorisation,
+                caller=nexus.caller("hr_manager"),
+                kind=ContractKind.ORG_CHANGE,
+            )
         assert found.code is Code.AUTHORISATION_REQUIRED
         assert "ceo" in found.next_action
 
@@ -164,7 +168,7 @@ class TestActiveAuthorisation:
 
 class TestRequestBudget:
     def ask(self, nexus, by="it_manager", **fields):
-        return approvals.request_budget(
+        return budgets.request_budget(
             caller=nexus.caller(by),
             amount=1500,
             currency="USD",
@@ -195,9 +199,9 @@ class TestRequestBudget:
 
 class TestTheBoard:
     def issue(self, nexus, to="ceo", *offices, **fields):
-        draft = issuing.Draft(to=to, title="Grow", body="Double it.", **fields)
+        draft = ContractDraft(to=to, title="Grow", body="Double it.", **fields)
         person = nexus.person(*(offices or ("Board",)))
-        return issuing.issue_for_board(person=person, draft=draft, now=now())
+        return issue_for_board(person=person, draft=draft, now=now())
 
     def test_issues_work_to_the_top_agent(self, nexus):
         done = self.issue(nexus)

@@ -6,9 +6,11 @@ from functools import partial
 import pytest
 from django.db import transaction
 
-from contracts import approvals, handover, issuing
+from contracts.approvals import deployments
+from contracts.issuing import services as issuing
 from contracts.models import Contract, Report, Verdict
-from contracts.vocabulary import ReportKind, State
+from contracts.reassignment import reassign_contracts
+from contracts.vocabulary import ContractState, ReportKind
 from core.decision import Code
 from ledger.models import Event
 from mailroom.delivery import MailDraft
@@ -92,14 +94,14 @@ class TestAccepting:
 
 class TestSubmitting:
     def test_hands_the_work_in_once(self, company):
-        contract_id = at_state(company, State.IN_PROGRESS)
+        contract_id = at_state(company, ContractState.IN_PROGRESS)
         ends = at_once([partial(submit, company, contract_id)] * 4)
         assert len(won(ends)) == 1
         assert ends.count(Code.INVALID_TRANSITION) == 3
         assert Report.objects.count() == Mail.objects.filter(mail_type="report").count() == 1
 
     def test_progress_and_completion_at_once_are_both_told(self, company):
-        contract_id = at_state(company, State.IN_PROGRESS)
+        contract_id = at_state(company, ContractState.IN_PROGRESS)
         ends = at_once(
             [
                 partial(submit, company, contract_id, kind=ReportKind.PROGRESS),
@@ -112,7 +114,7 @@ class TestSubmitting:
 
 class TestClosing:
     def test_lets_exactly_one_of_many_win(self, company):
-        contract_id = at_state(company, State.REVIEW)
+        contract_id = at_state(company, ContractState.REVIEW)
         outcomes = ["passed", "failed", "cancelled"] * 2
         ends = at_once([partial(close, company, contract_id, outcome) for outcome in outcomes])
         (winner,) = won(ends)
@@ -123,7 +125,7 @@ class TestClosing:
         assert sum(closings) == 1
 
     def test_by_agent_and_person_at_once_happens_once(self, company):
-        contract_id = at_state(company, State.REVIEW)
+        contract_id = at_state(company, ContractState.REVIEW)
         board = company.person("Board")
         ends = at_once(
             [
@@ -136,7 +138,7 @@ class TestClosing:
 
     def test_never_passes_work_that_qa_fails_at_that_moment(self, company):
         for _ in range(ROUNDS):
-            contract_id = at_state(company, State.REVIEW, workspace_scope=["src/"])
+            contract_id = at_state(company, ContractState.REVIEW, workspace_scope=["src/"])
             judge(company, contract_id, "PASS")
             verdict, closed = at_once(
                 [
@@ -155,10 +157,10 @@ class TestClosing:
             )
 
     def test_lets_no_mail_through_a_channel_that_is_closed(self, company):
-        from contracts.terms import ChannelWish
+        from contracts.issuing.rules import RequestedChannel
 
         for _ in range(ROUNDS):
-            wish = ChannelWish("frontend_worker", "product_manager")
+            wish = RequestedChannel("frontend_worker", "product_manager")
             contract_id = issue(company, "frontend_worker", grants=[wish])
             mail = MailDraft(
                 to="product_manager",
@@ -186,7 +188,7 @@ class TestApprovals:
         ids = {approve(company) for _ in range(given)}
 
         def deploy():
-            return approvals.use_approval(
+            return deployments.use_approval(
                 caller=company.caller("devops_worker"),
                 environment="production",
                 artifact=DIGEST,
@@ -203,7 +205,7 @@ class TestApprovals:
             contract_id = approve(company)
             used, closed = at_once(
                 [
-                    lambda: approvals.use_approval(
+                    lambda: deployments.use_approval(
                         caller=company.caller("devops_worker"),
                         environment="production",
                         artifact=DIGEST,
@@ -229,7 +231,7 @@ class TestDeactivation:
                 action="agent.deactivated",
                 now=now(),
             )
-            return handover.hand_over(
+            return reassign_contracts(
                 caller=company.system,
                 leaver=agents[handle],
                 successor=agents[successor],

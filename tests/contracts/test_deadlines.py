@@ -4,9 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from contracts import approvals, issuing
-from contracts.deadlines import REMINDED_BEFORE, tell_due
-from contracts.expiry import expire_approvals
+from contracts.approvals import deployments
+from contracts.approvals.expiry import expire_approvals
+from contracts.deadlines import REMINDED_BEFORE, notify_due
+from contracts.issuing.drafts import ContractDraft
+from contracts.issuing.services import issue_contract
 from contracts.models import Contract, Deadline
 from ledger.models import Event
 from mailroom.models import SYSTEM, Mail
@@ -35,13 +37,13 @@ class TestDeadlines:
     def test_reminds_the_assignee_a_day_before_and_tells_the_issuer_after(self, nexus):
         due = now() + timedelta(days=3)
         contract = issue(nexus, deadline=due)
-        assert tell_due(now=due - REMINDED_BEFORE - timedelta(seconds=1)) == 0
-        assert tell_due(now=due - REMINDED_BEFORE) == 1
+        assert notify_due(now=due - REMINDED_BEFORE - timedelta(seconds=1)) == 0
+        assert notify_due(now=due - REMINDED_BEFORE) == 1
         assert told("backend_worker") == [f"{contract} is due soon"]
-        assert tell_due(now=due - timedelta(seconds=1)) == 0
-        assert tell_due(now=due) == 1
+        assert notify_due(now=due - timedelta(seconds=1)) == 0
+        assert notify_due(now=due) == 1
         assert told("it_manager") == [f"{contract} of backend_worker is overdue"]
-        assert tell_due(now=due + timedelta(days=9)) == 0
+        assert notify_due(now=due + timedelta(days=9)) == 0
 
     def test_reminds_half_way_where_there_is_less_than_a_day(self, nexus):
         begun = now()
@@ -53,7 +55,7 @@ class TestDeadlines:
     def test_reminds_nobody_once_it_has_gone_by(self, nexus, late):
         due = now() + timedelta(days=3)
         contract = issue(nexus, deadline=due)
-        assert tell_due(now=due + late) == 2
+        assert notify_due(now=due + late) == 2
         assert not [s for s in told("backend_worker") if "due" in s]
         assert told("it_manager") == [f"{contract} of backend_worker is overdue"]
         actions = Event.objects.filter(subject=f"contract:{contract}").values_list(
@@ -61,21 +63,21 @@ class TestDeadlines:
         )
         assert "contract.overdue" in actions
         assert "contract.reminded" not in actions
-        assert tell_due(now=due + late) == 0
+        assert notify_due(now=due + late) == 0
 
     @pytest.mark.parametrize("ago", [timedelta(0), timedelta(microseconds=1), timedelta(days=400)])
-    def test_is_never_one_that_has_gone_by(self, nexus, ago):
-        draft = issuing.Draft(to="backend_worker", title="T", body="B", deadline=NOW - ago)
+    def test_is_never_in_the_past(self, nexus, ago):
+        draft = ContractDraft(to="backend_worker", title="T", body="B", deadline=NOW - ago)
         refused = refusal(
-            issuing.issue_contract,
+            issue_contract,
             caller=nexus.caller("it_manager"),
             draft=draft,
             tool="create_contract",
             now=NOW,
         )
         assert refused.code == "INVALID_PARAMS"
-        assert "still to come" in refused.next_action
-        assert refused.details == {"deadline": "a time that is still to come"}
+        assert "in the future" in refused.next_action
+        assert refused.details == {"deadline": "must be in the future"}
         assert not Contract.objects.exists()
 
     def test_sets_none_where_there_is_no_deadline(self, nexus):
@@ -86,15 +88,15 @@ class TestDeadlines:
     def test_tells_nobody_of_work_that_is_handed_in_or_closed(self, nexus, state):
         due = now() + timedelta(days=2)
         at_state(nexus, state, deadline=due)
-        assert tell_due(now=due) == 2
+        assert notify_due(now=due) == 2
         subjects = told("backend_worker") + told("it_manager")
         assert not [s for s in subjects if "due" in s]
 
     def test_leaves_an_event_of_each(self, nexus):
         due = now() + timedelta(days=2)
         contract = issue(nexus, deadline=due)
-        tell_due(now=due - timedelta(hours=1))
-        tell_due(now=due)
+        notify_due(now=due - timedelta(hours=1))
+        notify_due(now=due)
         actions = Event.objects.filter(subject=f"contract:{contract}").values_list(
             "action", flat=True
         )
@@ -103,7 +105,7 @@ class TestDeadlines:
     def test_catches_up_after_an_hour_without_a_beat(self, nexus):
         due = now() + timedelta(minutes=10)
         contract = issue(nexus, deadline=due)
-        assert tell_due(now=due + timedelta(hours=1)) == 2
+        assert notify_due(now=due + timedelta(hours=1)) == 2
         assert told("it_manager") == [f"{contract} of backend_worker is overdue"]
 
 
@@ -127,7 +129,7 @@ class TestApprovals:
 
     def test_that_were_used_or_closed_stay_as_they_are(self, nexus):
         used, closed = approve(nexus), approve(nexus)
-        approvals.use_approval(
+        deployments.use_approval(
             caller=nexus.caller("devops_worker"),
             environment="production",
             artifact=row(used).artifact,
@@ -141,7 +143,7 @@ class TestApprovals:
     def test_that_ran_out_open_nothing_though_no_clock_has_looked(self, nexus):
         contract = approve(nexus)
         refused = refusal(
-            approvals.use_approval,
+            deployments.use_approval,
             caller=nexus.caller("devops_worker"),
             environment="production",
             artifact=row(contract).artifact,
@@ -156,7 +158,7 @@ class TestSeveralBeatsAtOnce:
         due = now() + timedelta(hours=1)
         for _ in range(10):
             issue(nexus, deadline=due)
-        counts = at_once([lambda: tell_due(now=due - timedelta(minutes=1))] * 4)
-        counts += at_once([lambda: tell_due(now=due)] * 4)
+        counts = at_once([lambda: notify_due(now=due - timedelta(minutes=1))] * 4)
+        counts += at_once([lambda: notify_due(now=due)] * 4)
         assert sum(counts) == 20
         assert len(told("backend_worker")) == len(told("it_manager")) == 10

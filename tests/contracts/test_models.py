@@ -7,7 +7,7 @@ from django.db import IntegrityError, connection, transaction
 from django_fsm import TransitionNotAllowed
 
 from contracts.models import Contract, Report, Verdict
-from contracts.vocabulary import FINAL_STATES, MACHINE, State
+from contracts.vocabulary import FINAL_STATES, MACHINE, ContractState
 from mailroom.delivery import send_system_mail
 from tests.contracts.world import (
     accept,
@@ -40,7 +40,7 @@ def update(contract_id, **fields):
 
 
 class TestWhatWasAgreed:
-    @pytest.mark.parametrize("state", [State.PENDING, State.IN_PROGRESS])
+    @pytest.mark.parametrize("state", [ContractState.PENDING, ContractState.IN_PROGRESS])
     def test_never_changes(self, nexus, state):
         contract_id = at_state(nexus, state, workspace_scope=["src/"], assigned_branch="feature/a")
         version = row(contract_id).version + 1
@@ -91,11 +91,11 @@ class TestWhatWasAgreed:
 
 
 class TestStates:
-    @pytest.mark.parametrize("state", State)
+    @pytest.mark.parametrize("state", ContractState)
     def test_go_only_as_the_table_says(self, nexus, state):
         contract_id = at_state(nexus, state)
         version = row(contract_id).version + 1
-        for target in State:
+        for target in ContractState:
             final = target in FINAL_STATES
             problem = update(
                 contract_id,
@@ -115,7 +115,7 @@ class TestStates:
 
     def test_of_a_row_are_moved_by_its_methods_only(self, nexus):
         contract = row(issue(nexus))
-        for state in State:
+        for state in ContractState:
             with pytest.raises(AttributeError):
                 contract.state = state
 
@@ -138,7 +138,7 @@ class TestStates:
             assert update(contract_id, version=2, **fields), fields
 
     def test_work_is_never_in_review_that_nobody_handed_in(self, nexus):
-        contract_id = at_state(nexus, State.IN_PROGRESS)
+        contract_id = at_state(nexus, ContractState.IN_PROGRESS)
         assert "contract_submitted_first" in update(contract_id, state="review", version=3)
 
     @pytest.mark.parametrize(
@@ -241,14 +241,14 @@ class TestAnApproval:
 
 class TestWhatWasSaid:
     def test_stays(self, nexus):
-        contract_id = at_state(nexus, State.REVIEW, workspace_scope=["src/"])
+        contract_id = at_state(nexus, ContractState.REVIEW, workspace_scope=["src/"])
         judge(nexus, contract_id, "FAIL")
         for rows in (Report.objects.all(), Verdict.objects.all()):
             assert "insert-only" in refused(lambda rows=rows: rows.update(body="x"))
             assert "insert-only" in refused(lambda rows=rows: rows._raw_delete("default"))
 
     def test_a_contract_is_handed_in_once(self, nexus):
-        contract_id = at_state(nexus, State.REVIEW)
+        contract_id = at_state(nexus, ContractState.REVIEW)
         report = Report.objects.get()
         other = issue(nexus)
         accept(nexus, other)
@@ -259,7 +259,7 @@ class TestWhatWasSaid:
         assert "report_completion_once" in refused(twin.save)
 
     def test_a_verdict_stands_on_something(self, nexus):
-        contract_id = at_state(nexus, State.REVIEW, workspace_scope=["src/"])
+        contract_id = at_state(nexus, ContractState.REVIEW, workspace_scope=["src/"])
         judge(nexus, contract_id)
         given = Verdict.objects.get()
         blank = Verdict(
@@ -277,7 +277,7 @@ class TestWhatWasSaid:
         ],
     )
     def test_is_of_a_known_kind(self, nexus, rows, fields, check):
-        judge(nexus, at_state(nexus, State.REVIEW, workspace_scope=["src/"]))
+        judge(nexus, at_state(nexus, ContractState.REVIEW, workspace_scope=["src/"]))
         said = rows.objects.get()
         like = {f.attname: getattr(said, f.attname) for f in rows._meta.concrete_fields}
         twin = rows(**{**like, "id": None, "mail_id": row(issue(nexus)).notice_id, **fields})

@@ -6,22 +6,25 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from contracts import rules, terms
-from contracts.rules import Facts
-from contracts.terms import ChannelTerm, ChannelWish
+from contracts import rules
+from contracts.approvals import rules as approval_rules
+from contracts.issuing import rules as issuing_rules
+from contracts.issuing.rules import GrantedChannel, RequestedChannel
+from contracts.rules import ContractFacts
 from contracts.vocabulary import (
     FINAL_STATES,
     MACHINE,
     OPEN_STATES,
     ContractKind,
-    Finding,
+    ContractOutcome,
+    ContractState,
     Move,
-    Outcome,
     ReportKind,
-    State,
+    VerdictFinding,
 )
 from core.decision import Allow, Code, Deny
 from orgchart.policy.compiled import Agent
+from orgchart.policy.parties import BOARD_PARTY
 from orgchart.policy.vocabulary import ToolMode
 from tests.oracle import contracts as oracle
 from tests.oracle.org import (
@@ -54,22 +57,30 @@ def answer(decision) -> str:
     return decision.code if isinstance(decision, Deny) else "OK"
 
 
-def issuing(issuer: str, recipient: str, kind=ContractKind.WORK, tool=terms.CREATE, policy=POLICY):
-    found = terms.find_assignee(recipient, policy)
+def issuing(
+    issuer: str, recipient: str, kind=ContractKind.WORK, tool=issuing_rules.CREATE, policy=POLICY
+):
+    found = issuing_rules.find_assignee(recipient, policy)
     if isinstance(found, Deny):
         return found
-    return terms.can_issue(policy.agents[issuer], found, kind, tool, policy)
+    return issuing_rules.can_issue(policy.agents[issuer], found, kind, tool, policy)
 
 
 def a_contract(
-    state=State.PENDING, *, issuer=IT, assignee=BACKEND, scope=("src/",), finding=None, **fields
+    state=ContractState.PENDING,
+    *,
+    issuer=IT,
+    assignee=BACKEND,
+    scope=("src/",),
+    finding=None,
+    **fields,
 ):
-    return Facts(
+    return ContractFacts(
         id="CON-1",
         kind=fields.pop("kind", ContractKind.WORK),
         state=state,
         version=3,
-        issuer=None if issuer == BOARD else agent(issuer),
+        issuer=BOARD_PARTY if issuer == BOARD else agent(issuer),
         assignee=agent(assignee),
         workspace_scope=scope,
         finding=finding,
@@ -97,7 +108,7 @@ class TestStates:
         assert all(MACHINE.steps_from(state) == () for state in FINAL_STATES)
         assert all(Move.CANCEL in MACHINE.steps_from(state) for state in OPEN_STATES)
 
-    @pytest.mark.parametrize(("state", "move"), list(itertools.product(State, Move)))
+    @pytest.mark.parametrize(("state", "move"), list(itertools.product(ContractState, Move)))
     def test_a_wrong_move_names_those_that_are_left(self, state, move):
         found = rules.can_move(a_contract(state), move)
         if state in MACHINE.steps[move].sources:
@@ -128,12 +139,12 @@ class TestCanIssue:
 
     def test_without_the_tool_the_rule_still_refuses_every_worker(self):
         for issuer, recipient, kind in itertools.product(WORKERS, AGENTS, ContractKind):
-            for tool in terms.KINDS_BY_TOOL:
+            for tool in issuing_rules.KINDS_BY_TOOL:
                 assert answer(issuing(issuer, recipient, kind, tool)) != "OK"
 
     @pytest.mark.parametrize("handle", AGENTS)
     def test_never_to_oneself(self, handle):
-        for tool, kinds in terms.KINDS_BY_TOOL.items():
+        for tool, kinds in issuing_rules.KINDS_BY_TOOL.items():
             for kind in kinds:
                 assert answer(issuing(handle, handle, kind, tool)) == Code.LEVEL_DENIED
 
@@ -151,7 +162,7 @@ class TestCanIssue:
 
     def test_to_nobody_outside_the_contacts(self):
         for worker in WORKERS:
-            assert answer(issuing(CEO, worker, tool=terms.GENERATE)) == Code.CONTACT_DENIED
+            assert answer(issuing(CEO, worker, tool=issuing_rules.GENERATE)) == Code.CONTACT_DENIED
             assert answer(issuing(HR, worker)) == Code.CONTACT_DENIED
         for worker in (BACKEND, DEVOPS, QA):
             assert answer(issuing(PM, worker)) == Code.CONTACT_DENIED
@@ -161,7 +172,7 @@ class TestCanIssue:
         assert issuing(PM, BACKEND).next_action == (
             "issue it to one of: frontend_worker, research_worker"
         )
-        assert "nobody" in issuing(HR, BACKEND).next_action
+        assert "no active agent" in issuing(HR, BACKEND).next_action
 
     def test_a_worker_shared_by_two_managers_takes_contracts_of_both(self):
         assert answer(issuing(IT, FRONTEND)) == answer(issuing(PM, FRONTEND)) == "OK"
@@ -188,7 +199,7 @@ class TestCanIssue:
             contacts={**POLICY.contacts, (CEO, role.name): rule},
         )
         assert policy.rule_between(policy.agents[CEO], hired) is not None
-        found = issuing(CEO, hired.handle, tool=terms.GENERATE, policy=policy)
+        found = issuing(CEO, hired.handle, tool=issuing_rules.GENERATE, policy=policy)
         assert answer(found) == Code.LEVEL_DENIED
 
     def test_finds_the_recipient_by_its_old_name_too(self):
@@ -206,7 +217,7 @@ class TestCanIssue:
         assert answer(issuing(IT, BACKEND, policy=policy)) == Code.RECIPIENT_INACTIVE
 
     def test_org_change_needs_a_recipient_with_hrs_tools(self):
-        change = (ContractKind.ORG_CHANGE, terms.GENERATE)
+        change = (ContractKind.ORG_CHANGE, issuing_rules.GENERATE)
         assert answer(issuing(CEO, HR, *change)) == "OK"
         policy = POLICY
         for tool in (
@@ -218,7 +229,7 @@ class TestCanIssue:
     def test_a_denied_tool_is_no_reason_for_an_authorisation(self):
         barred = replace(POLICY.roles[DEVOPS], denied_tools=frozenset({"docker_deploy"}))
         policy = replace(POLICY, roles={**POLICY.roles, DEVOPS: barred})
-        approval = (ContractKind.DEPLOYMENT_APPROVAL, terms.APPROVE)
+        approval = (ContractKind.DEPLOYMENT_APPROVAL, issuing_rules.APPROVE)
         assert answer(issuing(IT, DEVOPS, *approval)) == "OK"
         assert answer(issuing(IT, DEVOPS, *approval, policy=policy)) == Code.LEVEL_DENIED
 
@@ -231,9 +242,11 @@ class TestCanIssue:
 
 class TestCanSee:
     def test_covers_every_agent_and_state(self):
-        for handle, state, judged in itertools.product(AGENTS, State, (False, True)):
+        for handle, state, judged in itertools.product(AGENTS, ContractState, (False, True)):
             found = rules.can_see(a_contract(state), agent(handle), POLICY, judged=judged)
-            sees = handle in (IT, BACKEND) or (handle == QA and (state is State.REVIEW or judged))
+            sees = handle in (IT, BACKEND) or (
+                handle == QA and (state is ContractState.REVIEW or judged)
+            )
             assert answer(found) == ("OK" if sees else Code.NOT_FOUND), (handle, state, judged)
 
     def test_both_managers_of_a_worker_see_its_contracts(self):
@@ -242,32 +255,32 @@ class TestCanSee:
         assert seeing == {PM, FRONTEND, IT}
 
     def test_qa_never_sees_another_departments_work_even_if_told_it_judged(self):
-        foreign = a_contract(State.REVIEW, issuer=PM, assignee=RESEARCH)
+        foreign = a_contract(ContractState.REVIEW, issuer=PM, assignee=RESEARCH)
         assert answer(rules.can_see(foreign, agent(QA), POLICY, judged=True)) == Code.NOT_FOUND
 
     def test_the_board_s_contract_is_the_top_agents_alone(self):
-        top = a_contract(State.REVIEW, issuer=BOARD, assignee=CEO)
+        top = a_contract(ContractState.REVIEW, issuer=BOARD, assignee=CEO)
         seeing = {h for h in AGENTS if answer(rules.can_see(top, agent(h), POLICY)) == "OK"}
         assert seeing == {CEO}
 
 
 class TestCanAccept:
     def test_only_the_assignee_only_while_pending(self):
-        for handle, state in itertools.product(AGENTS, State):
+        for handle, state in itertools.product(AGENTS, ContractState):
             found = rules.can_accept(a_contract(state), agent(handle))
             if handle != BACKEND:
                 assert answer(found) == Code.NOT_YOURS
             else:
-                assert (answer(found) == "OK") == (state is State.PENDING)
+                assert (answer(found) == "OK") == (state is ContractState.PENDING)
 
 
 class TestCanSubmit:
     def test_only_the_assignee_only_while_in_progress(self):
-        for handle, state, kind in itertools.product(AGENTS, State, ReportKind):
+        for handle, state, kind in itertools.product(AGENTS, ContractState, ReportKind):
             found = rules.can_submit(a_contract(state), agent(handle), kind)
             if handle != BACKEND:
                 assert answer(found) == Code.NOT_YOURS
-            elif state is State.IN_PROGRESS:
+            elif state is ContractState.IN_PROGRESS:
                 assert answer(found) == "OK"
             else:
                 assert answer(found) == Code.INVALID_TRANSITION
@@ -275,91 +288,99 @@ class TestCanSubmit:
 
 class TestCanJudge:
     def test_only_qa_of_the_department_only_in_review(self):
-        for handle, state in itertools.product(AGENTS, State):
+        for handle, state in itertools.product(AGENTS, ContractState):
             found = rules.can_judge(a_contract(state), agent(handle), POLICY)
             if handle == BACKEND:
                 assert answer(found) == Code.NOT_YOURS
             elif handle != QA:
                 assert answer(found) == Code.NOT_FOUND
             else:
-                assert (answer(found) == "OK") == (state is State.REVIEW)
+                assert (answer(found) == "OK") == (state is ContractState.REVIEW)
 
     def test_nobody_judges_work_of_its_own(self):
-        own = a_contract(State.REVIEW, assignee=QA)
+        own = a_contract(ContractState.REVIEW, assignee=QA)
         assert answer(rules.can_judge(own, agent(QA), POLICY)) == Code.NOT_YOURS
 
     def test_there_is_nothing_to_judge_where_no_code_is_touched(self):
-        plain = a_contract(State.REVIEW, scope=())
+        plain = a_contract(ContractState.REVIEW, scope=())
         assert answer(rules.can_judge(plain, agent(QA), POLICY)) == Code.NOT_FOUND
 
     def test_a_co_managed_worker_is_judged_by_its_own_departments_qa(self):
-        shared = a_contract(State.REVIEW, issuer=PM, assignee=FRONTEND)
+        shared = a_contract(ContractState.REVIEW, issuer=PM, assignee=FRONTEND)
         assert answer(rules.can_judge(shared, agent(QA), POLICY)) == "OK"
 
     def test_another_departments_work_is_not_found(self):
-        foreign = a_contract(State.REVIEW, issuer=PM, assignee=RESEARCH)
+        foreign = a_contract(ContractState.REVIEW, issuer=PM, assignee=RESEARCH)
         assert answer(rules.can_judge(foreign, agent(QA), POLICY)) == Code.NOT_FOUND
 
     def test_two_departments_without_superiors_share_no_qa(self):
         top = replace(agent(QA), managers=(BOARD,))
-        contract = a_contract(State.REVIEW, issuer=BOARD, assignee=CEO)
+        contract = a_contract(ContractState.REVIEW, issuer=BOARD, assignee=CEO)
         assert answer(rules.can_judge(contract, top, POLICY)) == Code.NOT_FOUND
 
 
 class TestCanClose:
     def close(self, contract, who, outcome, reason="done", policy=POLICY):
         person = who == BOARD
-        return rules.can_close(contract, None if person else agent(who), outcome, reason, policy)
+        return rules.can_close(
+            contract, BOARD_PARTY if person else agent(who), outcome, reason, policy
+        )
 
     def test_answers_the_whole_space(self):
-        findings = (None, Finding.FAIL, Finding.PASS)
-        space = itertools.product((*AGENTS, BOARD), State, Outcome, findings, (("src/",), ()))
+        findings = (None, VerdictFinding.FAIL, VerdictFinding.PASS)
+        space = itertools.product(
+            (*AGENTS, BOARD), ContractState, ContractOutcome, findings, (("src/",), ())
+        )
         for who, state, outcome, finding, scope in space:
             found = answer(
                 self.close(a_contract(state, finding=finding, scope=scope), who, outcome)
             )
             legal = (str(state), str(outcome)) in oracle.MOVES
-            if who not in (IT, BOARD) or (who == BOARD and outcome is not Outcome.CANCELLED):
+            if who not in (IT, BOARD) or (
+                who == BOARD and outcome is not ContractOutcome.CANCELLED
+            ):
                 assert found == Code.NOT_YOURS
             elif not legal:
                 assert found == Code.INVALID_TRANSITION
-            elif outcome is Outcome.PASSED and scope and finding is not Finding.PASS:
+            elif outcome is ContractOutcome.PASSED and scope and finding is not VerdictFinding.PASS:
                 assert found == Code.APPROVAL_REQUIRED
             else:
                 assert found == "OK"
 
     @pytest.mark.parametrize("reason", ["", " ", "\n\t"])
-    @pytest.mark.parametrize("outcome", Outcome)
+    @pytest.mark.parametrize("outcome", ContractOutcome)
     def test_refuses_an_empty_reason(self, outcome, reason):
-        contract = a_contract(State.REVIEW, finding=Finding.PASS)
+        contract = a_contract(ContractState.REVIEW, finding=VerdictFinding.PASS)
         assert answer(self.close(contract, IT, outcome, reason)) == Code.INVALID_PARAMS
 
     def test_names_who_can_mend_a_missing_verdict(self):
-        found = self.close(a_contract(State.REVIEW), IT, Outcome.PASSED)
+        found = self.close(a_contract(ContractState.REVIEW), IT, ContractOutcome.PASSED)
         assert "write_verdict" in found.next_action
         assert "QA" in found.message
 
     def test_the_board_decides_on_its_own_contracts(self):
-        own = a_contract(State.REVIEW, issuer=BOARD, assignee=CEO, scope=())
-        for outcome in Outcome:
+        own = a_contract(ContractState.REVIEW, issuer=BOARD, assignee=CEO, scope=())
+        for outcome in ContractOutcome:
             assert answer(self.close(own, BOARD, outcome)) == "OK"
             assert answer(self.close(own, CEO, outcome)) == Code.NOT_YOURS
 
     def test_the_board_goes_around_no_qa_either(self):
-        heir = a_contract(State.REVIEW, issuer=BOARD, assignee=BACKEND)
-        assert answer(self.close(heir, BOARD, Outcome.PASSED)) == Code.APPROVAL_REQUIRED
+        heir = a_contract(ContractState.REVIEW, issuer=BOARD, assignee=BACKEND)
+        assert answer(self.close(heir, BOARD, ContractOutcome.PASSED)) == Code.APPROVAL_REQUIRED
 
     def test_work_reported_by_mail_is_taken_into_review_by_its_issuer(self):
-        for manager, outcome in itertools.product(MANAGERS, Outcome):
-            for state in State:
+        for manager, outcome in itertools.product(MANAGERS, ContractOutcome):
+            for state in ContractState:
                 work = a_contract(state, issuer=CEO, assignee=manager, scope=())
                 found = answer(self.close(work, CEO, outcome))
                 legal = (str(state), str(outcome)) in oracle.MOVES
-                assert (found == "OK") == (legal or state is State.IN_PROGRESS)
+                assert (found == "OK") == (legal or state is ContractState.IN_PROGRESS)
 
     def test_who_has_submit_report_hands_its_work_in_itself(self):
-        for worker, outcome in itertools.product(WORKERS, (Outcome.PASSED, Outcome.FAILED)):
-            work = a_contract(State.IN_PROGRESS, issuer=IT, assignee=worker, scope=())
+        for worker, outcome in itertools.product(
+            WORKERS, (ContractOutcome.PASSED, ContractOutcome.FAILED)
+        ):
+            work = a_contract(ContractState.IN_PROGRESS, issuer=IT, assignee=worker, scope=())
             assert answer(self.close(work, IT, outcome)) == Code.INVALID_TRANSITION
 
     def test_qa_itself_and_managers_touch_no_code(self):
@@ -372,7 +393,7 @@ class TestCanClose:
 
 class TestAtVersion:
     def test_tells_a_stale_version_after_whose_it_is_and_before_the_state(self):
-        contract = a_contract(State.REVIEW)  # version 3
+        contract = a_contract(ContractState.REVIEW)  # version 3
         yes, state = Allow("x"), rules.can_move(contract, Move.ACCEPT)
         mine = rules.can_accept(contract, agent(QA))
         for expected, decision, code in (
@@ -391,7 +412,7 @@ class TestReaderOf:
             (QA, PM, IT), (QA, CEO, IT), (BACKEND, CEO, IT),
         ):  # fmt: skip
             assert rules.reader_of(agent(issuer), agent(sender), POLICY) == agent(reader)
-        assert rules.reader_of(None, agent(CEO), POLICY) is None
+        assert rules.reader_of(BOARD_PARTY, agent(CEO), POLICY) is BOARD_PARTY
 
     def test_is_the_superior_where_the_issuer_is_gone(self):
         gone = replace(agent(PM), active=False)
@@ -409,16 +430,16 @@ class TestCanUseApproval:
             "scope": (),
             **fields,
         }
-        return a_contract(given.pop("state", State.PENDING), **given)
+        return a_contract(given.pop("state", ContractState.PENDING), **given)
 
     def use(self, contract, *, who=DEVOPS, environment="production", artifact="sha256:aa"):
-        return rules.can_use_approval(
+        return approval_rules.can_use_approval(
             contract, agent(who), environment=environment, artifact=artifact, now=NOW
         )
 
-    @pytest.mark.parametrize("state", State)
+    @pytest.mark.parametrize("state", ContractState)
     def test_only_while_it_is_open_and_not_handed_in(self, state):
-        usable = state in (State.PENDING, State.IN_PROGRESS)
+        usable = state in (ContractState.PENDING, ContractState.IN_PROGRESS)
         assert (answer(self.use(self.approval(state=state))) == "OK") == usable
 
     @pytest.mark.parametrize(
@@ -449,19 +470,19 @@ class TestCanUseApproval:
 
 class TestReportKinds:
     def test_every_outcome_is_a_move_to_that_state(self):
-        for outcome in Outcome:
-            assert MACHINE.steps[outcome.move].target == State(outcome.value)
+        for outcome in ContractOutcome:
+            assert MACHINE.steps[outcome.move].target == ContractState(outcome.value)
 
 
 def test_a_channel_term_is_the_same_for_the_same_wish():
-    wish = ChannelWish(PM, FRONTEND)
-    found = terms.can_grant(wish, agent(PM), agent(FRONTEND), POLICY)
-    assert found == ChannelTerm(
+    wish = RequestedChannel(PM, FRONTEND)
+    found = issuing_rules.can_grant(wish, agent(PM), agent(FRONTEND), POLICY)
+    assert found == GrantedChannel(
         agent(PM), agent(FRONTEND), frozenset({"requirement_clarification"})
     )
 
 
 def test_modes_are_the_organisations():
     chat_only = replace(POLICY, enabled_modes=frozenset({ToolMode.CHAT_SAFE}))
-    assert answer(terms.can_open_mode(ToolMode.CODING, POLICY)) == "OK"
-    assert answer(terms.can_open_mode(ToolMode.CODING, chat_only)) == Code.MODE_DENIED
+    assert answer(issuing_rules.can_open_mode(ToolMode.CODING, POLICY)) == "OK"
+    assert answer(issuing_rules.can_open_mode(ToolMode.CODING, chat_only)) == Code.MODE_DENIED

@@ -4,15 +4,18 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from django.db import transaction
 
-from contracts import handover, reading, store
+from contracts import queries, rows
 from contracts.models import Report, Verdict
-from contracts.vocabulary import Outcome, ReportKind, State
+from contracts.reassignment import reassign_contracts
+from contracts.vocabulary import ContractOutcome, ContractSide, ContractState, ReportKind
 from core.decision import Code, Denied
 from core.machines import UndeclaredTransition
 from documents.models import Document
 from ledger.models import Event
 from mailroom.models import ContactGrant, Mail, MailRejection
+from orgchart.policy.parties import BOARD_PARTY
 from tests.contracts.world import (
     accept,
     at_state,
@@ -116,17 +119,19 @@ class TestIssueContract:
     def test_takes_another_id_when_one_is_taken(self, nexus, monkeypatch):
         first = issue(nexus)
         ids = iter([first, first, "CON-20260101000000000000-abcd"])
-        monkeypatch.setattr("contracts.issuing.timed_id", lambda *_: next(ids))
+        monkeypatch.setattr("contracts.issuing.services.timed_id", lambda *_: next(ids))
         assert issue(nexus) == "CON-20260101000000000000-abcd"
         assert len(mails(mail_type="contract")) == 2
 
 
 class TestSupersedes:
     def test_follows_a_closed_contract_of_the_same_issuer(self, nexus):
-        old = at_state(nexus, State.FAILED)
+        old = at_state(nexus, ContractState.FAILED)
         assert row(issue(nexus, supersedes=old)).supersedes_id == old
 
-    @pytest.mark.parametrize("state", [State.PENDING, State.IN_PROGRESS, State.REVIEW])
+    @pytest.mark.parametrize(
+        "state", [ContractState.PENDING, ContractState.IN_PROGRESS, ContractState.REVIEW]
+    )
     def test_refuses_one_that_is_still_open(self, nexus, state):
         old = at_state(nexus, state)
         assert refusal(issue, nexus, supersedes=old).code is Code.INVALID_PARAMS
@@ -148,7 +153,7 @@ class TestAcceptContract:
         assert events(contract_id)[-1] == "contract.accepted"
 
     def test_tells_the_issuers_stream(self, nexus):
-        contract_id = at_state(nexus, State.IN_PROGRESS)
+        contract_id = at_state(nexus, ContractState.IN_PROGRESS)
         event = Event.objects.get(action="contract.accepted")
         assert event.for_agent_id == row(contract_id).issuer_id
         assert event.details["from_state"] == "pending"
@@ -167,7 +172,7 @@ class TestAcceptContract:
         assert refusal(accept, nexus, contract_id, by=by).code == code
         assert row(contract_id).state == "pending"
 
-    @pytest.mark.parametrize("state", [s for s in State if s is not State.PENDING])
+    @pytest.mark.parametrize("state", [s for s in ContractState if s is not ContractState.PENDING])
     def test_refuses_any_other_state(self, nexus, state):
         contract_id = at_state(nexus, state)
         found = refusal(accept, nexus, contract_id)
@@ -182,12 +187,12 @@ class TestAcceptContract:
         assert (row(contract_id).state, events(contract_id)) == ("pending", ["contract.issued"])
 
     def test_opens_coding_for_the_accepting_session_when_its_issuer_said_so(self, nexus):
-        contract_id = at_state(nexus, State.IN_PROGRESS, coding=True)
+        contract_id = at_state(nexus, ContractState.IN_PROGRESS, coding=True)
         session = nexus.caller("backend_worker").session
         assert (session.mode, session.contract) == ("coding", contract_id)
 
     def test_opens_nothing_otherwise(self, nexus):
-        at_state(nexus, State.IN_PROGRESS)
+        at_state(nexus, ContractState.IN_PROGRESS)
         assert nexus.caller("backend_worker").session.mode == "chat_safe"
         assert not ModeGrant.objects.exists()
 
@@ -202,7 +207,7 @@ class TestAcceptContract:
 
 class TestSubmitReport:
     def test_completion_hands_the_work_in(self, nexus):
-        contract_id = at_state(nexus, State.IN_PROGRESS)
+        contract_id = at_state(nexus, ContractState.IN_PROGRESS)
         done = submit(nexus, contract_id)
         assert (done["state"], done["version"]) == ("review", 3)
         mail = Mail.objects.get(id=done["mail_id"])
@@ -213,19 +218,21 @@ class TestSubmitReport:
         assert events(contract_id)[-1] == "contract.submitted"
 
     def test_progress_moves_nothing(self, nexus):
-        contract_id = at_state(nexus, State.IN_PROGRESS)
+        contract_id = at_state(nexus, ContractState.IN_PROGRESS)
         for _ in range(2):
             done = submit(nexus, contract_id, kind=ReportKind.PROGRESS)
             assert (done["state"], done["version"]) == ("in_progress", 2)
         assert events(contract_id)[-2:] == ["contract.reported"] * 2
 
     def test_is_filed_where_its_manager_reads_it(self, nexus):
-        contract_id = at_state(nexus, State.REVIEW)
+        contract_id = at_state(nexus, ContractState.REVIEW)
         filed = Document.objects.get(contract_ref=contract_id)
         assert (filed.department, filed.report_type) == ("tech", "completion")
 
     @pytest.mark.parametrize("kind", ReportKind)
-    @pytest.mark.parametrize("state", [s for s in State if s is not State.IN_PROGRESS])
+    @pytest.mark.parametrize(
+        "state", [s for s in ContractState if s is not ContractState.IN_PROGRESS]
+    )
     def test_refuses_any_other_state(self, nexus, state, kind):
         contract_id = at_state(nexus, state)
         reports = Report.objects.count()
@@ -234,24 +241,24 @@ class TestSubmitReport:
 
     @pytest.mark.parametrize("kind", ReportKind)
     def test_refuses_a_stale_version_whatever_it_reports(self, nexus, kind):
-        contract_id = at_state(nexus, State.IN_PROGRESS)
+        contract_id = at_state(nexus, ContractState.IN_PROGRESS)
         found = refusal(submit, nexus, contract_id, kind=kind, version=1)
         assert found.code is Code.VERSION_MISMATCH
         assert not Mail.objects.filter(mail_type="report").exists()
 
     def test_refuses_anyone_else(self, nexus):
-        contract_id = at_state(nexus, State.IN_PROGRESS)
+        contract_id = at_state(nexus, ContractState.IN_PROGRESS)
         assert refusal(submit, nexus, contract_id, by="it_manager").code is Code.NOT_YOURS
         assert refusal(submit, nexus, contract_id, by="devops_worker").code is Code.NOT_FOUND
 
     def test_ends_the_mode_that_the_contract_opened(self, nexus):
-        at_state(nexus, State.REVIEW, coding=True)
+        at_state(nexus, ContractState.REVIEW, coding=True)
         assert nexus.caller("backend_worker").session.mode == "chat_safe"
         assert not ModeGrant.objects.filter(closed_at=None).exists()
 
     def test_leaves_the_mode_that_another_contract_opened(self, nexus):
-        first = at_state(nexus, State.IN_PROGRESS, coding=True)
-        second = at_state(nexus, State.IN_PROGRESS, coding=True)
+        first = at_state(nexus, ContractState.IN_PROGRESS, coding=True)
+        second = at_state(nexus, ContractState.IN_PROGRESS, coding=True)
         submit(nexus, first)
         session = nexus.caller("backend_worker").session
         assert (session.mode, session.contract) == ("coding", second)
@@ -259,7 +266,7 @@ class TestSubmitReport:
 
 class TestWriteVerdict:
     def test_reaches_the_issuer_and_leaves_the_state_alone(self, nexus):
-        contract_id = at_state(nexus, State.REVIEW, workspace_scope=["src/"])
+        contract_id = at_state(nexus, ContractState.REVIEW, workspace_scope=["src/"])
         done = judge(nexus, contract_id, "FAIL", evidence=[{"test": "a", "exit": 1}])
         mail = Mail.objects.get(id=done["mail_id"])
         assert (mail.mail_type, mail.to_agent, mail.from_agent) == (
@@ -283,7 +290,7 @@ class TestWriteVerdict:
         assert told.subject.startswith("PASS")
         assert close(nexus, contract_id, by="product_manager")["state"] == "passed"
 
-    @pytest.mark.parametrize("state", [s for s in State if s is not State.REVIEW])
+    @pytest.mark.parametrize("state", [s for s in ContractState if s is not ContractState.REVIEW])
     def test_is_given_in_review_only(self, nexus, state):
         contract_id = at_state(nexus, state, workspace_scope=["src/"])
         verdicts = Verdict.objects.count()
@@ -291,7 +298,7 @@ class TestWriteVerdict:
         assert Verdict.objects.count() == verdicts
 
     def test_needs_something_to_stand_on(self, nexus):
-        contract_id = at_state(nexus, State.REVIEW, workspace_scope=["src/"])
+        contract_id = at_state(nexus, ContractState.REVIEW, workspace_scope=["src/"])
         for nothing in ("", []):
             found = refusal(judge, nexus, contract_id, evidence=nothing, body=" ")
             assert found.code is Code.INVALID_PARAMS
@@ -315,7 +322,7 @@ class TestWriteVerdict:
 
 class TestCloseContract:
     def test_passes_work_once_qa_has_passed_it(self, nexus):
-        contract_id = at_state(nexus, State.REVIEW, workspace_scope=["src/"])
+        contract_id = at_state(nexus, ContractState.REVIEW, workspace_scope=["src/"])
         assert refusal(close, nexus, contract_id).code is Code.APPROVAL_REQUIRED
         judge(nexus, contract_id, "PASS")
         assert close(nexus, contract_id, version=3) == {"state": "passed", "version": 4}
@@ -323,7 +330,7 @@ class TestCloseContract:
         assert (closed.closed_by, closed.closed_reason) == ("agent:it_manager", "done")
 
     def test_counts_the_latest_verdict_only(self, nexus):
-        contract_id = at_state(nexus, State.REVIEW, workspace_scope=["src/"])
+        contract_id = at_state(nexus, ContractState.REVIEW, workspace_scope=["src/"])
         judge(nexus, contract_id, "PASS")
         judge(nexus, contract_id, "FAIL")
         assert refusal(close, nexus, contract_id).code is Code.APPROVAL_REQUIRED
@@ -331,23 +338,27 @@ class TestCloseContract:
         assert close(nexus, contract_id)["state"] == "passed"
 
     def test_takes_no_verdict_of_another_contract(self, nexus):
-        judged = at_state(nexus, State.REVIEW, workspace_scope=["src/"])
-        other = at_state(nexus, State.REVIEW, workspace_scope=["src/"])
+        judged = at_state(nexus, ContractState.REVIEW, workspace_scope=["src/"])
+        other = at_state(nexus, ContractState.REVIEW, workspace_scope=["src/"])
         judge(nexus, judged, "PASS")
         assert refusal(close, nexus, other).code is Code.APPROVAL_REQUIRED
 
     def test_fails_work_without_a_verdict(self, nexus):
-        contract_id = at_state(nexus, State.REVIEW, workspace_scope=["src/"])
+        contract_id = at_state(nexus, ContractState.REVIEW, workspace_scope=["src/"])
         assert close(nexus, contract_id, "failed")["state"] == "failed"
 
-    @pytest.mark.parametrize("outcome", Outcome)
-    @pytest.mark.parametrize("state", State)
+    @pytest.mark.parametrize("outcome", ContractOutcome)
+    @pytest.mark.parametrize("state", ContractState)
     def test_knows_the_moves_of_the_seed_only(self, nexus, state, outcome):
         contract_id = at_state(nexus, state)
         legal = {
-            Outcome.PASSED: {State.REVIEW},
-            Outcome.FAILED: {State.REVIEW},
-            Outcome.CANCELLED: {State.PENDING, State.IN_PROGRESS, State.REVIEW},
+            ContractOutcome.PASSED: {ContractState.REVIEW},
+            ContractOutcome.FAILED: {ContractState.REVIEW},
+            ContractOutcome.CANCELLED: {
+                ContractState.PENDING,
+                ContractState.IN_PROGRESS,
+                ContractState.REVIEW,
+            },
         }
         before = row(contract_id).version
         if state in legal[outcome]:
@@ -357,7 +368,7 @@ class TestCloseContract:
             assert refusal(close, nexus, contract_id, outcome).code is Code.INVALID_TRANSITION
             assert row(contract_id).version == before
 
-    @pytest.mark.parametrize("outcome", Outcome)
+    @pytest.mark.parametrize("outcome", ContractOutcome)
     @pytest.mark.parametrize(
         ("by", "code"),
         [
@@ -369,7 +380,7 @@ class TestCloseContract:
         ],
     )
     def test_nobody_closes_what_it_did_not_issue(self, nexus, by, code, outcome):
-        contract_id = at_state(nexus, State.REVIEW, workspace_scope=["src/"])
+        contract_id = at_state(nexus, ContractState.REVIEW, workspace_scope=["src/"])
         assert refusal(close, nexus, contract_id, outcome, by=by).code == code
         assert row(contract_id).state == "review"
 
@@ -379,13 +390,15 @@ class TestCloseContract:
         assert found.code is Code.INVALID_PARAMS
 
     def test_changes_nothing_when_the_version_is_stale(self, nexus):
-        contract_id = at_state(nexus, State.REVIEW)
+        contract_id = at_state(nexus, ContractState.REVIEW)
         for version in (1, 2, 4):
             found = refusal(close, nexus, contract_id, version=version)
             assert found.code is Code.VERSION_MISMATCH
         assert row(contract_id).state == "review"
 
-    @pytest.mark.parametrize("state", [State.PENDING, State.IN_PROGRESS, State.REVIEW])
+    @pytest.mark.parametrize(
+        "state", [ContractState.PENDING, ContractState.IN_PROGRESS, ContractState.REVIEW]
+    )
     def test_ends_mode_and_channels_and_tells_the_assignee(self, nexus, state):
         contract_id = at_state(nexus, state, coding=True)
         close(nexus, contract_id, "cancelled", reason="no longer wanted")
@@ -409,23 +422,24 @@ class TestAdvance:
 
     def test_saves_no_transition_that_the_machine_does_not_have(self, nexus):
         contract = row(issue(nexus))
-        was = replace(store.facts_of(contract, nexus.policy), state=State.REVIEW)
+        was = replace(rows.contract_facts(contract, nexus.policy), state=ContractState.REVIEW)
         contract.accept(at=now())
-        with pytest.raises(UndeclaredTransition):
-            store.advance(
+        with transaction.atomic(), pytest.raises(UndeclaredTransition):
+            rows.save_contract(
                 contract, was, "contract.accepted",
-                caller=nexus.caller("backend_worker"), now=now(), tell=None,
+                caller=nexus.caller("backend_worker"), now=now(), reader=BOARD_PARTY,
             )  # fmt: skip
         assert row(contract.id).state == "pending"
 
     def test_moves_nothing_but_what_was_decided_on(self, nexus):
         contract = row(issue(nexus))
-        was = replace(store.facts_of(contract, nexus.policy), version=7)
+        was = replace(rows.contract_facts(contract, nexus.policy), version=7)
         contract.accept(at=now())
-        found = refusal(
-            store.advance, contract, was, "contract.accepted",
-            caller=nexus.caller("backend_worker"), now=now(), tell=None,
-        )  # fmt: skip
+        with transaction.atomic():
+            found = refusal(
+                rows.save_contract, contract, was, "contract.accepted",
+                caller=nexus.caller("backend_worker"), now=now(), reader=BOARD_PARTY,
+            )  # fmt: skip
         assert found.code is Code.VERSION_MISMATCH
         assert row(contract.id).state == "pending"
         assert events(contract.id) == ["contract.issued"]
@@ -433,10 +447,10 @@ class TestAdvance:
 
 class TestGrants:
     def channel(self, nexus, **fields):
-        from contracts.terms import ChannelWish
+        from contracts.issuing.rules import RequestedChannel
 
-        wishes = [ChannelWish("product_manager", "frontend_worker")] * 2
-        wishes.append(ChannelWish("frontend_worker", "pm"))
+        wishes = [RequestedChannel("product_manager", "frontend_worker")] * 2
+        wishes.append(RequestedChannel("frontend_worker", "pm"))
         return issue(nexus, "frontend_worker", grants=wishes, **fields)
 
     def test_open_with_the_contract_each_pair_once(self, nexus):
@@ -459,11 +473,11 @@ class TestGrants:
         assert not ContactGrant.objects.filter(closed_at=None).exists()
 
     def test_are_refused_whole(self, nexus):
-        from contracts.terms import ChannelWish
+        from contracts.issuing.rules import RequestedChannel
 
         wishes = [
-            ChannelWish("frontend_worker", "product_manager"),
-            ChannelWish("frontend_worker", "backend_worker"),
+            RequestedChannel("frontend_worker", "product_manager"),
+            RequestedChannel("frontend_worker", "backend_worker"),
         ]
         found = refusal(issue, nexus, "frontend_worker", grants=wishes)
         assert found.code is Code.CONTACT_DENIED
@@ -483,7 +497,7 @@ class TestActiveScopes:
         assert self.scopes(nexus, "backend_worker") == ()
 
     def test_let_qa_read_what_awaits_its_verdict(self, nexus):
-        contract_id = at_state(nexus, State.IN_PROGRESS, workspace_scope=["src/"])
+        contract_id = at_state(nexus, ContractState.IN_PROGRESS, workspace_scope=["src/"])
         assert self.scopes(nexus, "qa_worker") == ()
         submit(nexus, contract_id)
         assert self.scopes(nexus, "qa_worker") == ("src/",)
@@ -509,10 +523,10 @@ class TestActiveScopes:
 
 class TestReadContract:
     def read(self, nexus, contract_id, by):
-        return reading.read_contract(caller=nexus.caller(by), contract_id=contract_id)
+        return queries.read_contract(caller=nexus.caller(by), contract_id=contract_id)
 
     def test_shows_the_whole_to_its_parties(self, nexus):
-        contract_id = at_state(nexus, State.REVIEW, workspace_scope=["src/"])
+        contract_id = at_state(nexus, ContractState.REVIEW, workspace_scope=["src/"])
         judge(nexus, contract_id)
         for party in ("it_manager", "backend_worker"):
             found = self.read(nexus, contract_id, party)
@@ -528,7 +542,7 @@ class TestReadContract:
             assert refusal(self.read, nexus, contract_id, handle) == nothing
 
     def test_shows_qa_what_it_judges_and_has_judged(self, nexus):
-        contract_id = at_state(nexus, State.IN_PROGRESS, workspace_scope=["src/"])
+        contract_id = at_state(nexus, ContractState.IN_PROGRESS, workspace_scope=["src/"])
         assert refusal(self.read, nexus, contract_id, "qa_worker").code is Code.NOT_FOUND
         submit(nexus, contract_id)
         self.read(nexus, contract_id, "qa_worker")
@@ -541,7 +555,7 @@ class TestListContracts:
     def pages(self, nexus, by, **fields):
         seen, cursor = [], None
         while True:
-            page = reading.list_contracts(caller=nexus.caller(by), cursor=cursor, limit=2, **fields)
+            page = queries.list_contracts(caller=nexus.caller(by), cursor=cursor, limit=2, **fields)
             seen.append([c["contract_id"] for c in page["contracts"]])
             cursor = page["next_cursor"]
             if cursor is None:
@@ -556,32 +570,30 @@ class TestListContracts:
         assert [len(page) for page in pages] == [2, 2, 2]
 
     def test_shows_one_side_and_one_state(self, nexus):
-        from contracts.vocabulary import Part
-
         top = issue(nexus, "it_manager", by="ceo", tool="generate_contract")
-        pending, running = issue(nexus), at_state(nexus, State.IN_PROGRESS)
-        assert self.pages(nexus, "it_manager", part=Part.ASSIGNED) == [[top]]
-        assert self.pages(nexus, "it_manager", part=Part.ISSUED) == [[running, pending]]
-        assert self.pages(nexus, "it_manager", state=State.PENDING) == [[pending, top]]
+        pending, running = issue(nexus), at_state(nexus, ContractState.IN_PROGRESS)
+        assert self.pages(nexus, "it_manager", side=ContractSide.ASSIGNED) == [[top]]
+        assert self.pages(nexus, "it_manager", side=ContractSide.ISSUED) == [[running, pending]]
+        assert self.pages(nexus, "it_manager", state=ContractState.PENDING) == [[pending, top]]
         assert self.pages(nexus, "devops_worker") == [[]]
 
     def test_refuses_a_cursor_that_no_list_gave(self, nexus):
-        found = refusal(reading.list_contracts, caller=nexus.caller("it_manager"), cursor="%%%")
+        found = refusal(queries.list_contracts, caller=nexus.caller("it_manager"), cursor="%%%")
         assert found.code is Code.INVALID_PARAMS
 
 
-class TestHandOver:
+class TestReassignContracts:
     def leave(self, nexus, leaver, successor):
         agents = nexus.policy.agents
-        return handover.hand_over(
+        return reassign_contracts(
             caller=nexus.system,
             leaver=agents[leaver],
-            successor=agents[successor] if successor else None,
+            successor=agents[successor] if successor else BOARD_PARTY,
             now=now(),
         )
 
     def test_makes_the_superior_answer_for_what_the_leaver_issued(self, nexus):
-        mine, done = at_state(nexus, State.REVIEW), at_state(nexus, State.FAILED)
+        mine, done = at_state(nexus, ContractState.REVIEW), at_state(nexus, ContractState.FAILED)
         held = self.leave(nexus, "it_manager", "ceo")
         assert (held.issued, held.assigned) == ((mine,), ())
         assert (row(mine).issuer.handle, row(mine).version) == ("ceo", 4)
@@ -592,7 +604,7 @@ class TestHandOver:
         assert close(nexus, mine, by="ceo")["state"] == "passed"
 
     def test_tells_the_issuer_what_the_leaver_worked_on(self, nexus):
-        first, second = issue(nexus), at_state(nexus, State.IN_PROGRESS)
+        first, second = issue(nexus), at_state(nexus, ContractState.IN_PROGRESS)
         held = self.leave(nexus, "backend_worker", "it_manager")
         assert held.assigned == (first, second)
         told = Mail.objects.get(to_agent="it_manager", from_agent="system")
@@ -607,7 +619,7 @@ class TestHandOver:
         assert close(nexus, top, "cancelled", by=nexus.person("Board"))["state"] == "cancelled"
 
     def test_reports_on_inherited_work_go_up_to_whoever_may_read_them(self, nexus):
-        contract_id = at_state(nexus, State.IN_PROGRESS)
+        contract_id = at_state(nexus, ContractState.IN_PROGRESS)
         self.leave(nexus, "it_manager", "ceo")
         done = submit(nexus, contract_id)
         assert Mail.objects.get(id=done["mail_id"]).to_agent == "it_manager"

@@ -7,9 +7,12 @@ from typing import Any
 
 from django.utils import timezone
 
-from contracts import approvals, closing, issuing, judging, services
+from contracts import closing, services, verdicts
+from contracts.approvals import deployments
+from contracts.issuing.drafts import ContractDraft
+from contracts.issuing.services import issue_contract
 from contracts.models import Contract
-from contracts.vocabulary import Finding, Outcome, ReportKind, State
+from contracts.vocabulary import ContractOutcome, ContractState, ReportKind, VerdictFinding
 from core.decision import Denied
 from orgchart.policy.vocabulary import ToolMode
 from tests import concurrency
@@ -32,12 +35,12 @@ def issue(
     **fields: Any,
 ) -> str:
     """A pending contract's id."""
-    draft = issuing.Draft(
+    draft = ContractDraft(
         to=to,
         **{"title": "Login", "body": "Build it.", **fields},
         **({"mode": ToolMode.CODING} if coding else {}),
     )
-    done = issuing.issue_contract(caller=company.caller(by), draft=draft, tool=tool, now=now())
+    done = issue_contract(caller=company.caller(by), draft=draft, tool=tool, now=now())
     return done["contract_id"]
 
 
@@ -68,9 +71,9 @@ def submit(
 
 
 def judge(company: Company, contract_id: str, finding="PASS", *, by: str = "qa_worker", **fields):
-    return judging.write_verdict(
+    return verdicts.write_verdict(
         contract_id=contract_id,
-        finding=Finding(finding),
+        finding=VerdictFinding(finding),
         **{"evidence": "42 tests passed", "body": "", **fields},
         caller=company.caller(by),
         now=now(),
@@ -89,7 +92,7 @@ def close(
     """Close it as an agent (its handle) or as a person."""
     return closing.close_contract(
         contract_id=contract_id,
-        outcome=Outcome(outcome),
+        outcome=ContractOutcome(outcome),
         reason=reason,
         expected_version=version,
         caller=company.caller(by) if isinstance(by, str) else by,
@@ -97,27 +100,27 @@ def close(
     )
 
 
-def at_state(company: Company, state: str | State, **fields: Any) -> str:
+def at_state(company: Company, state: str | ContractState, **fields: Any) -> str:
     """A backend worker's contract in that state."""
     contract_id = issue(company, **fields)
-    if state == State.PENDING:
+    if state == ContractState.PENDING:
         return contract_id
-    if state == State.CANCELLED:
+    if state == ContractState.CANCELLED:
         close(company, contract_id, "cancelled")
         return contract_id
     accept(company, contract_id)
-    if state == State.IN_PROGRESS:
+    if state == ContractState.IN_PROGRESS:
         return contract_id
     submit(company, contract_id)
-    if state in (State.PASSED, State.FAILED):
-        if fields.get("workspace_scope") and state == State.PASSED:
+    if state in (ContractState.PASSED, ContractState.FAILED):
+        if fields.get("workspace_scope") and state == ContractState.PASSED:
             judge(company, contract_id)
         close(company, contract_id, str(state))
     return contract_id
 
 
 def approve(company: Company, *, to="devops_worker", by="it_manager", hours=1.0, **fields) -> str:
-    done = approvals.approve_deployment(
+    done = deployments.approve_deployment(
         caller=company.caller(by),
         to=to,
         now=now(),

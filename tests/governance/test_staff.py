@@ -8,7 +8,8 @@ import yaml
 from django.conf import settings
 from django.db import connections
 
-from contracts.issuing import Draft, issue_contract
+from contracts.issuing.drafts import ContractDraft
+from contracts.issuing.services import issue_contract
 from contracts.models import Contract
 from contracts.services import accept_contract
 from contracts.vocabulary import ContractKind
@@ -86,7 +87,8 @@ class TestAuthorisation:
     def test_of_another_kind_is_none(self, nexus, tool, params):
         issued = issue_contract(
             caller=caller_of(nexus, "ceo"),
-            draft=Draft(to="hr_manager", title="t", body="b"), tool="generate_contract", now=NOW,
+            draft=ContractDraft(to="hr_manager", title="t", body="b"),
+            tool="generate_contract", now=NOW,
         )  # fmt: skip
         accept_contract(
             contract_id=issued["contract_id"], expected_version=None,
@@ -97,7 +99,7 @@ class TestAuthorisation:
     def test_that_is_not_accepted_is_none(self, nexus):
         issue_contract(
             caller=caller_of(nexus, "ceo"), tool="generate_contract", now=NOW,
-            draft=Draft(to="hr_manager", title="t", body="b", kind=ContractKind.ORG_CHANGE),
+            draft=ContractDraft(to="hr_manager", title="t", body="b", kind=ContractKind.ORG_CHANGE),
         )  # fmt: skip
         assert refused(nexus, "create_agent_jd", **NEW) == "AUTHORISATION_REQUIRED"
 
@@ -224,7 +226,7 @@ class TestDeactivate:
     def test_lists_what_is_held_and_hands_it_to_the_superior(self, nexus, contract):
         it = caller_of(nexus, "it_manager")
         theirs = issue_contract(
-            caller=it, draft=Draft(to="backend_worker", title="API", body="b"),
+            caller=it, draft=ContractDraft(to="backend_worker", title="API", body="b"),
             tool="create_contract", now=NOW,
         )  # fmt: skip
         send_mail(
@@ -246,7 +248,7 @@ class TestDeactivate:
     def test_hands_issued_contracts_over(self, nexus, contract):
         issued = issue_contract(
             caller=caller_of(nexus, "it_manager"),
-            draft=Draft(to="backend_worker", title="API", body="b"),
+            draft=ContractDraft(to="backend_worker", title="API", body="b"),
             tool="create_contract", now=NOW,
         )  # fmt: skip
         answer = done(nexus, "deactivate_agent", agent="it_manager", reason="reorganised")
@@ -312,7 +314,7 @@ class TestAPackThatHasAnAgentNoMore:
     def test_hands_over_to_the_next_above_it_that_stays(self, nexus, pack):
         theirs = issue_contract(
             caller=caller_of(nexus, "it_manager"),
-            draft=Draft(to="backend_worker", title="API", body="b"),
+            draft=ContractDraft(to="backend_worker", title="API", body="b"),
             tool="create_contract", now=NOW,
         )["contract_id"]  # fmt: skip
         load_pack(pack, caller=System(name="tests", organisation_id=0), now=NOW)

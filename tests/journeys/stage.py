@@ -7,9 +7,10 @@ import httpx
 from django.utils import timezone
 
 from contracts.closing import close_contract
-from contracts.issuing import Draft, issue_for_board
+from contracts.issuing.drafts import ContractDraft
+from contracts.issuing.services import issue_for_board
 from contracts.models import Contract
-from contracts.vocabulary import OPEN_STATES, Outcome
+from contracts.vocabulary import OPEN_STATES, ContractOutcome
 from core.deeds import PeopleGroup
 from tests.company import Answer, Company
 
@@ -49,13 +50,13 @@ class Stage:
 
     def order(self, title: str = "Faster search", body: str = "Below one second.") -> str:
         """The Board's contract for the CEO."""
-        draft = Draft(to="ceo", title=title, body=body)
+        draft = ContractDraft(to="ceo", title=title, body=body)
         return issue_for_board(person=self.board, draft=draft, now=timezone.now())["contract_id"]
 
     def close_as_board(self, contract_id: str, outcome: str, reason: str = "Seen.") -> str:
         return close_contract(
             contract_id=contract_id,
-            outcome=Outcome(outcome),
+            outcome=ContractOutcome(outcome),
             reason=reason,
             expected_version=None,
             caller=self.board,

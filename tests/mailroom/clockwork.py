@@ -17,8 +17,9 @@ from django.conf import settings
 from django.core.management import call_command
 from django.db import Error, connection, transaction
 
-from contracts.approvals import approve_deployment
-from contracts.issuing import Draft, issue_contract
+from contracts.approvals.deployments import approve_deployment
+from contracts.issuing.drafts import ContractDraft
+from contracts.issuing.services import issue_contract
 from contracts.models import Contract, Deadline
 from documents.models import Document
 from governance.staff.org_files import ORG
@@ -144,7 +145,7 @@ class Deadlines(Case):
 
     def make(self, world, due):
         stage, ahead = [("remind", timedelta(days=1)), ("overdue", timedelta(0))][next(_number) % 2]
-        draft = Draft(to="backend_worker", title="T", body="B", deadline=due + ahead)
+        draft = ContractDraft(to="backend_worker", title="T", body="B", deadline=due + ahead)
         made = issue_contract(
             caller=world.caller("it_manager"),
             draft=draft,

@@ -10,8 +10,8 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from contracts import closing
-from contracts.terms import ChannelWish
-from contracts.vocabulary import Outcome
+from contracts.issuing.rules import RequestedChannel
+from contracts.vocabulary import ContractOutcome
 from core.actions import Action
 from core.events import Event as LedgerEvent
 from ledger.models import Event
@@ -79,14 +79,14 @@ class TestSendsAtOnce:
 class TestAChannelThatCloses:
     @pytest.fixture
     def contract(self, company):
-        wish = ChannelWish("frontend_worker", "product_manager", frozenset({"question"}))
+        wish = RequestedChannel("frontend_worker", "product_manager", frozenset({"question"}))
         return contracts.issue(company, "frontend_worker", grants=[wish])
 
     def closer(self, company, contract):
         caller = company.caller("it_manager")
         return lambda: closing.close_contract(
             contract_id=contract,
-            outcome=Outcome.CANCELLED,
+            outcome=ContractOutcome.CANCELLED,
             reason="over",
             expected_version=None,
             caller=caller,

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from contracts.terms import ChannelWish
+from contracts.issuing.rules import RequestedChannel
 from core.decision import Deny
 from mailroom.models import Mail, MailRejection
 from orgchart.explaining import ask_mail, explain
@@ -40,7 +40,7 @@ class TestWhatPeopleAreTold:
 
     @pytest.mark.parametrize("granted", [True, False])
     def test_knows_of_the_named_contract(self, nexus, granted):
-        wish = [ChannelWish(FRONTEND, PM, frozenset({"question"}))] if granted else []
+        wish = [RequestedChannel(FRONTEND, PM, frozenset({"question"}))] if granted else []
         contract = contracts.issue(nexus, FRONTEND, grants=wish)
         expected = "OK" if granted else "CONTRACT_REQUIRED"
         assert told(nexus, FRONTEND, PM, "question", contract) == expected

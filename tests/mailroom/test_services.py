@@ -9,8 +9,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 import core.events
-from contracts.terms import ChannelWish
-from contracts.vocabulary import State
+from contracts.issuing.rules import RequestedChannel
+from contracts.vocabulary import ContractState
 from core.decision import Denied
 from core.ids import timed_id
 from ledger.models import Event
@@ -30,15 +30,20 @@ GRANTING = [
 
 def granting_contract(company, state):
     """IT's contract for the frontend worker that grants both ways, at that state."""
-    wishes = [ChannelWish(g["from"], g["to"], frozenset(g["types"])) for g in GRANTING]
+    wishes = [RequestedChannel(g["from"], g["to"], frozenset(g["types"])) for g in GRANTING]
     contract = contracts.issue(company, FRONTEND, grants=wishes)
-    if state == State.CANCELLED:
+    if state == ContractState.CANCELLED:
         contracts.close(company, contract, "cancelled")
-    if state in (State.IN_PROGRESS, State.REVIEW, State.PASSED, State.FAILED):
+    if state in (
+        ContractState.IN_PROGRESS,
+        ContractState.REVIEW,
+        ContractState.PASSED,
+        ContractState.FAILED,
+    ):
         contracts.accept(company, contract, by=FRONTEND)
-    if state in (State.REVIEW, State.PASSED, State.FAILED):
+    if state in (ContractState.REVIEW, ContractState.PASSED, ContractState.FAILED):
         contracts.submit(company, contract, by=FRONTEND)
-    if state in (State.PASSED, State.FAILED):
+    if state in (ContractState.PASSED, ContractState.FAILED):
         contracts.close(company, contract, str(state))
     return contract
 
@@ -53,7 +58,7 @@ class TestTheDoor:
                 wrong.append((sender, to, kind, found, expected))
         assert wrong == []
 
-    @pytest.mark.parametrize("state", [str(s) for s in State])
+    @pytest.mark.parametrize("state", [str(s) for s in ContractState])
     def test_opens_a_conditional_channel_while_its_contract_is_open(self, nexus, state):
         contract = granting_contract(nexus, state)
         for one, other in ((FRONTEND, PM), (PM, FRONTEND)):
@@ -191,7 +196,7 @@ class TestAttachments:
         refused = send(nexus, "backend_worker", "it_manager", attachments=files)
         assert refused.code == "SCOPE_DENIED"
         assert MailRejection.objects.get().code == "SCOPE_DENIED"
-        contracts.at_state(nexus, State.IN_PROGRESS, workspace_scope=["src/search/"])
+        contracts.at_state(nexus, ContractState.IN_PROGRESS, workspace_scope=["src/search/"])
         assert send(nexus, "backend_worker", "it_manager", attachments=files).code == "OK"
 
 
@@ -232,13 +237,13 @@ class TestARejection:
 
 class TestGrants:
     def test_are_rows_that_end_with_their_contract(self, nexus):
-        contract = granting_contract(nexus, State.IN_PROGRESS)
+        contract = granting_contract(nexus, ContractState.IN_PROGRESS)
         assert ContactGrant.objects.filter(contract_ref=contract, closed_at=None).count() == 2
         contracts.close(nexus, contract, "cancelled")
         assert not ContactGrant.objects.filter(contract_ref=contract, closed_at=None).exists()
 
     def test_of_one_contract_do_not_serve_a_mail_that_names_another(self, nexus):
-        granting_contract(nexus, State.IN_PROGRESS)
+        granting_contract(nexus, ContractState.IN_PROGRESS)
         plain = contracts.issue(nexus, FRONTEND)
         answer = send(nexus, FRONTEND, PM, type="question", contract_ref=plain)
         assert answer.code == "CONTRACT_REQUIRED"

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from contracts.issuing import Draft, issue_contract
+from contracts.issuing.drafts import ContractDraft
+from contracts.issuing.services import issue_contract
 from contracts.services import accept_contract
 from orgchart.policy.vocabulary import ToolMode
 from tests.documents.world import NOW, caller_of, found
@@ -28,7 +29,7 @@ def hired(nexus):
         terms = {"mode": ToolMode.CODING, "title": "Work", "body": "Do it.", **terms}
         issued = issue_contract(
             caller=caller_of(nexus, "it_manager"),
-            draft=Draft(to=handle, **terms),
+            draft=ContractDraft(to=handle, **terms),
             tool="create_contract",
             now=NOW,
         )

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from django.db.models import F
 
-from contracts.approvals import approve_deployment
+from contracts.approvals.deployments import approve_deployment
 from contracts.models import Contract
 from ledger.models import Event
 from orgchart.policy.vocabulary import ToolMode

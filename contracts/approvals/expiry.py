@@ -1,22 +1,23 @@
-"""Approvals whose time ran out unused: each is called off once, and both sides are told."""
+"""Approvals that expired unused: each is cancelled once, and both parties are notified."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from contracts import store
 from contracts.deadlines import OPEN_WORK
 from contracts.models import Contract
+from contracts.rows import contract_facts, save_contract
 from contracts.vocabulary import ContractKind
 from core.actions import Action
 from core.actors import System
 from mailroom.delivery import send_system_mail
 from orgchart.compiling import current_policy
+from orgchart.policy.compiled import Agent
 from toolbox.scheduler import sweep
 
 
 def expire_approvals(*, now: datetime) -> int:
-    """Call off every approval that can no longer be used; returns how many (seed 000 §1.8)."""
+    """Cancel every approval that can no longer be used; returns how many (seed 000 §1.8)."""
     due = Contract.objects.filter(
         kind=ContractKind.DEPLOYMENT_APPROVAL,
         state__in=OPEN_WORK,
@@ -27,21 +28,21 @@ def expire_approvals(*, now: datetime) -> int:
 
 
 def _expire(row: Contract, now: datetime) -> None:
-    was = store.facts_of(row, current_policy(row.organisation_id))
+    was = contract_facts(row, current_policy(row.organisation_id))
     system = System(name="approvals", organisation_id=row.organisation_id)
-    reason = "its time ran out before it was used"
+    reason = "it expired before it was used"
     row.close_cancelled(at=now, by=system.actor, reason=reason)
-    store.advance(
-        row, was, Action.APPROVAL_EXPIRED, caller=system, now=now, tell=was.issuer, reason=reason
+    save_contract(
+        row, was, Action.APPROVAL_EXPIRED, caller=system, now=now, reader=was.issuer, reason=reason
     )
     for party in (was.issuer, was.assignee):
-        if party is not None and party.active:
+        if isinstance(party, Agent) and party.active:
             send_system_mail(
                 organisation_id=row.organisation_id,
                 recipient=party,
                 subject=f"{row.id} has expired unused",
                 body=(
-                    f"{row.title} was approved until {row.expires_at} and is no more. "
+                    f"{row.title} was approved until {row.expires_at}. "
                     "A deployment needs another approval."
                 ),
                 now=now,

@@ -1,4 +1,4 @@
-"""Contracts as rows: found for a caller, locked, moved with their event in one statement."""
+"""Rows of contracts: loaded for a caller, locked, and saved with their event as one statement."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from typing import Any
 
 from contracts import rules
 from contracts.models import Contract, Report, Verdict
-from contracts.rules import Facts
-from contracts.vocabulary import ContractKind, Finding, ReportKind, State
+from contracts.results import ContractVersion
+from contracts.rules import ContractFacts
+from contracts.vocabulary import ContractKind, ContractState, ReportKind, VerdictFinding
 from core.actions import Action
 from core.actors import Actor
+from core.database import needs_transaction
 from core.decision import Denied
 from core.events import Event
 from core.machines import Cte, Swap, swap
 from ledger import sql as ledger_sql
 from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Agent, Policy
+from orgchart.policy.parties import BOARD_PARTY, Party
 from orgchart.policy.vocabulary import ToolMode
 from toolbox.caller import Caller
 from toolbox.sessions import close_mode
@@ -30,19 +33,26 @@ MUTABLE = (
 
 
 def agent_of(policy: Policy, agent_id: int) -> Agent:
-    """An agent of the organisation, also one that came after this policy was compiled."""
+    """An agent of the organisation, also one that is newer than this policy."""
     found = policy.by_id.get(agent_id)
     return found or current_policy(policy.organisation_id).by_id[agent_id]
 
 
-def facts_of(row: Contract, policy: Policy, finding: Finding | None = None) -> Facts:
+def issuer_of(row: Contract, policy: Policy) -> Party:
+    """The agent that issued the contract, or the Board."""
+    return agent_of(policy, row.issuer_id) if row.issuer_id else BOARD_PARTY
+
+
+def contract_facts(
+    row: Contract, policy: Policy, finding: VerdictFinding | None = None
+) -> ContractFacts:
     """The row as rules see it."""
-    return Facts(
+    return ContractFacts(
         id=row.id,
         kind=ContractKind(row.kind),
-        state=State(row.state),
+        state=ContractState(row.state),
         version=row.version,
-        issuer=agent_of(policy, row.issuer_id) if row.issuer_id else None,
+        issuer=issuer_of(row, policy),
         assignee=agent_of(policy, row.assignee_id),
         workspace_scope=tuple(row.workspace_scope),
         finding=finding,
@@ -53,8 +63,8 @@ def facts_of(row: Contract, policy: Policy, finding: Finding | None = None) -> F
     )
 
 
-def find(contract_id: str, organisation_id: int, *, lock: bool = False) -> Contract:
-    """The organisation's contract. Raises Denied NOT_FOUND, the same for another's."""
+def find_contract(contract_id: str, organisation_id: int, *, lock: bool = False) -> Contract:
+    """The organisation's contract. Raises Denied NOT_FOUND, also for another organisation's."""
     rows = Contract.objects.select_for_update(no_key=True) if lock else Contract.objects.all()
     row = rows.filter(id=contract_id, organisation_id=organisation_id).first()
     if row is None:
@@ -62,42 +72,45 @@ def find(contract_id: str, organisation_id: int, *, lock: bool = False) -> Contr
     return row
 
 
-def locked(contract_id: str, caller: Caller) -> tuple[Contract, Facts]:
-    """A contract that the caller may see, held until the transaction ends.
+@needs_transaction
+def lock_contract(contract_id: str, caller: Caller) -> tuple[Contract, ContractFacts]:
+    """A contract that the caller may see, locked until the transaction ends.
 
-    Raises Denied NOT_FOUND, the same for what does not exist and for what is not the caller's.
+    Raises Denied NOT_FOUND, also for what the caller may not see.
     """
-    row = find(contract_id, caller.organisation_id, lock=True)
-    contract = facts_of(row, caller.policy)
+    row = find_contract(contract_id, caller.organisation_id, lock=True)
+    contract = contract_facts(row, caller.policy)
     caller.require(rules.can_see(contract, caller.agent, caller.policy))
     return row, contract
 
 
-def latest_finding(row: Contract) -> Finding | None:
-    """The newest verdict on the work handed in."""
+def latest_finding(row: Contract) -> VerdictFinding | None:
+    """The finding of the newest verdict on the work."""
     found = Verdict.objects.filter(contract_id=row.id).order_by("-id").first()
-    return Finding(found.finding) if found else None
+    return VerdictFinding(found.finding) if found else None
 
 
-def completion_of(row: Contract) -> Report:
-    """The report that handed the work in; a contract in review that can be judged has one."""
+def completion_report(row: Contract) -> Report:
+    """The report that submitted the work; a contract in review that can be judged has one."""
     return Report.objects.get(contract_id=row.id, kind=ReportKind.COMPLETION)
 
 
-def advance(
+@needs_transaction
+def save_contract(
     row: Contract,
-    was: Facts,
+    was: ContractFacts,
     action: Action,
     *,
     caller: Actor,
     now: datetime,
-    tell: Agent | None,
+    reader: Party,
     reason: str = "",
     **details: Any,
 ) -> None:
-    """Write a moved row and its event in one statement, if the row still is what was decided on.
+    """Save a changed row with its event as one statement, if its version is the one decided on.
 
-    `tell` sees the event in its stream. The row carries its next version afterwards.
+    The event appears in the stream of `reader`. The row has its next version afterwards. Raises
+    Denied VERSION_MISMATCH.
     """
     event = Event.by(
         caller,
@@ -105,7 +118,7 @@ def advance(
         at=now,
         subject=f"contract:{row.id}",
         reason=reason,
-        for_agent_id=tell.id if tell else None,
+        for_agent_id=reader.id,
         kind="contract",
         details={
             "from_state": str(was.state),
@@ -125,22 +138,18 @@ def advance(
         then=[Cte("event", ledger_sql.insert("ev", "swapped"), ledger_sql.params(event))],
     )
     if not saved:
-        raise Denied(rules.stale(row.id, was.version, find_version(row.id)))
+        current = Contract.objects.values_list("version", flat=True).get(id=row.id)
+        raise Denied(rules.stale(row.id, was.version, current))
     row.version = was.version + 1
-    wake(tell.id if tell else None)
+    wake(reader.id)
 
 
-def find_version(contract_id: str) -> int:
-    """The version as committed now."""
-    return Contract.objects.values_list("version", flat=True).get(id=contract_id)
-
-
-def end_mode(row: Contract, was: Facts, caller: Actor, now: datetime) -> None:
-    """Close the sessions' mode that a contract opened, once it leaves in_progress."""
-    if row.mode != ToolMode.CHAT_SAFE and was.state is State.IN_PROGRESS:
+def close_contract_mode(row: Contract, was: ContractFacts, caller: Actor, now: datetime) -> None:
+    """Close the mode that a contract opened for its assignee, once it leaves in_progress."""
+    if row.mode != ToolMode.CHAT_SAFE and was.state is ContractState.IN_PROGRESS:
         close_mode(caller=caller, now=now, reason=f"{row.id} is {row.state}", contract_ref=row.id)
 
 
-def result_of(row: Contract) -> dict[str, Any]:
-    """What every move answers (wire)."""
-    return {"state": str(row.state), "version": row.version}
+def version_result(row: Contract) -> ContractVersion:
+    """The result of every change of state."""
+    return {"state": ContractState(row.state), "version": row.version}

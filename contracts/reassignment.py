@@ -1,4 +1,4 @@
-"""What becomes of the open contracts of an agent that leaves."""
+"""Reassigning the open contracts of a deactivated agent."""
 
 from __future__ import annotations
 
@@ -7,32 +7,34 @@ from datetime import datetime
 
 from django.db import transaction
 
-from contracts import store
 from contracts.models import Contract
+from contracts.rows import agent_of, contract_facts, save_contract
 from contracts.vocabulary import OPEN_STATES
 from core.actions import Action
 from core.actors import Actor
 from mailroom.delivery import send_system_mail
 from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Agent, Policy
-from orgchart.policy.vocabulary import BOARD
+from orgchart.policy.parties import BOARD_PARTY, Party
 
 LISTED = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """The open contracts that an agent leaves: those it worked on, and those it had issued."""
+class OpenContracts:
+    """The ids of an agent's open contracts: those it worked on, and those it issued."""
 
     assigned: tuple[str, ...]
     issued: tuple[str, ...]
 
 
-def hand_over(*, caller: Actor, leaver: Agent, successor: Agent | None, now: datetime) -> Held:
-    """Hand an agent's open contracts to its superior; `successor` None: the Board.
+def reassign_contracts(
+    *, caller: Actor, leaver: Agent, successor: Party, now: datetime
+) -> OpenContracts:
+    """Reassign an agent's open contracts to its superior.
 
-    What it issued is the successor's to close from now on. What it worked on stays as it is, and
-    its issuer is told, who cancels it and issues another. In the transaction of the deactivation.
+    The successor becomes the issuer of what the agent issued. What the agent worked on stays as it
+    is; its issuer is notified, and may cancel it and issue another.
     """
     with transaction.atomic():
         policy = current_policy(caller.organisation_id)
@@ -44,35 +46,33 @@ def hand_over(*, caller: Actor, leaver: Agent, successor: Agent | None, now: dat
             _reissue(row, caller, successor, policy, now)
         assigned = list(rows.filter(assignee_id=leaver.id).order_by("id"))
         for row in issued:
-            if row.issuer_id and successor is not None:
-                _tell(successor, f"You now answer for a contract of {leaver.handle}", [row], now)
+            if row.issuer_id and isinstance(successor, Agent):
+                subject = f"You are now the issuer of a contract of {leaver.handle}"
+                _notify(successor, subject, [row], now)
         for issuer_id in sorted({row.issuer_id for row in assigned if row.issuer_id}):
-            issuer = store.agent_of(policy, issuer_id)
+            issuer = agent_of(policy, issuer_id)
             theirs = [row for row in assigned if row.issuer_id == issuer_id]
             if issuer.active:
-                _tell(issuer, f"{leaver.handle} leaves open contracts of yours", theirs, now)
-    return Held(tuple(r.id for r in assigned), tuple(r.id for r in issued))
+                _notify(issuer, f"{leaver.handle} leaves open contracts of yours", theirs, now)
+    return OpenContracts(tuple(r.id for r in assigned), tuple(r.id for r in issued))
 
 
-def _reissue(
-    row: Contract, caller: Actor, successor: Agent | None, policy: Policy, now: datetime
-) -> None:
-    was = store.facts_of(row, policy)
-    heir = None if successor is None or successor.id == row.assignee_id else successor
-    row.issuer_id = heir.id if heir else None
-    row.issuer_name = heir.handle if heir else BOARD
-    store.advance(
+def _reissue(row: Contract, caller: Actor, successor: Party, policy: Policy, now: datetime) -> None:
+    was = contract_facts(row, policy)
+    issuer = BOARD_PARTY if successor.id == row.assignee_id else successor
+    row.issuer_id, row.issuer_name = issuer.id, issuer.handle
+    save_contract(
         row,
         was,
         Action.CONTRACT_HANDED_OVER,
         caller=caller,
         now=now,
-        tell=heir,
+        reader=issuer,
         issuer=row.issuer_name,
     )
 
 
-def _tell(agent: Agent, subject: str, rows: list[Contract], now: datetime) -> None:
+def _notify(agent: Agent, subject: str, rows: list[Contract], now: datetime) -> None:
     listed = "\n".join(f"- {r.id} {r.state}: {r.title}" for r in rows[:LISTED])
     send_system_mail(
         organisation_id=rows[0].organisation_id,

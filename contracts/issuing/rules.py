@@ -1,9 +1,7 @@
-"""What a contract may say: whom it is for, its kind, mode, folders, branch, channels; pure."""
+"""Who may issue which contract: assignee, kind, deadline, mode, channels; pure."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,7 +9,6 @@ from contracts.vocabulary import ContractKind
 from core.decision import Allow, Code, Decision, Deny, deny
 from mailroom.rules import find_recipient
 from orgchart.policy.compiled import Agent, Policy
-from orgchart.policy.paths import expand, is_denied, normal_path
 from orgchart.policy.separation import ORGANISATION_TOOLS
 from orgchart.policy.vocabulary import BOARD, Kind, ToolMode
 
@@ -23,13 +20,11 @@ KINDS_BY_TOOL = {
 }
 MANAGEMENT_LEVEL = 2
 DEPLOYING = "docker_deploy"
-ENVIRONMENT = re.compile(r"[a-z][a-z0-9-]{0,62}\Z")
-ARTIFACT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,254}\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class ChannelWish:
-    """A channel that a contract would open. `types` None: all that the pair's rule holds."""
+class RequestedChannel:
+    """A channel that a contract asks to open. `types` None: all types of the pair's rule."""
 
     sender: str
     recipient: str
@@ -37,8 +32,8 @@ class ChannelWish:
 
 
 @dataclass(frozen=True, slots=True)
-class ChannelTerm:
-    """A channel that a contract opens, decided."""
+class GrantedChannel:
+    """A channel that a contract opens."""
 
     sender: Agent
     recipient: Agent
@@ -46,12 +41,12 @@ class ChannelTerm:
 
 
 def find_assignee(name: str, policy: Policy) -> Agent | Deny:
-    """The agent a contract is for, or why there is none; the Board takes no contract (C-07)."""
+    """The agent that a contract is for, or why there is none; never the Board (C-07)."""
     if name == BOARD:
         return deny(
             Code.CONTACT_DENIED,
             "contracts go down, never to the Board (seed 000 §4.3)",
-            "issue it to somebody who reports to you; what the Board must decide, escalate",
+            "issue it to an agent that reports to you, or escalate what the Board must decide",
             rule="never to board (seed 000 §4.3)",
         )
     return find_recipient(name, policy)
@@ -70,7 +65,7 @@ def can_issue(
             Code.CONTACT_DENIED,
             f"{issuer.handle} is not authorized to contact {recipient.handle}. "
             f"Allowed contacts: {', '.join(allowed) or 'none'}",
-            _whom(issuer, policy),
+            _name_assignees(issuer, policy),
             rule=f"contacts of {issuer.role} (seed 000 §2.2)",
             allowed_contacts=list(allowed),
         )
@@ -80,7 +75,7 @@ def can_issue(
             f"{issuer.handle} (level {policy.level_of(issuer)}) cannot issue a contract to "
             f"{recipient.handle} (level {policy.level_of(recipient)}): contracts go down the chain "
             "of command, to one's own",
-            _whom(issuer, policy),
+            _name_assignees(issuer, policy),
             rule="contracts flow downward (seed 000 C-07, §4.3)",
         )
     return _kind_allowed(recipient, kind, tool, policy)
@@ -98,7 +93,7 @@ def _below(issuer: Agent, recipient: Agent, policy: Policy) -> bool:
             return False
 
 
-def _whom(issuer: Agent, policy: Policy) -> str:
+def _name_assignees(issuer: Agent, policy: Policy) -> str:
     mine = sorted(
         other.handle
         for other in policy.agents.values()
@@ -108,7 +103,7 @@ def _whom(issuer: Agent, policy: Policy) -> str:
     )
     if mine:
         return f"issue it to one of: {', '.join(mine)}"
-    return f"nobody can take a contract of yours now; ask {issuer.superior} with send_mail"
+    return f"no active agent can take a contract of yours; ask {issuer.superior} with send_mail"
 
 
 def _kind_allowed(recipient: Agent, kind: ContractKind, tool: str, policy: Policy) -> Decision:
@@ -123,7 +118,7 @@ def _kind_allowed(recipient: Agent, kind: ContractKind, tool: str, policy: Polic
         return deny(
             Code.LEVEL_DENIED,
             f"{kind} is for a role with {' or '.join(sorted(needed))}; {recipient.role} has none",
-            "issue it to who holds these tools, or issue it as work",
+            "issue it to an agent with these tools, or issue it as work",
             rule=f"{kind} authorises its holder's tools (decisions.md § Contracts)",
         )
     return Allow(f"{kind} by {tool}, downward (seed 000 C-07)")
@@ -141,15 +136,15 @@ def _kind_refused(kind: ContractKind, tool: str) -> Deny:
 
 
 def can_be_due(deadline: datetime | None, now: datetime) -> Decision:
-    """Decide whether a contract may be due then: never before it can be begun."""
+    """Decide whether a contract may have this deadline: none, or one in the future."""
     if deadline is None or deadline > now:
         return Allow("deadline")
     return deny(
         Code.INVALID_PARAMS,
-        f"deadline: {deadline.isoformat()} has gone by",
-        "name a time that is still to come, or leave deadline out",
-        rule="a deadline is ahead",
-        deadline="a time that is still to come",
+        f"deadline: {deadline.isoformat()} is in the past",
+        "give a time in the future, or leave deadline out",
+        rule="a deadline is in the future",
+        deadline="must be in the future",
     )
 
 
@@ -165,81 +160,13 @@ def can_open_mode(mode: ToolMode, policy: Policy) -> Decision:
     )
 
 
-def can_give_scope(
-    paths: Sequence[str], issuer: Agent | None, assignee: Agent, policy: Policy
-) -> Decision:
-    """Decide whether a contract may open these folders to its assignee.
-
-    Plain relative paths; never what the role of either is denied, another agent's home, or what
-    managers and the top keep or read: a contract gives folders of work, not rights of others.
-    """
-    for path in paths:
-        normal = normal_path(path)
-        if isinstance(normal, Deny):
-            return normal
-        caught = (
-            _denied(normal, assignee, policy)
-            or (issuer and _denied(normal, issuer, policy))
-            or _kept(normal, assignee, policy)
-        )
-        if caught:
-            return deny(
-                Code.SCOPE_DENIED,
-                f"{normal} cannot be in a workspace scope: {caught} is not given to "
-                f"{assignee.handle}",
-                "name the folders of the work itself, such as src/api/",
-                rule="a contract opens folders of work (seed 000 §1.6)",
-            )
-    return Allow("workspace_scope")
-
-
-def _denied(path: str, agent: Agent, policy: Policy) -> str:
-    """What the agent's role is denied and the folder is, lies in, or holds."""
-    denied = expand(policy.role_of(agent).files.deny, agent)
-    return is_denied(path, denied) or next(
-        (folder for folder in denied if folder.endswith("/") and _covers(path, folder)), ""
-    )
-
-
-def _kept(path: str, assignee: Agent, policy: Policy) -> str:
-    own = expand(policy.role_of(assignee).files.write, assignee)
-    for scope in _scopes_of_others(assignee, policy):
-        if _overlap(path, scope) and not any(_covers(mine, path) for mine in own):
-            return scope
-    return ""
-
-
-def _scopes_of_others(assignee: Agent, policy: Policy) -> Iterator[str]:
-    for role in policy.roles.values():
-        if role.kind is not Kind.WORKER and role.name != assignee.role:
-            files = role.files
-            yield from (s for s in files.write + files.read if "{agent}" not in s)
-    for agent in policy.agents.values():
-        if agent.handle != assignee.handle:
-            files = policy.role_of(agent).files
-            yield from expand([s for s in files.read + files.write if "{agent}" in s], agent)
-
-
-def _parts(path: str) -> list[str]:
-    return path.casefold().rstrip("/").split("/")
-
-
-def _covers(outer: str, inner: str) -> bool:
-    folder = _parts(outer)
-    return _parts(inner)[: len(folder)] == folder
-
-
-def _overlap(one: str, other: str) -> bool:
-    return _covers(one, other) or _covers(other, one)
-
-
 def can_grant(
-    wish: ChannelWish, issuer: Agent, assignee: Agent, policy: Policy
-) -> ChannelTerm | Deny:
+    requested: RequestedChannel, issuer: Agent, assignee: Agent, policy: Policy
+) -> GrantedChannel | Deny:
     """Decide which channel a contract opens (seed 000 §2.2, §3.4): one that the organisation's
-    rules hold ready for contracts, with the assignee on one side, by a manager of the assignee.
+    rules open under a contract, with the assignee on one side, by a manager of the assignee.
     """
-    ends = [find_assignee(name, policy) for name in (wish.sender, wish.recipient)]
+    ends = [find_assignee(name, policy) for name in (requested.sender, requested.recipient)]
     for end in ends:
         if isinstance(end, Deny):
             return end
@@ -258,12 +185,12 @@ def can_grant(
             f"a contract for {assignee.handle} cannot open {sender.handle} -> {recipient.handle}",
             "grant only channels of the assignee that the organisation's rules open under a "
             "contract, or leave grants out",
-            rule="a grant opens a channel that a contact rule holds ready",
+            rule="a grant opens a channel that a contact rule allows under a contract",
         )
     most = policy.sendable_types(sender, recipient.handle, rule)
-    types = most if wish.types is None else wish.types
+    types = most if requested.types is None else requested.types
     if types and types <= most:
-        return ChannelTerm(sender, recipient, types)
+        return GrantedChannel(sender, recipient, types)
     return deny(
         Code.MAIL_TYPE_DENIED,
         f"{sender.handle} -> {recipient.handle} can carry {', '.join(sorted(most)) or 'nothing'}, "
@@ -271,25 +198,4 @@ def can_grant(
         "leave types out for all that the channel can carry",
         rule=rule.label,
         allowed_types=sorted(most),
-    )
-
-
-def can_approve(environment: str, artifact: str, expires_at: datetime, now: datetime) -> Decision:
-    """Decide whether these name one environment and one artefact, in one spelling only, ahead."""
-    wrong = {}
-    if not ENVIRONMENT.match(environment):
-        wrong["environment"] = "lower-case letters, digits and '-', beginning with a letter"
-    if not ARTIFACT.match(artifact):
-        wrong["artifact"] = "a digest such as sha256:…, without spaces"
-    if expires_at <= now:
-        wrong["expires_at"] = "a time that is still to come"
-    if not wrong:
-        return Allow("environment and artefact")
-    field, form = next(iter(wrong.items()))
-    return Deny(
-        Code.INVALID_PARAMS,
-        f"{field}: must be {form}",
-        "name environment and digest exactly, and until when",
-        "an approval names one environment and one artefact",
-        wrong,
     )

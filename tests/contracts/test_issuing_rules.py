@@ -6,8 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from contracts import terms
-from contracts.terms import ChannelTerm, ChannelWish
+from contracts.approvals import rules as approval_rules
+from contracts.issuing import rules as issuing_rules
+from contracts.issuing import scopes
+from contracts.issuing.rules import GrantedChannel, RequestedChannel
 from core.decision import Code, Deny
 from orgchart.policy.vocabulary import ToolMode
 from tests.oracle.org import AGENTS, BACKEND, CEO, DEVOPS, FRONTEND, IT, PM, QA, RESEARCH
@@ -28,7 +30,7 @@ def answer(decision):
 
 class TestCanGiveScope:
     def scope(self, *paths, issuer=IT, assignee=BACKEND):
-        return answer(terms.can_give_scope(paths, agent(issuer), agent(assignee), POLICY))
+        return answer(scopes.can_give_scope(paths, agent(issuer), agent(assignee), POLICY))
 
     @pytest.mark.parametrize(
         "path", ["src/", "src/api/", "app", "tests/", "agents/backend_worker/workspace/", "源码/"]
@@ -69,7 +71,7 @@ class TestCanGiveScope:
             "a/": "SCOPE_DENIED",
             "a/c/": "OK",
         }.items():
-            found = terms.can_give_scope([path], agent(IT), agent(BACKEND), policy)
+            found = scopes.can_give_scope([path], agent(IT), agent(BACKEND), policy)
             assert answer(found) == expected, path
 
     def test_takes_none_at_all(self):
@@ -89,15 +91,15 @@ class TestCanGiveScope:
 
 class TestCanGrant:
     def grant(self, sender, recipient, types=None, *, issuer=PM, assignee=FRONTEND):
-        wish = ChannelWish(sender, recipient, None if types is None else frozenset(types))
-        return terms.can_grant(wish, agent(issuer), agent(assignee), POLICY)
+        wish = RequestedChannel(sender, recipient, None if types is None else frozenset(types))
+        return issuing_rules.can_grant(wish, agent(issuer), agent(assignee), POLICY)
 
     def test_opens_only_what_a_rule_holds_ready_for_the_assignee_by_its_own_manager(self):
         opened = set()
         for issuer, assignee in itertools.product(AGENTS, repeat=2):
             for sender, recipient in itertools.product(AGENTS, repeat=2):
                 found = self.grant(sender, recipient, issuer=issuer, assignee=assignee)
-                if isinstance(found, ChannelTerm):
+                if isinstance(found, GrantedChannel):
                     opened.add((issuer, assignee, sender, recipient))
         assert opened == {
             (issuer, FRONTEND, *pair)
@@ -145,8 +147,8 @@ class TestCanGrant:
     def test_who_is_gone_gets_no_channel(self):
         gone = replace(agent(PM), active=False)
         policy = replace(POLICY, agents={**POLICY.agents, PM: gone})
-        wish = ChannelWish(FRONTEND, PM)
-        found = terms.can_grant(wish, agent(IT), agent(FRONTEND), policy)
+        wish = RequestedChannel(FRONTEND, PM)
+        found = issuing_rules.can_grant(wish, agent(IT), agent(FRONTEND), policy)
         assert found.code is Code.RECIPIENT_INACTIVE
 
 
@@ -155,13 +157,13 @@ class TestCanOpenMode:
     def test_takes_only_what_the_organisation_enables(self, mode):
         for enabled in (set(ToolMode), {ToolMode.CHAT_SAFE}, set()):
             policy = replace(POLICY, enabled_modes=frozenset(enabled))
-            found = answer(terms.can_open_mode(mode, policy))
+            found = answer(issuing_rules.can_open_mode(mode, policy))
             assert found == ("OK" if mode in enabled else Code.MODE_DENIED)
 
 
 class TestCanApprove:
     def approve(self, environment="production", artifact="sha256:" + "a" * 64, wait=60):
-        return terms.can_approve(environment, artifact, NOW + timedelta(seconds=wait), NOW)
+        return approval_rules.can_approve(environment, artifact, NOW + timedelta(seconds=wait), NOW)
 
     def test_takes_one_environment_and_one_digest_ahead(self):
         assert answer(self.approve()) == "OK"
@@ -184,4 +186,4 @@ class TestCanApprove:
 
 
 def test_qa_is_given_folders_to_read():
-    assert answer(terms.can_give_scope(["src/"], agent(IT), agent(QA), POLICY)) == "OK"
+    assert answer(scopes.can_give_scope(["src/"], agent(IT), agent(QA), POLICY)) == "OK"

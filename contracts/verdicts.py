@@ -9,51 +9,51 @@ from typing import Any
 from django.db import transaction
 from pydantic_core import to_json
 
-from contracts import rules, store
+from contracts import rows, rules
 from contracts.models import Contract, Verdict
-from contracts.rules import Facts
-from contracts.vocabulary import Finding
+from contracts.results import GivenVerdict
+from contracts.rules import ContractFacts
+from contracts.vocabulary import VerdictFinding
 from core.actions import Action
 from core.decision import Code, refuse
+from core.params import MAX_MAIL_BODY
 from ledger.services import record
 from mailroom.delivery import send_as, send_system_mail
 from orgchart.policy.compiled import Agent
-from orgchart.policy.parties import BOARD_PARTY
+from orgchart.policy.parties import Party
 from toolbox.caller import Caller
-
-MAIL_BODY = 10_000
 
 
 def write_verdict(
     *,
     contract_id: str,
-    finding: Finding,
+    finding: VerdictFinding,
     evidence: str | Sequence[Any],
     body: str,
     caller: Caller,
     now: datetime,
-) -> dict[str, Any]:
-    """Say what QA found in finished work; the contract's state stays for its issuer to decide.
+) -> GivenVerdict:
+    """Record what QA found in finished work; the issuer decides on the contract's state.
 
     Raises Denied: NOT_FOUND outside the judge's department, NOT_YOURS for work of its own,
-    INVALID_TRANSITION outside review, INVALID_PARAMS where nothing backs the finding.
+    INVALID_TRANSITION outside review, INVALID_PARAMS without evidence.
     """
     with transaction.atomic():
-        row = store.find(contract_id, caller.organisation_id, lock=True)
-        contract = store.facts_of(row, caller.policy)
+        row = rows.find_contract(contract_id, caller.organisation_id, lock=True)
+        contract = rows.contract_facts(row, caller.policy)
         rule = caller.require(rules.can_judge(contract, caller.agent, caller.policy)).rule
         if not evidence and not body.strip():
             raise refuse(
                 Code.INVALID_PARAMS,
-                "evidence: a verdict says what it stands on",
+                "evidence: a verdict needs evidence",
                 "name the tests run and what they showed",
                 rule="a verdict has evidence",
                 evidence="must not be empty",
             )
-        above = rules.reader_of(contract.issuer, caller.agent, caller.policy)
+        reader = rules.reader_of(contract.issuer, caller.agent, caller.policy)
         mail_id = send_as(
             caller=caller,
-            recipient=above or BOARD_PARTY,
+            recipient=reader,
             mail_type="verdict",
             subject=f"{finding}: {row.title}",
             body=_verdict_text(row, finding, evidence, body),
@@ -63,7 +63,7 @@ def write_verdict(
         )
         verdict = Verdict.objects.create(
             contract=row,
-            report=store.completion_of(row),
+            report=rows.completion_report(row),
             finding=finding,
             evidence=evidence,
             body=body,
@@ -71,25 +71,25 @@ def write_verdict(
             mail_id=mail_id,
             created_at=now,
         )
-        _tell_of_verdict(row, contract, verdict, above, caller, now)
+        _record_verdict(row, contract, verdict, reader, caller, now)
     return {"verdict_id": str(verdict.id), "mail_id": mail_id}
 
 
-def _verdict_text(row: Contract, finding: Finding, evidence: Any, body: str) -> str:
+def _verdict_text(row: Contract, finding: VerdictFinding, evidence: Any, body: str) -> str:
     shown = evidence if isinstance(evidence, str) else to_json(evidence, indent=1).decode()
     parts = [f"{finding} on {row.id}", body, f"Evidence:\n{shown}" if shown else ""]
-    return "\n\n".join(part for part in parts if part)[:MAIL_BODY]
+    return "\n\n".join(part for part in parts if part)[:MAX_MAIL_BODY]
 
 
-def _tell_of_verdict(
+def _record_verdict(
     row: Contract,
-    contract: Facts,
+    contract: ContractFacts,
     verdict: Verdict,
-    above: Agent | None,
+    reader: Party,
     caller: Caller,
     now: datetime,
 ) -> None:
-    """An issuer that QA may not write to hears of the verdict from the system (C-03 holds)."""
+    """Record the event; an issuer that QA may not write to gets a system mail (C-03)."""
     record(
         Action.VERDICT_GIVEN,
         by=caller,
@@ -99,10 +99,11 @@ def _tell_of_verdict(
         kind="contract",
         details={"verdict": str(verdict.id), "finding": verdict.finding},
     )
-    if contract.issuer is not None and contract.issuer.active and contract.issuer != above:
+    issuer = contract.issuer
+    if isinstance(issuer, Agent) and issuer.active and issuer != reader:
         send_system_mail(
             organisation_id=row.organisation_id,
-            recipient=contract.issuer,
+            recipient=issuer,
             subject=f"{verdict.finding}: {row.title}",
             body=f"QA gave {verdict.finding} on {row.id}; {caller.agent.superior} has the details.",
             now=now,

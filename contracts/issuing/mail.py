@@ -1,14 +1,13 @@
-"""A contract as its mails tell it."""
+"""The mail that delivers a contract."""
 
 from __future__ import annotations
 
 from contracts.models import Contract
+from core.params import MAX_MAIL_BODY
 
-MAIL_BODY = 10_000
 
-
-def notice_text(row: Contract) -> str:
-    """The contract as its notice says it: its text, then its terms where the mail has room."""
+def mail_body(row: Contract) -> str:
+    """The contract's text, then its fields if they fit into the mail."""
     lines = {
         "contract": row.id,
         "kind": row.kind,
@@ -26,6 +25,6 @@ def notice_text(row: Contract) -> str:
         "expires_at": row.expires_at and row.expires_at.isoformat(),
         "amount": f"{row.amount} {row.currency}" if row.amount is not None else "",
     }
-    said = "\n".join(f"{name}: {value}" for name, value in lines.items() if value)
-    whole = f"{row.body}\n\n--\n{said}"
-    return whole if len(whole) <= MAIL_BODY else row.body
+    fields = "\n".join(f"{name}: {value}" for name, value in lines.items() if value)
+    whole = f"{row.body}\n\n--\n{fields}"
+    return whole if len(whole) <= MAX_MAIL_BODY else row.body

@@ -1,0 +1,81 @@
+"""A contract before it is issued, and the decision on everything that it contains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+
+from contracts.branches import can_assign_branch
+from contracts.issuing import rules
+from contracts.issuing.rules import GrantedChannel, RequestedChannel
+from contracts.issuing.scopes import can_give_scope
+from contracts.vocabulary import ContractKind
+from core.decision import Code, Denied, Deny, refuse, require
+from orgchart.policy.compiled import Agent, Policy
+from orgchart.policy.parties import Board, Party
+from orgchart.policy.vocabulary import ToolMode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContractDraft:
+    """A contract as its issuer wrote it."""
+
+    to: str
+    title: str
+    body: str
+    kind: ContractKind = ContractKind.WORK
+    priority: str = "medium"
+    deadline: datetime | None = None
+    mode: ToolMode = ToolMode.CHAT_SAFE
+    workspace_scope: Sequence[str] = ()
+    assigned_branch: str = ""
+    grants: Sequence[RequestedChannel] = ()
+    supersedes: str | None = None
+    answers: int | None = None
+    amount: Decimal | None = None
+    currency: str = ""
+    environment: str = ""
+    artifact: str = ""
+    expires_at: datetime | None = None
+
+
+def check_draft(
+    draft: ContractDraft, issuer: Party, assignee: Agent, policy: Policy, now: datetime
+) -> list[GrantedChannel]:
+    """Decide on everything that a draft contains; returns the channels it opens, one for a pair.
+
+    Raises Denied.
+    """
+    if draft.amount is not None and draft.kind is not ContractKind.BUDGET:
+        raise refuse(
+            Code.INVALID_PARAMS,
+            f"amount: a contract of kind {draft.kind} has none",
+            "issue it with kind budget, or leave amount out",
+            rule="only a budget has an amount",
+            amount="only with kind budget",
+        )
+    require(rules.can_be_due(draft.deadline, now))
+    require(rules.can_open_mode(draft.mode, policy))
+    require(can_give_scope(draft.workspace_scope, issuer, assignee, policy))
+    if draft.assigned_branch:
+        require(can_assign_branch(draft.assigned_branch))
+    return _check_channels(draft.grants, issuer, assignee, policy)
+
+
+def _check_channels(
+    requests: Sequence[RequestedChannel], issuer: Party, assignee: Agent, policy: Policy
+) -> list[GrantedChannel]:
+    channels: dict[tuple[int, int], GrantedChannel] = {}
+    if isinstance(issuer, Board):
+        return []
+    for requested in requests:
+        granted = rules.can_grant(requested, issuer, assignee, policy)
+        if isinstance(granted, Deny):
+            raise Denied(granted)
+        pair = (granted.sender.id, granted.recipient.id)
+        before = channels.get(pair)
+        types = granted.types | before.types if before else granted.types
+        channels[pair] = replace(granted, types=types)
+    return list(channels.values())

@@ -1,0 +1,79 @@
+"""Which folders a contract may open to its assignee; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from core.decision import Allow, Code, Decision, Deny, deny
+from orgchart.policy.compiled import Agent, Policy
+from orgchart.policy.parties import Party
+from orgchart.policy.paths import expand, is_denied, normal_path
+from orgchart.policy.vocabulary import Kind
+
+
+def can_give_scope(
+    paths: Sequence[str], issuer: Party, assignee: Agent, policy: Policy
+) -> Decision:
+    """Decide whether a contract may open these folders to its assignee.
+
+    Plain relative paths; never what the role of either is denied, another agent's home, or what
+    managers and the top keep or read: a contract gives folders of work, not rights of others.
+    """
+    for path in paths:
+        normal = normal_path(path)
+        if isinstance(normal, Deny):
+            return normal
+        caught = (
+            _denied(normal, assignee, policy)
+            or (isinstance(issuer, Agent) and _denied(normal, issuer, policy))
+            or _reserved(normal, assignee, policy)
+        )
+        if caught:
+            return deny(
+                Code.SCOPE_DENIED,
+                f"{normal} cannot be in a workspace scope: {caught} is not given to "
+                f"{assignee.handle}",
+                "name the folders of the work itself, such as src/api/",
+                rule="a contract opens folders of work (seed 000 §1.6)",
+            )
+    return Allow("workspace_scope")
+
+
+def _denied(path: str, agent: Agent, policy: Policy) -> str:
+    """The denied path of the agent's role that the folder is, is inside, or contains."""
+    denied = expand(policy.role_of(agent).files.deny, agent)
+    return is_denied(path, denied) or next(
+        (folder for folder in denied if folder.endswith("/") and _covers(path, folder)), ""
+    )
+
+
+def _reserved(path: str, assignee: Agent, policy: Policy) -> str:
+    own = expand(policy.role_of(assignee).files.write, assignee)
+    for scope in _scopes_of_others(assignee, policy):
+        if _overlap(path, scope) and not any(_covers(mine, path) for mine in own):
+            return scope
+    return ""
+
+
+def _scopes_of_others(assignee: Agent, policy: Policy) -> Iterator[str]:
+    for role in policy.roles.values():
+        if role.kind is not Kind.WORKER and role.name != assignee.role:
+            files = role.files
+            yield from (s for s in files.write + files.read if "{agent}" not in s)
+    for agent in policy.agents.values():
+        if agent.handle != assignee.handle:
+            files = policy.role_of(agent).files
+            yield from expand([s for s in files.read + files.write if "{agent}" in s], agent)
+
+
+def _parts(path: str) -> list[str]:
+    return path.casefold().rstrip("/").split("/")
+
+
+def _covers(outer: str, inner: str) -> bool:
+    folder = _parts(outer)
+    return _parts(inner)[: len(folder)] == folder
+
+
+def _overlap(one: str, other: str) -> bool:
+    return _covers(one, other) or _covers(other, one)

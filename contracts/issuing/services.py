@@ -1,0 +1,238 @@
+"""Issuing contracts: each is decided on, inserted and sent as a mail (seed 000 §4.3, §6.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from django.db import connection
+
+from contracts.deadlines import insert_deadlines
+from contracts.issuing import rules
+from contracts.issuing.drafts import ContractDraft, check_draft
+from contracts.issuing.mail import mail_body
+from contracts.issuing.rules import GrantedChannel
+from contracts.models import Contract
+from contracts.results import IssuedContract
+from contracts.rows import version_result
+from contracts.vocabulary import FINAL_STATES, ContractKind
+from core.actions import Action
+from core.actors import Actor, Person
+from core.database import insert_with_free_id
+from core.decision import Code, Denied, Deny, refuse
+from core.deeds import Deed, require_deed
+from core.ids import timed_id
+from ledger.services import record
+from mailroom.escalations import answers
+from mailroom.models import Escalation
+from mailroom.refusals import as_rejection
+from mailroom.rules import Channel
+from mailroom.delivery import send_as
+from mailroom.services import open_grants
+from orgchart.compiling import current_policy
+from orgchart.policy.compiled import Agent, Policy
+from orgchart.policy.parties import BOARD_PARTY, Party
+from orgchart.policy.vocabulary import BOARD
+from toolbox.caller import Caller
+
+ABOUT_RECIPIENT = frozenset(
+    {Code.CONTACT_DENIED, Code.LEVEL_DENIED, Code.RECIPIENT_UNKNOWN, Code.RECIPIENT_INACTIVE}
+)
+"""Refusals because of the recipient: they leave a rejection, as a refused mail does (C-06)."""
+
+LOCK_AGENTS = "SELECT 1 FROM orgchart_agent WHERE id = ANY(%s) ORDER BY id FOR SHARE"
+
+
+def issue_contract(
+    *, caller: Caller, draft: ContractDraft, tool: str, now: datetime
+) -> IssuedContract:
+    """Issue a contract to one of the caller's own; it arrives as a mail in the assignee's inbox.
+
+    Raises Denied: RECIPIENT_UNKNOWN, RECIPIENT_INACTIVE, CONTACT_DENIED, LEVEL_DENIED (these leave
+    a mail rejection), INVALID_PARAMS, MODE_DENIED, SCOPE_DENIED, BRANCH_DENIED, MAIL_TYPE_DENIED,
+    NOT_FOUND for a predecessor or an escalation that is not the caller's, INVALID_TRANSITION for
+    an escalation that is answered already.
+    """
+    policy = caller.policy
+    try:
+        assignee = _require_assignee(draft.to, policy)
+        allowed = caller.require(rules.can_issue(caller.agent, assignee, draft.kind, tool, policy))
+    except Denied as refusal:
+        if refusal.deny.code not in ABOUT_RECIPIENT:
+            raise
+        raise as_rejection(refusal, caller, draft.to, _mail_type(draft), now) from refusal
+    channels = check_draft(draft, caller.agent, assignee, policy, now)
+    rule = caller.require(allowed).rule  # required again, so that it is the rule that explains the call
+    return _issue(_Issue(draft, caller, caller.agent, assignee, channels, rule), now)
+
+
+def issue_for_board(*, person: Person, draft: ContractDraft, now: datetime) -> IssuedContract:
+    """Issue a contract of the Board to the top agent (seed 000 §4.3).
+
+    Raises Denied NOT_YOURS for a person of another group, LEVEL_DENIED for another assignee.
+    """
+    require_deed(person, Deed.ISSUE_CONTRACT)
+    policy = current_policy(person.organisation_id)
+    assignee = _require_assignee(draft.to, policy)
+    if assignee.superior != BOARD or draft.kind is not ContractKind.WORK:
+        raise refuse(
+            Code.LEVEL_DENIED,
+            f"the Board issues work to its top agent, not {draft.kind} to {assignee.handle}",
+            "issue it to the agent that reports to the Board",
+            rule="contracts flow downward (seed 000 §4.3)",
+        )
+    plain = replace(draft, workspace_scope=(), assigned_branch="", grants=(), answers=None)
+    check_draft(plain, BOARD_PARTY, assignee, policy, now)
+    rule = "the Board issues to the top agent (seed 000 §4.3)"
+    return _issue(_Issue(plain, person, BOARD_PARTY, assignee, [], rule), now)
+
+
+@dataclass(frozen=True, slots=True)
+class _Issue:
+    """A draft that may be issued, and between which parties, by which rule."""
+
+    draft: ContractDraft
+    caller: Actor
+    issuer: Party
+    assignee: Agent
+    channels: Sequence[GrantedChannel]
+    rule: str
+
+
+def _require_assignee(name: str, policy: Policy) -> Agent:
+    found = rules.find_assignee(name, policy)
+    if isinstance(found, Deny):
+        raise Denied(found)
+    return found
+
+
+def _mail_type(draft: ContractDraft) -> str:
+    approval = draft.kind is ContractKind.DEPLOYMENT_APPROVAL
+    return ContractKind.DEPLOYMENT_APPROVAL if approval else "contract"
+
+
+def _issue(issue: _Issue, now: datetime) -> IssuedContract:
+    row = insert_with_free_id(
+        lambda _: _insert_contract(issue, now), unique="contracts_contract_pkey"
+    )
+    return {"contract_id": row.id, "mail_id": row.notice_id, **version_result(row)}
+
+
+def _insert_contract(issue: _Issue, now: datetime) -> Contract:
+    draft, caller, assignee = issue.draft, issue.caller, issue.assignee
+    _lock_parties(issue)
+    escalation = _lock_escalation(draft, caller)
+    row = _build_contract(issue, escalation, now)
+    row.notice_id = send_as(
+        caller=caller,
+        recipient=assignee,
+        mail_type=_mail_type(draft),
+        subject=row.title,
+        body=mail_body(row),
+        priority=row.priority,
+        contract_ref=row.id,
+        reply_to=escalation.mail_id if escalation else None,
+        now=now,
+        rule=issue.rule,
+    )
+    row.save(force_insert=True)
+    insert_deadlines(row, now=now)
+    if escalation is not None and isinstance(caller, Caller):
+        answers.answer_by_contract(
+            escalation, contract_id=row.id, title=row.title, assignee=assignee, by=caller, now=now
+        )
+    record(
+        Action.CONTRACT_ISSUED,
+        by=caller,
+        at=now,
+        subject=f"contract:{row.id}",
+        for_agent_id=assignee.id,
+        kind="contract",
+        details={
+            "to": assignee.handle,
+            "contract_kind": str(row.kind),
+            "mode": str(row.mode),
+            "workspace_scope": row.workspace_scope,
+            "assigned_branch": row.assigned_branch,
+            "state": str(row.state),
+            "version": row.version,
+        },
+    )
+    opened = [Channel(row.id, c.sender.id, c.recipient.id, c.types) for c in issue.channels]
+    open_grants(caller=caller, contract_ref=row.id, channels=opened, now=now)
+    return row
+
+
+def _build_contract(issue: _Issue, escalation: Escalation | None, now: datetime) -> Contract:
+    draft = issue.draft
+    return Contract(
+        id=timed_id("CON", now),
+        organisation_id=issue.caller.organisation_id,
+        kind=draft.kind,
+        issuer_id=issue.issuer.id,
+        issuer_name=issue.issuer.handle,
+        assignee_id=issue.assignee.id,
+        title=draft.title,
+        body=draft.body,
+        priority=draft.priority,
+        deadline=draft.deadline,
+        mode=draft.mode,
+        workspace_scope=list(dict.fromkeys(draft.workspace_scope)),
+        assigned_branch=draft.assigned_branch,
+        grants=[
+            {"from": c.sender.handle, "to": c.recipient.handle, "types": sorted(c.types)}
+            for c in issue.channels
+        ],
+        supersedes_id=_predecessor(issue),
+        answers=escalation,
+        environment=draft.environment,
+        artifact=draft.artifact,
+        expires_at=draft.expires_at,
+        amount=draft.amount,
+        currency=draft.currency,
+        created_at=now,
+    )
+
+
+def _lock_parties(issue: _Issue) -> None:
+    """Lock both parties, so that a deactivation of either happens before this contract or after.
+
+    Before: sending the contract's mail is refused. After: the contract is reassigned with the rest.
+    """
+    parties = [party for party in (issue.assignee.id, issue.issuer.id) if party is not None]
+    with connection.cursor() as cursor:
+        cursor.execute(LOCK_AGENTS, [parties])
+
+
+def _lock_escalation(draft: ContractDraft, caller: Actor) -> Escalation | None:
+    """The escalation that the contract answers, locked; only agents receive escalations."""
+    if draft.answers is None or not isinstance(caller, Caller):
+        return None
+    return answers.lock_to_answer(escalation_id=draft.answers, by=caller)
+
+
+def _predecessor(issue: _Issue) -> str | None:
+    """The id of the closed contract that this one follows; only one of the same issuer."""
+    contract_id = issue.draft.supersedes
+    if contract_id is None:
+        return None
+    row = Contract.objects.filter(
+        id=contract_id, organisation_id=issue.caller.organisation_id, issuer_id=issue.issuer.id
+    ).first()
+    if row is None:
+        raise refuse(
+            Code.NOT_FOUND,
+            "supersedes: you issued no such contract",
+            "list_contracts with role issued shows yours; or leave supersedes out",
+            rule="a contract follows a closed contract of the same issuer",
+        )
+    if row.state not in FINAL_STATES:
+        raise refuse(
+            Code.INVALID_PARAMS,
+            f"supersedes: {row.id} is {row.state}, not closed",
+            "close it first (close_contract), then issue the next one",
+            rule="a contract follows a closed contract of the same issuer",
+            supersedes=f"is {row.state}",
+        )
+    return row.id

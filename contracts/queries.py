@@ -1,0 +1,149 @@
+"""Reading contracts: one in detail, pages of an agent's own, open ones."""
+
+from __future__ import annotations
+
+from django.db.models import Q, QuerySet
+
+from contracts import rules
+from contracts.models import Contract, Verdict
+from contracts.results import ContractDetail, ContractPage, ContractSummary
+from contracts.rows import agent_of, contract_facts, find_contract, issuer_of
+from contracts.vocabulary import (
+    OPEN_STATES,
+    ContractKind,
+    ContractSide,
+    ContractState,
+    ReportKind,
+    VerdictFinding,
+)
+from core import paging
+from core.decision import Deny
+from documents.models import ReportType
+from mailroom.models import Priority
+from orgchart.policy.compiled import Policy
+from orgchart.policy.vocabulary import ToolMode
+from toolbox.caller import Caller
+
+
+def read_contract(*, caller: Caller, contract_id: str) -> ContractDetail:
+    """One contract with its reports and verdicts, if the caller may see it.
+
+    Raises Denied NOT_FOUND, also for what the caller may not see.
+    """
+    row = find_contract(contract_id, caller.organisation_id)
+    contract = contract_facts(row, caller.policy)
+    seen = rules.can_see(contract, caller.agent, caller.policy)
+    if isinstance(seen, Deny):
+        seen = rules.can_see(contract, caller.agent, caller.policy, judged=_has_judged(row, caller))
+    caller.require(seen)
+    return {
+        **summary(row, caller.policy),
+        "body": row.body,
+        "reports": [
+            {
+                "report_id": str(r.id),
+                "kind": ReportKind(r.kind),
+                "report_type": ReportType(r.report_type),
+                "title": r.title,
+                "body": r.body,
+                "created_at": r.created_at,
+            }
+            for r in row.reports.order_by("-id")
+        ],
+        "verdicts": [
+            {
+                "verdict_id": str(v.id),
+                "verdict": VerdictFinding(v.finding),
+                "evidence": v.evidence,
+                "body": v.body,
+                "judge": agent_of(caller.policy, v.judge_id).handle,
+                "created_at": v.created_at,
+            }
+            for v in row.verdicts.order_by("-id")
+        ],
+    }
+
+
+def _has_judged(row: Contract, caller: Caller) -> bool:
+    return Verdict.objects.filter(contract_id=row.id, judge_id=caller.agent.id).exists()
+
+
+def summary(row: Contract, policy: Policy) -> ContractSummary:
+    """A contract without its text."""
+    return {
+        "contract_id": row.id,
+        "kind": ContractKind(row.kind),
+        "state": row.state,
+        "version": row.version,
+        "title": row.title,
+        "issuer": issuer_of(row, policy).handle,
+        "assignee": agent_of(policy, row.assignee_id).handle,
+        "priority": Priority(row.priority),
+        "deadline": row.deadline,
+        "mode": ToolMode(row.mode),
+        "workspace_scope": row.workspace_scope,
+        "assigned_branch": row.assigned_branch or None,
+        "grants": row.grants,
+        "supersedes": row.supersedes_id,
+        "answers": None if row.answers_id is None else str(row.answers_id),
+        "environment": row.environment or None,
+        "artifact": row.artifact or None,
+        "expires_at": row.expires_at,
+        "used_at": row.used_at,
+        "amount": None if row.amount is None else str(row.amount),
+        "currency": row.currency or None,
+        "mail_id": row.notice_id,
+        "created_at": row.created_at,
+        "accepted_at": row.accepted_at,
+        "submitted_at": row.submitted_at,
+        "closed_at": row.closed_at,
+        "closed_by": row.closed_by or None,
+        "closed_reason": row.closed_reason or None,
+    }
+
+
+def list_contracts(
+    *,
+    caller: Caller,
+    state: ContractState | None = None,
+    side: ContractSide | None = None,
+    cursor: str | None = None,
+    limit: int = paging.DEFAULT_LIMIT,
+) -> ContractPage:
+    """One page of the contracts that the caller issued or works on, newest first.
+
+    Raises Denied INVALID_PARAMS for a cursor that no list gave.
+    """
+    before = paging.decode(cursor, prefix="CON-")
+    sides = {
+        ContractSide.ISSUED: Contract.objects.filter(issuer_id=caller.agent.id),
+        ContractSide.ASSIGNED: Contract.objects.filter(assignee_id=caller.agent.id),
+    }
+    pages = [
+        _page(rows, state, before, limit) for each, rows in sides.items() if side in (None, each)
+    ]
+    merged = pages[0] if side else pages[0].union(*pages[1:], all=True).order_by("-id")
+    rows = list(merged[: limit + 1])
+    shown = rows[:limit]
+    return {
+        "contracts": [summary(row, caller.policy) for row in shown],
+        "next_cursor": paging.encode(shown[-1].id) if len(rows) > limit else None,
+    }
+
+
+def _page(
+    rows: QuerySet[Contract], state: ContractState | None, before: str | None, limit: int
+) -> QuerySet[Contract]:
+    """One side's page, on an index of its own; the two are merged."""
+    if state is not None:
+        rows = rows.filter(state=state)
+    if before is not None:
+        rows = rows.filter(id__lt=before)
+    return rows.defer("body").order_by("-id")[: limit + 1]
+
+
+def open_contracts_of(agent_id: int) -> QuerySet[Contract]:
+    """Contracts that are not closed and have the agent on either side."""
+    return Contract.objects.filter(
+        Q(issuer_id=agent_id) | Q(assignee_id=agent_id), state__in=OPEN_STATES
+    )
