@@ -10,9 +10,9 @@ from django.db import transaction
 from contracts.results import RequestedBudget
 from core.actions import Action
 from ledger.services import record
+from mailroom.delivery import send_as
 from mailroom.ownership import require_own
 from mailroom.rules import can_escalate_to, can_mail
-from mailroom.delivery import send_as
 from toolbox.caller import Caller
 
 

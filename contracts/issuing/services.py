@@ -24,11 +24,11 @@ from core.decision import Code, Denied, Deny, refuse
 from core.deeds import Deed, require_deed
 from core.ids import timed_id
 from ledger.services import record
+from mailroom.delivery import send_as
 from mailroom.escalations import answers
 from mailroom.models import Escalation
 from mailroom.refusals import as_rejection
 from mailroom.rules import Channel
-from mailroom.delivery import send_as
 from mailroom.services import open_grants
 from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Agent, Policy

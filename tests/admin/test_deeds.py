@@ -6,8 +6,8 @@ import pytest
 from django.utils import timezone
 
 from contracts.closing import close_contract
-from contracts.issuing import issue_for_board
-from contracts.vocabulary import Outcome
+from contracts.issuing.services import issue_for_board
+from contracts.vocabulary import ContractOutcome
 from core.actors import Person, System
 from core.decision import Allow, Code, Denied
 from core.deeds import Deed, PeopleGroup, can_do, deed_of, require_deed
@@ -187,7 +187,7 @@ SERVICES = {
     Deed.CANCEL_CONTRACT: [
         lambda who: close_contract(
             contract_id="none",
-            outcome=Outcome.CANCELLED,
+            outcome=ContractOutcome.CANCELLED,
             reason=REASON,
             expected_version=1,
             **who,
