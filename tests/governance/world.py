@@ -11,7 +11,9 @@ def authorise(organisation) -> str:
     """The CEO lets HR change the organisation; the contract is in progress."""
     issued = issue_contract(
         caller=caller_of(organisation, "ceo"),
-        draft=ContractDraft(to="hr_manager", title="Grow", body="Hire.", kind=ContractKind.ORG_CHANGE),
+        draft=ContractDraft(
+            to="hr_manager", title="Grow", body="Hire.", kind=ContractKind.ORG_CHANGE
+        ),
         tool="generate_contract",
         now=NOW,
     )
