@@ -63,7 +63,7 @@ def issue_contract(
             raise
         raise as_rejection(refusal, caller, draft.to, _mail_type(draft), now) from refusal
     channels = check_draft(draft, caller.agent, assignee, policy, now)
-    rule = caller.require(allowed).rule  # required again, so that it is the rule that explains the call
+    rule = caller.require(allowed).rule  # noted last: it explains the call
     return _issue(_Issue(draft, caller, caller.agent, assignee, channels, rule), now)
 
 
