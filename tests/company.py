@@ -6,13 +6,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from django.apps import apps
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 from pydantic import TypeAdapter
 from pydantic_core import to_json
 
 from core.actors import Person, System
-from orgchart.compiling import current_policy
+from orgchart.compiling import POLICIES, current_policy
 from orgchart.models import Agent, Organisation
 from orgchart.packs.loading import load_pack
 from orgchart.policy.compiled import Policy
@@ -123,8 +125,61 @@ class Company:
         return Answer(answer.status_code, answer.json())
 
 
+_snapshots: dict[str, dict[str, str]] = {}
+"""Of each pack that this process has loaded: the rows of each table, as JSON."""
+
+
 def load_company(pack: str = "nexus", *, now: datetime | None = None) -> Company:
-    """The company of a shipped pack, loaded as an operator would."""
-    folder = PACKS / pack
-    load_pack(folder, caller=System(name="tests", organisation_id=0), now=now or timezone.now())
+    """The company of a shipped pack, loaded as an operator would.
+
+    Within a test's own transaction a pack is read once in a process, and its rows are put back for
+    every further test: they are the same rows, with the same ids.
+    """
+    POLICIES.clear()
+    if now is None and pack in _snapshots and connection.in_atomic_block:
+        _restore(_snapshots[pack])
+    else:
+        before = _counts()
+        caller = System(name="tests", organisation_id=0)
+        load_pack(PACKS / pack, caller=caller, now=now or timezone.now())
+        if now is None and connection.in_atomic_block and not any(before.values()):
+            _snapshots[pack] = _rows()
     return Company(Organisation.objects.get(slug=pack))
+
+
+def _tables() -> list[str]:
+    return sorted(
+        model._meta.db_table
+        for model in apps.get_models(include_auto_created=True)
+        if model._meta.app_label in ("orgchart", "ledger")
+    )
+
+
+def _counts() -> dict[str, int]:
+    with connection.cursor() as cursor:
+        found = {}
+        for table in _tables():
+            cursor.execute(f"SELECT count(*) FROM {table}")
+            found[table] = cursor.fetchone()[0]
+    return found
+
+
+def _rows() -> dict[str, str]:
+    with connection.cursor() as cursor:
+        found = {}
+        for table in _tables():
+            cursor.execute(f"SELECT json_agg(row_to_json(t))::text FROM {table} t")
+            rows = cursor.fetchone()[0]
+            if rows is not None:
+                found[table] = rows
+    return found
+
+
+def _restore(snapshot: dict[str, str]) -> None:
+    inserts = ", ".join(
+        f"{table}_rows AS (INSERT INTO {table} "
+        f"SELECT * FROM json_populate_recordset(NULL::{table}, %({table})s::json))"
+        for table in snapshot
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(f"WITH {inserts} SELECT 1", snapshot)
