@@ -36,10 +36,10 @@ PEOPLE_BODY = 8  # times what an agent may send: forms with a whole pack in them
 
 def load_faces() -> dict[tuple[str, str], ModuleType]:
     """Import the faces that this installation has."""
-    return {key: import_module(name) for key, name in FACES.items() if installed(name)}
+    return {key: import_module(name) for key, name in FACES.items() if is_installed(name)}
 
 
-def installed(name: str) -> bool:
+def is_installed(name: str) -> bool:
     """Whether there is such a module."""
     try:
         return find_spec(name) is not None
@@ -63,7 +63,7 @@ def is_browsed(scope: Scope) -> bool:
 
 @dataclass
 class Site:
-    """Sends each request to who answers it."""
+    """Sends each request to the handler of its path."""
 
     threads: ThreadPoolExecutor
     faces: dict[tuple[str, str], ModuleType] = field(default_factory=load_faces)

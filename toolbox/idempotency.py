@@ -89,7 +89,7 @@ def begin(
 
 
 def keep(caller: Caller, key: str | None, status: int, body: Mapping[str, Any]) -> None:
-    """Store the answer beside its claim, in the transaction of the effect."""
+    """Store the answer with its claim, in the transaction of the effect."""
     if key is None:
         return
     IdempotencyRecord.objects.filter(agent_id=caller.agent.id, key=key).update(

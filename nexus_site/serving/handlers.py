@@ -9,7 +9,7 @@ from django.utils.module_loading import import_string
 
 
 class PeopleHandler(BaseHandler):
-    """Django as everybody knows it."""
+    """Django with its whole middleware."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Telling a watcher that its own list of tools has changed, in the words of each revision."""
+"""Notify a watcher that its own list of tools has changed, as each revision of MCP does it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CHANGED = types.JSONRPCNotification(jsonrpc="2.0", method="notifications/tools/l
 
 @dataclass(frozen=True, slots=True)
 class Watcher:
-    """Who watches, as proven when it began, and what proves it again at every look."""
+    """The caller that watches, and the credentials that are checked again at every look."""
 
     caller: Caller
     credentials: Message
@@ -48,7 +48,7 @@ _open: Counter[int] = Counter()
 
 
 @contextlib.contextmanager
-def one_more(watcher: Watcher) -> Iterator[None]:
+def count_stream(watcher: Watcher) -> Iterator[None]:
     """Count the watcher's stream while it is open. Raises Denied for one too many."""
     agent_id = watcher.caller.agent.id
     if _open[agent_id] >= MOST:
@@ -110,7 +110,7 @@ async def listen(
     handler = ListenHandler(bus)
     bus.at_end = handler.close
     try:
-        with one_more(watcher):
+        with count_stream(watcher):
             return await handler(context, params)
     except Denied as refusal:
         data = envelope(refusal.deny, mode=watcher.caller.session.mode)
@@ -126,18 +126,18 @@ class _OwnBus:
         self._source = source
 
     async def publish(self, event: ServerEvent) -> None:
-        """Nobody publishes here: the watcher's own bell does."""
+        """Nothing: the watcher's own bell publishes here."""
 
     def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
         """Tell the listener of every change until it leaves."""
-        task = asyncio.get_running_loop().create_task(self._tell(listener))
+        task = asyncio.get_running_loop().create_task(self._notify(listener))
 
         def unsubscribe() -> None:
             task.cancel()
 
         return unsubscribe
 
-    async def _tell(self, listener: Callable[[ServerEvent], None]) -> None:
+    async def _notify(self, listener: Callable[[ServerEvent], None]) -> None:
         try:
             async for _ in self._source:
                 listener(ToolsListChanged())
@@ -145,30 +145,30 @@ class _OwnBus:
             self.at_end()
 
 
-async def stand(
+async def serve_stream(
     scope: Message,
     receive: Any,
     send: Any,
     *,
     watcher: Watcher,
 ) -> None:
-    """A watcher's standing GET stream, in the revisions that begin with a handshake.
+    """A watcher's GET stream, in the revisions that begin with a handshake.
 
     The SDK's stateless manager opens the same stream and leaves it silent. Raises Denied, before
     anything is sent, for one stream too many.
     """
     transport = StreamableHTTPServerTransport(mcp_session_id=None)
 
-    async def tell() -> None:
+    async def notify() -> None:
         async with contextlib.aclosing(changes(watcher)) as source:
             async for _ in source:
                 await write.send(SessionMessage(CHANGED))
         await transport.terminate()
 
-    with one_more(watcher):
+    with count_stream(watcher):
         async with transport.connect() as (_, write):
             async with anyio.create_task_group() as group:
-                group.start_soon(tell)
+                group.start_soon(notify)
                 await transport.handle_request(scope, receive, send)
                 group.cancel_scope.cancel()
             await transport.terminate()

@@ -100,10 +100,10 @@ def example_of(schema: Schema, components: Schema, *, name: str = "", whole: boo
     """A value that the schema allows; of an object every field, or only those it requires."""
     if "$ref" in schema:
         schema = components[schema["$ref"].rsplit("/", 1)[-1]]
-    if "anyOf" in schema and not _given(schema):
+    if "anyOf" in schema and not _stated_values(schema):
         schema = next(choice for choice in schema["anyOf"] if choice.get("type") != "null")
         return example_of(schema, components, name=name, whole=whole)
-    if given := _given(schema):
+    if given := _stated_values(schema):
         return given[0]
     match schema.get("type"):
         case "object":
@@ -117,7 +117,7 @@ def example_of(schema: Schema, components: Schema, *, name: str = "", whole: boo
             return _scalar(schema, name)
 
 
-def _given(schema: Schema) -> list[Any]:
+def _stated_values(schema: Schema) -> list[Any]:
     """The values that the schema itself names."""
     for key in ("const", "default"):
         if schema.get(key) is not None:

@@ -197,7 +197,7 @@ async def application(scope: Message, receive: Any, send: Any) -> None:
     try:
         if scope["method"] == "GET" and _begins_with_a_handshake(scope):
             watcher = changes.Watcher(caller, credentials)
-            await changes.stand(scope, receive, send, watcher=watcher)
+            await changes.serve_stream(scope, receive, send, watcher=watcher)
             return
     except Denied as refusal:
         await send_denial(refusal.deny, send)

@@ -79,13 +79,15 @@ def document() -> Schema:
         "components": {
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
             "parameters": _parameters(),
-            "responses": {f"Refused{status}": _refused(status) for status in sorted(CODES)},
+            "responses": {
+                f"Refused{status}": _refusal_response(status) for status in sorted(CODES)
+            },
             "schemas": schemas,
         },
     }
 
 
-def _closed(**properties: Schema) -> Schema:
+def _closed_object(**properties: Schema) -> Schema:
     """An object of exactly these fields."""
     return {
         "type": "object",
@@ -103,7 +105,7 @@ def _parameter(name: str) -> Schema:
     return {"$ref": f"#/components/parameters/{name}"}
 
 
-def _refused(status: int) -> Schema:
+def _refusal_response(status: int) -> Schema:
     """The refusals of one status: the envelope, with one of its codes."""
     codes = [code.value for code in CODES[status]]
     narrowed = {"allOf": [_schema("ErrorBody"), {"properties": {"error_code": {"enum": codes}}}]}
@@ -157,18 +159,18 @@ def _body(schema: Schema, schemas: Schema) -> Schema:
 
 
 def _call(tool: Tool, result: Schema, schemas: Schema) -> Schema:
-    done = _closed(ok={"const": True}, tool_name={"const": tool.name}, result=result)
+    done = _closed_object(ok={"const": True}, tool_name={"const": tool.name}, result=result)
     return {
         "operationId": tool.name,
         "summary": tool.description,
         "tags": [str(tool.group)],
         "parameters": [_parameter("Session"), _parameter("IdempotencyKey")],
-        "requestBody": _body(_hoisted(tool, schemas), schemas),
+        "requestBody": _body(_body_schema(tool, schemas), schemas),
         "responses": _answers(done, schemas),
     }
 
 
-def _hoisted(tool: Tool, schemas: Schema) -> Schema:
+def _body_schema(tool: Tool, schemas: Schema) -> Schema:
     """The tool's parameter schema, its inner definitions moved to the components."""
     text = json.dumps(tool.input_schema)
     inner = tool.input_schema.get("$defs", {})

@@ -14,7 +14,7 @@ from toolbox.rules import can_use, effective_tools
 
 
 def build(caller: Caller) -> str:
-    """The prompt text for the caller as it stands now. It informs; the gates enforce."""
+    """The prompt text for the caller now. It informs; the gates enforce."""
     return "\n\n".join(
         layer for layer in (*_who(caller), _tooling(caller), _safety(caller)) if layer
     )

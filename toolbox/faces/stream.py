@@ -123,15 +123,15 @@ def place_of(text: str) -> Place:
     except DataError as failure:  # looks like a snapshot, and is none
         raise _no_place() from failure
     if row is None:
-        raise _refused("its event is not in this database, which may have been restored", READ_ANEW)
+        raise _refuse("its event is not in this database, which may have been restored", READ_ANEW)
     return Place(history, int(seq), tag, seen, within, row[0])
 
 
 def _no_place() -> Denied:
-    return _refused("not an id of this stream", "send the id of the last event you saw, or none")
+    return _refuse("not an id of this stream", "send the id of the last event you saw, or none")
 
 
-def _refused(why: str, next_action: str) -> Denied:
+def _refuse(why: str, next_action: str) -> Denied:
     return refuse(Code.INVALID_PARAMS, f"Last-Event-ID: {why}", next_action, rule="event stream")
 
 
@@ -188,7 +188,7 @@ def read(*, caller: Caller, key: bytes, after: Place) -> Page:
 
 
 def _shown(event: dict[str, Any]) -> dict[str, Any]:
-    """The event as a watcher sees it; a denial with the fields of seed 002 §4.2 beside it."""
+    """The event as a watcher sees it; a denial also carries the fields of seed 002 §4.2."""
     details = from_json(event["details"])
     event["details"] = details
     if event["kind"] == "tool_denied":
