@@ -16,6 +16,7 @@ PARTS = [
     *["README.md", "CONTRIBUTING.md", "Makefile"],
 ]
 STILL = {
+    "governance",
     *["core", "orgchart", "toolbox", "mailroom", "contracts", "tasks", "nexus_site"],
     *["templates", "packs", "docs"],
 }
