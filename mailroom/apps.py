@@ -11,8 +11,8 @@ class MailroomConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Pass on what the top agent writes for the Board."""
+        """Join the hook of notes for the Board."""
         from documents import board
-        from mailroom.outgoing.board_notes import pass_on
+        from mailroom.outgoing.board_notes import send_note_to_board
 
-        board.note_for_board.join(pass_on)
+        board.note_for_board.join(send_note_to_board)

@@ -1,4 +1,4 @@
-"""Who may send what to whom (seed 000 §2.2, §3.3, §4.2): pure, over the compiled policy."""
+"""Which mails an agent may send to which party (seed 000 §2.2, §3.3, §4.2); pure."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def can_escalate_to(sender: Agent, policy: Policy) -> Decision:
             Code.RECIPIENT_INACTIVE,
             f"{sender.handle} has no superior to escalate to: its own is deactivated, and "
             f"{sender.superior}, the next above, is not among its contacts",
-            f"go on with what you can do: {sender.superior} has been told that you need a superior",
+            f"go on with what you can do: {sender.superior} knows that you need a superior",
             rule="escalation goes one step up (seed 000 §4.4)",
         )
     return Allow("escalation to the direct superior (seed 000 §4.4)")

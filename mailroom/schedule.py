@@ -11,7 +11,7 @@ from toolbox.scheduler import scheduled_job
 
 @scheduled_job("escalations", every=15)
 def escalations(now: datetime) -> int:
-    """Tell the sender, after three the CEO, after the CEO's silence the Board (seed 000 §4.5)."""
+    """Time out escalations; notify the sender, the CEO and the Board (seed 000 §4.5)."""
     return unanswered.sweep_due(now=now)
 
 

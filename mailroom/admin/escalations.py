@@ -1,4 +1,4 @@
-"""The humans' face of escalations: each as one thread to the Board; the Board answers."""
+"""The admin pages of escalations: each is one thread to the Board; the Board answers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from mailroom.vocabulary import UNSETTLED
 
 
 class AnswerForm(forms.Form):
-    """What the Board answers, and the version that was read."""
+    """The Board's answer, and the version that was read."""
 
     reply = forms.CharField(
         max_length=8000,
@@ -58,14 +58,14 @@ def _facts(row: Escalation) -> list[tuple[str, str]]:
 
 
 def _chain(row: Escalation) -> list[Escalation]:
-    """Every step of the thread, the first first."""
+    """Every step of the thread, oldest first."""
     root = row.root_id or row.id
     rows = Escalation.objects.filter(Q(id=root) | Q(root_id=root))
     return list(rows.select_related("mail", "sender", "recipient").order_by("id")[:MOST])
 
 
-def _told(organisation_id: int, at: datetime) -> QuerySet[OutgoingNotice]:
-    """What left the building when the Board was told."""
+def _notices_of(organisation_id: int, at: datetime) -> QuerySet[OutgoingNotice]:
+    """The notices that the Board got at that time."""
     return OutgoingNotice.objects.filter(organisation_id=organisation_id, created_at=at)
 
 
@@ -75,8 +75,8 @@ ANSWER = Act(
     icon="reply",
     deed=Deed.ANSWER_ESCALATION,
     explanation=(
-        "The sender gets the answer as a mail from the Board, and whoever it was sent to is told. "
-        "Nobody has to answer it any more."
+        "The sender gets the answer as a mail from the Board, and the recipient of the escalation "
+        "gets a system mail. The escalation is then answered."
     ),
     perform=_answer,
     form=AnswerForm,
@@ -89,7 +89,7 @@ ANSWER = Act(
 
 @admin.register(Escalation)
 class EscalationAdmin(ActingAdmin):
-    """Problems on their way up, and what became of them (seed 000 §4.4)."""
+    """Escalations and their answers (seed 000 §4.4)."""
 
     acts = (ANSWER,)
     change_form_template = "admin/nexus/escalation.html"
@@ -121,7 +121,7 @@ class EscalationAdmin(ActingAdmin):
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
-        """The way up, every mail of it, and what the ledger holds about this step."""
+        """The thread, its mails, and the events of this escalation."""
         row: Escalation = kwargs.get("obj") or context["original"]
         chain = _chain(row)
         told_board_at = chain[0].told_board_at
@@ -130,7 +130,7 @@ class EscalationAdmin(ActingAdmin):
             "chain": chain,
             "told_board_at": told_board_at,
             "board_waits": not told_board_at and any(each.is_notice_missing for each in chain),
-            "notices": _told(row.organisation_id, told_board_at) if told_board_at else (),
+            "notices": _notices_of(row.organisation_id, told_board_at) if told_board_at else (),
             "thread": thread_of(row.mail),
             "events": events_of(self.subject_of(row), row.organisation_id),
         }
@@ -157,5 +157,5 @@ class EscalationAdmin(ActingAdmin):
         },
     )
     def state_label(self, row: Escalation) -> str:
-        """What became of it, in colour."""
+        """Its state, in colour."""
         return str(row.state)

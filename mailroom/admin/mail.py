@@ -1,4 +1,4 @@
-"""The humans' face of the mail: everything to read, nothing to write."""
+"""The admin pages of mail: to read only."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from mailroom.admin.traffic import BY_ORGANISATION
 from mailroom.models import Mail
 from orgchart.models import Agent, MailTypeRule
 
-LOOKED_THROUGH = 20_000
-"""Words are looked for in the subjects of that many of the newest mails."""
+SEARCHED = 20_000
+"""A search by text reads the subjects of that many of the newest mails."""
 
 
 class TypeFilter(DropdownFilter):
@@ -113,7 +113,7 @@ class MailAdmin(BrowseAdmin):
         if agents:
             return queryset.filter(Q(sender__in=agents) | Q(recipient__in=agents)), False
         newest = Mail.objects.order_by("-id").values_list("id", flat=True)
-        edge = next(iter(newest[LOOKED_THROUGH : LOOKED_THROUGH + 1]), "")
+        edge = next(iter(newest[SEARCHED : SEARCHED + 1]), "")
         return queryset.filter(id__gt=edge, subject__icontains=term), False
 
     def render_change_form(

@@ -1,4 +1,4 @@
-"""The humans' face of what leaves the building: whether it arrived; the Board sends it again."""
+"""The admin pages of outgoing notices: whether they arrived; the Board sends dead ones again."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from mailroom.vocabulary import NoticeState
 
 def _resend(call: Call) -> Answer:
     resend(notice_id=call.row.id, reason=call.reason, caller=call.person, now=call.now)
-    return "It is sent again, with its own id and all its attempts."
+    return "The notice is sent again with the same id."
 
 
 RESEND = Act(
     name="resend",
-    title="Send it again",
+    title="Send again",
     icon="forward_to_inbox",
     deed=Deed.RESEND_NOTICE,
     explanation=(
-        "The notice goes to where the organisation's settings point now. Its id stays, so that a "
-        "receiver who took it after all knows it."
+        "The notice goes to where the organisation's settings point now. It keeps its id, so "
+        "a receiver that accepted it before recognises it."
     ),
     perform=_resend,
     possible=lambda row: row.state == NoticeState.DEAD,
@@ -47,7 +47,7 @@ RESEND = Act(
 
 @admin.register(OutgoingNotice)
 class OutgoingNoticeAdmin(ActingAdmin):
-    """What was told to people outside, and whether it arrived."""
+    """Notices to people outside, and whether they arrived."""
 
     acts = (RESEND,)
     list_display = (
@@ -55,7 +55,7 @@ class OutgoingNoticeAdmin(ActingAdmin):
         "about",
         "channel",
         "organisation",
-        "standing",
+        "state_label",
         "attempts",
         "due_at",
         "problem",
@@ -80,16 +80,16 @@ class OutgoingNoticeAdmin(ActingAdmin):
         "last_problem",
         "created_at",
         "settled_at",
-        "said",
+        "payload_text",
     )
-    readonly_fields = ("said",)
+    readonly_fields = ("payload_text",)
 
     def subject_of(self, row: OutgoingNotice) -> str:
         """A notice's events name the id that receivers see."""
         return f"notice:{row.event_id}"
 
-    @column("what was said")
-    def said(self, row: OutgoingNotice) -> SafeString:
+    @column("payload")
+    def payload_text(self, row: OutgoingNotice) -> SafeString:
         """The payload, as it is posted."""
         return block(json.dumps(row.payload, indent=2, ensure_ascii=False))
 
@@ -100,10 +100,10 @@ class OutgoingNoticeAdmin(ActingAdmin):
 
     @column("last problem")
     def problem(self, row: OutgoingNotice) -> str:
-        """The beginning of what kept it back."""
+        """The beginning of the last problem."""
         return text(row.last_problem, 60) or "–"
 
     @column("state", label={"pending": "warning", "sent": "success", "dead": "danger"})
-    def standing(self, row: OutgoingNotice) -> str:
-        """Where it is, in colour."""
+    def state_label(self, row: OutgoingNotice) -> str:
+        """Its state, in colour."""
         return str(row.state)

@@ -1,4 +1,4 @@
-"""The pages around the mail: refusals and channels."""
+"""The admin pages of blocked mail and temporary contact permissions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def contract_url(contract_ref: str | None) -> str:
 
 @admin.register(MailRejection)
 class MailRejectionAdmin(BrowseAdmin):
-    """Every refused attempt to write to somebody (C-06)."""
+    """Every blocked mail (C-06)."""
 
     list_display = (
         "attempted_at",
@@ -51,7 +51,7 @@ class MailRejectionAdmin(BrowseAdmin):
     list_select_related = ("organisation",)
     ordering = ("-id",)
     search_fields = ("from_agent",)
-    search_help_text = "The handle of who tried, or a reason code"
+    search_help_text = "The sender's handle, or a reason code"
     fields = (
         "organisation",
         "attempted_at",
@@ -63,7 +63,7 @@ class MailRejectionAdmin(BrowseAdmin):
     )
 
     def subject_of(self, row: MailRejection) -> str:
-        """A refusal leaves its event under the tool, not under the row."""
+        """The event of a blocked mail names the tool, not this row."""
         return ""
 
     def get_search_results(
@@ -79,18 +79,18 @@ class MailRejectionAdmin(BrowseAdmin):
 
     @column("code", label="danger")
     def code_label(self, row: MailRejection) -> str:
-        """Why, in one word."""
+        """The reason code."""
         return row.code
 
     @column("reason")
     def short_reason(self, row: MailRejection) -> str:
-        """The beginning of why."""
+        """The beginning of the reason."""
         return text(row.reason, 90)
 
 
 @admin.register(ContactGrant)
 class ContactGrantAdmin(BrowseAdmin):
-    """Channels that contracts opened, and until when."""
+    """Contacts that contracts permit, and until when."""
 
     list_display = ("sender", "recipient", "passing", "contract", "state", "opened_at", "closed_at")
     list_filter = (
@@ -113,12 +113,12 @@ class ContactGrantAdmin(BrowseAdmin):
     readonly_fields = ("contract", "passing")
 
     def subject_of(self, row: ContactGrant) -> str:
-        """A channel is opened and closed with its contract."""
+        """A permission opens and closes with its contract."""
         return f"contract:{row.contract_ref}"
 
     @column("types")
     def passing(self, row: ContactGrant) -> SafeString:
-        """What may pass."""
+        """The mail types it permits."""
         return chips(row.types)
 
     @column("contract")

@@ -1,4 +1,4 @@
-"""The top agent's notes for the Board leave the building as notices do (seed 000 §4.4)."""
+"""Notices to the Board about the notes that the top agent writes for it (seed 000 §4.4)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from mailroom.outgoing.outbox import notify_board
 from toolbox.caller import Caller
 
 SHOWN = 2000
-"""Characters of a note that go out; the whole of it is in the admin."""
+"""Characters of a note that the notice carries; the admin shows the whole note."""
 
 
-def pass_on(caller: Caller, note: Document, now: datetime) -> None:
-    """Write a notice to the Board, in the transaction of the note."""
+def send_note_to_board(caller: Caller, note: Document, now: datetime) -> None:
+    """Insert a notice to the Board, in the transaction of the note."""
     notify_board(
         policy=caller.policy,
         event=Action.NOTE_FOR_BOARD,

@@ -27,11 +27,11 @@ from orgchart.compiling import current_policy
 
 TIMEOUT = httpx.Timeout(10.0, connect=5.0)
 LONGEST = 12.0
-"""Seconds that one attempt takes at most, however slowly a receiver lets its answer drip."""
+"""Seconds that one attempt takes at most, however slowly a receiver answers."""
 
 
-class Refused(Exception):
-    """The address may not be called, or the receiver did not take the notice."""
+class NoticeRefused(Exception):
+    """The address may not be called, or the receiver did not accept the notice."""
 
 
 def secret_of(organisation: str) -> str:
@@ -46,10 +46,10 @@ def secret_of(organisation: str) -> str:
 
 
 def send(row: OutgoingNotice, *, now: datetime) -> None:
-    """Post the notice. Raises Refused, or httpx's own errors."""
+    """Post the notice. Raises NoticeRefused, or httpx's own errors."""
     policy = current_policy(row.organisation_id)
     body = to_json(row.payload)
-    url, extensions, host = pinned(
+    url, extensions, host = resolve_once(
         row.target, internal=bool(policy.settings["allow_internal_addresses"])
     )
     signer = Webhook(secret_of(policy.organisation))
@@ -63,7 +63,7 @@ def send(row: OutgoingNotice, *, now: datetime) -> None:
         "webhook-signature": signer.sign(str(row.event_id), at, body.decode()),
     }
     with (
-        cut_after(LONGEST) as trace,
+        close_after(LONGEST) as trace,
         httpx.Client(
             timeout=TIMEOUT, follow_redirects=False, trust_env=False, verify=trusted()
         ) as client,
@@ -74,7 +74,7 @@ def send(row: OutgoingNotice, *, now: datetime) -> None:
         response = client.send(request, stream=True)
         try:
             if not response.is_success:
-                raise Refused(f"the receiver answered {response.status_code}")
+                raise NoticeRefused(f"the receiver answered {response.status_code}")
         finally:
             response.close()
 
@@ -86,10 +86,10 @@ def trusted() -> ssl.SSLContext:
 
 
 @contextmanager
-def cut_after(seconds: float) -> Iterator[Callable[[str, Mapping[str, Any]], None]]:
-    """End the connection that the yielded trace sees being made, when its time is over.
+def close_after(seconds: float) -> Iterator[Callable[[str, Mapping[str, Any]], None]]:
+    """Close the connection of the yielded trace when the time is over.
 
-    The client's own timeouts begin anew with every byte.
+    The client's own timeouts restart with every byte.
     """
     sockets: list[socket.socket] = []
 
@@ -111,20 +111,20 @@ def cut_after(seconds: float) -> Iterator[Callable[[str, Mapping[str, Any]], Non
         timer.cancel()
 
 
-def pinned(target: str, *, internal: bool) -> tuple[str, dict[str, str], str]:
-    """The address to call by number, so that a name cannot change between check and call.
+def resolve_once(target: str, *, internal: bool) -> tuple[str, dict[str, str], str]:
+    """Resolve the address once, so that the name cannot change between check and call.
 
-    Raises Refused for other schemes and, unless `internal` is allowed, for any name one of whose
-    addresses is not public.
+    Raises NoticeRefused for other schemes and, unless `internal` is allowed, for a name with an
+    address that is not public.
     """
     parts = urlsplit(target)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise Refused("not an http or https address")
+        raise NoticeRefused("not an http or https address")
     port = parts.port or (443 if parts.scheme == "https" else 80)
     found = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
     addresses = [ipaddress.ip_address(entry[4][0]) for entry in found]
     if not internal and not all(is_public(address) for address in addresses):
-        raise Refused(f"{parts.hostname} is not a public address")
+        raise NoticeRefused(f"{parts.hostname} is not a public address")
     number = f"[{addresses[0]}]" if addresses[0].version == 6 else str(addresses[0])
     path = parts.path or "/"
     url = f"{parts.scheme}://{number}:{port}{path}" + (f"?{parts.query}" if parts.query else "")

@@ -17,7 +17,7 @@ SECTIONS: tuple[Section, ...] = (
         "What happens",
         (
             ("Mail", "mail", "mailroom.mail"),
-            ("Refused mail", "block", "mailroom.mailrejection"),
+            ("Blocked mail", "block", "mailroom.mailrejection"),
             ("Escalations", "escalator_warning", "mailroom.escalation"),
             ("Contracts", "contract", "contracts.contract"),
             ("Tasks", "task_alt", "tasks.task"),

@@ -38,7 +38,7 @@ def chain(company):
 
 @pytest.fixture
 def dead(chain):
-    OutgoingNotice.objects.update(state="dead", attempts=12, last_problem="Refused: 500")
+    OutgoingNotice.objects.update(state="dead", attempts=12, last_problem="NoticeRefused: 500")
     return OutgoingNotice.objects.get()
 
 
@@ -53,7 +53,7 @@ def refused():
 
 @pytest.fixture
 def unheard(company):
-    """The CEO does not answer, and there is no way out to the Board."""
+    """The CEO does not answer, and there is no channel to the Board."""
     made = company.call("it_manager", "escalate", subject="No money for disks", body="200 GB.")
     row = Escalation.objects.get(id=made.result["escalation_id"])
     unanswered.sweep_due(now=row.due_at)
@@ -64,9 +64,9 @@ class TestABoardThatCannotBeTold:
     def test_is_said_on_the_escalation_and_on_the_first_page(self, board, unheard):
         assert unheard.told_board_at is None
         html = board.get(change_page(unheard)).content.decode()
-        assert "the Board could not be told" in html
+        assert "the Board got no notice" in html
         assert "set board_webhook or board_email" in html
-        assert "the Board could not be told of 1" in board.get("/admin/").content.decode()
+        assert "the Board got no notice of 1" in board.get("/admin/").content.decode()
 
     def test_is_said_no_more_once_it_was_told(self, board, unheard):
         organisation = Organisation.objects.get(id=unheard.organisation_id)
@@ -75,15 +75,20 @@ class TestABoardThatCannotBeTold:
         organisation.save()
         unanswered.sweep_due(now=unheard.due_at + timedelta(minutes=1))
         html = board.get(change_page(unheard)).content.decode()
-        assert "told by email" in html
-        assert "could not be told" not in html + board.get("/admin/").content.decode()
+        assert "notice by email" in html
+        assert "got no notice" not in html + board.get("/admin/").content.decode()
 
 
 class TestTheThread:
     def test_is_one_page_from_the_worker_to_the_board(self, observer, chain):
         for row in Escalation.objects.all():
             html = observer.get(change_page(row)).content.decode()
-            steps = ["backend_worker", "passed on by it_manager", "no answer by", "told by webhook"]
+            steps = [
+                "backend_worker",
+                "passed on by it_manager",
+                "no answer by",
+                "notice by webhook",
+            ]
             places = [html.index(step) for step in steps]
             assert places == sorted(places)
             assert html.count('class="nx-card nx-mail') == 3, "two mails and the notice back"
@@ -150,7 +155,7 @@ class TestAnAnswer:
 class TestANotice:
     def test_that_was_given_up_is_seen_and_sent_again_by_the_board(self, board, dead):
         html = board.get(list_page(OutgoingNotice)).content.decode()
-        assert "Refused: 500" in html
+        assert "NoticeRefused: 500" in html
         assert "dead" in html
         page = act_page(dead, "resend")
         again = board.post(page, filled(board, page, "act-form", reason="It is up again."))

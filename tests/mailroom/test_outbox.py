@@ -16,7 +16,7 @@ from core.decision import Denied
 from ledger.models import Event
 from mailroom.models import OutgoingNotice
 from mailroom.outgoing import outbox, webhook
-from mailroom.outgoing.webhook import Refused
+from mailroom.outgoing.webhook import NoticeRefused
 from tests.mailroom.receiver import receiving
 from tests.mailroom.world import NOW, after, configure, notify_board
 
@@ -306,8 +306,8 @@ INSIDE = [
 class TestWhereItGoes:
     @pytest.mark.parametrize("target", INSIDE)
     def test_never_inside(self, target):
-        with pytest.raises((Refused, OSError)):
-            webhook.pinned(target, internal=False)
+        with pytest.raises((NoticeRefused, OSError)):
+            webhook.resolve_once(target, internal=False)
 
     @pytest.mark.parametrize(
         ("target", "url", "host"),
@@ -318,7 +318,7 @@ class TestWhereItGoes:
         ],
     )
     def test_to_what_is_public(self, target, url, host):
-        found, _, named = webhook.pinned(target, internal=False)
+        found, _, named = webhook.resolve_once(target, internal=False)
         assert found == url
         assert named == (host or target.removeprefix("http://").rstrip("/"))
 
@@ -326,23 +326,23 @@ class TestWhereItGoes:
         "target", ["ftp://b.example/", "file:///etc/passwd", "gopher://b.example/", "b.example", ""]
     )
     def test_never_by_another_scheme(self, target):
-        with pytest.raises(Refused):
-            webhook.pinned(target, internal=True)
+        with pytest.raises(NoticeRefused):
+            webhook.resolve_once(target, internal=True)
 
     def test_never_where_one_of_the_names_addresses_is_inside(self, monkeypatch):
         found = [("93.184.216.34", 80), ("10.0.0.1", 80)]
         monkeypatch.setattr(
             socket, "getaddrinfo", lambda *a, **k: [(2, 1, 6, "", place) for place in found]
         )
-        with pytest.raises(Refused, match="not a public address"):
-            webhook.pinned("http://board.example/", internal=False)
+        with pytest.raises(NoticeRefused, match="not a public address"):
+            webhook.resolve_once("http://board.example/", internal=False)
 
     def test_to_the_number_that_was_checked_whatever_the_name_says_next(self, monkeypatch):
         answers = iter(["93.184.216.34", "127.0.0.1"])
         monkeypatch.setattr(
             socket, "getaddrinfo", lambda *a, **k: [(2, 1, 6, "", (next(answers), 443))]
         )
-        url, extensions, host = webhook.pinned("https://board.example/x?a=1", internal=False)
+        url, extensions, host = webhook.resolve_once("https://board.example/x?a=1", internal=False)
         assert next(answers) == "127.0.0.1", "asked once, and never again"
         assert url == "https://93.184.216.34:443/x?a=1"
         assert (extensions, host) == ({"sni_hostname": "board.example"}, "board.example")
