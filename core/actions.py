@@ -1,4 +1,4 @@
-"""Every kind of event that the ledger can hold, in one enumeration."""
+"""Every kind of event that the ledger can hold, in one enumeration; pure."""
 
 from __future__ import annotations
 

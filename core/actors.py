@@ -1,4 +1,4 @@
-"""Who acts: an agent's call, a person, or the system itself; the ledger names all three alike."""
+"""Who acts: an agent's call, a person, or the system; the ledger names all three alike; pure."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from tasks.intake.feedback_admin import FeedbackAdmin
 from tasks.models import Task
 from tasks.pages.board import board_page, move_view
 from tasks.pages.task import APPROVE, COMMENT, WITHDRAW, task_context
-from tasks.rows import number_of
+from tasks.store import number_of
 
 __all__ = ["FeedbackAdmin", "TaskAdmin"]
 
@@ -159,7 +159,7 @@ class TaskAdmin(ActingAdmin):
     @column("status", label=STATUS_COLOURS)
     def status_label(self, task: Task) -> str:
         """The state, in colour."""
-        return task.status
+        return str(task.status)
 
     @column("owner")
     def owner_handle(self, task: Task) -> str:

@@ -1,18 +1,18 @@
-"""The backlog: tasks that nobody owns and that have not begun, ranked by whoever keeps it."""
+"""The backlog: unowned tasks that have not begun, in the order of their rank."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from django.db import connection, transaction
 
 from core import paging
 from core.actors import Actor
 from core.decision import Code, refuse
-from tasks import graph
-from tasks.planning import Update
+from tasks.dependencies import lock_dependencies
+from tasks.results import BacklogPage, RankedTasks
+from tasks.rules.values import TaskUpdate
 from tasks.services import update_task
 
 BRANCH = """
@@ -28,13 +28,13 @@ EDGE = """
 SELECT {which}(rank) FROM tasks_task
 WHERE organisation_id = %s AND owner_id IS NULL AND status = 'pending'
 """
-HIGHEST = 2**31 - 1
-FURTHEST = 1_000_000_000
+MAX_RANK = 2**31 - 1
+MAX_GIVEN_RANK = 1_000_000_000
 
 
-def list_backlog(*, caller: Actor, cursor: str | None, limit: int) -> dict[str, Any]:
-    """One page of the backlog, the highest rank first, among equals the oldest."""
-    rank, number = _place(cursor)
+def list_backlog(*, caller: Actor, cursor: str | None, limit: int) -> BacklogPage:
+    """One page of the backlog, the highest rank first, then the oldest."""
+    rank, number = _position(cursor)
     values = {
         "organisation": caller.organisation_id,
         "rank": rank,
@@ -44,8 +44,8 @@ def list_backlog(*, caller: Actor, cursor: str | None, limit: int) -> dict[str, 
     with connection.cursor() as db:
         db.execute(PAGE, values)
         rows = db.fetchall()
-    shown = rows[:limit]
-    last = shown[-1] if len(rows) > limit else None
+    page = rows[:limit]
+    last = page[-1] if len(rows) > limit else None
     return {
         "tasks": [
             {
@@ -58,28 +58,28 @@ def list_backlog(*, caller: Actor, cursor: str | None, limit: int) -> dict[str, 
                 "blocked": row[6] > 0,
                 "createdAt": row[7],
             }
-            for row in shown
+            for row in page
         ],
         "next_cursor": paging.encode(f"{last[4]}:{last[0]}") if last else None,
     }
 
 
-def _place(cursor: str | None) -> tuple[int, int]:
-    place = paging.decode(cursor)
-    if place is None:
-        return HIGHEST, 0
+def _position(cursor: str | None) -> tuple[int, int]:
+    position = paging.decode(cursor)
+    if position is None:
+        return MAX_RANK, 0
     try:
-        rank, number = map(int, place.split(":"))
+        rank, number = map(int, position.split(":"))
     except ValueError:
         rank, number = 0, -1
-    if not (abs(rank) <= HIGHEST and 0 <= number < 2**63):
+    if not (abs(rank) <= MAX_RANK and 0 <= number < 2**63):
         raise paging.unknown_cursor()
     return rank, number
 
 
 def prioritize_tasks(
     *, caller: Actor, task_ids: Sequence[str], bottom: bool, now: datetime
-) -> dict[str, Any]:
+) -> RankedTasks:
     """Rank tasks of the backlog before all others in the given order, or after all others.
 
     All or none. Raises Denied NOT_FOUND, NOT_YOURS for a task that is not in the backlog.
@@ -93,10 +93,10 @@ def prioritize_tasks(
             taskIds="a task is named twice",
         )
     with transaction.atomic():
-        graph.lock(caller.organisation_id)
+        lock_dependencies(caller.organisation_id)
         first = _edge(caller.organisation_id, bottom=bottom)
         first = first - 1 if bottom else first + len(task_ids)
-        if abs(first) > FURTHEST:
+        if abs(first) > MAX_GIVEN_RANK:
             raise refuse(
                 Code.INVALID_PARAMS,
                 "the backlog has been re-ranked too often in one direction",
@@ -107,7 +107,7 @@ def prioritize_tasks(
             update_task(
                 caller=caller,
                 task_id=task_id,
-                update=Update(rank=first - place, curates=True),
+                update=TaskUpdate(rank=first - place, curates=True),
                 now=now,
             )
             for place, task_id in enumerate(task_ids)

@@ -1,10 +1,9 @@
-"""What is said of a task, and the approval that some types need."""
+"""Comments on a task, and the approval that some types need."""
 
 from __future__ import annotations
 
 from collections.abc import Container
 from datetime import datetime
-from typing import Any
 
 from django.db import transaction
 
@@ -14,32 +13,33 @@ from core.decision import Deny
 from core.deeds import Deed, PeopleGroup
 from core.events import Event
 from ledger.services import insert_event, record
-from tasks.facts import Change
-from tasks.hands import enforcement_of, hand_of
+from tasks.callers import actor_of
 from tasks.models import Comment
-from tasks.ownership import can_approve, can_comment
-from tasks.parties import Hand
-from tasks.planning import warned
-from tasks.rows import Row, read_row, subject_of
-from tasks.rules import has_version
+from tasks.results import CommentLine, CommentResult, TaskResult
+from tasks.rules.actors import TaskActor, enforcement_of
+from tasks.rules.changes import TaskChange, subject_of, warning_event
+from tasks.rules.ownership import can_approve, can_comment
+from tasks.rules.updates import has_version
+from tasks.rules.values import TaskRow, TaskUpdate
+from tasks.store import read_task, save_change, task_result
 from tasks.vocabulary import Enforcement
-from tasks.writing import Write, swap
 from toolbox.wake import wake
 
 NOTE = "[HUMAN_NOTE]"
-SHOWN = 50
+MAX_COMMENTS = 50
 """Comments that come with a task, the last ones."""
 
 
-def comment_task(*, caller: Actor, task_id: str, body: str, now: datetime) -> dict[str, Any]:
-    """Say something about a task; neither its version nor its lease changes (seed 001 §10.2).
+def comment_task(*, caller: Actor, task_id: str, body: str, now: datetime) -> CommentResult:
+    """Add a comment; neither the task's version nor its lease changes (seed 001 §10.2).
 
-    An observer's words are marked as a human's note. Raises Denied.
+    An observer's comment is marked as a human's note. Raises Denied.
     """
-    hand, body = _voice(caller, body)
-    row = read_row(caller.organisation_id, task_id)
-    caller.require(can_comment(hand, row.facts(hand.policy)))
-    told = row.owner_id if not hand.agent or row.owner_id != hand.agent.id else row.creator_id
+    actor, body = _actor_and_body(caller, body)
+    row = read_task(caller.organisation_id, task_id)
+    caller.require(can_comment(actor, row))
+    is_owner = actor.agent is not None and actor.agent.id == row.owner_id
+    notified_id = row.creator_id if is_owner else row.owner_id
     with transaction.atomic():
         comment = Comment.objects.create(
             task_id=row.id, author=caller.actor, body=body, created_at=now
@@ -48,12 +48,12 @@ def comment_task(*, caller: Actor, task_id: str, body: str, now: datetime) -> di
             Action.TASK_COMMENTED,
             by=caller,
             at=now,
-            subject=subject_of(hand.policy, row.number),
+            subject=subject_of(actor.policy, row.number),
             kind="task",
-            for_agent_id=told,
+            for_agent_id=notified_id,
             details={"comment": comment.id},
         )
-        wake(told)
+        wake(notified_id)
     return {
         "commentId": str(comment.id),
         "taskId": str(row.number),
@@ -63,9 +63,9 @@ def comment_task(*, caller: Actor, task_id: str, body: str, now: datetime) -> di
     }
 
 
-def _voice(caller: Actor, body: str) -> tuple[Hand, str]:
-    hand = hand_of(caller, Deed.COMMENT_TASK)
-    return hand, f"{NOTE} {body}" if isinstance(caller, Person) and is_note(caller.groups) else body
+def _actor_and_body(caller: Actor, body: str) -> tuple[TaskActor, str]:
+    is_marked = isinstance(caller, Person) and is_note(caller.groups)
+    return actor_of(caller, Deed.COMMENT_TASK), f"{NOTE} {body}" if is_marked else body
 
 
 def is_note(groups: Container[str]) -> bool:
@@ -73,9 +73,9 @@ def is_note(groups: Container[str]) -> bool:
     return PeopleGroup.BOARD not in groups
 
 
-def comments_of(row_id: int) -> list[dict[str, Any]]:
+def last_comments(row_id: int) -> list[CommentLine]:
     """The last comments of a task, oldest first."""
-    last = Comment.objects.filter(task_id=row_id).order_by("-id")[:SHOWN]
+    last = Comment.objects.filter(task_id=row_id).order_by("-id")[:MAX_COMMENTS]
     return [
         {"author": one.author, "body": one.body, "createdAt": one.created_at}
         for one in reversed(last)
@@ -90,45 +90,47 @@ def approve_task(
     approve: bool = True,
     comment: str = "",
     expected_version: int | None = None,
-) -> dict[str, Any]:
-    """Approve a task's work, or take the approval back (seed 001 §10.2).
+) -> TaskResult:
+    """Approve a task's work, or withdraw the approval (seed 001 §10.2).
 
-    Only work that has begun is approved, and by nobody who did it. The approval stands until
-    anybody changes content, or somebody else than a lead the owner. A stale version is answered
-    as in an update: `enforcement` says how (seed 001 §8.2). Raises Denied.
+    Only work in progress is approved, and not by an agent that did it. The approval ends when
+    anyone changes content, or anyone but a lead changes the owner. `enforcement` decides on a
+    stale version as in an update (seed 001 §8.2). Raises Denied.
     """
-    hand = hand_of(caller, Deed.APPROVE_TASK)
+    actor = actor_of(caller, Deed.APPROVE_TASK)
     with transaction.atomic():
-        row = read_row(caller.organisation_id, task_id, lock=True)
-        facts = row.facts(hand.policy)
-        stale = has_version(hand, facts, Change(expected_version=expected_version))
-        enforcement = enforcement_of(hand.policy)
+        row = read_task(caller.organisation_id, task_id, lock=True)
+        version = has_version(actor, row, TaskUpdate(expected_version=expected_version))
+        enforcement = enforcement_of(actor.policy)
         if enforcement is Enforcement.ENFORCE:
-            caller.require(stale)
-        caller.require(can_approve(hand, facts))
-        row = _marked(caller, hand, row, approve=approve, now=now)
-        if isinstance(stale, Deny) and enforcement is Enforcement.WARN:
-            insert_event(warned(stale, caller, subject_of(hand.policy, row.number), now))
+            caller.require(version)
+        caller.require(can_approve(actor, row))
+        row = _save_approval(caller, actor, row, approve=approve, now=now)
+        if isinstance(version, Deny) and enforcement is Enforcement.WARN:
+            insert_event(warning_event(version, caller, subject_of(actor.policy, row.number), now))
         if comment:
             comment_task(caller=caller, task_id=task_id, body=comment, now=now)
-    return row.shown()
+    return task_result(row)
 
 
-def _marked(caller: Actor, hand: Hand, row: Row, *, approve: bool, now: datetime) -> Row:
-    sets = {
-        "approved_by": caller.actor if approve else "",
-        "approved_at": now if approve else None,
-    }
+def _save_approval(
+    caller: Actor, actor: TaskActor, row: TaskRow, *, approve: bool, now: datetime
+) -> TaskRow:
     event = Event.by(
         caller,
         Action.TASK_APPROVED if approve else Action.TASK_DISAPPROVED,
         at=now,
-        subject=subject_of(hand.policy, row.number),
+        subject=subject_of(actor.policy, row.number),
         kind="task",
         for_agent_id=row.owner_id,
         details={"version": row.version + 1},
     )
-    if not swap(row, Write(sets=sets), event):
+    values = {
+        "approved_by": caller.actor if approve else "",
+        "approved_at": now if approve else None,
+    }
+    saved = save_change(row, TaskChange(event=event, values=values))
+    if saved is None:
         raise RuntimeError(f"task {row.number} changed under its lock")
     wake(row.owner_id)
-    return read_row(caller.organisation_id, str(row.number))
+    return saved

@@ -1,4 +1,4 @@
-"""Tasks, what waits for what, what was said, whose experience counts; what users reported."""
+"""Tasks, dependencies, comments, experience of agents, and feedback of users."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from orgchart.models import Agent, Organisation
-from tasks.vocabulary import Status, TaskType
+from tasks.vocabulary import MACHINE, Status, TaskType
 
 UNOWNED = Q(owner__isnull=True)
 TAKEABLE = UNOWNED & Q(status__in=["pending", "in_progress"], open_blockers=0)
@@ -17,7 +17,7 @@ CROSS_ROLE = ~Q(required_role="") & Q(owner__isnull=False) & Q(cross_role=True)
 
 
 class Counter(models.Model):
-    """The last number an organisation gave to a task. Numbers are never given again."""
+    """The last task number of an organisation. A number is never used twice."""
 
     organisation = models.OneToOneField(
         Organisation, models.CASCADE, primary_key=True, related_name="+"
@@ -31,9 +31,9 @@ class Counter(models.Model):
 class Task(models.Model):
     """One task (seed 001 §2.2). `required_role` and `task_type` are '' where undefined.
 
-    `version` counts every change of the object; `open_blockers` and `dependents` count unfinished
-    neighbours and change without it. `workers` are the agents that did the work:
-    they owned it, started or completed it, or changed its content after it had begun.
+    `version` grows with every change of the object; `open_blockers` and `dependents` count
+    unfinished neighbours and change without it. `workers` are the agents that did the work:
+    they owned it, started or completed it, or changed its content after its start.
     """
 
     organisation = models.ForeignKey(
@@ -43,9 +43,7 @@ class Task(models.Model):
     subject = models.CharField(max_length=500)
     description = models.TextField(blank=True)
     active_form = models.CharField(max_length=500, blank=True)
-    status = models.CharField(
-        max_length=16, choices=[(s, s) for s in Status], default=Status.PENDING
-    )
+    status = MACHINE.field(max_length=16)
     owner = models.ForeignKey(
         Agent, models.PROTECT, null=True, blank=True, related_name="+", db_index=False
     )
@@ -169,9 +167,25 @@ class Task(models.Model):
     def __str__(self) -> str:
         return f"#{self.number} {self.subject}"
 
+    @MACHINE.step("start", status)
+    def start(self) -> None:
+        """Begin the work."""
+
+    @MACHINE.step("complete", status)
+    def complete(self) -> None:
+        """Finish the work."""
+
+    @MACHINE.step("remove", status)
+    def remove(self) -> None:
+        """Delete a task that is not completed; the row stays."""
+
+    @MACHINE.step("remove_completed", status)
+    def remove_completed(self) -> None:
+        """Delete a completed task; the row stays."""
+
 
 class Dependency(models.Model):
-    """`blocker` must be finished before `blocked` may start or complete: one row, seen from both.
+    """`blocker` must end before `blocked` may start or complete.
 
     A trigger refuses circles, under the organisation's lock for dependencies.
     """
@@ -193,7 +207,7 @@ class Dependency(models.Model):
 
 
 class Comment(models.Model):
-    """One contribution to the discussion of a task (seed 001 §10.2)."""
+    """One comment on a task (seed 001 §10.2)."""
 
     task = models.ForeignKey(Task, models.CASCADE, related_name="comments", db_index=False)
     author = models.CharField(max_length=100)
@@ -209,7 +223,7 @@ class Comment(models.Model):
 
 
 class Experience(models.Model):
-    """How many tasks of a type an agent has completed: its history, for recommendations."""
+    """How many tasks of a type an agent has completed, for recommendations."""
 
     agent = models.ForeignKey(Agent, models.CASCADE, related_name="+", db_index=False)
     task_type = models.CharField(max_length=32, blank=True)
@@ -226,7 +240,7 @@ class Experience(models.Model):
 
 
 class Feedback(models.Model):
-    """What a user of the product reported. `external_id` makes an import or a hook repeatable."""
+    """A report of a product user. `external_id` makes an import or a webhook repeatable."""
 
     organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+", db_index=False)
     source = models.CharField(max_length=64, blank=True)
@@ -263,7 +277,7 @@ class Feedback(models.Model):
 
 
 class FeedbackHook(models.Model):
-    """Where feedback may come in signed (Standard Webhooks). One secret per organisation."""
+    """The secret of an organisation's signed feedback webhook (Standard Webhooks)."""
 
     organisation = models.OneToOneField(Organisation, models.CASCADE, related_name="+")
     secret = models.CharField(max_length=100)

@@ -6,10 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from core.params import (
-    Name,
-    Params,
-)
+from core.params import Name, Params
 from tasks.vocabulary import TaskType
 
 TaskId = Annotated[str, StringConstraints(min_length=1, max_length=64)]
@@ -20,7 +17,7 @@ Text = Annotated[str, StringConstraints(max_length=100_000)]
 StatusName = Literal["pending", "in_progress", "completed", "deleted"]
 TypeName = Annotated[Name, Field(json_schema_extra={"enum": [str(kind) for kind in TaskType]})]
 Ids = Annotated[list[TaskId], Field(max_length=200)]
-Words = Annotated[str, StringConstraints(min_length=1, max_length=10_000)]
+CommentBody = Annotated[str, StringConstraints(min_length=1, max_length=10_000)]
 
 
 class TaskParams(Params):

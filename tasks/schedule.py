@@ -1,14 +1,121 @@
-"""The scheduled job of tasks: claims that expire."""
+"""The scheduled job of tasks: expired claims lose their owner; the state stays."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import partial
 
-from tasks.leases import release_overdue
-from toolbox.scheduler import scheduled_job
+from django.db.models import QuerySet
+
+from core.actions import Action
+from core.actors import System
+from core.events import Event
+from orgchart.compiling import current_policy
+from orgchart.models import Organisation
+from orgchart.policy.compiled import Policy
+from tasks.models import UNDATED, Task
+from tasks.notifications import notify_agents, possible_owners
+from tasks.rules.changes import TaskChange, subject_of
+from tasks.rules.values import TaskRow
+from tasks.store import read_task, save_change
+from tasks.vocabulary import UNFINISHED
+from toolbox.scheduler import scheduled_job, sweep
+
+BATCH = 20
 
 
 @scheduled_job("leases", every=5)
-def leases(now: datetime) -> int:
-    """Release tasks whose claims expired, and those of agents who have left."""
-    return release_overdue(now=now)
+def release_overdue(now: datetime) -> int:
+    """Clear owners whose lease is over or who were deactivated; return how many were due.
+
+    Several runs at once are harmless: one of them takes each row.
+    """
+    _date_claims()
+    expired = Task.objects.filter(lease_due_at__lte=now).order_by("lease_due_at")
+    inactive = Task.objects.filter(owner__active=False, status__in=sorted(UNFINISHED))
+    return sweep(expired, partial(_release_expired, now=now), batch=BATCH) + sweep(
+        inactive.order_by("id"), partial(_release, now=now, was_deactivated=True), batch=BATCH
+    )
+
+
+def undated_claims() -> QuerySet[Task]:
+    """Unfinished tasks that are owned without a due time, the longest unchanged first."""
+    return Task.objects.filter(UNDATED).order_by("organisation", "updated_at")
+
+
+def _date_claims() -> None:
+    """Date claims that began while the organisation's lease was 0, from their last update."""
+    with_lease = Organisation.objects.exclude(settings__contains={"task_lease": 0})
+    ids = list(with_lease.values_list("id", flat=True))
+    undated = Task.objects.filter(UNDATED, organisation_id__in=ids).order_by()
+    for organisation_id in undated.values_list("organisation_id", flat=True).distinct():
+        seconds = current_policy(organisation_id).settings["task_lease"]
+        if seconds:
+            claims = undated_claims().filter(organisation_id=organisation_id)
+            sweep(claims, partial(_date_claim, lease=timedelta(seconds=seconds)), batch=BATCH)
+
+
+def _date_claim(task: Task, *, lease: timedelta) -> None:
+    Task.objects.filter(id=task.id).update(lease_due_at=task.updated_at + lease)
+
+
+def _release_expired(task: Task, *, now: datetime) -> None:
+    if current_policy(task.organisation_id).settings["task_lease"]:
+        _release(task, now=now, was_deactivated=False)
+    else:  # leases are switched off: claims do not expire
+        Task.objects.filter(id=task.id).update(lease_due_at=None)
+
+
+def _release(task: Task, *, now: datetime, was_deactivated: bool) -> None:
+    policy = current_policy(task.organisation_id)
+    row = read_task(task.organisation_id, str(task.number))
+    why = (
+        f"{row.owner} was deactivated, so task #{row.number} is free again"
+        if was_deactivated
+        else f"{row.owner}'s claim on task #{row.number} expired at "
+        f"{row.lease_due_at:%Y-%m-%d %H:%M:%S} UTC without an update, so it is free again"
+    )
+    system = System(name="leases", organisation_id=task.organisation_id)
+    event = Event.by(
+        system,
+        Action.TASK_LEASE_EXPIRED,
+        at=now,
+        subject=subject_of(policy, row.number),
+        reason=why,
+        kind="task",
+        for_agent_id=row.owner_id,
+        details={"version": row.version + 1, "owner": [row.owner, ""], "status": row.status.value},
+    )
+    released = save_change(
+        row,
+        TaskChange(event=event, values={"owner_id": None, "owner_role": "", "lease_due_at": None}),
+    )
+    if released is None:
+        raise RuntimeError(f"task {row.number} changed under its lock")
+    _notify_of_release(policy, row, released, f"{why}. It stays {row.status}.", now)
+
+
+def _notify_of_release(
+    policy: Policy, row: TaskRow, released: TaskRow, why: str, now: datetime
+) -> None:
+    late = row.owner_in(policy)
+    if late is not None and late.active:
+        notify_agents(
+            policy,
+            [late],
+            released,
+            action=Action.TASK_LOST,
+            subject=f"Your claim on task #{row.number} expired",
+            why=f"{why} Your version {row.version} is refused from now on.",
+            now=now,
+        )
+    if not row.waits_for:
+        notify_agents(
+            policy,
+            [agent for agent in possible_owners(policy, row) if agent.id != row.owner_id],
+            released,
+            action=Action.TASK_FREE,
+            subject=f"Task #{row.number} is free again: {row.subject}",
+            why=why,
+            now=now,
+        )

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 from pydantic import Field
 
-from core.paging import DEFAULT_LIMIT, MAX_LIMIT
-from core.params import Cursor, Name, Version
+from core.params import Name, Page, Version
 from orgchart.catalogue import Source
 from orgchart.policy.vocabulary import ToolGroup
-from tasks import discussion, lists, manager_tools, services
-from tasks.insight import recommendation as recommending
+from tasks import discussion, listing, manager_tools, services
+from tasks.insight.recommendations import recommend_tasks
 from tasks.params import (
     ActiveForm,
+    CommentBody,
     Ids,
     Owner,
     StatusName,
@@ -23,9 +22,9 @@ from tasks.params import (
     TaskParams,
     Text,
     TypeName,
-    Words,
 )
-from tasks.planning import Update
+from tasks.results import CommentResult, JsonObject, Recommendations, TaskPage, TaskResult
+from tasks.rules.values import TaskUpdate
 from tasks.vocabulary import Status
 from toolbox.caller import Caller
 from toolbox.registry import ANY_MODE, tool
@@ -33,13 +32,13 @@ from toolbox.registry import ANY_MODE, tool
 __all__ = ["manager_tools"]
 
 
-class TaskCreate(TaskParams):
+class CreateParams(TaskParams):
     """A new task (seed 001 §3.1)."""
 
     subject: Subject
     description: Text = ""
     active_form: ActiveForm | None = Field(None, alias="activeForm")
-    metadata: dict[str, Any] | None = None
+    metadata: JsonObject | None = None
     required_role: Name | None = Field(
         None, alias="requiredRole", description="role whose agents may take it; none: any"
     )
@@ -51,12 +50,13 @@ class TaskCreate(TaskParams):
 
 @tool(
     "task_create",
-    params=TaskCreate,
+    params=CreateParams,
+    result=TaskResult,
     source=Source.BUILTIN,
     group=ToolGroup.TASK,
     modes=ANY_MODE,
 )
-def task_create(caller: Caller, params: TaskCreate, now: datetime) -> dict[str, Any]:
+def task_create(caller: Caller, params: CreateParams, now: datetime) -> TaskResult:
     """Add a task to the organisation's shared list."""
     return services.create_task(
         caller=caller,
@@ -71,7 +71,7 @@ def task_create(caller: Caller, params: TaskCreate, now: datetime) -> dict[str, 
     )
 
 
-class TaskGet(TaskParams):
+class GetParams(TaskParams):
     """One task."""
 
     task_id: TaskId = Field(alias="taskId")
@@ -79,18 +79,19 @@ class TaskGet(TaskParams):
 
 @tool(
     "task_get",
-    params=TaskGet,
+    params=GetParams,
+    result=TaskResult,
     source=Source.BUILTIN,
     group=ToolGroup.TASK,
     modes=ANY_MODE,
     read_only=True,
 )
-def task_get(caller: Caller, params: TaskGet, now: datetime) -> dict[str, Any]:
+def task_get(caller: Caller, params: GetParams, now: datetime) -> TaskResult:
     """Read one task whole, with its version."""
     return services.get_task(caller=caller, task_id=params.task_id)
 
 
-class TaskList(TaskParams):
+class ListParams(Page, TaskParams):
     """A page of tasks (seed 001 §4.1)."""
 
     role_filter: Name | None = Field(
@@ -100,21 +101,20 @@ class TaskList(TaskParams):
     )
     status: StatusName | None = None
     owner: Owner | None = Field(None, description="handle of the owner; '' for unowned tasks")
-    cursor: Cursor | None = None
-    limit: int = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT)
 
 
 @tool(
     "task_list",
-    params=TaskList,
+    params=ListParams,
+    result=TaskPage,
     source=Source.BUILTIN,
     group=ToolGroup.TASK,
     modes=ANY_MODE,
     read_only=True,
 )
-def task_list(caller: Caller, params: TaskList, now: datetime) -> dict[str, Any]:
+def task_list(caller: Caller, params: ListParams, now: datetime) -> TaskPage:
     """List the organisation's tasks, newest first."""
-    return lists.list_tasks(
+    return listing.list_tasks(
         caller=caller,
         role_filter=params.role_filter,
         status=Status(params.status) if params.status else None,
@@ -124,7 +124,7 @@ def task_list(caller: Caller, params: TaskList, now: datetime) -> dict[str, Any]
     )
 
 
-class TaskUpdate(TaskParams):
+class UpdateParams(TaskParams):
     """A change of one task (seed 001 §5.1); what is left out stays."""
 
     task_id: TaskId = Field(alias="taskId")
@@ -133,7 +133,7 @@ class TaskUpdate(TaskParams):
     description: Text | None = None
     active_form: ActiveForm | None = Field(None, alias="activeForm")
     owner: Owner | None = Field(None, description="your handle claims it, '' releases it")
-    metadata: dict[str, Any] | None = Field(
+    metadata: JsonObject | None = Field(
         None, description="keys to set; null removes a key; the others stay"
     )
     add_blocks: Ids = Field(
@@ -152,15 +152,16 @@ class TaskUpdate(TaskParams):
 
 @tool(
     "task_update",
-    params=TaskUpdate,
+    params=UpdateParams,
+    result=TaskResult,
     source=Source.BUILTIN,
     group=ToolGroup.TASK,
     modes=ANY_MODE,
     destructive=True,
 )
-def task_update(caller: Caller, params: TaskUpdate, now: datetime) -> dict[str, Any]:
+def task_update(caller: Caller, params: UpdateParams, now: datetime) -> TaskResult:
     """Claim, release, start, complete, delete or edit a task; name expectedVersion to be safe."""
-    update = Update(
+    update = TaskUpdate(
         status=Status(params.status) if params.status else None,
         subject=params.subject,
         description=params.description,
@@ -175,43 +176,45 @@ def task_update(caller: Caller, params: TaskUpdate, now: datetime) -> dict[str, 
     return services.update_task(caller=caller, task_id=params.task_id, update=update, now=now)
 
 
-class TaskComment(TaskParams):
-    """A contribution to a task's discussion (seed 001 §10.2)."""
+class CommentParams(TaskParams):
+    """A comment on a task (seed 001 §10.2)."""
 
     task_id: TaskId = Field(alias="taskId")
-    body: Words
+    body: CommentBody
 
 
 @tool(
     "task_comment",
-    params=TaskComment,
+    params=CommentParams,
+    result=CommentResult,
     source=Source.BUILTIN,
     group=ToolGroup.TASK,
     modes=ANY_MODE,
 )
-def task_comment(caller: Caller, params: TaskComment, now: datetime) -> dict[str, Any]:
-    """Say something about a task; task_get shows what was said."""
+def task_comment(caller: Caller, params: CommentParams, now: datetime) -> CommentResult:
+    """Comment on a task; task_get shows the comments."""
     return discussion.comment_task(caller=caller, task_id=params.task_id, body=params.body, now=now)
 
 
-class TaskApprove(TaskParams):
-    """A task lead's judgement of the work (seed 001 §10.2)."""
+class ApproveParams(TaskParams):
+    """A task lead's approval of the work (seed 001 §10.2)."""
 
     task_id: TaskId = Field(alias="taskId")
-    approve: bool = Field(True, description="false takes an approval back")
-    comment: Words | None = None
+    approve: bool = Field(True, description="false withdraws an approval")
+    comment: CommentBody | None = None
     expected_version: Version | None = Field(None, alias="expectedVersion")
 
 
 @tool(
     "task_approve",
-    params=TaskApprove,
+    params=ApproveParams,
+    result=TaskResult,
     source=Source.BUILTIN,
     group=ToolGroup.TASK,
     modes=ANY_MODE,
     destructive=True,
 )
-def task_approve(caller: Caller, params: TaskApprove, now: datetime) -> dict[str, Any]:
+def task_approve(caller: Caller, params: ApproveParams, now: datetime) -> TaskResult:
     """Approve a task's work, as a task lead who did not do it, so that it may be completed."""
     return discussion.approve_task(
         caller=caller,
@@ -223,7 +226,7 @@ def task_approve(caller: Caller, params: TaskApprove, now: datetime) -> dict[str
     )
 
 
-class TaskRecommend(TaskParams):
+class RecommendParams(TaskParams):
     """How many recommendations."""
 
     limit: int = Field(5, ge=1, le=20)
@@ -231,12 +234,13 @@ class TaskRecommend(TaskParams):
 
 @tool(
     "task_recommend",
-    params=TaskRecommend,
+    params=RecommendParams,
+    result=Recommendations,
     source=Source.BUILTIN,
     group=ToolGroup.TASK,
     modes=ANY_MODE,
     read_only=True,
 )
-def task_recommend(caller: Caller, params: TaskRecommend, now: datetime) -> dict[str, Any]:
+def task_recommend(caller: Caller, params: RecommendParams, now: datetime) -> Recommendations:
     """Your best next tasks, with the reasons; claim one with task_update."""
-    return recommending.recommend_tasks(caller=caller, limit=params.limit, now=now)
+    return recommend_tasks(caller=caller, limit=params.limit, now=now)

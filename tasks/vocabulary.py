@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
+from core.machines import Machine, Step
+
 
 class Status(StrEnum):
     """Where a task is (seed 001 §2.2)."""
@@ -15,22 +17,43 @@ class Status(StrEnum):
     DELETED = "deleted"
 
 
-TRANSITIONS: Mapping[Status, tuple[Status, ...]] = {
-    Status.PENDING: (Status.IN_PROGRESS, Status.DELETED),
-    Status.IN_PROGRESS: (Status.COMPLETED, Status.DELETED),
-    Status.COMPLETED: (Status.DELETED,),
-    Status.DELETED: (),
-}
-"""The one table of what may follow what (seed 001, appendix C)."""
+LEADS = "task lead only"
 
-LEAD_ONLY = frozenset({(Status.COMPLETED, Status.DELETED)})
-"""Transitions of a task lead alone."""
+MACHINE = Machine(
+    name="task",
+    states=Status,
+    initial=Status.PENDING,
+    steps={
+        "start": Step((Status.PENDING,), Status.IN_PROGRESS),
+        "complete": Step((Status.IN_PROGRESS,), Status.COMPLETED),
+        "remove": Step((Status.PENDING, Status.IN_PROGRESS), Status.DELETED),
+        "remove_completed": Step((Status.COMPLETED,), Status.DELETED, by=LEADS),
+    },
+)
+"""The one table of a task's states (seed 001, appendix C)."""
+
+TRANSITIONS: Mapping[Status, tuple[Status, ...]] = {
+    before: tuple(Status(MACHINE.steps[name].target) for name in MACHINE.steps_from(before))
+    for before in Status
+}
+"""The states that may follow each state."""
+
+LEAD_ONLY = frozenset(
+    (source, step.target)
+    for step in MACHINE.steps.values()
+    if step.by == LEADS
+    for source in step.sources
+)
+"""Transitions that only a task lead may make."""
 
 UNFINISHED = frozenset({Status.PENDING, Status.IN_PROGRESS})
-"""A task in one of these blocks those that wait for it."""
+"""A task in one of these states blocks the tasks that depend on it."""
+
+ENDED = frozenset({Status.COMPLETED, Status.DELETED})
+"""A task in one of these states no longer blocks the tasks that depend on it."""
 
 LISTED = (Status.PENDING, Status.IN_PROGRESS, Status.COMPLETED)
-"""What a list shows unless it is asked for deleted ones."""
+"""The states that a list shows by default."""
 
 
 class TaskType(StrEnum):
@@ -54,7 +77,7 @@ class TaskType(StrEnum):
 
 
 class Enforcement(StrEnum):
-    """What happens to a broken role match or version (seed 001 §8.2)."""
+    """What happens when a role does not match or a version is stale (seed 001 §8.2)."""
 
     ENFORCE = "enforce"
     WARN = "warn"

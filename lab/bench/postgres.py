@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import subprocess
 import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
@@ -12,11 +14,16 @@ from typing import cast
 from django.db import connection
 from django.db.backends.postgresql.operations import DatabaseOperations
 
+from core.actions import Action
+from core.events import Event
 from lab.bench.load import Rate
 from ledger.sql import TYPES
 from mailroom.delivery import INSERT_MAIL
 from mailroom.inbox import page_query
 from nexus_site.run.postgres import binaries
+from tasks.rules.changes import TaskChange
+from tasks.rules.values import TaskRow
+from tasks.store import save_change
 
 WHERE = ("host", "port", "user", "password", "dbname")
 
@@ -26,6 +33,39 @@ def literal(statement: str, values: dict[str, object]) -> str:
     operations = cast("DatabaseOperations", connection.ops)
     text = operations.compose_sql(statement, values)
     return " ".join(text.split())
+
+
+class _Seen(Exception):
+    """Ends the work whose first statement was wanted."""
+
+
+def first_statement(work: Callable[[], object]) -> tuple[str, dict[str, object]]:
+    """The first statement that the work would execute, with its parameters; nothing is executed."""
+
+    def keep(execute: object, sql: str, params: dict[str, object], *rest: object) -> object:
+        raise _Seen(sql, params)
+
+    try:
+        with connection.execute_wrapper(keep):
+            work()
+    except _Seen as seen:
+        return seen.args[0], seen.args[1]
+    raise RuntimeError("the work executed no statement")
+
+
+def save_task_script(organisation: int, values: Mapping[str, object], now: datetime) -> str:
+    """The statement that saves a change of the task `:n` and its event."""
+    event = Event(action=Action.TASK_UPDATED, actor="system:bench", at=now)
+    row = TaskRow(**dict.fromkeys((field.name for field in fields(TaskRow)), None))  # type: ignore[arg-type]
+    text, params = first_statement(
+        lambda: save_change(
+            replace(row, id=0, version=1), TaskChange(event=event, values=dict(values))
+        )
+    )
+    params |= {f"ev_{name}": value for name, value in event_values(organisation, None, now).items()}
+    text = literal(text, params | {"swap_key": "@id@"}).replace("version = 1", "version >= 1")
+    mine = f"(SELECT id FROM tasks_task WHERE organisation_id = {organisation} AND number = :n)"
+    return text.replace("'@id@'", mine)
 
 
 def measure(*, script: str, clients: int, seconds: int) -> Rate:

@@ -1,4 +1,4 @@
-"""Leases that ran out, swept by the real job: rows per second, lateness; PostgreSQL to compare."""
+"""Expired leases, swept by the real job: rows per second and lateness, beside PostgreSQL."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any
 
 from django.db import connection
 
@@ -15,8 +14,7 @@ from lab.bench import postgres
 from lab.bench.load import Rate
 from ledger.sql import insert
 from orgchart.models import Organisation
-from tasks import writing
-from tasks.rows import READ
+from tasks.store import READ
 from toolbox import scheduler
 
 SECONDS = 60.0
@@ -114,24 +112,20 @@ def _postgres(script: str) -> Rate:
 
 
 def _script(organisation: int, agents: dict[str, int], first: int) -> str:
-    """What the job does for one row, in a transaction: read, release, read, mail, two events."""
+    """What the job does for one row, in a transaction: read, release, mail, two events."""
     now = datetime.now(UTC)
     read = postgres.literal(READ, {"organisation": organisation, "number": "@n@"})
     event = postgres.event_values(organisation, agents["backend_worker"], now)
-    sets: dict[str, Any] = {"lease_due_at": None, "owner_id": None, "owner_role": ""}
-    release = writing.statement(tuple(sorted(sets)), claims=False, ends=False, completes=False)
-    values: dict[str, Any] = {f"set_{name}": value for name, value in sets.items()}
-    values |= {f"ev_{name}": value for name, value in event.items()}
-    values |= {"id": "@id@", "seen": 1, "now": now}
+    release = postgres.save_task_script(
+        organisation, {"lease_due_at": None, "owner_id": None, "owner_role": ""}, now
+    )
     steps = [
         f"\\set n {first} + random(1, {OTHERS})\nBEGIN",
         read,
-        postgres.literal(release, values).replace("version = 1", "version >= 1"),
-        read,
+        release,
         postgres.send_script(organisation, agents),
         postgres.literal(insert(), {f"ev_{name}": value for name, value in event.items()}),
         "COMMIT",
     ]
-    mine = f"(SELECT id FROM tasks_task WHERE organisation_id = {organisation} AND number = :n)"
-    script = ";\n".join(steps).replace("'@n@'", ":n").replace("'@id@'", mine)
+    script = ";\n".join(steps).replace("'@n@'", ":n")
     return script.replace("'@event@'", "gen_random_uuid()")

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from typing import Any
 
 from django.db import connection
 
 from lab.bench import postgres
 from lab.bench.load import Rate, Request, post
 from orgchart.models import Organisation
-from tasks import lists, writing
-from tasks.rows import READ
+from tasks import listing
+from tasks.store import READ
 
 CALL = "/api/v1/tools/"
 FEW = 10_000
@@ -112,31 +111,24 @@ def claim_script(organisation: int, count: int) -> str:
     """The two statements of a claim, on a task that pgbench draws."""
     now = datetime.now(UTC)
     read = postgres.literal(READ, {"organisation": organisation, "number": "@n@"})
-    event = postgres.event_values(organisation, None, now)
-    sets: dict[str, Any] = {"claimed_at": now, "lease_due_at": None, "owner_role": "backend_worker"}
-    statement = writing.statement(tuple(sorted(sets)), claims=False, ends=False, completes=False)
-    values: dict[str, Any] = {f"set_{name}": value for name, value in sets.items()}
-    values |= {f"ev_{name}": value for name, value in event.items()}
-    values |= {"id": "@id@", "seen": 1, "now": now}
-    write = postgres.literal(statement, values).replace("version = 1", "version >= 1")
-    mine = f"(SELECT id FROM tasks_task WHERE organisation_id = {organisation} AND number = :n)"
+    write = postgres.save_task_script(
+        organisation,
+        {"claimed_at": now, "lease_due_at": None, "owner_role": "backend_worker"},
+        now,
+    )
     # Odd numbers: the measured claims are of even ones, and must find their version.
     script = f"\\set n 2 * random(1, {count // 2 - 1}) + 1\n{read};\n{write}"
-    return (
-        script.replace("'@n@'", ":n")
-        .replace("'@id@'", mine)
-        .replace("'@event@'", "gen_random_uuid()")
-    )
+    return script.replace("'@n@'", ":n").replace("'@event@'", "gen_random_uuid()")
 
 
 def list_script(organisation: int) -> str:
     """The statement of the page that is measured."""
     return postgres.literal(
-        lists.statement("none", by_role=True, namesake=False),
+        listing.statement("none", by_role=True, namesake=False),
         {
             "organisation": organisation,
             "statuses": ["pending"],
-            "before": lists.FIRST,
+            "before": listing.BEFORE_ALL,
             "limit": 50,
             "role": "backend_worker",
         },

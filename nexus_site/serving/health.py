@@ -11,7 +11,7 @@ from prometheus_client import generate_latest
 
 from nexus_site.celery import app
 from nexus_site.run.postgres import PostgresUnavailable
-from tasks.insight.metrics import LIVE
+from tasks.insight.prometheus import LIVE
 from toolbox.scheduler import database_now, late_jobs, scheduler_problem, seconds_since_last_run
 
 QUICKLY = {"connect_timeout": 2}  # seconds, psycopg's least

@@ -6,9 +6,9 @@ from threading import Barrier
 import pytest
 from django.db import connections
 
+from core import machines
 from core.decision import Code, Denied
 from ledger.models import Event
-from tasks import writing
 from tasks.models import Task
 from tests.concurrency import connect_apart
 from tests.tasks.crowd import CLIENTS, callers_of, claim, made, make_crowd
@@ -64,11 +64,11 @@ def test_2000_rounds_have_one_winner_each(callers):
 
 
 def test_the_read_then_write_twin_has_more(callers, monkeypatch):
-    statement = writing.statement
+    statement = machines._statement
 
     def unguarded(*args, **kwargs):
-        return statement(*args, **kwargs).replace("AND version = %(seen)s", "")
+        return statement(*args, **kwargs).replace(" AND version = %(swap_version)s", "")
 
-    monkeypatch.setattr(writing, "statement", unguarded)
+    monkeypatch.setattr(machines, "_statement", unguarded)
     answers = contend(callers, 50)
     assert any(sum(not isinstance(one, Code) for one in answer) > 1 for answer in answers)

@@ -1,21 +1,23 @@
-"""Bars for figures over time: where each stands and what it says; pure. The template draws."""
+"""Bar charts of figures over time; pure. The template draws them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tasks.insight.figures import Figure
+
 WIDE, TALL = 1000, 100
-"""The drawing's own units; it is stretched to whatever room there is."""
+"""The chart's own units; it is stretched to the room on the page."""
 FILLED = 0.74
-"""How much of its stretch of time a bar, or a group of bars, takes."""
+"""The part of its stretch of time that a bar, or a group of bars, takes."""
 LEAST = 2
-"""The height of a bar for a value that is none or nearly none, so that it can be seen."""
+"""The height of a bar for zero or nearly zero, so that it can be seen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar: place and size in the drawing's units, a class of the style sheet, its words."""
+    """One bar: place and size in the chart's units, a class of the style sheet, its text."""
 
     x: float
     y: float
@@ -27,64 +29,12 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A drawing ready for a template. `target` is the height of the target's line, if any."""
+    """A chart ready for a template. `target` is the height of the target's line, if any."""
 
     bars: tuple[Bar, ...]
     top: str
     target: float | None
     words: str
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """A part of a whole in one stretch of time; no whole where it is a mere count."""
-
-    when: str
-    part: int
-    whole: int | None
-
-    @property
-    def value(self) -> float | None:
-        """Percent of the whole, or the count; None where there was nothing to measure."""
-        if self.whole is None:
-            return float(self.part)
-        return 100 * self.part / self.whole if self.whole else None
-
-    @property
-    def words(self) -> str:
-        """What a person reads of it."""
-        if self.whole is None:
-            return f"{self.when}: {self.part}"
-        if self.value is None:
-            return f"{self.when}: nothing to measure"
-        return f"{self.when}: {self.value:.1f} % ({self.part} of {self.whole})"
-
-
-def rate_chart(shares: Sequence[Share], *, target: float, more_is_better: bool) -> Chart:
-    """One bar for each stretch, good or bad by the target, none where nothing was measured."""
-    values = [share.value for share in shares]
-    known = [value for value in values if value is not None]
-    percent = any(share.whole is not None for share in shares)
-    if percent:
-        top = 100.0 if more_is_better else nice(max([2 * target, *known]), most=100)
-    else:
-        top = nice(max([target, 1.0, *known]))
-    slot = WIDE / max(1, len(shares))
-    bars = []
-    for place, (share, value) in enumerate(zip(shares, values, strict=True)):
-        if value is None:
-            look = "tc-none"
-        else:
-            met = value > target if more_is_better else value < target or value == target == 0
-            look = "tc-good" if met else "tc-bad"
-        left = place * slot + slot * (1 - FILLED) / 2
-        bars.append(_bar(left, slot * FILLED, value or 0, top, look, share.words))
-    return Chart(
-        bars=tuple(bars),
-        top=f"{top:g} %" if percent else f"{top:g}",
-        target=_height(target, top) if target else None,
-        words="; ".join(share.words for share in shares if share.value),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,35 +46,70 @@ class Series:
     counts: Sequence[int]
 
 
+Value = tuple[float, str, str]
+"""A bar's value, look and text."""
+
+
+def rate_chart(whens: Sequence[str], figures: Sequence[Figure]) -> Chart:
+    """One bar for each stretch of one measure, good or bad by its target."""
+    texts = [f"{when}: {_text(figure)}" for when, figure in zip(whens, figures, strict=True)]
+    values = [figure.value for figure in figures]
+    measure = figures[0].measure
+    percent = figures[0].whole is not None
+    if percent and measure.more_is_better:
+        top = 100.0
+    else:
+        least = 2 * measure.target if percent else max(measure.target, 1.0)
+        top = nice(max([least, *(v for v in values if v)]), most=100 if percent else float("inf"))
+    looks = {None: "tc-none", True: "tc-good", False: "tc-bad"}
+    bars = [(value or 0.0, looks[figure.reached], text)
+            for value, figure, text in zip(values, figures, texts, strict=True)]  # fmt: skip
+    return Chart(
+        bars=_bars([[bar] for bar in bars], top),
+        top=f"{top:g} %" if percent else f"{top:g}",
+        target=round(TALL - TALL * measure.target / top, 2) if measure.target else None,
+        words="; ".join(text for value, text in zip(values, texts, strict=True) if value),
+    )
+
+
+def _text(figure: Figure) -> str:
+    if figure.whole is None:
+        return str(figure.part)
+    if figure.value is None:
+        return "nothing to measure"
+    return f"{figure.value:.1f} % ({figure.part} of {figure.whole})"
+
+
 def count_chart(whens: Sequence[str], series: Sequence[Series]) -> Chart:
-    """Bars side by side in each stretch, one for each series."""
+    """Bars side by side in each stretch, one for each series; none for zero."""
     top = nice(max([1, *(count for one in series for count in one.counts)]))
-    slot = WIDE / max(1, len(whens))
-    wide = slot * FILLED / max(1, len(series))
-    bars = [
-        _bar(
-            place * slot + slot * (1 - FILLED) / 2 + nth * wide,
-            wide * 0.94,
-            one.counts[place],
-            top,
-            one.look,
-            f"{when}: {one.counts[place]} {one.name}",
-        )
+    groups: list[list[Value | None]] = [
+        [
+            (one.counts[place], one.look, f"{when}: {one.counts[place]} {one.name}")
+            if one.counts[place]
+            else None
+            for one in series
+        ]
         for place, when in enumerate(whens)
-        for nth, one in enumerate(series)
-        if one.counts[place]
     ]
     sums = ", ".join(f"{sum(one.counts)} {one.name}" for one in series)
-    return Chart(bars=tuple(bars), top=f"{top:g}", target=None, words=sums)
+    return Chart(bars=_bars(groups, top), top=f"{top:g}", target=None, words=sums)
 
 
-def _bar(x: float, wide: float, value: float, top: float, look: str, words: str) -> Bar:
-    tall = max(LEAST, TALL * value / top)
-    return Bar(round(x, 2), round(TALL - tall, 2), round(wide, 2), round(tall, 2), look, words)
-
-
-def _height(value: float, top: float) -> float:
-    return round(TALL - TALL * value / top, 2)
+def _bars(groups: Sequence[Sequence[Value | None]], top: float) -> tuple[Bar, ...]:
+    """The bars of each group side by side; the groups share the chart's width."""
+    slot = WIDE / max(1, len(groups))
+    bars = []
+    for place, group in enumerate(groups):
+        wide = slot * FILLED / len(group) if group else 0
+        for nth, one in enumerate(group):
+            if one is not None:
+                value, look, text = one
+                tall = round(max(LEAST, TALL * value / top), 2)
+                x = place * slot + slot * (1 - FILLED) / 2 + nth * wide
+                y = round(TALL - tall, 2)
+                bars.append(Bar(round(x, 2), y, round(wide * 0.94, 2), tall, look, text))
+    return tuple(bars)
 
 
 def nice(value: float, most: float = float("inf")) -> float:

@@ -1,8 +1,8 @@
-"""The measures of seed 001 §9.1, live: each with its definition, target and what was counted."""
+"""What was measured: counts and durations of one organisation's tasks, from the database."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from math import ceil
@@ -10,85 +10,8 @@ from typing import Any
 
 from django.db import connection
 
-from tasks.rules import TRANSITION
-
-
-class Measure(StrEnum):
-    """What is measured (seed 001 §9.1)."""
-
-    ROLE_MATCH = "role_match"
-    CONFLICTS = "conflict_rate"
-    ACROSS_ROLES = "cross_role_claims"
-    INVALID_TRANSITIONS = "invalid_transitions"
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One measure over a period: `part` of `whole`; no whole where it is a mere count.
-
-    `value` is in percent, or the count; None where there was nothing to measure.
-    """
-
-    measure: Measure
-    title: str
-    definition: str
-    target: str
-    part: int
-    whole: int | None
-
-    @property
-    def value(self) -> float | None:
-        """Percent of the whole, or the count."""
-        if self.whole is None:
-            return float(self.part)
-        return 100 * self.part / self.whole if self.whole else None
-
-    @property
-    def reached(self) -> bool | None:
-        """Whether the seed's target is met; None where there was nothing to measure."""
-        value = self.value
-        if value is None:
-            return None
-        match self.measure:
-            case Measure.ROLE_MATCH:
-                return value > 95
-            case Measure.INVALID_TRANSITIONS:
-                return value == 0
-            case _:
-                return value < 5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
-    """What was counted in one stretch of time.
-
-    `refused` and `passed` are stale versions that were refused, and that `warn` let pass.
-    """
-
-    claimed: int = 0
-    across: int = 0
-    updates: int = 0
-    refused: int = 0
-    passed: int = 0
-    invalid: int = 0
-    created: int = 0
-    started: int = 0
-    completed: int = 0
-
-    def __add__(self, other: Counts) -> Counts:
-        both = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
-        return Counts(**both)
-
-    @property
-    def conflicts(self) -> int:
-        """Updates whose expected version was stale."""
-        return self.refused + self.passed
-
-    @property
-    def tried(self) -> int:
-        """All updates that were tried: those that passed, and those that were refused so."""
-        return self.updates + self.refused
-
+from tasks.insight.figures import Counts, Figure, figures_of
+from tasks.rules.updates import TRANSITION
 
 UPDATES = tuple(
     f"task.{what}" for what in ("updated", "claimed", "released", "started", "completed", "deleted")
@@ -159,50 +82,12 @@ def measure_tasks(organisation_id: int, *, since: datetime, until: datetime) -> 
     return figures_of(count_tasks(organisation_id, since=since, until=until)[0])
 
 
-def figures_of(counts: Counts) -> list[Figure]:
-    """The four figures of what was counted (seed 001 §9.1)."""
-    return [
-        Figure(
-            Measure.ROLE_MATCH,
-            "Role match",
-            "tasks claimed by a role that they require, or that require none, of all tasks claimed",
-            "> 95 %",
-            counts.claimed - counts.across,
-            counts.claimed,
-        ),
-        Figure(
-            Measure.CONFLICTS,
-            "Version conflicts",
-            "updates whose expected version was stale, of all updates that agents tried",
-            "< 5 %",
-            counts.conflicts,
-            counts.tried,
-        ),
-        Figure(
-            Measure.ACROSS_ROLES,
-            "Cross-role claims",
-            "tasks claimed by another role than they require, of all tasks claimed",
-            "< 5 %",
-            counts.across,
-            counts.claimed,
-        ),
-        Figure(
-            Measure.INVALID_TRANSITIONS,
-            "Invalid transitions",
-            "attempts at a transition that the state matrix does not allow",
-            "0",
-            counts.invalid,
-            None,
-        ),
-    ]
-
-
 @dataclass(frozen=True, slots=True)
 class Duration:
     """How long completed tasks of one type, role or agent took, in seconds.
 
     `mean` and `median` from start to completion; `waited` the median from creation to the last
-    claim, None where nobody had claimed them.
+    claim, None for tasks that were never claimed.
     """
 
     name: str

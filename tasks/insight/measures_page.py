@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,22 +12,14 @@ from django.template.response import TemplateResponse
 from django.utils import timezone
 
 from orgchart.models import Organisation
-from tasks.insight.charts import Chart, Series, Share, count_chart, rate_chart, spelled
-from tasks.insight.measures import (
-    By,
-    Counts,
-    Duration,
-    Figure,
-    Measure,
-    count_tasks,
-    durations,
-    figures_of,
-)
+from tasks.insight.charts import Chart, Series, count_chart, rate_chart, spelled
+from tasks.insight.figures import Counts, Figure, figures_of
+from tasks.insight.measures import By, Duration, count_tasks, durations
 from tasks.pages.common import choose, opened
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
-LOOKED_THROUGH = 20_000
-"""Durations are those of that many tasks of the period, the last ones completed."""
+MAX_MEASURED = 20_000
+"""Durations cover at most that many tasks of the period, the last ones completed."""
 LINES = 20
 """Types, roles or agents in a table: those that completed most."""
 
@@ -63,14 +55,6 @@ PERIODS = (
 )
 USUAL = PERIODS[1]
 
-TARGETS: Mapping[Measure, tuple[float, bool]] = {
-    Measure.ROLE_MATCH: (95, True),
-    Measure.CONFLICTS: (5, False),
-    Measure.ACROSS_ROLES: (5, False),
-    Measure.INVALID_TRANSITIONS: (0, False),
-}
-"""The seed's targets, and whether more is better (seed 001 §9.1)."""
-
 
 @dataclass(frozen=True, slots=True)
 class Measured:
@@ -102,7 +86,7 @@ class Line:
 
 
 def measures_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
-    """The measures, for whoever may see tasks."""
+    """The measures, for people who may see tasks."""
     organisation, context = opened(model_admin, request, "Task measures")
     if organisation is None:
         return choose(request, context)
@@ -123,7 +107,7 @@ def figures(organisation: Organisation, period: Period, now: datetime) -> dict[s
         [getattr(one, name) for one in counts] for name in ("created", "started", "completed")
     )
     taken = {
-        by.value: durations(organisation.id, by, since=since, until=now, most=LOOKED_THROUGH)
+        by.value: durations(organisation.id, by, since=since, until=now, most=MAX_MEASURED)
         for by in By
     }
     return {
@@ -141,21 +125,17 @@ def figures(organisation: Organisation, period: Period, now: datetime) -> dict[s
         "ticks": labels[:: period.every],
         "numbers": list(zip(labels, counts, strict=True))[::-1],
         "durations": [(by, _lines(found)) for by, found in taken.items()],
-        "newest": LOOKED_THROUGH
-        if sum(one.count for one in taken[By.TYPE]) == LOOKED_THROUGH
-        else 0,
+        "newest": MAX_MEASURED if sum(one.count for one in taken[By.TYPE]) == MAX_MEASURED else 0,
     }
 
 
 def _measured(labels: Sequence[str], counts: Sequence[Counts]) -> list[Measured]:
-    each = [{one.measure: one for one in figures_of(stretch)} for stretch in counts]
-    found = []
-    for figure in figures_of(sum(counts, Counts())):
-        parts = [stretch[figure.measure] for stretch in each]
-        shares = [Share(when, one.part, one.whole) for when, one in zip(labels, parts, strict=True)]
-        target, more = TARGETS[figure.measure]
-        found.append(Measured(figure, rate_chart(shares, target=target, more_is_better=more)))
-    return found
+    stretches = zip(*(figures_of(stretch) for stretch in counts), strict=True)
+    totals = figures_of(sum(counts, Counts()))
+    return [
+        Measured(total, rate_chart(labels, figures))
+        for total, figures in zip(totals, stretches, strict=True)
+    ]
 
 
 def _lines(found: Sequence[Duration]) -> list[Line]:

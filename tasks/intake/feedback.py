@@ -22,6 +22,7 @@ from core.deeds import Deed, require_deed
 from ledger.services import record
 from orgchart.models import Organisation
 from tasks.models import Feedback, FeedbackHook
+from tasks.results import FeedbackPage
 from toolbox.caller import Caller
 
 MOST = 10_000
@@ -164,7 +165,7 @@ def _once(rows: Sequence[Feedback]) -> list[Feedback]:
 
 def list_feedback(
     *, caller: Caller, category: str | None, source: str | None, cursor: str | None, limit: int
-) -> dict[str, Any]:
+) -> FeedbackPage:
     """One page of the organisation's feedback, newest first."""
     place = paging.decode(cursor)
     if place is not None and not (place.isascii() and place.isdigit() and len(place) <= 18):

@@ -13,10 +13,12 @@ from pydantic_core import from_json, to_json
 from core.decision import Denied
 from core.strictjson import read_object
 from orgchart.policy.compiled import Policy
-from tasks.checking import checked_metadata, checked_role, checked_type, owner_named
 from tasks.intake.feedback import Moment, Plain
 from tasks.models import Task
-from tasks.rows import READ, as_row, number_of
+from tasks.results import JsonObject, TaskResult
+from tasks.rules.ownership import inactive_owner, unknown_owner
+from tasks.rules.validation import validate_metadata, validate_role, validate_type
+from tasks.store import number_of, read_task, task_result
 from tasks.vocabulary import Status
 
 
@@ -39,7 +41,7 @@ class Stored(BaseModel):
     active_form: Plain | None = Field(None, alias="activeForm", max_length=500)
     status: Status = Status.PENDING
     owner: Plain | None = None
-    metadata: dict[str, Any] | None = None
+    metadata: JsonObject | None = None
     blocks: list[str] = Field(default_factory=list)
     blocked_by: list[str] = Field(default_factory=list, alias="blockedBy")
     created_at: Moment | None = Field(None, alias="createdAt")
@@ -115,38 +117,37 @@ def _stored(raw: Any, policy: Policy) -> Stored:
         if number_of(one) is None:
             raise BadTask(f"{one!r} is no task id: ids are whole numbers from 1")
     try:
-        checked_role(policy, task.required_role or None)
-        checked_type(task.task_type or None)
-        read_object(checked_metadata(task.metadata or {}).encode())
-        owner_named(policy, task.owner or "")
+        validate_role(policy, task.required_role or None)
+        validate_type(task.task_type or None)
+        read_object(validate_metadata(task.metadata or {}).encode())
+        _require_owner(policy, task.owner or "")
     except Denied as refusal:
         raise BadTask(refusal.deny.message) from refusal
     return task
 
 
-def export_tasks(organisation_id: int) -> Iterator[dict[str, Any]]:
+def _require_owner(policy: Policy, name: str) -> None:
+    if not name:
+        return
+    agent = policy.resolve(name)
+    if agent is None:
+        raise Denied(unknown_owner(name))
+    if not agent.active:
+        raise Denied(inactive_owner(agent.handle))
+
+
+def export_tasks(organisation_id: int) -> Iterator[JsonObject]:
     """Every task of the organisation as the object of seed 001 §2.2, by number."""
     numbers = Task.objects.filter(organisation_id=organisation_id).order_by("number")
     for number in numbers.values_list("number", flat=True).iterator(chunk_size=1000):
-        yield _written(organisation_id, number)
+        exported = task_result(read_task(organisation_id, str(number)))
+        yield {name: value for name, value in exported.items() if name in EXPORTED}
 
 
-def _written(organisation_id: int, number: int) -> dict[str, Any]:
-    from django.db import connection
-
-    with connection.cursor() as cursor:
-        cursor.execute(READ, {"organisation": organisation_id, "number": number})
-        shown = as_row(cursor.fetchone()).shown()
-    return {name: shown[name] for name in WRITTEN}
+EXPORTED = TaskResult.__required_keys__
 
 
-WRITTEN = (
-    "id", "subject", "description", "activeForm", "status", "owner", "metadata", "blocks",
-    "blockedBy", "createdAt", "updatedAt", "requiredRole", "version", "taskType",
-)  # fmt: skip
-
-
-def write_path(path: Path, tasks: Iterable[dict[str, Any]]) -> int:
+def write_path(path: Path, tasks: Iterable[JsonObject]) -> int:
     """Write one file for each task into a folder, or a list into a file called `*.json`."""
     if path.suffix == ".json":
         listed = list(tasks)

@@ -15,10 +15,10 @@ from core.actions import Action
 from core.actors import Actor
 from ledger.services import record
 from orgchart.policy.compiled import Policy
-from tasks import graph
+from tasks.dependencies import lock_dependencies
 from tasks.intake.files import Found, Reading, Stored
 from tasks.models import Dependency, Task
-from tasks.rows import subject_of
+from tasks.rules.changes import subject_of
 from tasks.vocabulary import UNFINISHED, Status
 
 SHOWN = 10
@@ -53,7 +53,7 @@ def import_tasks(
     Raises NothingImported, with nothing changed, where something is bad and not to be skipped.
     """
     with transaction.atomic():
-        graph.lock(policy.organisation_id)
+        lock_dependencies(policy.organisation_id)
         good = [(one, one.task) for one in reading.found if one.task is not None]
         existing = _existing(policy.organisation_id, [int(task.id) for _, task in good])
         fresh = [(one, task) for one, task in good if int(task.id) not in existing]

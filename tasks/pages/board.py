@@ -28,7 +28,8 @@ from tasks.discussion import comment_task
 from tasks.models import Counter, Task
 from tasks.pages.common import VIEW, choose, opened
 from tasks.pages.refusals import for_people
-from tasks.planning import Update
+from tasks.results import TaskResult
+from tasks.rules.values import TaskUpdate
 from tasks.services import update_task
 from tasks.vocabulary import LISTED, TRANSITIONS, UNFINISHED, Status, TaskType
 
@@ -195,7 +196,7 @@ def move_view(request: HttpRequest, task_pk: int) -> HttpResponse:
     task = get_object_or_404(Task.objects.select_related("organisation"), pk=task_pk)
     wanted = request.POST.get("status", "")
     try:
-        shown = _moved(request, task, wanted)
+        shown = _move(request, task, wanted)
     except Denied as refusal:
         record_refusal(
             who=signed_in(request),
@@ -217,7 +218,7 @@ def move_view(request: HttpRequest, task_pk: int) -> HttpResponse:
     return _answer(request, task, said, found, status=200)
 
 
-def _moved(request: HttpRequest, task: Task, wanted: str) -> dict[str, Any]:
+def _move(request: HttpRequest, task: Task, wanted: str) -> TaskResult:
     """Carry out the move. Raises Denied."""
     version = request.POST.get("version", "")
     if wanted not in set(Status) or not (version.isascii() and version.isdigit()):
@@ -233,7 +234,7 @@ def _moved(request: HttpRequest, task: Task, wanted: str) -> dict[str, Any]:
             rule="task board",
         )
     who, now = person(request, task.organisation_id), timezone.now()
-    update = Update(status=Status(wanted), expected_version=int(version))
+    update = TaskUpdate(status=Status(wanted), expected_version=int(version))
     with transaction.atomic():
         shown = update_task(caller=who, task_id=str(task.number), update=update, now=now)
         if reason:

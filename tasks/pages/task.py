@@ -24,7 +24,7 @@ from ledger.history import events_of
 from ledger.models import Event
 from orgchart.compiling import current_policy
 from orgchart.models import Agent
-from tasks.discussion import NOTE, SHOWN, approve_task, comment_task, is_note
+from tasks.discussion import MAX_COMMENTS, NOTE, approve_task, comment_task, is_note
 from tasks.models import Comment, Task
 from tasks.pages.graph_drawing import draw
 from tasks.pages.history import told
@@ -174,8 +174,8 @@ def discussion_of(request: HttpRequest, task: Task) -> Discussion:
     asked = before.isascii() and before.isdigit() and len(before) < 19
     if asked:
         rows = rows.filter(id__lt=min(int(before), BIGGEST))
-    found = list(rows[: SHOWN + 1])
-    more, found = len(found) > SHOWN, found[:SHOWN]
+    found = list(rows[: MAX_COMMENTS + 1])
+    more, found = len(found) > MAX_COMMENTS, found[:MAX_COMMENTS]
     return Discussion(
         said=tuple(_said(found[::-1])),
         earlier=f"?before={found[-1].id}#discussion" if more else "",

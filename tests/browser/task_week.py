@@ -11,7 +11,7 @@ from core.decision import Denied
 from core.deeds import PeopleGroup
 from ledger.services import record
 from tasks import discussion, services
-from tasks.planning import Update
+from tasks.rules.values import TaskUpdate
 from tasks.vocabulary import Status
 from tests.company import Company
 
@@ -67,7 +67,7 @@ def _caller(company, handle):
 def _update(company, handle, task_id, now, **changes):
     caller = _caller(company, handle)
     try:
-        services.update_task(caller=caller, task_id=task_id, update=Update(**changes), now=now)
+        services.update_task(caller=caller, task_id=task_id, update=TaskUpdate(**changes), now=now)
     except Denied as refusal:
         with transaction.atomic():
             record("tool.denied", by=caller, at=now, **denial(refusal.deny))

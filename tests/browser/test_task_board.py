@@ -9,7 +9,7 @@ from core.deeds import PeopleGroup
 from orgchart.models import Organisation
 from tasks import services
 from tasks.models import Comment, Task
-from tasks.planning import Update
+from tasks.rules.values import TaskUpdate
 from tasks.vocabulary import Status
 from tests.browser.eyes import make_people, sign_in
 from tests.company import load_company
@@ -92,7 +92,7 @@ def test_a_card_is_dragged_and_a_stale_one_goes_home(board, ada, make, complaint
     services.update_task(
         caller=ada,
         task_id=str(stale.number),
-        update=Update(description="changed meanwhile"),
+        update=TaskUpdate(description="changed meanwhile"),
         now=timezone.now(),
     )
     assert complaints == []
@@ -219,7 +219,7 @@ def test_a_drawing_is_readable_in_both_themes(enter, page, live_server, ada, mak
     moves = ((first, "in_progress"), (second, "in_progress"), (second, "completed"))
     for number, status in moves:
         services.update_task(
-            caller=ada, task_id=number, update=Update(status=Status(status)), now=timezone.now()
+            caller=ada, task_id=number, update=TaskUpdate(status=Status(status)), now=timezone.now()
         )
     page.emulate_media(color_scheme=theme)
     page = enter(PeopleGroup.BOARD)

@@ -4,8 +4,8 @@ from functools import partial
 
 from core.decision import Code
 from tasks import services
-from tasks.planning import Update
-from tasks.rows import read_row
+from tasks.rules.values import TaskUpdate
+from tasks.store import read_task
 from tests import concurrency
 from tests.tasks.world import NOW, add_agent, add_role, caller_of, make_organisation
 
@@ -25,7 +25,7 @@ def callers_of(organisation) -> list:
     return [caller_of(organisation, f"w{number}") for number in range(CLIENTS)]
 
 
-def at_once(work, args) -> list:
+def each(work, args) -> list:
     """Do the work for every argument at one moment."""
     return concurrency.at_once([partial(work, arg) for arg in args], raising=True)
 
@@ -36,7 +36,7 @@ def made(caller, **fields) -> str:
 
 def claim(task_id: str, **fields):
     def work(caller):
-        update = Update(owner=caller.handle, **fields)
+        update = TaskUpdate(owner=caller.handle, **fields)
         return services.update_task(caller=caller, task_id=task_id, update=update, now=NOW)
 
     return work
@@ -45,9 +45,9 @@ def claim(task_id: str, **fields):
 def round_of_claims(callers, *, versioned: bool) -> list:
     """All claim one task at once; exactly one wins, the others change nothing."""
     task_id = made(callers[0])
-    answers = at_once(claim(task_id, expected_version=1 if versioned else None), callers)
+    answers = each(claim(task_id, expected_version=1 if versioned else None), callers)
     won = [answer for answer in answers if isinstance(answer, dict)]
-    row = read_row(callers[0].organisation_id, task_id)
+    row = read_task(callers[0].organisation_id, task_id)
     assert len(won) == 1
     assert (row.owner, row.version) == (won[0]["owner"], 2)
     lost = {answer for answer in answers if not isinstance(answer, dict)}

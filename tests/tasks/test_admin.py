@@ -55,7 +55,7 @@ def test_nothing_is_changed_around_the_services(board, task):
         assert board.get(reverse(f"admin:tasks_task_{name}", args=args)).status_code == 403
     page = board.post(reverse("admin:tasks_task_change", args=[task.id]), {"subject": "x"})
     assert page.status_code == 403
-    task.refresh_from_db()
+    task = Task.objects.get(pk=task.pk)
     assert task.subject == EVIL
 
 

@@ -13,7 +13,7 @@ from tasks import services
 from tasks.models import Comment, Counter, Task
 from tasks.pages import board as admin_board
 from tasks.pages.board import moves_of
-from tasks.planning import Update
+from tasks.rules.values import TaskUpdate
 from tasks.vocabulary import TRANSITIONS, Status
 from tests.tasks.people import sign_in
 from tests.tasks.world import NOW, caller_of, configure, dev_team
@@ -32,7 +32,7 @@ def make(team):
             services.update_task(
                 caller=caller_of(organisation, owner),
                 task_id=number,
-                update=Update(owner=owner),
+                update=TaskUpdate(owner=owner),
                 now=NOW,
             )
         return Task.objects.get(organisation=organisation, number=number)
@@ -215,8 +215,8 @@ class TestOrganisations:
         ours, theirs = make("ours"), make("theirs", organisation=other)
         assert ours.number == theirs.number
         assert post(sign_in(PeopleGroup.BOARD), theirs, "in_progress").status_code == 200
-        ours.refresh_from_db()
-        theirs.refresh_from_db()
+        ours = Task.objects.get(pk=ours.pk)
+        theirs = Task.objects.get(pk=theirs.pk)
         assert (ours.status, theirs.status) == ("pending", "in_progress")
         assert Event.objects.get(action="task.started").organisation_id == other.id
 
@@ -229,7 +229,7 @@ class TestMovingWithAScript:
     def test_is_the_boards_alone(self, make, desk, status):
         task = make()
         assert post(sign_in(desk), task, "in_progress").status_code == status
-        task.refresh_from_db()
+        task = Task.objects.get(pk=task.pk)
         assert (task.status, task.version) == ("pending", 1)
         assert Event.objects.filter(action="human.denied").exists()
 
@@ -278,7 +278,7 @@ class TestMovingWithAScript:
         assert "needs approval" in card(html_of(client), task)
         assert "needs approval" not in card(html_of(client), make(task_type="testing"))
         post(client, task, "in_progress")
-        task.refresh_from_db()
+        task = Task.objects.get(pk=task.pk)
         answer = post(client, task, "completed").json()
         assert answer["code"] == "APPROVAL_REQUIRED"
         assert "approve the work there" in answer["message"]
@@ -330,7 +330,7 @@ class TestMovingWithoutAScript:
         answer = post(client, task, "deleted", script=False, reason=" ")
         html = client.get(answer.headers["Location"]).content.decode()
         assert "Deleting a task needs a reason." in html
-        task.refresh_from_db()
+        task = Task.objects.get(pk=task.pk)
         assert task.status == "pending"
 
     def test_deletes_with_a_reason_in_the_discussion(self, make):
@@ -348,5 +348,5 @@ class TestMovingWithoutAScript:
         task = make()
         with pytest.raises(RuntimeError):
             post(sign_in(PeopleGroup.BOARD), task, "deleted", reason="x")
-        task.refresh_from_db()
+        task = Task.objects.get(pk=task.pk)
         assert task.status == "pending"

@@ -2,12 +2,13 @@
 
 import pytest
 
-from tasks.insight.charts import LEAST, Series, Share, count_chart, nice, rate_chart, spelled
+from tasks.insight.charts import LEAST, Series, count_chart, nice, rate_chart, spelled
+from tasks.insight.figures import CONFLICTS, INVALID_TRANSITIONS, ROLE_MATCH, Figure
 
 
-def rates(*pairs, target=95, more=True):
-    shares = [Share(f"day {n}", part, whole) for n, (part, whole) in enumerate(pairs)]
-    return rate_chart(shares, target=target, more_is_better=more)
+def rates(*pairs, measure=ROLE_MATCH):
+    figures = [Figure(measure, part, whole) for part, whole in pairs]
+    return rate_chart([f"day {n}" for n in range(len(pairs))], figures)
 
 
 class TestARate:
@@ -18,13 +19,13 @@ class TestARate:
         assert (chart.top, chart.target) == ("100 %", 5)
 
     def test_of_few_shows_them_large(self):
-        chart = rates((3, 100), (9, 100), target=5, more=False)
+        chart = rates((3, 100), (9, 100), measure=CONFLICTS)
         assert [bar.look for bar in chart.bars] == ["tc-good", "tc-bad"]
         assert (chart.top, chart.target) == ("10 %", 50)
         assert [bar.height for bar in chart.bars] == [30, 90]
 
     def test_of_none_is_good_where_none_is_the_target(self):
-        chart = rates((0, None), (3, None), target=0, more=False)
+        chart = rates((0, None), (3, None), measure=INVALID_TRANSITIONS)
         assert [bar.look for bar in chart.bars] == ["tc-good", "tc-bad"]
         assert (chart.top, chart.target) == ("3", None)
 
@@ -35,7 +36,7 @@ class TestARate:
         assert chart.words == "day 0: 96.6 % (28 of 29)"
 
     def test_stays_within_the_drawing(self):
-        chart = rates(*[(n, 90) for n in range(90)], target=5, more=False)
+        chart = rates(*[(n, 90) for n in range(90)], measure=CONFLICTS)
         for one, other in zip(chart.bars, chart.bars[1:], strict=False):
             assert one.x + one.width < other.x
         assert chart.bars[-1].x + chart.bars[-1].width <= 1000

@@ -3,15 +3,17 @@
 import pytest
 from django.db import transaction
 
+from core import machines
 from core.decision import Code, Denied
 from ledger.models import Event
-from tasks import services, writing
-from tasks.leases import release_overdue
+from tasks import services
 from tasks.models import Dependency, Task
-from tasks.planning import Update
-from tasks.rows import read_row
+from tasks.rules.values import TaskUpdate
+from tasks.schedule import release_overdue
+from tasks.store import read_task
 from tasks.vocabulary import Status
-from tests.tasks.crowd import at_once, callers_of, claim, made, make_crowd, round_of_claims
+from tests.concurrency import at_once
+from tests.tasks.crowd import callers_of, claim, each, made, make_crowd, round_of_claims
 from tests.tasks.world import NOW
 
 FEW = 24
@@ -44,12 +46,12 @@ class TestClaims:
 
     def test_would_have_many_with_read_then_write(self, few, monkeypatch):
         """The twin without the guard: what the compare-and-swap is there for."""
-        statement = writing.statement
+        statement = machines._statement
 
         def unguarded(*args, **kwargs):
-            return statement(*args, **kwargs).replace("AND version = %(seen)s", "")
+            return statement(*args, **kwargs).replace(" AND version = %(swap_version)s", "")
 
-        monkeypatch.setattr(writing, "statement", unguarded)
+        monkeypatch.setattr(machines, "_statement", unguarded)
 
         def contend():
             for _ in range(20):
@@ -68,11 +70,11 @@ class TestClaims:
                 except Denied:
                     continue
                 services.update_task(
-                    caller=caller, task_id=task_id, update=Update(owner=""), now=NOW
+                    caller=caller, task_id=task_id, update=TaskUpdate(owner=""), now=NOW
                 )
 
-        at_once(work, few)
-        row = read_row(few[0].organisation_id, task_id)
+        each(work, few)
+        row = read_task(few[0].organisation_id, task_id)
         events = Event.objects.filter(action__in=["task.claimed", "task.released"]).order_by("seq")
         assert row.version == 1 + len(events)
         assert row.owner is None
@@ -84,11 +86,11 @@ class TestUpdates:
 
         def work(caller):
             for turn in range(4):
-                update = Update(metadata={f"{caller.handle}.{turn}": True})
+                update = TaskUpdate(metadata={f"{caller.handle}.{turn}": True})
                 services.update_task(caller=caller, task_id=task_id, update=update, now=NOW)
 
-        at_once(work, few)
-        row = read_row(few[0].organisation_id, task_id)
+        each(work, few)
+        row = read_task(few[0].organisation_id, task_id)
         assert row.version == 1 + 4 * len(few)
         assert len(row.metadata) == 4 * len(few)
         versions = [e.details["version"] for e in Event.objects.filter(action="task.updated")]
@@ -97,7 +99,7 @@ class TestUpdates:
 
 class TestNumbers:
     def test_are_given_once_and_without_a_gap(self, few):
-        answers = at_once(lambda caller: [made(caller) for _ in range(5)], few)
+        answers = each(lambda caller: [made(caller) for _ in range(5)], few)
         numbers = sorted(int(one) for answer in answers for one in answer)
         assert numbers == list(range(1, 5 * len(few) + 1))
 
@@ -113,13 +115,13 @@ class TestDependencies:
 
         def work(pair):
             caller, blocker, blocked = pair
-            update = Update(add_blocks=(blocked,))
+            update = TaskUpdate(add_blocks=(blocked,))
             return services.update_task(caller=caller, task_id=blocker, update=update, now=NOW)
 
         pairs = [
             (caller, ring[place], ring[(place + 1) % len(ring)]) for place, caller in enumerate(few)
         ]
-        answers = at_once(work, pairs)
+        answers = each(work, pairs)
         assert answers.count(Code.INVALID_PARAMS) == 1
         assert Dependency.objects.count() == len(ring) - 1
 
@@ -128,15 +130,15 @@ class TestDependencies:
         for _ in range(10):
             blocker, blocked = made(lead), made(lead)
             services.update_task(
-                caller=lead, task_id=blocker, update=Update(status=Status.IN_PROGRESS), now=NOW
+                caller=lead, task_id=blocker, update=TaskUpdate(status=Status.IN_PROGRESS), now=NOW
             )
 
             def work(update, blocker=blocker):
                 services.update_task(caller=lead, task_id=blocker, update=update, now=NOW)
 
-            at_once(work, [Update(status=Status.COMPLETED), Update(add_blocks=(blocked,))])
-            ended = read_row(lead.organisation_id, blocker)
-            waits = read_row(lead.organisation_id, blocked)
+            each(work, [TaskUpdate(status=Status.COMPLETED), TaskUpdate(add_blocks=(blocked,))])
+            ended = read_task(lead.organisation_id, blocker)
+            waits = read_task(lead.organisation_id, blocked)
             assert ended.status == "completed"
             assert (waits.open_blockers, waits.waits_for) == (0, [])
 
@@ -146,15 +148,15 @@ class TestDependencies:
         def work(place):
             caller = few[place]
             one, other = tasks[place % 6], tasks[(place * 5 + 1) % 6]
-            for update in (Update(add_blocks=(other,)), Update(status=Status.DELETED)):
+            for update in (TaskUpdate(add_blocks=(other,)), TaskUpdate(status=Status.DELETED)):
                 try:
                     services.update_task(caller=caller, task_id=one, update=update, now=NOW)
                 except Denied:
                     continue
 
-        at_once(work, range(len(few)))
+        each(work, range(len(few)))
         for task in Task.objects.all():
-            row = read_row(few[0].organisation_id, str(task.number))
+            row = read_task(few[0].organisation_id, str(task.number))
             assert row.open_blockers == len(row.waits_for)
 
 
@@ -164,7 +166,7 @@ class TestLeases:
         for task_id in ids:
             claim(task_id)(few[0])
         later = NOW.replace(hour=12)
-        handled = at_once(lambda _: release_overdue(now=later), range(4))
+        handled = each(lambda _: release_overdue(now=later), range(4))
         assert sum(handled) == 30
         assert Event.objects.filter(action="task.lease_expired").count() == 30
         assert set(Task.objects.values_list("version", flat=True)) == {3}
@@ -176,13 +178,13 @@ class TestLeases:
             claim(task_id)(caller)
 
             def renew(task_id=task_id):
-                update = Update(metadata={"alive": True}, expected_version=2)
+                update = TaskUpdate(metadata={"alive": True}, expected_version=2)
                 return services.update_task(
                     caller=caller, task_id=task_id, update=update, now=later
                 )
 
-            answers = at_once(lambda act: act(), [renew, lambda: release_overdue(now=later)])
-            row = read_row(caller.organisation_id, task_id)
+            answers = at_once([renew, lambda: release_overdue(now=later)], raising=True)
+            row = read_task(caller.organisation_id, task_id)
             if isinstance(answers[0], dict):
                 assert (row.owner, row.version) == (caller.handle, 3)
             else:
@@ -193,7 +195,7 @@ class TestLeases:
 class TestTransactions:
     def test_that_roll_back_leave_nothing(self, callers):
         task_id = made(callers[0])
-        before = (read_row(callers[0].organisation_id, task_id), Event.objects.count())
+        before = (read_task(callers[0].organisation_id, task_id), Event.objects.count())
 
         @transaction.atomic
         def fail():
@@ -202,6 +204,6 @@ class TestTransactions:
 
         with pytest.raises(RuntimeError):
             fail()
-        after = (read_row(callers[0].organisation_id, task_id), Event.objects.count())
+        after = (read_task(callers[0].organisation_id, task_id), Event.objects.count())
         assert after[0] == before[0]
         assert after[1] == before[1]

@@ -10,7 +10,7 @@ from ledger.models import Event
 from mailroom.models import Mail
 from tasks import services
 from tasks.models import Dependency, Task
-from tasks.planning import Update
+from tasks.rules.values import TaskUpdate
 from tasks.vocabulary import Status
 from tests.tasks.world import NOW, caller_of, dev_team, permit
 
@@ -32,7 +32,7 @@ def make(who):
 def update(who):
     def updated(by: str, task_id: str, **fields) -> dict:
         return services.update_task(
-            caller=who(by), task_id=task_id, update=Update(**fields), now=NOW
+            caller=who(by), task_id=task_id, update=TaskUpdate(**fields), now=NOW
         )
 
     return updated

@@ -7,7 +7,7 @@ from core.decision import Code, Denied
 from ledger.models import Event
 from tasks import discussion, services
 from tasks.models import Comment, Task
-from tasks.planning import Update
+from tasks.rules.values import TaskUpdate
 from tasks.vocabulary import Status
 from tests.company import load_company
 from tests.tasks.world import NOW, Http, caller_of, configure, dev_team, permit
@@ -30,7 +30,7 @@ def task_id(who) -> str:
 def update(who, task_id):
     def updated(by: str, **fields) -> dict:
         return services.update_task(
-            caller=who(by), task_id=task_id, update=Update(**fields), now=NOW
+            caller=who(by), task_id=task_id, update=TaskUpdate(**fields), now=NOW
         )
 
     return updated

@@ -6,11 +6,11 @@ import pytest
 from django.db import connection
 
 from core.decision import Code, Denied
-from tasks import lists, services
+from tasks import listing, services
 from tasks.backlog import PAGE as BACKLOG_PAGE
-from tasks.insight import recommendation as recommending
-from tasks.insight.ranking import Candidate, Taker, best, reasons
-from tasks.planning import Update
+from tasks.insight import recommendations
+from tasks.insight.recommendation_order import Candidate, Taker, best, reasons
+from tasks.rules.values import TaskUpdate
 from tasks.vocabulary import Status
 from tests.tasks.world import NOW, caller_of, permit
 
@@ -32,7 +32,7 @@ def make(who):
 def update(who):
     def updated(by: str, task_id: str, **fields) -> dict:
         return services.update_task(
-            caller=who(by), task_id=task_id, update=Update(**fields), now=NOW
+            caller=who(by), task_id=task_id, update=TaskUpdate(**fields), now=NOW
         )
 
     return updated
@@ -41,7 +41,7 @@ def update(who):
 @pytest.fixture
 def listed(who):
     def ids(**filters) -> list[str]:
-        page = lists.list_tasks(caller=who("architect"), **filters)
+        page = listing.list_tasks(caller=who("architect"), **filters)
         return [line["id"] for line in page["tasks"]]
 
     return ids
@@ -52,7 +52,7 @@ class TestList:
         made = [make() for _ in range(7)]
         found, cursor = [], None
         for _ in range(4):
-            page = lists.list_tasks(caller=who("architect"), limit=2, cursor=cursor)
+            page = listing.list_tasks(caller=who("architect"), limit=2, cursor=cursor)
             found += [line["id"] for line in page["tasks"]]
             cursor = page["next_cursor"]
         assert found == made[::-1]
@@ -99,13 +99,13 @@ class TestList:
     @pytest.mark.parametrize("cursor", ["x", "", "!", "YWJj", "LTE", "MTIzNDU2Nzg5MDEyMzQ1Njc4OTA"])
     def test_refuses_a_cursor_that_no_list_gave(self, who, cursor):
         with pytest.raises(Denied) as denied:
-            lists.list_tasks(caller=who("architect"), cursor=cursor)
+            listing.list_tasks(caller=who("architect"), cursor=cursor)
         assert denied.value.deny.code is Code.INVALID_PARAMS
 
     def test_refuses_roles_and_owners_that_do_not_exist(self, who):
         for filters in ({"role_filter": "organisation__slug"}, {"owner": "nobody"}):
             with pytest.raises(Denied) as denied:
-                lists.list_tasks(caller=who("architect"), **filters)
+                listing.list_tasks(caller=who("architect"), **filters)
             assert denied.value.deny.code is Code.INVALID_PARAMS
 
 
@@ -113,7 +113,7 @@ class TestRecommend:
     @pytest.fixture
     def recommended(self, who):
         def found(handle: str = "architect", limit: int = 5) -> list[dict]:
-            answer = recommending.recommend_tasks(caller=who(handle), limit=limit, now=NOW)
+            answer = recommendations.recommend_tasks(caller=who(handle), limit=limit, now=NOW)
             return answer["tasks"]
 
         return found
@@ -259,7 +259,7 @@ class TestSize:
             "owner": caller.agent.id,
             "namesake": None,
         }
-        statement = lists.statement(owned, by_role=by_role, namesake=False)
+        statement = listing.statement(owned, by_role=by_role, namesake=False)
         assert self.touched(statement, values) < 300
 
     def test_of_a_recommendation_does_not_matter(self, crowded):
@@ -269,7 +269,7 @@ class TestSize:
             "types": ["", "api_design", "testing"],
             "limit": 5,
         }
-        assert self.touched(recommending.TAKEABLE, values) < 100
+        assert self.touched(recommendations.TAKEABLE, values) < 100
 
     def test_of_the_backlog_does_not_matter(self, crowded):
         values = {"organisation": crowded.id, "rank": 0, "number": 3000, "limit": 10}

@@ -12,10 +12,10 @@ from hypothesis.stateful import run_state_machine_as_test as run_machine
 from core.decision import Code, Denied
 from ledger.models import Event
 from tasks import discussion, services
-from tasks.leases import release_overdue
 from tasks.models import Dependency, Task
-from tasks.planning import Update
-from tasks.rows import read_row
+from tasks.rules.values import TaskUpdate
+from tasks.schedule import release_overdue
+from tasks.store import read_task, task_result
 from tasks.vocabulary import TRANSITIONS, Status
 from tests.tasks.world import NOW, add_agent, add_role, caller_of, make_organisation
 
@@ -52,7 +52,7 @@ class Tasks(RuleBasedStateMachine):
         return self.ids[place % len(self.ids)]
 
     def row(self, task_id: str):
-        return read_row(self.organisation.id, task_id)
+        return read_task(self.organisation.id, task_id)
 
     def picture(self) -> tuple:
         tasks = Task.objects.filter(organisation=self.organisation).order_by("number")
@@ -111,7 +111,7 @@ class Tasks(RuleBasedStateMachine):
             lambda: services.update_task(
                 caller=self.callers[agent],
                 task_id=task_id,
-                update=Update(
+                update=TaskUpdate(
                     status=status,
                     owner=owner,
                     expected_version=expected,
@@ -125,7 +125,7 @@ class Tasks(RuleBasedStateMachine):
             assert done is Code.VERSION_MISMATCH
         if isinstance(done, dict):
             after = self.row(task_id)
-            assert done == after.shown()
+            assert done == task_result(after)
             assert after.version == before.version + 1
             assert status is None or status in TRANSITIONS[Status(before.status)]
             assert not force or agent == "lead"
@@ -140,7 +140,7 @@ class Tasks(RuleBasedStateMachine):
             lambda: services.update_task(
                 caller=self.callers[agent],
                 task_id=self.one(place),
-                update=Update(
+                update=TaskUpdate(
                     status=status,
                     add_blocks=named if down else (),
                     add_blocked_by=() if down else named,
@@ -185,7 +185,7 @@ class Tasks(RuleBasedStateMachine):
             lambda: services.update_task(
                 caller=self.callers[agent],
                 task_id=task_id,
-                update=Update(status=Status.COMPLETED, expected_version=version),
+                update=TaskUpdate(status=Status.COMPLETED, expected_version=version),
                 now=self.now,
             )
         )

@@ -11,10 +11,17 @@ from prometheus_client import CollectorRegistry
 from core.actors import Person
 from orgchart.models import Role
 from tasks import services
-from tasks.insight import metrics
-from tasks.insight.measures import By, Counts, Measure, count_tasks, durations, measure_tasks
+from tasks.insight import prometheus
+from tasks.insight.figures import (
+    ACROSS_ROLES,
+    CONFLICTS,
+    INVALID_TRANSITIONS,
+    ROLE_MATCH,
+    Counts,
+)
+from tasks.insight.measures import By, count_tasks, durations, measure_tasks
 from tasks.models import Task
-from tasks.planning import Update
+from tasks.rules.values import TaskUpdate
 from tests.tasks.world import NOW, configure, dev_team, touch
 
 
@@ -39,10 +46,10 @@ def make(http):
 class TestMeasures:
     def test_of_nothing_say_so(self, figures):
         found = figures()
-        assert found[Measure.ROLE_MATCH].value is None
-        assert found[Measure.ROLE_MATCH].reached is None
-        assert found[Measure.INVALID_TRANSITIONS].value == 0
-        assert found[Measure.INVALID_TRANSITIONS].reached
+        assert found[ROLE_MATCH].value is None
+        assert found[ROLE_MATCH].reached is None
+        assert found[INVALID_TRANSITIONS].value == 0
+        assert found[INVALID_TRANSITIONS].reached
 
     def test_count_claims_within_and_across_roles(self, http, make, figures):
         for _ in range(3):
@@ -52,7 +59,7 @@ class TestMeasures:
         one = make(requiredRole="backend-leader")
         http.call("team-lead", "task_update", taskId=one, owner="architect", forceAssign=True)
         found = figures()
-        match, across = found[Measure.ROLE_MATCH], found[Measure.ACROSS_ROLES]
+        match, across = found[ROLE_MATCH], found[ACROSS_ROLES]
         assert (match.part, match.whole, match.value, match.reached) == (3, 4, 75.0, False)
         assert (across.part, across.whole, across.value, across.reached) == (1, 4, 25.0, False)
 
@@ -61,7 +68,7 @@ class TestMeasures:
         for _ in range(3):
             http.call("architect", "task_update", taskId=one, description="x")
         http.call("architect", "task_update", taskId=one, description="x", expectedVersion=9)
-        found = figures()[Measure.CONFLICTS]
+        found = figures()[CONFLICTS]
         assert (found.part, found.whole, found.value) == (1, 4, 25.0)
 
     def test_count_conflicts_of_every_tool_whose_updates_count(self, http, make, figures):
@@ -75,26 +82,26 @@ class TestMeasures:
         for version in (1, 9):
             http.call("team-lead", "manage_backlog", action="edit", taskId=two, subject="y",
                       expectedVersion=version)  # fmt: skip
-        found = figures()[Measure.CONFLICTS]
+        found = figures()[CONFLICTS]
         assert (found.part, found.whole) == (2, 4)
 
     def test_count_no_updates_of_people_whose_conflicts_they_do_not_count(
         self, team, make, figures
     ):
         board = Person(username="olga", organisation_id=team.id, groups=frozenset({"Board"}))
-        change = Update(description="y")
+        change = TaskUpdate(description="y")
         services.update_task(caller=board, task_id=make(), update=change, now=timezone.now())
-        assert figures()[Measure.CONFLICTS].whole == 0
+        assert figures()[CONFLICTS].whole == 0
 
     def test_count_conflicts_that_warn_let_pass(self, team, http, make, figures):
         configure(team, enforcement="warn")
         http.call("architect", "task_update", taskId=make(), description="x", expectedVersion=9)
-        found = figures()[Measure.CONFLICTS]
+        found = figures()[CONFLICTS]
         assert (found.part, found.whole) == (1, 1)
 
     def test_count_invalid_transitions(self, http, make, figures):
         http.call("architect", "task_update", taskId=make(), status="completed")
-        found = figures()[Measure.INVALID_TRANSITIONS]
+        found = figures()[INVALID_TRANSITIONS]
         assert (found.part, found.whole, found.value, found.reached) == (1, None, 1.0, False)
 
     @pytest.mark.parametrize("change", [{"description": "y"}, {"owner": "architect"}])
@@ -104,13 +111,13 @@ class TestMeasures:
         assert http.call("team-lead", "task_update", taskId=one, **change).code == (
             "INVALID_TRANSITION"
         )
-        assert figures()[Measure.INVALID_TRANSITIONS].value == 0
+        assert figures()[INVALID_TRANSITIONS].value == 0
         http.call("team-lead", "task_update", taskId=one, status="pending", **change)
-        assert figures()[Measure.INVALID_TRANSITIONS].value == 1
+        assert figures()[INVALID_TRANSITIONS].value == 1
 
     def test_are_each_organisations_own(self, http, make, figures):
         http.call("architect", "task_update", taskId=make(), status="completed")
-        assert figures(dev_team("other"))[Measure.INVALID_TRANSITIONS].value == 0
+        assert figures(dev_team("other"))[INVALID_TRANSITIONS].value == 0
 
     def test_are_of_their_period(self, team, http, make):
         http.call("architect", "task_update", taskId=make(), status="completed")
@@ -184,7 +191,7 @@ class TestShowing:
 
     def test_metrics_have_them_per_organisation(self, client, http, make, monkeypatch):
         fresh = CollectorRegistry()
-        fresh.register(metrics.TaskCollector())
+        fresh.register(prometheus.TaskCollector())
         monkeypatch.setattr("nexus_site.serving.health.LIVE", fresh)
         http.call("architect", "task_update", taskId=make(), status="completed")
         text = client.get("/metrics").content.decode()

@@ -89,7 +89,7 @@ class TestThePage:
     def test_takes_the_last_ones_where_many_were_completed(self, worked, monkeypatch):
         html = html_of(sign_in(PeopleGroup.BOARD))
         assert "completed last" not in html
-        monkeypatch.setattr(admin_measures, "LOOKED_THROUGH", 1)
+        monkeypatch.setattr(admin_measures, "MAX_MEASURED", 1)
         assert "These are the 1 tasks completed last." in html_of(sign_in(PeopleGroup.BOARD))
 
     def test_says_that_there_is_nothing_yet(self, team):

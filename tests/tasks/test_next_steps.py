@@ -3,11 +3,11 @@
 import pytest
 
 from orgchart.policy.compiled import Agent
-from tasks.facts import Change
-from tasks.ownership import can_approve, can_take
-from tasks.rules import can_update
-from tasks.vocabulary import Enforcement, Status
-from tests.tasks.test_rules import NEXUS, TEAM, hand, policy_of, role, task
+from tasks.rules.ownership import can_approve, can_take
+from tasks.rules.updates import can_update
+from tasks.rules.values import TaskUpdate
+from tasks.vocabulary import Status
+from tests.tasks.policies import NEEDS_APPROVAL, NEXUS, TEAM, actor, policy_of, role, task
 
 TWO = policy_of(
     [role("team-lead", 1, task_lead=True), role("architect")],
@@ -22,13 +22,13 @@ BOARD_STEP = "a person of the Board approves it in the admin"
 
 
 def refusal(who, what, **change):
-    return can_update(who, what, Change(**change), Enforcement.ENFORCE).decision
+    return can_update(who, what, TaskUpdate(**change)).decision
 
 
 def worked(policy, owner):
     agent = policy.agents[owner]
-    workers = frozenset({agent.id})
-    return task("in_progress", owner=agent, needs_approval=True, workers=workers)
+    workers = [agent.id]
+    return task("in_progress", owner=agent, task_type=NEEDS_APPROVAL, workers=workers)
 
 
 class TestApproval:
@@ -43,17 +43,17 @@ class TestApproval:
     )
     def test_is_asked_of_whoever_may_give_it(self, policy, owner, said):
         what = worked(policy, owner)
-        found = refusal(hand(owner, policy), what, status=Status.COMPLETED)
+        found = refusal(actor(owner, policy), what, status=Status.COMPLETED)
         assert said in found.next_action
         assert found.next_action.endswith("; then set status alone to completed")
 
     def test_is_given_by_the_lead_who_may(self):
-        found = refusal(hand("team-lead"), worked(TEAM, "architect"), status=Status.COMPLETED)
+        found = refusal(actor("team-lead"), worked(TEAM, "architect"), status=Status.COMPLETED)
         assert found.next_action.startswith("call task_approve on #5;")
 
     def test_of_ones_own_work_is_another_leads_or_the_boards(self):
         for policy, said in ((TEAM, BOARD_STEP), (TWO, "ask second-lead to call task_approve")):
-            found = can_approve(hand("team-lead", policy), worked(policy, "team-lead"))
+            found = can_approve(actor("team-lead", policy), worked(policy, "team-lead"))
             assert said in found.next_action
 
 
@@ -67,7 +67,7 @@ class TestForceAssign:
         ],
     )
     def test_is_left_to_a_superior_who_leads(self, who, said):
-        assert refusal(hand(who, NEXUS), task(), force=True).next_action == said
+        assert refusal(actor(who, NEXUS), task(), force=True).next_action == said
 
 
 def test_a_type_of_others_points_to_what_is_recommended():
@@ -82,16 +82,16 @@ def test_a_type_of_others_points_to_what_is_recommended():
 
 
 def test_a_new_owner_of_another_role_is_named_once():
-    given = {"sets_owner": True, "new_owner": TEAM.agents["architect"]}
-    found = refusal(hand("team-lead"), task(required_role="backend-leader"), **given)
+    given = {"owner": "architect"}
+    found = refusal(actor("team-lead"), task(required_role="backend-leader"), **given)
     assert found.message == (
         'Role mismatch. Task requires "backend-leader", but the new owner\'s role is "architect".'
     )
 
 
 def test_what_has_ended_is_said_in_whole_sentences():
-    given = {"sets_owner": True, "new_owner": TEAM.agents["architect"]}
-    done = refusal(hand("team-lead"), task("completed"), **given)
+    given = {"owner": "architect"}
+    done = refusal(actor("team-lead"), task("completed"), **given)
     assert done.message == 'The task is "completed": its owner stays.'
-    gone = refusal(hand("team-lead"), task("deleted"), edits=True)
-    assert gone.message == 'The task is "deleted": nothing of it changes any more.'
+    gone = refusal(actor("team-lead"), task("deleted"), active_form="x")
+    assert gone.message == 'The task is "deleted": it can no longer change.'

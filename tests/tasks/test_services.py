@@ -11,11 +11,11 @@ from ledger.models import Event
 from mailroom.models import Mail
 from orgchart.models import Agent
 from tasks import services
-from tasks.leases import release_overdue, undated_claims
 from tasks.models import Experience, Task
-from tasks.planning import Update
+from tasks.rules.values import TaskUpdate
+from tasks.schedule import release_overdue, undated_claims
+from tasks.store import save_change
 from tasks.vocabulary import Status
-from tasks.writing import swap
 from tests.tasks.world import NOW, caller_of, configure, dev_team, permit, touch
 
 LEASE = timedelta(seconds=1800)
@@ -38,7 +38,7 @@ def make(who):
 def update(who):
     def updated(by: str, task_id: str, *, at=NOW, **fields) -> dict:
         return services.update_task(
-            caller=who(by), task_id=task_id, update=Update(**fields), now=at
+            caller=who(by), task_id=task_id, update=TaskUpdate(**fields), now=at
         )
 
     return updated
@@ -120,7 +120,7 @@ class TestClaim:
         Agent.objects.filter(organisation=team, handle="architect").update(active=False)
         with pytest.raises(Denied) as denied:
             services.update_task(
-                caller=caller, task_id=task_id, update=Update(owner="architect"), now=NOW
+                caller=caller, task_id=task_id, update=TaskUpdate(owner="architect"), now=NOW
             )
         assert denied.value.deny.code is Code.RECIPIENT_INACTIVE
         assert Task.objects.get().owner is None
@@ -130,7 +130,7 @@ class TestClaim:
         stranger = caller_of(dev_team("other"), "architect")
         with pytest.raises(Denied) as denied:
             services.update_task(
-                caller=stranger, task_id=task_id, update=Update(owner="architect"), now=NOW
+                caller=stranger, task_id=task_id, update=TaskUpdate(owner="architect"), now=NOW
             )
         assert denied.value.deny.code is Code.NOT_FOUND
 
@@ -206,7 +206,7 @@ class TestLease:
         assert (task["owner"], task["status"], task["version"]) == ("", "in_progress", 3)
         event = Event.objects.get(action="task.lease_expired")
         assert event.actor == "system:leases"
-        assert "ran out" in event.reason
+        assert "expired" in event.reason
         told = Mail.objects.filter(recipient__isnull=False).values_list("recipient__handle")
         assert sorted(handle for (handle,) in told) == ["backend-leader", "backend-leader-2"]
         assert release_overdue(now=NOW + LEASE) == 0
@@ -268,9 +268,9 @@ class TestLease:
 
         def dated_first(*given):
             Task.objects.update(lease_due_at=NOW)
-            return swap(*given)
+            return save_change(*given)
 
-        monkeypatch.setattr(services, "swap", dated_first)
+        monkeypatch.setattr(services, "save_change", dated_first)
         assert "leaseDueAt" not in update("architect", task_id, status=Status.COMPLETED)
         assert Task.objects.get().lease_due_at is None
 
@@ -381,7 +381,7 @@ class TestPeople:
         task = services.update_task(
             caller=self._person(team, "Board"),
             task_id=task_id,
-            update=Update(status=Status.IN_PROGRESS, expected_version=2),
+            update=TaskUpdate(status=Status.IN_PROGRESS, expected_version=2),
             now=NOW,
         )
         assert task["status"] == "in_progress"
@@ -393,7 +393,7 @@ class TestPeople:
             services.update_task(
                 caller=self._person(team, office),
                 task_id=make(),
-                update=Update(status=Status.IN_PROGRESS),
+                update=TaskUpdate(status=Status.IN_PROGRESS),
                 now=NOW,
             )
         assert denied.value.deny.code is Code.NOT_YOURS
@@ -403,7 +403,7 @@ class TestPeople:
             services.update_task(
                 caller=self._person(team, "Board"),
                 task_id=make(),
-                update=Update(status=Status.COMPLETED, expected_version=1),
+                update=TaskUpdate(status=Status.COMPLETED, expected_version=1),
                 now=NOW,
             )
         assert denied.value.deny.code is Code.INVALID_TRANSITION

@@ -11,7 +11,7 @@ from core.deeds import PeopleGroup
 from ledger.models import Event
 from tasks import discussion, services
 from tasks.models import Comment, Task
-from tasks.planning import Update
+from tasks.rules.values import TaskUpdate
 from tasks.vocabulary import Status
 from tests.tasks.people import sign_in
 from tests.tasks.world import NOW, caller_of, configure, dev_team
@@ -98,7 +98,7 @@ class TestTheDiscussion:
         comment = Comment.objects.get()
         assert (comment.author, comment.body) == ("human:at-Board", "Well done.")
         assert Event.objects.filter(action="task.commented", actor="human:at-Board").exists()
-        task.refresh_from_db()
+        task = Task.objects.get(pk=task.pk)
         assert task.version == 1
 
     def test_marks_an_observers_words(self, at, make):
@@ -168,18 +168,17 @@ class TestApproval:
         services.update_task(
             caller=caller_of(team, "devops-leader"),
             task_id=str(task.number),
-            update=Update(owner="devops-leader", status=Status.IN_PROGRESS),
+            update=TaskUpdate(owner="devops-leader", status=Status.IN_PROGRESS),
             now=NOW,
         )
-        task.refresh_from_db()
-        return task
+        return Task.objects.get(pk=task.pk)
 
     def test_is_given_by_the_board_and_kept(self, at, begun):
         board = at(PeopleGroup.BOARD)
         assert "Approve the work" in html_of(board, begun)
         data = {"reason": "Checked by hand.", "version": begun.version}
         assert board.post(act_of(begun, "approve"), data).status_code == 302
-        begun.refresh_from_db()
+        begun = Task.objects.get(pk=begun.pk)
         assert begun.approved_by == "human:at-Board"
         assert Comment.objects.get().body == "Checked by hand."
         html = html_of(board, begun)
@@ -191,7 +190,7 @@ class TestApproval:
             act_of(begun, "approve"), {"reason": "", "version": begun.version}
         )
         assert not Comment.objects.exists()
-        begun.refresh_from_db()
+        begun = Task.objects.get(pk=begun.pk)
         assert begun.approved_at
 
     def test_is_taken_back(self, at, begun):
@@ -199,7 +198,7 @@ class TestApproval:
         board.post(act_of(begun, "approve"), {"version": begun.version})
         data = {"reason": "Too early.", "version": begun.version + 1}
         assert board.post(act_of(begun, "withdraw-approval"), data).status_code == 302
-        begun.refresh_from_db()
+        begun = Task.objects.get(pk=begun.pk)
         assert begun.approved_at is None
 
     def test_of_what_changed_meanwhile_is_refused_in_a_sentence(self, at, begun):
@@ -208,7 +207,7 @@ class TestApproval:
         assert answer.status_code == 200
         assert "changed after you opened this page" in html
         assert "task_get" not in html
-        begun.refresh_from_db()
+        begun = Task.objects.get(pk=begun.pk)
         assert begun.approved_at is None
         assert Event.objects.filter(action="human.denied", code="VERSION_MISMATCH").exists()
 
@@ -228,7 +227,7 @@ class TestApproval:
         client = at(desk)
         assert "Approve the work" not in html_of(client, begun)
         assert client.post(act_of(begun, "approve"), {"version": begun.version}).status_code == 403
-        begun.refresh_from_db()
+        begun = Task.objects.get(pk=begun.pk)
         assert begun.approved_at is None
 
 
@@ -238,7 +237,7 @@ class TestTheHistory:
         services.update_task(
             caller=caller_of(team, "architect"),
             task_id=str(task.number),
-            update=Update(owner="architect", status=Status.IN_PROGRESS),
+            update=TaskUpdate(owner="architect", status=Status.IN_PROGRESS),
             now=NOW,
         )
         html = html_of(at(PeopleGroup.BOARD), task)

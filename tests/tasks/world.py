@@ -28,7 +28,7 @@ CLAIMS = {
 
 
 def make_organisation(slug: str, **settings: Any) -> Organisation:
-    """An organisation without anybody in it."""
+    """An organisation without agents."""
     return Organisation.objects.create(slug=slug, name=slug, settings=settings)
 
 

@@ -91,8 +91,8 @@ class Command(BaseCommand):
             counted = "" if figure.whole is None else f" ({figure.part} of {figure.whole})"
             verdict = {None: "-", True: "reached", False: "missed"}[figure.reached]
             self.stdout.write(
-                f"  {figure.title}: {value}{counted}, target {figure.target}: {verdict}\n"
-                f"    {figure.definition}"
+                f"  {figure.measure.title}: {value}{counted}, target {figure.target}: {verdict}\n"
+                f"    {figure.measure.definition}"
             )
         for by in By:
             for one in durations(organisation_id, by, since=since, until=until):

@@ -1,4 +1,4 @@
-"""Pages of tasks, newest first; every filter walks an index of its own, whatever else there is."""
+"""Pages of tasks, newest first; every combination of filters has its own index."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Any
 from django.db import connection
 
 from core import paging
-from core.decision import Code, refuse
+from core.decision import Code, Denied, refuse
 from orgchart.policy.compiled import Agent, Policy
-from tasks.checking import owner_named
+from tasks.results import TaskLine, TaskPage
+from tasks.rules.ownership import unknown_owner
 from tasks.vocabulary import LISTED, Status
 from toolbox.caller import Caller
 
-FIRST = 2**63 - 1
+BEFORE_ALL = 2**63 - 1
 
 BRANCH = """
 SELECT b.id, b.number FROM unnest(%(statuses)s::text[]) AS s(status) CROSS JOIN LATERAL (
@@ -44,7 +45,7 @@ OF_NAMESAKE = "owner_id = %(namesake)s"
 
 @cache
 def statement(owned: str, *, by_role: bool, namesake: bool) -> str:
-    """The query for one combination of filters; `owned` is '', 'by' (somebody) or 'none'."""
+    """The query for one combination of filters; `owned` is '', 'by' (an agent) or 'none'."""
     owner = {"": "true", "by": "owner_id = %(owner)s", "none": "owner_id IS NULL"}[owned]
     conditions = [owner]
     if by_role:
@@ -64,16 +65,16 @@ def list_tasks(
     owner: str | None = None,
     cursor: str | None = None,
     limit: int = paging.DEFAULT_LIMIT,
-) -> dict[str, Any]:
+) -> TaskPage:
     """One page of the organisation's tasks, newest first (seed 001 §4).
 
-    With `role_filter`: those that require this role, those that require none, those that it owns.
-    `owner` '' lists what nobody owns. Deleted tasks are listed only where `status` asks for them.
+    With `role_filter`: tasks that require this role, require none, or are owned by it. `owner` ''
+    lists unowned tasks. Deleted tasks are listed only where `status` asks for them.
     Raises Denied INVALID_PARAMS for a role, owner or cursor that does not exist.
     """
     policy = caller.policy
-    held = owner_listed(policy, owner)
-    namesake = _namesake(policy, role_filter)
+    held = find_owner(policy, owner)
+    namesake = _agent_named(policy, role_filter)
     text = statement(
         "" if owner is None else "by" if held else "none",
         by_role=role_filter is not None and not (held and held.role == role_filter),
@@ -90,7 +91,7 @@ def list_tasks(
     }
     with connection.cursor() as db:
         db.execute(text, values)
-        tasks = [_shown(row) for row in db.fetchall()]
+        tasks = [_line(row) for row in db.fetchall()]
     more = len(tasks) > limit
     return {
         "tasks": tasks[:limit],
@@ -98,14 +99,18 @@ def list_tasks(
     }
 
 
-def owner_listed(policy: Policy, name: str | None) -> Agent | None:
-    """The agent whose tasks are asked for; one that is deactivated may still have some."""
-    known = policy.resolve(name) if name else None
-    return known or owner_named(policy, name or "")
+def find_owner(policy: Policy, name: str | None) -> Agent | None:
+    """The agent whose tasks are asked for, active or not; None for no name. Raises Denied."""
+    if not name:
+        return None
+    agent = policy.resolve(name)
+    if agent is None:
+        raise Denied(unknown_owner(name))
+    return agent
 
 
-def _namesake(policy: Policy, role_filter: str | None) -> Agent | None:
-    """An agent that is called like the filter without having that role (`owner === roleFilter`)."""
+def _agent_named(policy: Policy, role_filter: str | None) -> Agent | None:
+    """An agent whose handle is the filter, without having that role (`owner === roleFilter`)."""
     if role_filter is None:
         return None
     agent = policy.agents.get(role_filter)
@@ -124,19 +129,19 @@ def _namesake(policy: Policy, role_filter: str | None) -> Agent | None:
 def _before(cursor: str | None) -> int:
     place = paging.decode(cursor)
     if place is None:
-        return FIRST
+        return BEFORE_ALL
     if not (place.isascii() and place.isdigit() and len(place) <= 18):
         raise paging.unknown_cursor()
-    return int(place or FIRST)
+    return int(place or BEFORE_ALL)
 
 
-def _shown(row: tuple[Any, ...]) -> dict[str, Any]:
+def _line(row: tuple[Any, ...]) -> TaskLine:
     """One line of seed 001 §4.3."""
     number, subject, status, owner, required_role, version, task_type, blocked_by = row
     return {
         "id": str(number),
         "subject": subject,
-        "status": status,
+        "status": Status(status),
         "owner": owner or "",
         "blockedBy": [str(blocker) for blocker in blocked_by],
         "requiredRole": required_role or None,

@@ -1,4 +1,4 @@
-"""The best next tasks of an agent, found without reading those that are not among them."""
+"""Recommendations: an agent's best next tasks, read by the index that orders them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 
 from django.db import connection
 
-from tasks.insight.ranking import Candidate, Taker, best, reasons
+from tasks.insight.recommendation_order import Candidate, Taker, best, reasons
 from tasks.models import Experience
-from tasks.parties import permissions_of
+from tasks.results import Recommendations
+from tasks.rules.actors import read_permissions
 from tasks.vocabulary import Status, TaskType
 from toolbox.caller import Caller
 
@@ -27,9 +28,9 @@ CROSS JOIN LATERAL (
 """
 
 
-def recommend_tasks(*, caller: Caller, limit: int, now: datetime) -> dict[str, Any]:
+def recommend_tasks(*, caller: Caller, limit: int, now: datetime) -> Recommendations:
     """The caller's best next tasks with the reasons in words (seed 001 §10.1); claims nothing."""
-    claims = permissions_of(caller.policy, caller.agent.role).claims
+    claims = read_permissions(caller.role.permissions).claims
     types = sorted(claims if claims is not None else map(str, TaskType))
     values: dict[str, Any] = {
         "organisation": caller.organisation_id,
@@ -52,7 +53,7 @@ def recommend_tasks(*, caller: Caller, limit: int, now: datetime) -> dict[str, A
             {
                 "id": str(task.number),
                 "subject": rows[task.number][7],
-                "status": rows[task.number][5],
+                "status": Status(rows[task.number][5]),
                 "requiredRole": task.required_role or None,
                 "taskType": task.task_type or None,
                 "version": rows[task.number][8],

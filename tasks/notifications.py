@@ -1,4 +1,4 @@
-"""Telling agents that a task is there for them: a notice, and an event on their stream."""
+"""Notifications about tasks: a system mail and an event on the agent's stream."""
 
 from __future__ import annotations
 
@@ -11,57 +11,61 @@ from core.decision import Allow, Code, Denied
 from ledger.services import record
 from mailroom.delivery import send_system_mail
 from orgchart.policy.compiled import Agent, Policy
-from tasks.ownership import can_take
-from tasks.parties import Hand
-from tasks.rows import Row, subject_of
+from tasks.rules.changes import subject_of
+from tasks.rules.ownership import can_take
+from tasks.rules.values import TaskRow
 from tasks.vocabulary import Status
 from toolbox.wake import wake
 
-MOST = 200
-"""Agents told of one task; the others find it with task_recommend."""
+MAX_NOTIFIED = 200
+"""Agents notified of one task; the others find it with task_recommend."""
 
 
-def takers(policy: Policy, row: Row) -> list[Agent]:
-    """Active agents who could take the task, by handle: its own role first."""
+def possible_owners(policy: Policy, row: TaskRow) -> list[Agent]:
+    """Active agents who could take the task, by handle; agents of its required role first."""
     able = [
         agent
         for agent in policy.agents.values()
         if agent.active
         and isinstance(can_take(policy, agent, row.required_role, row.task_type), Allow)
     ]
-    return sorted(able, key=lambda agent: (agent.role != row.required_role, agent.handle))[:MOST]
+    able.sort(key=lambda agent: (agent.role != row.required_role, agent.handle))
+    return able[:MAX_NOTIFIED]
 
 
-def announce_free(
-    rows: Sequence[Row], ended: Row, status: Status | None, *, hand: Hand, now: datetime
+def notify_unblocked(
+    rows: Sequence[TaskRow],
+    ended: TaskRow,
+    status: Status | None,
+    *,
+    policy: Policy,
+    now: datetime,
 ) -> None:
-    """Tell of tasks whose last blocker has ended: their owners, else those who could take them."""
+    """Notify the owner of each task whose last blocker ended, or else who could take it."""
     for row in rows:
-        owner = row.owner_in(hand.policy)
-        told = [owner] if owner else takers(hand.policy, row)
-        why = f"Task #{ended.number} is {status or 'ended'}, and #{row.number} waits for nothing."
-        tell(
-            hand.policy,
-            told,
+        owner = row.owner_in(policy)
+        notify_agents(
+            policy,
+            [owner] if owner else possible_owners(policy, row),
             row,
             action=Action.TASK_UNBLOCKED,
             subject=f"Task #{row.number} can go on: {row.subject}",
-            why=why,
+            why=f"Task #{ended.number} is {status or 'ended'}; #{row.number} has no open blockers.",
             now=now,
         )
 
 
-def tell(
+def notify_agents(
     policy: Policy,
-    told: Sequence[Agent],
-    row: Row,
+    recipients: Sequence[Agent],
+    row: TaskRow,
     *,
     action: Action,
     subject: str,
     why: str,
     now: datetime,
 ) -> None:
-    """One notice and one event for each of these agents; who has left meanwhile is passed over."""
+    """Send a system mail and record an event for each agent; skip agents that have left."""
     system = System(name="tasks", organisation_id=policy.organisation_id)
     body = "\n".join(
         [
@@ -76,7 +80,7 @@ def tell(
             "take it with task_update and your handle as owner.",
         ]
     )
-    for agent in told:
+    for agent in recipients:
         try:
             send_system_mail(
                 organisation_id=policy.organisation_id,
@@ -85,8 +89,8 @@ def tell(
                 body=body,
                 now=now,
             )
-        except Denied as left:
-            if left.deny.code is not Code.RECIPIENT_INACTIVE:
+        except Denied as refusal:
+            if refusal.deny.code is not Code.RECIPIENT_INACTIVE:
                 raise
             continue
         record(

@@ -8,6 +8,7 @@ from typing import Any
 
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.vocabulary import BOARD, Permission
+from tasks.vocabulary import Enforcement
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +26,11 @@ UNRESTRICTED = Permissions()
 def read_permissions(given: Any) -> Permissions:
     """Read a role's permissions, a mapping or the seed's list (seed 001 §10.1).
 
-    None given: no restriction. Once a role has any, it has those and no others.
+    None given: no restriction. A role that lists any has only those that it lists.
     """
     if not given:
         return UNRESTRICTED
-    entries = dict(given) if isinstance(given, Mapping) else _listed(given)
+    entries = dict(given) if isinstance(given, Mapping) else _as_mapping(given)
     claims = entries.get(Permission.CLAIM_TASK_TYPE, ())
     types = None if claims in (True, "*") else frozenset(map(str, claims or ()))
     return Permissions(
@@ -39,7 +40,7 @@ def read_permissions(given: Any) -> Permissions:
     )
 
 
-def _listed(given: Any) -> dict[str, Any]:
+def _as_mapping(given: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for entry in given if isinstance(given, Iterable) and not isinstance(given, str) else ():
         found |= dict(entry) if isinstance(entry, Mapping) else {str(entry): True}
@@ -47,8 +48,8 @@ def _listed(given: Any) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Hand:
-    """Whoever acts on a task under a policy: an agent, or a person of the Board (agent None)."""
+class TaskActor:
+    """An agent under its policy, or a person of the Board (agent None), who has every right."""
 
     policy: Policy
     agent: Agent | None = None
@@ -65,21 +66,25 @@ class Hand:
 
     @property
     def is_lead(self) -> bool:
-        """Whether the pack gives the role `task_lead`; people of the Board have every right."""
+        """Whether the pack gives the role `task_lead`."""
         return self.agent is None or self.policy.roles[self.agent.role].task_lead
 
     @property
     def permissions(self) -> Permissions:
-        """What the role lists."""
+        """The permissions of the actor's role."""
         if self.agent is None:
             return UNRESTRICTED
-        return permissions_of(self.policy, self.agent.role)
+        return read_permissions(self.policy.roles[self.agent.role].permissions)
+
+    def is_agent(self, agent_id: int | None) -> bool:
+        """Whether the actor is the agent with this id."""
+        return self.agent is not None and self.agent.id == agent_id
 
     def leads(self, other: Agent) -> bool:
-        """Whether this hand is a task lead over an agent.
+        """Whether the actor is a task lead over an agent.
 
-        A lead whose superior is the Board leads everybody; any other one itself and its own
-        workers (decisions.md § Tasks).
+        A lead whose superior is the Board leads every agent; any other lead leads itself and its
+        own workers (decisions.md § Tasks).
         """
         if not self.is_lead:
             return False
@@ -88,7 +93,7 @@ class Hand:
         return other.handle == self.agent.handle or self.agent.handle in other.managers
 
     def leads_open(self, required_role: str) -> bool:
-        """Whether this hand is a task lead over an unowned task: one that its people could do."""
+        """Whether the actor is a task lead over an unowned task: one that its people could do."""
         if not self.is_lead:
             return False
         if self.agent is None or self.agent.superior == BOARD or not required_role:
@@ -97,9 +102,9 @@ class Hand:
         return any(is_for(required_role, one) for one in people)
 
 
-def permissions_of(policy: Policy, role: str) -> Permissions:
-    """A role's permissions on tasks."""
-    return read_permissions(policy.roles[role].permissions)
+def enforcement_of(policy: Policy) -> Enforcement:
+    """The organisation's switch for role match and version (seed 001 §8.2)."""
+    return Enforcement(policy.settings["enforcement"])
 
 
 def lead_roles(policy: Policy) -> tuple[str, ...]:
@@ -113,12 +118,12 @@ def lead_name(policy: Policy) -> str:
 
 
 def is_for(role: str, agent: Agent) -> bool:
-    """Whether a required role means this agent: its handle, or its role (decisions.md § Tasks)."""
+    """Whether a required role names this agent: its handle or its role (decisions.md § Tasks)."""
     return role in (agent.handle, agent.role)
 
 
-def roles_taking(policy: Policy, task_type: str) -> tuple[str, ...]:
-    """The type → role map (seed 001 §10.1): roles that list the type among those they claim."""
+def roles_claiming(policy: Policy, task_type: str) -> tuple[str, ...]:
+    """The roles that list a task type among those they claim (seed 001 §10.1), sorted."""
     return tuple(
         sorted(
             name

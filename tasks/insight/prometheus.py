@@ -29,7 +29,7 @@ CROSS JOIN unnest(ARRAY['pending', 'in_progress']) AS s(status) ORDER BY 1, 2
 
 
 class TaskCollector(Collector):
-    """Counts when Prometheus asks; what it counted is kept for a minute."""
+    """Counts at each scrape; keeps the counts for a minute."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -59,7 +59,7 @@ def _families() -> list[GaugeMetricFamily]:
     until = timezone.now()
     for organisation in Organisation.objects.order_by("slug"):
         for figure in measure_tasks(organisation.id, since=until - PERIOD, until=until):
-            labels = [organisation.slug, figure.measure.value]
+            labels = [organisation.slug, figure.measure.name]
             if figure.value is not None:
                 measured.add_metric(labels, figure.value)
             counted.add_metric([*labels, "part"], figure.part)

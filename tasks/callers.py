@@ -1,0 +1,20 @@
+"""From the caller of a service to the actor that the rules know."""
+
+from __future__ import annotations
+
+from core.actors import Actor
+from core.deeds import Deed, require_deed
+from orgchart.compiling import current_policy
+from tasks.rules.actors import TaskActor
+from toolbox.caller import Caller
+
+
+def actor_of(caller: Actor, deed: Deed = Deed.MANAGE_TASK) -> TaskActor:
+    """The calling agent under its policy, or a person whose groups allow the deed.
+
+    Raises Denied NOT_YOURS.
+    """
+    if isinstance(caller, Caller):
+        return TaskActor(caller.policy, caller.agent)
+    require_deed(caller, deed)
+    return TaskActor(current_policy(caller.organisation_id))

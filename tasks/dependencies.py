@@ -1,0 +1,229 @@
+"""Dependencies between tasks: adding them, and releasing the tasks that waited for an ended one.
+
+A change of several tasks holds the organisation's lock, taken before any row, so that no two
+changes wait for each other; the trigger on dependencies takes the same lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, connection
+
+from core.actions import Action
+from core.actors import Actor
+from core.database import needs_transaction, violated_constraint
+from core.decision import Allow, Code, Denied, Deny, refuse
+from ledger.services import record
+from tasks.notifications import notify_unblocked
+from tasks.rules.actors import TaskActor, enforcement_of
+from tasks.rules.changes import subject_of
+from tasks.rules.ownership import can_change, has_ended
+from tasks.rules.updates import SOFT
+from tasks.rules.values import TaskRow, TaskUpdate
+from tasks.store import READ, as_row, not_found, number_of
+from tasks.vocabulary import UNFINISHED, Enforcement, Status
+
+LOCK = "SELECT pg_advisory_xact_lock(7001, hashint8(%s))"
+RULE = "dependencies (decisions.md § Tasks)"
+NO_CIRCLE = "dependency_no_circle"
+
+READ_MANY = READ.replace("t.number = %(number)s", "t.number = ANY(%(numbers)s)")
+INSERT = """
+INSERT INTO tasks_dependency (organisation_id, blocker_id, blocked_id)
+VALUES (%(organisation)s, %(blocker)s, %(blocked)s)
+ON CONFLICT (blocker_id, blocked_id) DO NOTHING"""
+# The counts read the table: the same transaction may have ended one of the two tasks.
+COUNT_BLOCKER = """
+UPDATE tasks_task SET open_blockers = open_blockers + 1 WHERE id = %(blocked)s
+AND EXISTS (SELECT 1 FROM tasks_task
+            WHERE id = %(blocker)s AND status IN ('pending', 'in_progress'))"""
+COUNT_DEPENDENT = """
+UPDATE tasks_task SET dependents = dependents + 1 WHERE id = %(blocker)s
+AND EXISTS (SELECT 1 FROM tasks_task
+            WHERE id = %(blocked)s AND status IN ('pending', 'in_progress'))"""
+RELEASE = """
+UPDATE tasks_task SET open_blockers = open_blockers - 1
+WHERE id IN (SELECT blocked_id FROM tasks_dependency WHERE blocker_id = %(id)s)
+RETURNING number, open_blockers, status"""
+UNCOUNT_DEPENDENT = """
+UPDATE tasks_task SET dependents = dependents - 1
+WHERE id IN (SELECT blocker_id FROM tasks_dependency WHERE blocked_id = %(id)s)"""
+
+
+@needs_transaction
+def lock_dependencies(organisation_id: int) -> None:
+    """Wait for the organisation's lock on changes of several tasks; held until the commit."""
+    with connection.cursor() as cursor:
+        cursor.execute(LOCK, [organisation_id])
+
+
+@dataclass(frozen=True, slots=True)
+class NamedNeighbours:
+    """The tasks that an update names as rows, and the ids that no task has."""
+
+    blocks: tuple[TaskRow, ...] = ()
+    blocked_by: tuple[TaskRow, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def new_open_blockers(self) -> tuple[int, ...]:
+        """Numbers of the unfinished tasks that the updated one would newly wait for."""
+        return tuple(row.number for row in self.blocked_by if row.status in UNFINISHED)
+
+
+@needs_transaction
+def read_neighbours(
+    actor: TaskActor, row: TaskRow, add_blocks: Sequence[str], add_blocked_by: Sequence[str]
+) -> NamedNeighbours:
+    """Lock and read the named tasks; dependencies that exist already are left out."""
+    if not add_blocks and not add_blocked_by:
+        return NamedNeighbours()
+    named = {one: number_of(one) for one in (*add_blocks, *add_blocked_by)}
+    numbers = sorted({number for number in named.values() if number is not None})
+    organisation_id = actor.policy.organisation_id
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT 1 FROM tasks_task WHERE organisation_id = %s AND number = ANY(%s) "
+            "ORDER BY id FOR NO KEY UPDATE",
+            [organisation_id, numbers],
+        )
+    rows = {found.number: found for found in _read_many(organisation_id, numbers)}
+
+    def new_rows(ids: Sequence[str], existing: Sequence[int]) -> tuple[TaskRow, ...]:
+        wanted = sorted({named[one] or 0 for one in ids} - set(existing))
+        return tuple(rows[number] for number in wanted if number in rows)
+
+    return NamedNeighbours(
+        blocks=new_rows(add_blocks, row.blocks),
+        blocked_by=new_rows(add_blocked_by, row.blocked_by),
+        unknown=tuple(one for one, number in named.items() if number not in rows),
+    )
+
+
+def require_joinable(named: NamedNeighbours, row: TaskRow, actor: TaskActor) -> None:
+    """Refuse dependencies on unknown, deleted or completed tasks, and on tasks of others.
+
+    Raises Denied.
+    """
+    if named.unknown:
+        raise not_found(named.unknown[0])
+    for other in (*named.blocks, *named.blocked_by):
+        if other.number == row.number:
+            raise _circle(row)
+        if other.status is Status.DELETED:
+            raise Denied(has_ended(other, RULE))
+    for other in named.blocks:
+        allowed = can_change(actor, other, TaskUpdate(add_blocked_by=(str(row.number),)))
+        soft = enforcement_of(actor.policy) is not Enforcement.ENFORCE
+        if isinstance(allowed, Deny) and not (soft and allowed.code in SOFT):
+            raise Denied(allowed)
+    waiting = [row] if named.new_open_blockers else []
+    waiting += named.blocks if row.status in UNFINISHED else ()
+    for one in waiting:
+        if one.status is Status.COMPLETED:
+            raise refuse(
+                Code.INVALID_TRANSITION,
+                f"Task #{one.number} is completed and cannot wait for an unfinished task.",
+                "create a new task that waits for it",
+                rule=RULE,
+            )
+
+
+@needs_transaction
+def add_dependencies(
+    named: NamedNeighbours, row: TaskRow, *, actor: TaskActor, caller: Actor, now: datetime
+) -> None:
+    """Insert the dependencies. Raises Denied where one would close a circle.
+
+    The version of a task that has to wait grows; that of a task that blocks does not.
+    """
+    caller.require(Allow(RULE))
+    for other in named.blocks:
+        _insert_dependency(row, other, caller)
+    for other in named.blocked_by:
+        _insert_dependency(other, row, caller)
+    for other in named.blocks:
+        _bump_version(other, caller, actor, row, now)
+
+
+def _insert_dependency(blocker: TaskRow, blocked: TaskRow, caller: Actor) -> None:
+    values = {
+        "organisation": caller.organisation_id,
+        "blocker": blocker.id,
+        "blocked": blocked.id,
+    }
+    with connection.cursor() as cursor:
+        try:
+            cursor.execute(INSERT, values)
+        except IntegrityError as problem:
+            if violated_constraint(problem) != NO_CIRCLE:
+                raise
+            raise _circle(blocked, blocker) from problem
+        if cursor.rowcount:
+            cursor.execute(COUNT_BLOCKER, values)
+            cursor.execute(COUNT_DEPENDENT, values)
+
+
+def _circle(row: TaskRow, blocker: TaskRow | None = None) -> Denied:
+    names = f"#{blocker.number} -> #{row.number}" if blocker else f"#{row.number} -> itself"
+    problem = f"the dependency {names} would close a circle"
+    return refuse(
+        Code.INVALID_PARAMS,
+        f"{problem}; tasks in a circle could never start.",
+        "look at blocks and blockedBy with task_get, and leave this dependency out",
+        rule=RULE,
+        dependency=problem,
+    )
+
+
+def _bump_version(
+    other: TaskRow, caller: Actor, actor: TaskActor, row: TaskRow, now: datetime
+) -> None:
+    """Grow the version of a task that has to wait from now on, and record it."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE tasks_task SET version = version + 1, updated_at = %s WHERE id = %s "
+            "RETURNING version",
+            [now, other.id],
+        )
+        version = cursor.fetchone()[0]
+    record(
+        Action.TASK_JOINED,
+        by=caller,
+        at=now,
+        subject=subject_of(actor.policy, other.number),
+        kind="task",
+        for_agent_id=other.owner_id,
+        details={"version": version, "with": str(row.number)},
+    )
+
+
+@needs_transaction
+def release_dependents(
+    row: TaskRow, status: Status | None, *, actor: TaskActor, now: datetime
+) -> None:
+    """Count an ended task out of its neighbours, and notify agents of tasks that are now free."""
+    if row.status not in UNFINISHED:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(UNCOUNT_DEPENDENT, {"id": row.id})
+        cursor.execute(RELEASE, {"id": row.id})
+        free = [
+            number
+            for number, open_blockers, state in cursor.fetchall()
+            if not open_blockers and state in UNFINISHED
+        ]
+    if free:
+        rows = _read_many(actor.policy.organisation_id, sorted(free))
+        notify_unblocked(rows, row, status, policy=actor.policy, now=now)
+
+
+def _read_many(organisation_id: int, numbers: Sequence[int]) -> list[TaskRow]:
+    with connection.cursor() as cursor:
+        values: dict[str, Any] = {"organisation": organisation_id, "numbers": list(numbers)}
+        cursor.execute(f"{READ_MANY} ORDER BY t.number", values)
+        return [as_row(found) for found in cursor.fetchall()]

@@ -1,0 +1,299 @@
+"""Who may own, change, approve and discuss a task; pure decisions."""
+
+from __future__ import annotations
+
+from core.decision import Allow, Code, Decision, Deny, deny
+from orgchart.policy.compiled import Agent, Policy
+from tasks.rules.actors import TaskActor, is_for, lead_name, read_permissions, roles_claiming
+from tasks.rules.values import TaskRow, TaskUpdate
+from tasks.vocabulary import Status
+
+YES = Allow("tasks (seed 001 §5.2)")
+MAX_NAMED_LEADS = 5
+"""Leads that a refusal names at most."""
+
+
+def new_owner(actor: TaskActor, update: TaskUpdate) -> Agent | None:
+    """The agent that an update names as owner; None where it names none."""
+    return actor.policy.resolve(update.owner) if update.owner else None
+
+
+def changes_owner(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> bool:
+    """Whether an update names another owner than the task has."""
+    if update.owner is None:
+        return False
+    new = new_owner(actor, update)
+    return (new.id if new else None) != task.owner_id
+
+
+def has_known_owner(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
+    """The new owner is an active agent of the organisation."""
+    if not update.owner:
+        return YES
+    agent = new_owner(actor, update)
+    if agent is None:
+        return unknown_owner(update.owner)
+    return YES if agent.active else inactive_owner(agent.handle)
+
+
+def unknown_owner(name: str) -> Deny:
+    """The refusal of an owner that is no agent."""
+    problem = "no agent of this organisation"
+    return deny(
+        Code.INVALID_PARAMS,
+        f"owner: {name[:64]!r} is {problem}",
+        "name an agent by its handle, or '' to release the task",
+        rule="owners are agents",
+        owner=problem,
+    )
+
+
+def inactive_owner(handle: str) -> Deny:
+    """The refusal of an owner that is deactivated."""
+    return deny(
+        Code.RECIPIENT_INACTIVE,
+        f"{handle} is deactivated and takes no tasks",
+        "name an active agent as owner",
+        rule="owners are active",
+    )
+
+
+def can_take(policy: Policy, agent: Agent, required_role: str, task_type: str) -> Decision:
+    """Whether a task is for this agent: its required role, and the types its role claims.
+
+    Both must match (seed 001 §5.2.2, §10.1).
+    """
+    if required_role and not is_for(required_role, agent):
+        return _mismatch(
+            f'Task requires "{required_role}"',
+            agent,
+            f'Use TaskList({{ roleFilter: "{agent.role}" }}) to find tasks for your role.',
+            f'list tasks for your role with task_list {{"roleFilter": "{agent.role}"}}',
+        )
+    claims = read_permissions(policy.roles[agent.role].permissions).claims
+    if claims is not None and task_type and task_type not in claims:
+        roles = " or ".join(f'"{role}"' for role in roles_claiming(policy, task_type))
+        return _mismatch(
+            f'Tasks of type "{task_type}" require {roles or "another role"}',
+            agent,
+            "Use TaskRecommend() to find tasks of your types.",
+            "take one of those that task_recommend finds for you",
+        )
+    return YES
+
+
+def _mismatch(requirement: str, agent: Agent, instead: str, next_action: str) -> Deny:
+    return deny(
+        Code.ROLE_MISMATCH,
+        f'Role mismatch. {requirement}, but you are "{agent.role}". {instead}',
+        next_action,
+        rule="role match (seed 001 §5.2.2)",
+    )
+
+
+def has_matching_role(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
+    """The new owner's role matches, unless a lead forces it (seed 001 §5.2.2)."""
+    new = new_owner(actor, update)
+    if new is None or new.id == task.owner_id or (update.force and actor.is_lead):
+        return YES
+    found = can_take(actor.policy, new, task.required_role, task.task_type)
+    if isinstance(found, Allow) or actor.is_agent(new.id):
+        return found
+    return deny(
+        found.code,
+        found.message.split(". Use ")[0].replace("but you are", "but the new owner's role is")
+        + ".",
+        f"choose an owner that fits, or, as {lead_name(actor.policy)}, repeat with forceAssign",
+        rule=found.rule,
+    )
+
+
+def can_set_owner(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
+    """Agents claim for themselves and release their own tasks; leads assign their people."""
+    if not changes_owner(actor, task, update):
+        return YES
+    owner = task.owner_in(actor.policy)
+    if owner is not None and not actor.is_agent(owner.id) and not actor.leads(owner):
+        return _owned_by_other(
+            task, "wait until it is released, or take another with task_recommend"
+        )
+    new = new_owner(actor, update)
+    if new is None or actor.is_agent(new.id) or actor.leads(new):
+        return YES
+    if update.assigns and actor.handle in new.managers:
+        return YES
+    return deny(
+        Code.NOT_YOURS,
+        f"{actor.handle} may claim the task for itself or release it, not give it to {new.handle}",
+        f'claim it with owner "{actor.handle}", or ask {lead_name(actor.policy)} to assign it',
+        rule="who sets an owner",
+    )
+
+
+def can_change(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
+    """The owner, a task lead, or for an unowned task its creator and who could take it.
+
+    An agent without `update_own_tasks` changes no unowned task either; renewing a claim needs no
+    permission.
+    """
+    if update.curates:
+        return _is_in_backlog(task)
+    only_owner = update.owner is not None and update.status is None and not update.edits
+    if only_owner or leads_task(actor, task):  # can_set_owner decides on the owner
+        return YES
+    is_owner = actor.is_agent(task.owner_id)
+    holder = new_owner(actor, update) if update.owner is not None else task.owner_in(actor.policy)
+    if is_owner or (holder is not None and actor.is_agent(holder.id)):
+        return YES if is_owner and update.renews else _may_update_own(actor)
+    if holder is not None or actor.agent is None:
+        return _owned_by_other(task, "comment on it with task_comment, or ask its owner")
+    return _can_change_unowned(actor, actor.agent, task, update)
+
+
+def _can_change_unowned(
+    actor: TaskActor, agent: Agent, task: TaskRow, update: TaskUpdate
+) -> Decision:
+    moves = update.status in (Status.IN_PROGRESS, Status.COMPLETED)
+    if task.creator_id == agent.id and not moves:
+        return YES
+    own = _may_update_own(actor)
+    if isinstance(own, Deny):
+        return own
+    return can_take(actor.policy, agent, task.required_role, task.task_type)
+
+
+def _is_in_backlog(task: TaskRow) -> Decision:
+    if task.owner_id is None and task.status == Status.PENDING:
+        return YES
+    return deny(
+        Code.NOT_YOURS,
+        f"Task #{task.number} is not in the backlog: it is {task.status}"
+        + (f" and owned by {task.owner}." if task.owner else "."),
+        "list the backlog with manage_backlog; ask its owner or a task lead to change this one",
+        rule="the backlog holds unowned tasks that have not begun",
+    )
+
+
+def _may_update_own(actor: TaskActor) -> Decision:
+    if actor.permissions.update_own:
+        return YES
+    return deny(
+        Code.NOT_YOURS,
+        f'{actor.role} lacks the permission "update_own_tasks"',
+        f"ask {lead_name(actor.policy)} to make the change",
+        rule="permissions (seed 001 §10.1)",
+    )
+
+
+def leads_task(actor: TaskActor, task: TaskRow) -> bool:
+    """Whether the actor is a task lead over this task."""
+    owner = task.owner_in(actor.policy)
+    return actor.leads_open(task.required_role) if owner is None else actor.leads(owner)
+
+
+def _owned_by_other(task: TaskRow, next_action: str) -> Deny:
+    return deny(
+        Code.NOT_YOURS,
+        f"Task #{task.number} is owned by {task.owner or 'another agent'}.",
+        next_action,
+        rule="a task is changed by its owner and by task leads",
+    )
+
+
+def can_approve(actor: TaskActor, task: TaskRow) -> Decision:
+    """A task lead who did none of the work approves it (seed 001 §10.2)."""
+    rule = "approval (seed 001 §10.2)"
+    if not actor.is_lead:
+        return deny(
+            Code.LEVEL_DENIED,
+            f"Only {lead_name(actor.policy)} can approve tasks",
+            "say what you think of it with task_comment",
+            rule=rule,
+        )
+    if actor.agent is not None and actor.agent.id in task.workers:
+        return deny(
+            Code.NOT_YOURS,
+            f"{actor.handle} worked on task #{task.number} (owned, started or changed it) and "
+            "cannot approve it",
+            approval_step(actor.policy, task),
+            rule=rule,
+        )
+    if not leads_task(actor, task):
+        return _owned_by_other(task, "approve tasks of your own workers")
+    match task.status:
+        case Status.IN_PROGRESS:
+            return YES
+        case Status.PENDING:
+            return deny(
+                Code.INVALID_TRANSITION,
+                f"Task #{task.number} is pending: there is no work to approve yet.",
+                "approve it once its status is in_progress and the work is done",
+                rule=rule,
+                allowed=[],
+            )
+        case Status.COMPLETED | Status.DELETED:
+            return has_ended(task, rule)
+
+
+def approvers(policy: Policy, task: TaskRow) -> tuple[str, ...]:
+    """Handles of the active task leads who may approve this task, sorted."""
+    leads = (TaskActor(policy, one) for one in policy.agents.values() if one.active)
+    return tuple(
+        sorted(
+            lead.handle
+            for lead in leads
+            if lead.agent is not None
+            and lead.is_lead
+            and lead.agent.id not in task.workers
+            and leads_task(lead, task)
+        )
+    )
+
+
+def approval_step(policy: Policy, task: TaskRow) -> str:
+    """How to get an approval: from a lead who did none of the work, or else from the Board."""
+    able = approvers(policy, task)
+    if able:
+        return f"ask {' or '.join(able[:MAX_NAMED_LEADS])} to call task_approve on #{task.number}"
+    return (
+        "no task lead is left who may approve it: say with task_comment that it is ready, and a "
+        "person of the Board approves it in the admin"
+    )
+
+
+def keeps_approval(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> bool:
+    """Whether an approval remains after an update (seed 001 §10.2).
+
+    It ends with the start, with a change of content by anyone, and with a change of owner by
+    anyone but a lead.
+    """
+    if update.status is Status.IN_PROGRESS or update.reworks:
+        return False
+    return not changes_owner(actor, task, update) or leads_task(actor, task)
+
+
+def can_comment(actor: TaskActor, task: TaskRow) -> Decision:
+    """Every agent comments on every task, unless its role's permissions leave that out."""
+    if actor.permissions.comment_all or actor.agent is None:
+        return YES
+    own_id = actor.agent.id
+    if own_id in task.workers or own_id in (task.creator_id, task.owner_id):
+        return YES
+    return deny(
+        Code.NOT_YOURS,
+        f'{actor.role} lacks the permission "comment_on_all_tasks"',
+        "comment on tasks that you own, worked on or created",
+        rule="permissions (seed 001 §10.1)",
+    )
+
+
+def has_ended(task: TaskRow, rule: str) -> Deny:
+    """The refusal of a change after the task's end."""
+    rest = "it can no longer change" if task.status == Status.DELETED else "its owner stays"
+    return deny(
+        Code.INVALID_TRANSITION,
+        f'The task is "{task.status}": {rest}.',
+        "create a new task with task_create",
+        rule=rule,
+        allowed=[],
+    )

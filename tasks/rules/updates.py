@@ -1,0 +1,211 @@
+"""Which updates of a task are allowed, and for which actors: seed 001 §5.2 as pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from core.decision import Allow, Code, Decision, Deny, deny
+from tasks.rules.actors import TaskActor, enforcement_of, lead_name
+from tasks.rules.ownership import (
+    YES,
+    approval_step,
+    approvers,
+    can_change,
+    can_set_owner,
+    changes_owner,
+    has_ended,
+    has_known_owner,
+    has_matching_role,
+    keeps_approval,
+    leads_task,
+    new_owner,
+)
+from tasks.rules.values import TaskRow, TaskUpdate
+from tasks.vocabulary import LEAD_ONLY, TRANSITIONS, Enforcement, Status
+
+TRANSITION = "state transitions (seed 001 §5.2.3)"
+"""The rule that refuses a transition; its refusals are counted (seed 001 §9.1)."""
+
+ENDED = "what has ended stays (seed 001 §5.2.3)"
+SOFT = frozenset({Code.VERSION_MISMATCH, Code.ROLE_MISMATCH})
+"""The refusals that `enforcement` can turn into warnings (decisions.md § Tasks)."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateDecision:
+    """The decision, and under `warn` what `enforce` would have refused."""
+
+    decision: Decision
+    warnings: tuple[Deny, ...] = ()
+
+
+Check = Callable[[TaskActor, TaskRow, TaskUpdate], Decision]
+
+
+def can_update(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> UpdateDecision:
+    """Decide one update by the questions of CHECKS, in their order; the first refusal counts.
+
+    The organisation's `enforcement` makes warnings of some refusals, or ignores them.
+    """
+    warnings: list[Deny] = []
+    for check in CHECKS:
+        found = check(actor, task, update)
+        if isinstance(found, Allow):
+            continue
+        enforcement = enforcement_of(actor.policy)
+        if found.code not in SOFT or enforcement is Enforcement.ENFORCE:
+            return UpdateDecision(found, tuple(warnings))
+        if enforcement is Enforcement.WARN:
+            warnings.append(found)
+    return UpdateDecision(YES, tuple(warnings))
+
+
+def has_version(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
+    """The task is still at the version that the caller names, if any (seed 001 §5.2.1)."""
+    expected = update.expected_version
+    if expected is None or expected == task.version:
+        return YES
+    return deny(
+        Code.VERSION_MISMATCH,
+        f"Task version mismatch. Expected: {expected}, Current: {task.version}. "
+        "Another agent has modified this task. Please refresh and retry.",
+        f'read it again with task_get {{"taskId": "{task.number}"}}, then decide anew',
+        rule="optimistic lock (seed 001 §5.2.1)",
+        expected=expected,
+        current=task.version,
+    )
+
+
+def can_force(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
+    """Only task leads use `forceAssign`, each for its own people (seed 001 §5.2.2)."""
+    rule = "forceAssign (seed 001 §5.2.2)"
+    if not update.force:
+        return YES
+    if not actor.is_lead:
+        return deny(
+            Code.FORCE_ASSIGN_DENIED,
+            f"Only {lead_name(actor.policy)} can use forceAssign",
+            _without_force(actor),
+            rule=rule,
+        )
+    target = new_owner(actor, update)
+    if target is not None and not actor.leads(target):
+        return deny(
+            Code.FORCE_ASSIGN_DENIED,
+            f"{actor.handle} can use forceAssign for its own workers only, not for {target.handle}",
+            "assign one of your own workers",
+            rule=rule,
+        )
+    return YES
+
+
+def _without_force(actor: TaskActor) -> str:
+    above = actor.policy.agents.get(actor.agent.superior) if actor.agent else None
+    if above is None or not TaskActor(actor.policy, above).is_lead:
+        return "leave forceAssign out"
+    return f"leave forceAssign out, or ask {above.handle} to assign the task"
+
+
+def has_transition(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
+    """The machine allows the transition to this actor (seed 001 §5.2.3, appendix C)."""
+    after = update.status
+    if after is None:
+        return YES
+    allowed = TRANSITIONS[task.status]
+    lead_only = (task.status, after) in LEAD_ONLY
+    if after in allowed and not (lead_only and not leads_task(actor, task)):
+        return YES
+    names = ", ".join(f'"{status}"' for status in allowed)
+    only = any((task.status, status) in LEAD_ONLY for status in allowed)
+    actors = f" ({lead_name(actor.policy)} only)" if only else ""
+    return deny(
+        Code.INVALID_TRANSITION,
+        f'Invalid status transition: "{task.status}" -> "{after}". '
+        f'Allowed transitions from "{task.status}": [{names}]{actors}.',
+        _next_state(task, after),
+        rule=TRANSITION,
+        allowed=[str(status) for status in allowed],
+    )
+
+
+def _next_state(task: TaskRow, after: Status) -> str:
+    if after is task.status:
+        return f"leave status out: the task is {after} already"
+    if not TRANSITIONS[task.status] or task.status is Status.COMPLETED:
+        return "create a new task with task_create"
+    return f"set status to one of: {', '.join(TRANSITIONS[task.status])}"
+
+
+def has_not_ended(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
+    """A deleted task does not change; a completed one keeps its owner and approved content."""
+    if task.status is Status.DELETED:
+        return has_ended(task, ENDED)
+    if task.status is not Status.COMPLETED:
+        return YES
+    if changes_owner(actor, task, update):
+        return has_ended(task, ENDED)
+    if task.approved_at is not None and update.reworks:
+        return deny(
+            Code.INVALID_TRANSITION,
+            f"Task #{task.number} is completed as it was approved: its content stays.",
+            "say it with task_comment, or create a new task with task_create",
+            rule=ENDED,
+            allowed=[],
+        )
+    return YES
+
+
+def is_not_blocked(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
+    """A task with an unfinished blocker neither starts nor completes (decisions.md § Tasks)."""
+    if update.status not in (Status.IN_PROGRESS, Status.COMPLETED):
+        return YES
+    blockers = sorted({*task.waits_for, *update.new_blockers})
+    if not blockers:
+        return YES
+    names = ", ".join(f"#{number}" for number in blockers)
+    return deny(
+        Code.TASK_BLOCKED,
+        f"Task #{task.number} is blocked by unfinished tasks: {names}.",
+        "finish these first, or take another with task_recommend; you are told when it is free",
+        rule="dependencies (seed 001 §2.2)",
+        blockedBy=[str(number) for number in blockers],
+    )
+
+
+def is_approved(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
+    """A task of an approval type completes only with an approval that this update keeps.
+
+    (seed 001 §10.2)
+    """
+    if update.status is not Status.COMPLETED:
+        return YES
+    if task.task_type not in actor.policy.settings["approval_task_types"]:
+        return YES
+    if task.approved_at is not None and keeps_approval(actor, task, update):
+        return YES
+    may_approve = actor.handle in approvers(actor.policy, task)
+    step = (
+        f"call task_approve on #{task.number}" if may_approve else approval_step(actor.policy, task)
+    )
+    return deny(
+        Code.APPROVAL_REQUIRED,
+        f'Tasks of type "{task.task_type}" need the approval of {lead_name(actor.policy)} '
+        "before they are completed.",
+        f"{step}; then set status alone to completed",
+        rule="approval (seed 001 §10.2)",
+    )
+
+
+CHECKS: tuple[Check, ...] = (
+    has_version,
+    has_known_owner,
+    can_force,
+    has_transition,
+    has_not_ended,
+    has_matching_role,
+    can_set_owner,
+    can_change,
+    is_not_blocked,
+    is_approved,
+)

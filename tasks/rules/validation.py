@@ -1,0 +1,58 @@
+"""Parameters that depend on the organisation or on a limit: roles, types, metadata; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic_core import to_json
+
+from core.decision import Code, Denied, refuse
+from orgchart.policy.compiled import Policy
+from tasks.vocabulary import TaskType
+
+MAX_METADATA = 64 * 1024
+"""Bytes of a task's metadata as JSON."""
+
+
+def validate_role(policy: Policy, name: str | None) -> str:
+    """Return a required role as it is stored, '' for none (seed 001 §3.2). Raises Denied."""
+    if name is None:
+        return ""
+    if name not in policy.roles:
+        raise _invalid("requiredRole", name, sorted(policy.roles))
+    return name
+
+
+def validate_type(name: str | None) -> str:
+    """Return a task type as it is stored, '' for none (seed 001 §3.2). Raises Denied."""
+    if name is None:
+        return ""
+    if name not in list(TaskType):
+        raise _invalid("taskType", name, [str(kind) for kind in TaskType])
+    return name
+
+
+def validate_metadata(metadata: Mapping[str, Any]) -> str:
+    """Return metadata as JSON text. Raises Denied when it is too large."""
+    text = to_json(metadata).decode()
+    if len(text) > MAX_METADATA:
+        problem = f"more than {MAX_METADATA} bytes"
+        raise refuse(
+            Code.INVALID_PARAMS,
+            f"metadata: {problem}",
+            "keep less in metadata, and the rest in documents",
+            rule="parameters of tasks",
+            metadata=problem,
+        )
+    return text
+
+
+def _invalid(field: str, given: str, known: list[str]) -> Denied:
+    return refuse(
+        Code.INVALID_PARAMS,
+        f'Invalid {field}: "{given[:64]}". Valid: {", ".join(known)}.',
+        f"name one of these as {field}, or leave it out",
+        rule=f"{field} (seed 001 §3.2)",
+        **{field: f"not one of {', '.join(known)}"},
+    )
