@@ -1,4 +1,4 @@
-"""Expired leases, swept by the real job: rows per second and lateness, beside PostgreSQL."""
+"""Expired leases, swept by the real job: rows per second, lateness; PostgreSQL to compare."""
 
 from __future__ import annotations
 
