@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
 from contracts import closing, queries, services, verdicts
 from contracts.approvals import tools as approval_tools
-from contracts.issuing.drafts import ContractDraft
-from contracts.issuing.rules import CREATE, GENERATE, RequestedChannel
-from contracts.issuing.services import issue_contract
+from contracts.issuing import tools as issuing_tools
 from contracts.results import (
     ContractDetail,
     ContractPage,
     ContractVersion,
     GivenVerdict,
-    IssuedContract,
     SubmittedReport,
 )
 from contracts.vocabulary import (
-    ContractKind,
     ContractOutcome,
     ContractSide,
     ContractState,
@@ -29,111 +25,22 @@ from contracts.vocabulary import (
     VerdictFinding,
 )
 from core.params import (
-    Amount,
-    Currency,
     MailBody,
-    Moment,
-    Name,
     Page,
     Params,
-    PriorityName,
     Reason,
     Reference,
-    RowId,
     Title,
     Version,
 )
 from documents.models import ReportType
 from orgchart.catalogue import Source
-from orgchart.policy.vocabulary import ToolGroup, ToolMode
+from orgchart.policy.vocabulary import ToolGroup
 from toolbox.caller import Caller
 from toolbox.registry import ANY_MODE, tool
 
-__all__ = ["approval_tools"]
+__all__ = ["approval_tools", "issuing_tools"]
 EXPECTED = Field(None, description="the version you saw; a change made since then refuses yours")
-
-
-class Grant(Params):
-    """A channel that a contract opens between two agents while it is open."""
-
-    sender: Name = Field(alias="from", description="who may write")
-    recipient: Name = Field(alias="to", description="to whom")
-    types: list[Name] | None = Field(
-        None, max_length=20, description="mail types; left out: all that the channel can carry"
-    )
-
-
-class IssueContract(Params):
-    """A contract for one of the caller's own (seed 000 §4.3)."""
-
-    to: Name = Field(description="handle, address or alias of the assignee")
-    title: Title
-    body: MailBody
-    priority: PriorityName = "medium"
-    deadline: Moment | None = Field(None, description="ISO 8601")
-    kind: Literal["work", "org_change", "deployment_approval", "budget"] = "work"
-    mode: Literal["chat_safe", "coding"] = Field(
-        "chat_safe", description="what the assignee's session may do while it works on this"
-    )
-    workspace_scope: list[Annotated[str, StringConstraints(max_length=1024)]] = Field(
-        default_factory=list,
-        max_length=50,
-        description="folders of the work; with these, the work needs a PASS of QA",
-    )
-    assigned_branch: Annotated[str, StringConstraints(max_length=200)] | None = None
-    grants: list[Grant] = Field(default_factory=list, max_length=20)
-    supersedes: Reference | None = Field(
-        None, description="a closed contract that this one follows"
-    )
-    answers: RowId | None = Field(
-        None, description="escalation_id of an escalation to you that this contract answers"
-    )
-    amount: Amount | None = Field(None, description="for kind budget")
-    currency: Currency = "USD"
-
-    def draft(self) -> ContractDraft:
-        """The draft that services take."""
-        return ContractDraft(
-            to=self.to,
-            title=self.title,
-            body=self.body,
-            kind=ContractKind(self.kind),
-            priority=self.priority,
-            deadline=self.deadline,
-            mode=ToolMode(self.mode),
-            workspace_scope=self.workspace_scope,
-            assigned_branch=self.assigned_branch or "",
-            grants=[
-                RequestedChannel(
-                    g.sender, g.recipient, None if g.types is None else frozenset(g.types)
-                )
-                for g in self.grants
-            ],
-            supersedes=self.supersedes,
-            answers=int(self.answers) if self.answers else None,
-            amount=self.amount,
-            currency=self.currency if self.amount is not None else "",
-        )
-
-
-@tool(
-    GENERATE, params=IssueContract, result=IssuedContract, group=ToolGroup.CONTRACT, modes=ANY_MODE
-)
-def generate_contract(caller: Caller, params: IssueContract, now: datetime) -> IssuedContract:
-    """Issue a contract to a manager: work, an org_change authorisation, or a budget."""
-    return issue_contract(caller=caller, draft=params.draft(), tool=GENERATE, now=now)
-
-
-@tool(
-    CREATE,
-    params=IssueContract,
-    result=IssuedContract,
-    group=ToolGroup.CONTRACT,
-    modes=ANY_MODE,
-)
-def create_contract(caller: Caller, params: IssueContract, now: datetime) -> IssuedContract:
-    """Issue a contract of work to one of your own workers."""
-    return issue_contract(caller=caller, draft=params.draft(), tool=CREATE, now=now)
 
 
 class ReadContract(Params):

@@ -45,7 +45,7 @@ def _policy_version(agent: Agent) -> int:
 
 
 def open_work(agent: Agent) -> list[tuple[str, str]]:
-    """What an agent holds now: what somebody else will have to do."""
+    """What an agent holds now: the work that its superior takes over."""
     unread = Mail.objects.filter(recipient=agent, read_at=None).order_by()[:COUNTED].count()
     return [
         ("Open contracts", str(open_contracts_of(agent.id).count())),

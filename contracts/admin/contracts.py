@@ -81,7 +81,7 @@ def _own_in_review(row: Contract) -> bool:
 CANCEL = _act(
     ContractOutcome.CANCELLED,
     "Cancel the contract",
-    "The contract ends: its coding mode and its channels close, and its assignee is told why.",
+    "The contract ends: its coding mode and its channels close, and its assignee is notified.",
     icon="cancel",
     danger=True,
     possible=lambda row: row.state not in FINAL_STATES,
@@ -162,7 +162,7 @@ class ContractAdmin(ActingAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """The list, with the way to that page for whoever may issue."""
+        """The list, with a link to that page for people who may issue."""
         page = super().changelist_view(request, extra_context)
         if request.user.has_perm(ISSUE) and hasattr(page, "context_data"):
             button = {
@@ -260,7 +260,7 @@ class VerdictAdmin(_OfAContract):
 
 @admin.register(Deadline)
 class DeadlineAdmin(_OfAContract):
-    """When somebody is reminded of a contract, and whether that was done."""
+    """When a party is notified of a deadline, and whether that was done."""
 
     list_display = ("of_contract", "stage", "due_at", "done_at")
     list_filter = (
