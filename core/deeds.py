@@ -76,7 +76,7 @@ def _edit(model: str, title: str, verbs: Iterable[str] = ALL) -> DeedRule:
 
 
 class Deed(Enum):
-    """Everything that people do beside looking."""
+    """Everything that people do except reading."""
 
     ISSUE_KEY = _deed("orgchart.apikey", "issue_apikey", "Issue key", needs_reason=False)
     REVOKE_KEY = _deed("orgchart.apikey", "revoke_apikey", "Revoke key", needs_reason=False)

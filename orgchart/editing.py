@@ -109,7 +109,7 @@ def delete_row(
 ) -> PolicyChange:
     """Take one row away as a change of policy. Agents are deactivated instead, never deleted.
 
-    Raises Denied like `save_row`, and INVALID_PARAMS for what other rows still stand on.
+    Raises Denied like `save_row`, and INVALID_PARAMS for a row that others still need.
     """
     require_deed(caller, TABLES[type(row)].deed, reason=reason)
     if isinstance(row, Agent | Organisation):
@@ -143,7 +143,7 @@ def delete_row(
             Code.INVALID_PARAMS,
             f"{row} is still needed by {holders}",
             "change those first",
-            rule="nothing stands on what is deleted",
+            rule="nothing needs what is deleted",
         ) from error
     except IntegrityError as error:
         raise _constraint(error) from error

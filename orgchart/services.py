@@ -43,7 +43,7 @@ class PolicyChange:
     changed: bool = True
 
 
-class _Preview(Exception):
+class _PreviewDone(Exception):
     """Rolls a previewed change back."""
 
     def __init__(self, change: PolicyChange) -> None:
@@ -64,17 +64,17 @@ def change_policy(  # noqa: PLR0913  a change has these parts
     new: bool = False,
     details: Mapping[str, Any] | None = None,
 ) -> PolicyChange:
-    """Change who may what, in one transaction: lock, apply, check every invariant, count, record.
+    """Change the policy, in one transaction: lock, apply, check every invariant, count, record.
 
-    `details` go into the event beside the difference. With `preview` everything is done and rolled
+    `details` go into the event with the difference. With `preview` everything is done and rolled
     back. Raises Denied: VERSION_MISMATCH when the policy is no longer the expected version,
     INVALID_PARAMS with every broken invariant in `details["violations"]`; nothing has changed then.
     """
     try:
         with transaction.atomic():
-            change = _changed(organisation_id, apply, expected_version, new=new)
+            change = _apply_change(organisation_id, apply, expected_version, new=new)
             if preview:
-                raise _Preview(change)  # noqa: TRY301  rolls back what was tried
+                raise _PreviewDone(change)  # noqa: TRY301  rolls back what was tried
             record(
                 action,
                 by=caller,
@@ -83,23 +83,23 @@ def change_policy(  # noqa: PLR0913  a change has these parts
                 reason=reason,
                 details={
                     "policy_version": change.after.version,
-                    "allowed": _listed(change.difference.allowed),
-                    "forbidden": _listed(change.difference.forbidden),
+                    "allowed": _first_sentences(change.difference.allowed),
+                    "forbidden": _first_sentences(change.difference.forbidden),
                     **(details or {}),
                 },
             )
             return change
-    except _Preview as seen:
+    except _PreviewDone as seen:
         return seen.change
 
 
-def _listed(sentences: Sequence[str]) -> list[str]:
-    """The sentences for the event: all of them, or the first and how many there are beside."""
+def _first_sentences(sentences: Sequence[str]) -> list[str]:
+    """The sentences for the event: all, or the first ones and the number of the others."""
     more = len(sentences) - MOST_SENTENCES
     return [*sentences[:MOST_SENTENCES], *([f"… and {more} more"] if more > 0 else [])]
 
 
-def _changed(
+def _apply_change(
     organisation_id: int,
     apply: Callable[[Organisation], None],
     expected_version: int | None,
@@ -129,14 +129,14 @@ def _changed(
         raise refuse(
             Code.INVALID_PARAMS,
             f"this would break `{first.invariant}`: {first.subject}: {first.message}",
-            first.mend,
+            first.fix,
             rule=first.invariant,
             violations=[
                 {
                     "invariant": v.invariant,
                     "subject": v.subject,
                     "message": v.message,
-                    "mend": v.mend,
+                    "mend": v.fix,
                 }
                 for v in broken
             ],
@@ -152,7 +152,7 @@ def require_no_circle(organisation: Organisation) -> None:
         raise refuse(
             Code.INVALID_PARAMS,
             f"this would break `no circle in reports_to`: {' -> '.join([*circle, circle[0]])}",
-            "let one of them report to somebody else",
+            "let one of them report to another agent",
             rule="no circle in reports_to",
         )
 

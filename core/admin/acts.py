@@ -34,7 +34,7 @@ class ReasonForm(forms.Form):
     reason = forms.CharField(
         max_length=500,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 3, "autofocus": True}),
-        help_text="Kept in the ledger beside your name.",
+        help_text="Kept in the ledger with your name.",
     )
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
 

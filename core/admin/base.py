@@ -1,4 +1,4 @@
-"""What every page of the admin stands on: looking without touching, fast on any size of table."""
+"""The base of every page of the admin: read-only, fast on any size of table."""
 
 from __future__ import annotations
 

@@ -162,11 +162,11 @@ def _group(organisation: Organisation, slug: str) -> Group | None:
     return None if slug == NOWHERE else Group.objects.get(organisation=organisation, slug=slug)
 
 
-def _refusal(handle: str, problem: str, mend: str) -> Exception:
+def _refusal(handle: str, problem: str, fix: str) -> Exception:
     return refuse(
         Code.INVALID_PARAMS,
         f"changes: {handle}: {problem}",
-        mend,
+        fix,
         rule="parameters",
         changes=f"{handle}: {problem}",
     )

@@ -30,7 +30,7 @@ Ids = Sequence[int]
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One refusal: why, of whom, and when."""
+    """One refusal: its reason, its actor and its time."""
 
     code: str
     actor: str
@@ -153,7 +153,7 @@ def contracts_by_state(ids: Ids) -> Mapping[int, Sequence[tuple[str, int]]]:
 
 
 def open_tasks(ids: Ids) -> Mapping[int, tuple[str, str]]:
-    """Tasks that are neither completed nor deleted, and those of them that nobody owns."""
+    """Tasks that are neither completed nor deleted, and those of them without owner."""
     rows = Task.objects.filter(organisation=OuterRef("pk"), status__in=UNFINISHED).order_by()
     counts = Organisation.objects.filter(id__in=ids).values_list(
         "id",

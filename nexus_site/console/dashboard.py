@@ -1,4 +1,4 @@
-"""What the Board sees first: each organisation's day in figures, and where the ledger stands."""
+"""The dashboard: each organisation's day in figures, and the state of the ledger."""
 
 from __future__ import annotations
 

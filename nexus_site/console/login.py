@@ -1,4 +1,4 @@
-"""The admin's sign-in: a password, and a one-time code for whoever has set one up."""
+"""The admin's sign-in: a password, and a one-time code for people who have set one up."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 
 class LoginForm(AuthenticationForm):
-    """Asks for the code only of people who have a confirmed device; nobody skips one they have."""
+    """Asks for a code if the user has a confirmed device, which cannot be skipped."""
 
     otp_token = forms.CharField(
         label=_("One-time code"),

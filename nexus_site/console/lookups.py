@@ -85,5 +85,5 @@ def _declared(table: type[ChangeList]) -> type[ChangeList]:
 
 @cache
 def guarded(page: type[ModelAdmin[Any]]) -> type[ModelAdmin[Any]]:
-    """The same page, whoever wrote it, taking no look-up that it does not declare."""
+    """The same page, refusing every look-up that it does not declare."""
     return type(page.__name__, (DeclaredLookups, page), {"__module__": page.__module__})

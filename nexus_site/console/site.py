@@ -23,11 +23,11 @@ SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 View = Callable[..., HttpResponseBase]
 
 
-def leaving_a_trace(view: View) -> View:
-    """The same view; somebody who tries to change what is not theirs leaves one event."""
+def record_refusals(view: View) -> View:
+    """The same view; a refused attempt to change something is recorded in the ledger."""
 
     @wraps(view)
-    def traced(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+    def recorded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         _require_storable(request)
         try:
             return view(request, *args, **kwargs)
@@ -42,7 +42,7 @@ def leaving_a_trace(view: View) -> View:
                 )
             raise
 
-    return traced
+    return recorded
 
 
 def _refusal(who: SignedIn, permission: str) -> Deny:
@@ -62,7 +62,7 @@ def _require_storable(request: HttpRequest) -> None:
 
 
 class PeopleSite(UnfoldAdminSite):
-    """The theme's site with our pages and our trace."""
+    """The theme's site with our pages, recording refusals."""
 
     enable_nav_sidebar = True
     index_title = "Dashboard"
@@ -77,8 +77,8 @@ class PeopleSite(UnfoldAdminSite):
         super().register(model_or_iterable, guarded(admin_class or ModelAdmin), **options)
 
     def admin_view(self, view: View, cacheable: bool = False) -> View:  # noqa: FBT001, FBT002  Django's own signature
-        """Check that somebody of the staff is signed in, as Django does, and keep the trace."""
-        checked: View = super().admin_view(leaving_a_trace(view), cacheable)
+        """Check that a member of the staff is signed in, as Django does, and record refusals."""
+        checked: View = super().admin_view(record_refusals(view), cacheable)
         return checked
 
     def extra_urls(self) -> list[URLPattern]:

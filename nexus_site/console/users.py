@@ -1,4 +1,4 @@
-"""The people themselves: who may sign in, and at which desk; kept in the ledger like all else."""
+"""Users and their groups; every change is recorded in the ledger."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ def record_person(request: HttpRequest, person: User, action: Action, remark: st
 
 @admin.register(User)
 class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]  # only in its stubs
-    """People and their groups. The Board keeps them; nobody else sees or changes them.
+    """People and their groups. Only the Board sees and changes them.
 
-    Who is no superuser neither makes one nor touches one.
+    Only a superuser changes a superuser.
     """
 
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
     actions = None
-    list_display = ("username", "name", "desks", "is_active", "is_staff", "last_login")
+    list_display = ("username", "name", "group_names", "is_active", "is_staff", "last_login")
     list_filter = (
         ("groups", RelatedDropdownFilter),
         ("is_active", BooleanRadioFilter),
@@ -138,7 +138,7 @@ class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]  # onl
         return row.get_full_name()
 
     @column("groups")
-    def desks(self, row: User) -> SafeString:
+    def group_names(self, row: User) -> SafeString:
         """Board, HR, Reviewer, Observer."""
         names = [g.name for g in row.groups.all()]
         return chips([*(["superuser"] if row.is_superuser else []), *names], "none: sees nothing")

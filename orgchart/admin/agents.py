@@ -30,7 +30,7 @@ from orgchart.services import issue_key, revoke_key
 
 KEY_REMARK = (
     "Give it to the agent's program now. It is stored nowhere: this page is the only time it can "
-    "be seen. If it is lost, revoke it and issue another."
+    "be seen. If it is lost, revoke it and issue another one."
 )
 
 
@@ -41,7 +41,7 @@ def _issue(call: Call) -> Answer:
 
 def _revoke(call: Call) -> Answer:
     revoke_key(prefix=call.row.prefix, caller=call.person, now=call.now, reason=call.reason)
-    return f"The key {call.row.prefix}… of {call.row.agent.handle} is ended."
+    return f"The key {call.row.prefix}… of {call.row.agent.handle} is revoked."
 
 
 ISSUE = Act(
@@ -49,7 +49,7 @@ ISSUE = Act(
     title="Issue a key",
     icon="key",
     deed=Deed.ISSUE_KEY,
-    explanation="A new API key proves this agent at once. The keys it has stay good.",
+    explanation="Creates a new API key. Existing keys keep working.",
     perform=_issue,
     possible=lambda agent: bool(agent.active),
 )
@@ -59,7 +59,7 @@ REVOKE = Act(
     icon="key_off",
     danger=True,
     deed=Deed.REVOKE_KEY,
-    explanation="The key proves nobody from the next call on. This cannot be taken back.",
+    explanation="The key stops working immediately. This cannot be undone.",
     perform=_revoke,
     possible=lambda key: key.revoked_at is None,
 )
@@ -111,10 +111,10 @@ class AgentAdmin(EditAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Agent]:
         """With what every page shows of an agent; a page shows some of it several times."""
         rows: QuerySet[Agent] = super().get_queryset(request)
-        beside = Agent.co_managers.through.objects.filter(from_agent=OuterRef("pk"))
+        others = Agent.co_managers.through.objects.filter(from_agent=OuterRef("pk"))
         good = ApiKey.objects.filter(agent=OuterRef("pk"), revoked_at=None).order_by("id")
         return rows.select_related("organisation", "role", "reports_to", "group").annotate(
-            beside=ArraySubquery(beside.order_by("to_agent__handle").values("to_agent__handle")),
+            others=ArraySubquery(others.order_by("to_agent__handle").values("to_agent__handle")),
             good_keys=ArraySubquery(good.values("prefix")),
         )
 
@@ -135,8 +135,8 @@ class AgentAdmin(EditAdmin):
 
     @column("co-managers")
     def together_with(self, row: Agent) -> SafeString:
-        """Who manages it beside its superior."""
-        return chips(row.beside)  # type: ignore[attr-defined]  # annotated above
+        """The managers other than its superior."""
+        return chips(row.others)  # type: ignore[attr-defined]  # annotated above
 
     @column("skills")
     def own_skills(self, row: Agent) -> SafeString:

@@ -67,7 +67,7 @@ class MailTypeAdmin(EditAdmin):
     @column("senders")
     def who(self, row: MailTypeRule) -> SafeString:
         """Roles that may send it at all."""
-        return chips(["every role"] if row.senders is None else row.senders, "nobody")
+        return chips(["every role"] if row.senders is None else row.senders, "no role")
 
     @column("issued by")
     def how(self, row: MailTypeRule) -> SafeString:
@@ -77,7 +77,7 @@ class MailTypeAdmin(EditAdmin):
 
 @admin.register(ContactRule)
 class ContactRuleAdmin(EditAdmin):
-    """Who may write to whom, with what (seed 000 §2.2)."""
+    """Which role may send which mail types to which role (seed 000 §2.2)."""
 
     form = ContactForm
     list_display = ("sender", "to", "organisation", "with_types", "needs_contract", "relation")

@@ -213,7 +213,7 @@ class EditAdmin(PreviewingAdmin):
         """What would become allowed and forbidden, worked out by doing it and rolling it back."""
         work = self.remove if removal else self.save
         adding = not removal and change.row.pk is None
-        changed = [] if removal else self._changed(change)
+        changed = [] if removal else self._changed_values(change)
         try:
             seen = work(change, preview=True)
         except Denied as refusal:
@@ -259,7 +259,7 @@ def _dress() -> None:
 def _said(verb: str, row: Any, done: PolicyChange) -> str:
     difference = done.difference
     if difference.is_empty:
-        return f"{row} {verb}; nobody's rights changed. Policy version {done.after.version}."
+        return f"{row} {verb}; no agent's permissions changed. Policy version {done.after.version}."
     return (
         f"{row} {verb}: {len(difference.allowed)} newly allowed, {len(difference.forbidden)} newly "
         f"forbidden. Policy version {done.after.version}."

@@ -1,4 +1,4 @@
-"""What every form of the organisation stands on: its fields, its reason, the version seen."""
+"""The base of every form of the organisation: its fields, its reason, the version seen."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from unfold.widgets import (
 
 from orgchart.models import Organisation
 
-REASON_HELP = "Kept in the ledger beside your name."
+REASON_HELP = "Kept in the ledger with your name."
 
 
 class Lines(forms.CharField):

@@ -124,7 +124,7 @@ class MailTypeForm(PolicyForm):
         required=False,
         widget=UnfoldBooleanSwitchWidget(),
         label="Every role may send it",
-        help_text="Off: only the roles chosen below; none chosen means nobody.",
+        help_text="Off: only the roles chosen below; none chosen means no role.",
     )
     senders = Several(help_text="Roles that may send this type at all.")
     issued_by = Several(help_text="Tools that alone make mails of this type.")

@@ -1,4 +1,4 @@
-"""The page between a form and its effect: what would be permitted, what forbidden, what broken."""
+"""The preview of a change: what it allows, what it forbids, which invariants it breaks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OWN_BUTTONS = frozenset({"csrfmiddlewaretoken", CONFIRM, BACK, "_save", "_contin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One change somebody asks for: looked at first, carried out when confirmed."""
+    """One requested change: previewed first, saved when confirmed."""
 
     row: Any
     person: Person
@@ -38,7 +38,7 @@ class Change:
 class PreviewingAdmin(ActingAdmin):
     """A table whose changes are shown before they count."""
 
-    def _changed(self, change: Change) -> list[tuple[str, Any, Any]]:
+    def _changed_values(self, change: Change) -> list[tuple[str, Any, Any]]:
         columns = {f.name for f in self.opts.concrete_fields}
         names = [n for n in change.form.touched() if n in columns] if change.form else []
         found = changed_values(change.row, names)
@@ -50,7 +50,7 @@ class PreviewingAdmin(ActingAdmin):
     def _refused(
         self, request: HttpRequest, change: Change, deny: Deny, *, removal: bool
     ) -> HttpResponse:
-        """The page that says why not, with every broken invariant and how to mend it."""
+        """The page that says why not, with every broken invariant and how to correct it."""
         record_refusal(
             who=signed_in(request),
             deny=deny,

@@ -33,7 +33,7 @@ def _checked(directory: Path) -> Reading:
     if reading.pack is None or reading.notes.problems:
         return reading  # invariants speak of names that resolve
     for violation in invariants.violations(policy_of(reading.pack)):
-        reading.note_at(*_place(violation), violation.message, violation.mend)
+        reading.note_at(*_place(violation), violation.message, violation.fix)
     return reading
 
 

@@ -22,7 +22,7 @@ Files = dict[str, Mapping[str, Any]]
 
 
 class NotAPack(ValueError):
-    """The folder holds something else, or somebody else's pack; exporting would mix the two."""
+    """The folder holds something else, or the pack of another organisation."""
 
 
 class _Dumper(yaml.SafeDumper):
@@ -79,7 +79,9 @@ def _require_place(directory: Path, organisation: models.Organisation) -> None:
         raise NotAPack(f"{directory} is not empty and holds no pack; name another folder")
     there = Section(node, ORGANISATION, Notes()).text("organisation")
     if there != organisation.slug:
-        raise NotAPack(f"{directory} holds the pack of {there or 'nobody'}; name another folder")
+        raise NotAPack(
+            f"{directory} holds the pack of {there or 'no organisation'}; name another folder"
+        )
 
 
 def _files(row: models.Organisation) -> Files:

@@ -31,7 +31,7 @@ def line_of(node: Node) -> int:
 
 
 def suggest(word: str, known: Collection[str]) -> str:
-    """How to mend a name that is not among those known."""
+    """How to correct a name that is not among those known."""
     close = get_close_matches(word, known, n=1)
     if close:
         return f"did you mean {close[0]}?"
@@ -42,7 +42,7 @@ def suggest(word: str, known: Collection[str]) -> str:
 
 
 def problem_of_name(value: str, known: Collection[str] | None, what: str) -> tuple[str, str] | None:
-    """Why a value is no name, or none of those known, with how to mend it; None where it is."""
+    """Why a value is no name, or none of those known, with how to correct it; None where it is."""
     if known is not None and value not in known:
         return f"there is no {what} {value!r}", suggest(value, known)
     if known is None and not re.match(HANDLE_FORM, value):
@@ -51,7 +51,7 @@ def problem_of_name(value: str, known: Collection[str] | None, what: str) -> tup
 
 
 class Section:
-    """A mapping of a pack file. What is wrong is noted; a harmless value stands in its place."""
+    """A mapping of a pack file. What is wrong is noted; a harmless value replaces it."""
 
     def __init__(self, node: MappingNode, file: str, notes: Notes) -> None:
         self.file = file
@@ -70,9 +70,9 @@ class Section:
             else:
                 self._values[key.value] = (line_of(key), value)
 
-    def note(self, line: int, message: str, mend: str) -> None:
+    def note(self, line: int, message: str, fix: str) -> None:
         """Note a problem of this file."""
-        self.notes.add(self.file, line, message, mend)
+        self.notes.add(self.file, line, message, fix)
 
     def __contains__(self, key: str) -> bool:
         return key in self._values
@@ -173,7 +173,7 @@ class Section:
             if value is None:
                 continue
             if not value.strip() or value in seen:
-                twice = "stands there twice" if value.strip() else "is empty"
+                twice = "is there twice" if value.strip() else "is empty"
                 self.note(line_of(node), f"{value!r} in {key} {twice}", "remove it")
                 continue
             seen.add(value)

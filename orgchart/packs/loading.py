@@ -29,7 +29,7 @@ class OtherOrganisation(ValueError):
     """A pack is compared with an organisation that is not its own."""
 
 
-class _Unchanged(Exception):
+class _NothingToChange(Exception):
     """The organisation is what the pack says already."""
 
 
@@ -59,7 +59,7 @@ def load_pack(
     no event (`changed` is False).
 
     Raises BadPack with every problem of the files, or Denied for what breaks an invariant together
-    with what the organisation holds beside the pack.
+    with what the organisation holds that is not in the pack.
     """
     require_deed(caller, Deed.LOAD_PACK)
     return _load(sound_pack(directory), caller, now, [], preview=preview)
@@ -90,8 +90,8 @@ def _load(
             slug=pack.organisation, defaults={"name": pack.name, "policy_version": 0}
         )
         try:
-            change = _changed(organisation, pack, caller, now, rows, new=new, preview=preview)
-        except _Unchanged:
+            change = _apply_pack(organisation, pack, caller, now, rows, new=new, preview=preview)
+        except _NothingToChange:
             policy = compile_policy(organisation.id)
             return PolicyChange(policy, NOTHING, changed=False)
         if preview:
@@ -99,7 +99,7 @@ def _load(
         return change
 
 
-def _changed(
+def _apply_pack(
     organisation: Organisation,
     pack: Pack,
     caller: Person | System,
@@ -123,7 +123,7 @@ def _changed(
     def apply(row: Organisation) -> None:
         rows[:] = write_pack(row, pack, new=new, by=caller.actor)
         if not rows:
-            raise _Unchanged
+            raise _NothingToChange
 
     return change_policy(
         organisation_id=organisation.id,

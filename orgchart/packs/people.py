@@ -47,7 +47,7 @@ def read_staff(files: Mapping[str, Section], known: Known, remember: Remember) -
         files[handle].note(
             files[handle].line_of("reports_to"),
             f"reports to itself in a circle: {' -> '.join([*circle, circle[0]])}",
-            "let one of them report to somebody else",
+            "let one of them report to another agent",
         )
     return tuple(staff)
 
@@ -77,5 +77,5 @@ def _one(handle: str, section: Section, known: Known) -> Staff:
         section.note(line, f"{one.reports_to} is its superior already", "name other co-managers")
     if one.is_leader and not one.active:
         line = section.line_of("is_leader")
-        section.note(line, "who is not active leads nobody", "set `is_leader: false`")
+        section.note(line, "an agent that is not active leads no group", "set `is_leader: false`")
     return one

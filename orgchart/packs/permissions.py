@@ -19,7 +19,7 @@ def read_permissions(role: Section) -> dict[str, Any]:
 
     `claim_task_type` becomes a list of types, or true for every type; the others true or false.
     """
-    given = _listed(role) if role.is_list(KEY) else role.section(KEY)
+    given = _mapping_of_list(role) if role.is_list(KEY) else role.section(KEY)
     if given is None:
         return {}
     given.allow(*Permission)
@@ -30,7 +30,7 @@ def read_permissions(role: Section) -> dict[str, Any]:
     }
 
 
-def _listed(role: Section) -> Section:
+def _mapping_of_list(role: Section) -> Section:
     """The seed's list as the mapping it means: a bare name is `name: true`."""
     pairs: list[tuple[Node, Node]] = []
     for node in role.nodes(KEY):

@@ -1,4 +1,4 @@
-"""What is wrong with a pack: every problem with its file, its line and a way to mend it."""
+"""What is wrong with a pack: every problem with its file, its line and how to correct it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class Problem:
     file: str
     line: int
     message: str
-    mend: str
+    fix: str
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.message}; {self.mend}"
+        return f"{self.file}:{self.line}: {self.message}; {self.fix}"
 
 
 class BadPack(Exception):
@@ -33,9 +33,9 @@ class Notes:
 
     problems: set[Problem] = field(default_factory=set)
 
-    def add(self, file: str, line: int, message: str, mend: str) -> None:
-        """Note one problem; line 1 stands for the file as a whole."""
-        self.problems.add(Problem(file, line, message, mend))
+    def add(self, file: str, line: int, message: str, fix: str) -> None:
+        """Note one problem; line 1 means the file as a whole."""
+        self.problems.add(Problem(file, line, message, fix))
 
     def all(self) -> list[Problem]:
         """Every problem, by file and line."""

@@ -70,7 +70,7 @@ def read_contacts(
         for section in file.sections(key):
             rule = _contact(section, roles, list(types), to_board=key == "board")
             if (rule.sender, rule.recipient) in found and rule.sender and rule.recipient:
-                section.note(section.line, f"{rule.label} stands there twice", "keep one of them")
+                section.note(section.line, f"{rule.label} is there twice", "keep one of them")
             remember(Subject.CONTACT, rule.label, section)
             found.setdefault((rule.sender, rule.recipient), rule)
     return tuple(found.values())

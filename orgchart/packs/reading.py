@@ -25,7 +25,7 @@ MOST_FILES = 10_000
 
 @dataclass(slots=True)
 class Reading:
-    """What was read: the pack, the problems, and where each thing stands."""
+    """What was read: the pack, the problems, and the line of each thing."""
 
     directory: Path
     notes: Notes = field(default_factory=Notes)
@@ -37,13 +37,13 @@ class Reading:
         node = read_mapping(path, self.notes)
         return None if node is None else Section(node, str(path), self.notes)
 
-    def note_at(self, kind: Subject, name: str, message: str, mend: str) -> None:
-        """Note a problem where the thing stands, or at the organisation's first line."""
+    def note_at(self, kind: Subject, name: str, message: str, fix: str) -> None:
+        """Note a problem at the line of the thing, or at the organisation's first line."""
         whole = (str(self.directory / ORGANISATION), 1)
-        self.notes.add(*self.places.get((kind, name), whole), message, mend)
+        self.notes.add(*self.places.get((kind, name), whole), message, fix)
 
     def remember(self, kind: Subject, name: str, section: Section) -> None:
-        """Keep where a thing stands, for what is found wrong with it later."""
+        """Keep the line of a thing, for problems found later."""
         self.places.setdefault((kind, name), (section.file, section.line))
 
 
@@ -116,7 +116,7 @@ def _files(reading: Reading, folder: str) -> list[Path]:
 
 
 def _note_strays(reading: Reading) -> None:
-    """A YAML file that nobody reads is a mistake somebody would look for."""
+    """Note YAML files that are not part of a pack."""
     root = reading.directory
     allowed = {root / ORGANISATION, root / ROLES, root / PROTOCOL}
     for path in sorted([*root.glob("*.y*ml"), *root.glob("*/*.y*ml")]):
@@ -142,7 +142,7 @@ def _read_groups(reading: Reading) -> tuple[Group, ...]:
         if slug != path.stem:
             section.note(
                 section.line_of("group"),
-                f"group {slug!r} stands in {path.name}",
+                f"group {slug!r} is in {path.name}",
                 f"name the file {slug}.yaml or set `group: {path.stem}`",
             )
         reading.remember(Subject.GROUP, path.stem, section)

@@ -36,7 +36,7 @@ def write_staff(
     kept_groups = {group.id for group in groups.values()}
     for handle, row in rows.items():
         if handle not in wanted:
-            wanted[handle] = _gone(row, taken, kept_groups)
+            wanted[handle] = _values_of_removed(row, taken, kept_groups)
     fresh = {one.handle for one in added}
     changed = {
         handle: columns
@@ -92,8 +92,10 @@ def _values(
     }
 
 
-def _gone(row: models.Agent, taken: set[tuple[int, str]], groups: set[int]) -> dict[str, Any]:
-    """Deactivated; the place in its group is kept while nobody else has it.
+def _values_of_removed(
+    row: models.Agent, taken: set[tuple[int, str]], groups: set[int]
+) -> dict[str, Any]:
+    """Deactivated; the place in its group is kept while no other agent has it.
 
     Its keys stay: they prove nobody while it is deactivated, and are good again when a later pack
     brings it back.
@@ -128,7 +130,7 @@ def _write(
 
 
 def _write_co_managers(rows: Mapping[str, models.Agent], pack: Pack) -> set[str]:
-    """Set who manages whom together; the handles whose co-managers changed."""
+    """Set the co-managers; the handles whose co-managers changed."""
     through = models.Agent.co_managers.through
     ids = {row.id: handle for handle, row in rows.items()}
     present: dict[str, set[str]] = {}

@@ -226,7 +226,7 @@ def _write_tool_restrictions(
 
 
 def _retire_roles(organisation: models.Organisation, pack: Pack, changes: Changes) -> None:
-    """Remove roles the pack no longer has; one that somebody deactivated holds loses its powers."""
+    """Remove roles the pack no longer has; one that deactivated agents hold loses its powers."""
     kept = {role.name for role in pack.roles}
     held = set(organisation.agents.values_list("role_id", flat=True))
     for row in organisation.roles.exclude(name__in=kept):

@@ -18,7 +18,7 @@ ALL_ROLES: frozenset[str] | None = None
 class FileScopes:
     """A role's paths in the company tree (seed 000 §1.2-§1.10); '/' ends a folder.
 
-    `{agent}` stands for the handle of whoever holds the role.
+    `{agent}` is the handle of the agent that holds the role.
     """
 
     read: tuple[str, ...] = ()

@@ -55,7 +55,7 @@ def denials(policy: Policy) -> Iterator[str]:
 def facts(policy: Policy) -> Iterator[str]:
     """What the policy permits, one sentence each: exact, finite, comparable.
 
-    Who may write to whom is in `reach`, what everybody is given in `builtins`.
+    Contacts are in `reach`, built-in tools in `builtins`.
     """
     for mode in policy.enabled_modes:
         yield f"sessions may be in {mode}"

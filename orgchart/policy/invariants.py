@@ -27,7 +27,7 @@ def _names(policy: Policy) -> Iterator[Violation]:
                 "names",
                 Subject.AGENT,
                 agent.handle,
-                f"`{min(taken)}` means somebody else in mails and events",
+                f"`{min(taken)}` means another actor in mails and events",
                 "choose another name",
             )
         if agent.handle in policy.roles and agent.role != agent.handle:
@@ -71,7 +71,7 @@ def _aliases(policy: Policy) -> Iterator[Violation]:
             "names",
             Subject.AGENT,
             handle,
-            f"its alias {alias} is a name of {named or 'nobody'} already",
+            f"its alias {alias} is a name of {named or 'no agent'} already",
             "choose another alias",
         )
 
@@ -161,7 +161,7 @@ def _chain(policy: Policy) -> Iterator[Violation]:
                     "chain of command",
                     Subject.AGENT,
                     agent.handle,
-                    f"{above} is a worker and manages nobody",
+                    f"{above} is a worker and manages no agent",
                     "name a manager",
                 )
 

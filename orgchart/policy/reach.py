@@ -1,4 +1,4 @@
-"""Who may write what to whom: every pair of a policy, and what two policies differ in."""
+"""The contacts of every pair of agents in a policy, and how two policies differ in them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CONTACT = "may contact {}"
 def newly(before: Policy | None, after: Policy) -> Iterator[str]:
     """What `after` lets a pair do that `before` did not, one sentence each.
 
-    All holders of a role whom a rule lets everybody reach are one recipient: `any <role>`.
+    All holders of a role that a rule lets every agent reach are one recipient: `any <role>`.
     """
     for agent in after.agents.values():
         had = reach(before, agent.handle) if before else {}
@@ -31,7 +31,7 @@ def newly(before: Policy | None, after: Policy) -> Iterator[str]:
 
 
 def reach(policy: Policy, handle: str) -> Mapping[str, Ways]:
-    """Whom an agent may contact, and what send_mail carries there (seed 000 §3.3)."""
+    """The contacts of an agent, and the mail types of each (seed 000 §3.3)."""
     agent = policy.agents.get(handle)
     if agent is None or not agent.active:
         return {}

@@ -18,10 +18,10 @@ class Subject(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One broken invariant: its name, what breaks it, and how to mend it."""
+    """One broken invariant: its name, what breaks it, and how to correct it."""
 
     invariant: str
     kind: Subject
     subject: str
     message: str
-    mend: str
+    fix: str

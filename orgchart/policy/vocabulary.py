@@ -34,7 +34,7 @@ class ToolGroup(StrEnum):
 
 
 class Relation(StrEnum):
-    """Between whom of two roles a contact rule holds."""
+    """Between which agents of two roles a contact rule holds."""
 
     ANY = "any"
     OWN = "own"
@@ -73,7 +73,7 @@ ESCALATION = "escalation"
 """The mail type that goes to the direct superior, and waits for an answer (seed 000 §4.4)."""
 
 RESERVED = frozenset({BOARD, "system", "human", "agent"})
-"""Names that mean somebody else in mails and in the ledger."""
+"""Names that mean another actor in mails and in the ledger."""
 
 HANDLE_FORM = r"^[a-z][a-z0-9_.-]{0,63}\Z"
 """How every name of the organisation is written: ASCII, so that no look-alike letter passes."""

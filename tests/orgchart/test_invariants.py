@@ -48,8 +48,8 @@ def with_type(**fields) -> Pack:
 OWN, ANY = Relation.OWN, Relation.ANY
 BREAKING = [
     # (invariant, check, pack, what is said)
-    ("names", "_names", with_agent("qa_worker", handle="board"), "`board` means somebody else"),
-    ("names", "_names", with_agent("qa_worker", handle="system"), "`system` means somebody else"),
+    ("names", "_names", with_agent("qa_worker", handle="board"), "`board` means another actor"),
+    ("names", "_names", with_agent("qa_worker", handle="system"), "`system` means another actor"),
     (
         "names",
         "_names",
@@ -133,7 +133,7 @@ BREAKING = [
         "chain of command",
         "_chain",
         with_agent("backend_worker", reports_to="qa_worker"),
-        "qa_worker is a worker and manages nobody",
+        "qa_worker is a worker and manages no agent",
     ),
     ("C-01", "_contacts", with_contact("ceo", "backend_worker"), "the top agent writes to"),
     ("C-02", "_contacts", with_contact("it_manager", BOARD), "only the top agent writes to"),
@@ -247,7 +247,7 @@ def test_no_shipped_organisation_breaks_one(name):
 def test_is_found(invariant, check, pack, said):
     found = broken(pack)
     assert any(v.invariant == invariant and said in v.message for v in found), found
-    assert all(v.mend and v.subject for v in found)
+    assert all(v.fix and v.subject for v in found)
 
 
 @CASES

@@ -90,7 +90,7 @@ class TestWhatIsNoPack:
     def test_an_agent_that_would_pass_for_somebody_else(self, tmp_path, stem):
         found = problems(tmp_path, {f"agents/{stem}.yaml": "role: hand\nreports_to: lead\n"})
         assert found[0][:2] == (f"agents/{stem}.yaml", 1)
-        assert "means somebody else" in found[0][2]
+        assert "means another actor" in found[0][2]
 
     def test_a_circle_is_named_at_each_that_is_in_it(self, tmp_path):
         found = problems(

@@ -72,7 +72,7 @@ KEYS = "claim_task_type, update_own_tasks, comment_on_all_tasks"
         ("{claim_task_type: [tessting]}", "no task type 'tessting'; did you mean testing?"),
         ("{claim_task_type: tessting}", "no task type 'tessting'; did you mean testing?"),
         ("{claim_task_type: ['*']}", "no task type '*'; there are api_design, "),
-        ("{claim_task_type: [testing, testing]}", "'testing' in claim_task_type stands there tw"),
+        ("{claim_task_type: [testing, testing]}", "'testing' in claim_task_type is there tw"),
         ("{claim_task_type: ''}", "claim_task_type is empty; give the"),
         ("{claim_task_type: }", "claim_task_type must be a list of task types, this is empty"),
         ("{claim_task_type: 7}", "this is a number; write [a, b], or true for every type"),

@@ -129,7 +129,7 @@ def problems(folder, changes=None):
     """The problems as `(file, line, text)` with the file relative to the pack."""
     write_pack(folder, changes)
     return [
-        (str(p.file).removeprefix(f"{folder}/"), p.line, f"{p.message}; {p.mend}")
+        (str(p.file).removeprefix(f"{folder}/"), p.line, f"{p.message}; {p.fix}")
         for p in check_pack(folder)
     ]
 
