@@ -71,7 +71,7 @@ BREAKING = [
         "names",
         "_aliases",
         replace(NEXUS, aliases={"x": "nobody"}),
-        "its alias x is a name of nobod",
+        "its alias x is a name of no agent already",
     ),
     ("names", "_aliases", replace(NEXUS, aliases={"system": "ceo"}), "its alias system is a name"),
     (
