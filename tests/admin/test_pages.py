@@ -213,8 +213,14 @@ class TestRights:
             "tasks.approve_task",
             "tasks.take_in_feedback",
         }
-        assert held[PeopleGroup.OBSERVER] == looking | {"tasks.comment_task"}
-        assert held[PeopleGroup.REVIEWER] == looking
+        assert held[PeopleGroup.OBSERVER] == looking | {
+            "tasks.comment_task",
+            "governance.note_case",
+        }
+        assert held[PeopleGroup.REVIEWER] == looking | {
+            "governance.note_case",
+            "governance.amend_case",
+        }
         assert held[PeopleGroup.HR] == inside | work | editing | {"orgchart.activate_agent"}
         assert held[PeopleGroup.BOARD] >= looking | people | board_acts
         assert not any(".delete_" in name for name in held[PeopleGroup.BOARD])
