@@ -8,7 +8,7 @@ from typing import Any
 
 from core import paging
 from core.actions import Action
-from core.decision import Denied, require
+from core.decision import Denied
 from core.events import Event
 from governance.cases import rules, store
 from governance.cases.models import Artifact, Case
@@ -37,7 +37,7 @@ def read_inputs(
     row = store.find(case_id, caller.organisation_id)
     who = store.officer(caller)
     try:
-        require(rules.can_ask(who, names))
+        caller.require(rules.can_ask(who, names))
     except Denied as refusal:
         raise as_violation(refusal, caller, case_id, now) from refusal
     at, artifacts = store.position_of(row), store.artifacts_of(row)

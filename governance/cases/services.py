@@ -11,7 +11,7 @@ from django.db import transaction
 from core.actions import Action
 from core.actors import Actor
 from core.database import insert_with_free_id, needs_transaction
-from core.decision import Decision, Denied, require
+from core.decision import Decision, Denied
 from core.events import Event
 from core.ids import timed_id
 from governance.cases import content as forms
@@ -30,7 +30,7 @@ from toolbox.wake import wake
 
 def open_case(*, title: str, request: str, caller: Caller, now: datetime) -> CaseMoved:
     """Open a case by the Analyst's office. Raises Denied STAGE_DENIED for every other office."""
-    require(rules.can_open(store.officer(caller)))
+    caller.require(rules.can_open(store.officer(caller)))
     with transaction.atomic():
         row = insert_case(
             title=title,
@@ -104,7 +104,7 @@ def submit_stage(
         facts, who = store.facts_of(row), store.officer(caller)
         _require(rules.can_take_turn(facts, who, stage), caller, case_id, now)
         found = forms.checked_outcome(stage, outcome)
-        require(rules.can_submit(facts, who, stage, found))
+        caller.require(rules.can_submit(facts, who, stage, found))
         kept = forms.checked_content(stage, found, content)
         tasks = _task_ids(row) if stage in (Stage.REVIEW, Stage.TEST) else []
         forms.require_tasks_known(stage, kept, tasks)
@@ -146,7 +146,7 @@ def submit_stage(
 def _require(decision: Decision, caller: Caller, case_id: str, now: datetime) -> None:
     """Raises Denied, which aborts the round if the refusal is a violation."""
     try:
-        require(decision)
+        caller.require(decision)
     except Denied as refusal:
         raise as_violation(refusal, caller, case_id, now) from refusal
 
