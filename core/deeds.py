@@ -1,4 +1,4 @@
-"""What a person may do: one table, from which permissions, buttons and every service's check come.
+"""What a person may do: the one table behind permissions, buttons and every service; pure.
 
 To add a deed: one member here, one `Act` on an admin page, one `require_deed` in the service.
 """
