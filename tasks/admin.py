@@ -1,4 +1,4 @@
-"""The humans' face of tasks: the list with its filters, and the ways to what else there is."""
+"""The admin of tasks: the list with its filters, and links to board and measures."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ STATUS_COLOURS = {
     "completed": "success",
     "deleted": "default",
 }
-LOOKED_THROUGH = 20_000
-"""Words are looked for in the subjects of that many of the newest tasks."""
+MAX_SEARCHED = 20_000
+"""A search for words reads the subjects of that many of the newest tasks."""
 
 
 class RoleFilter(RecentFilter):
@@ -49,7 +49,7 @@ class RoleFilter(RecentFilter):
 
 @admin.register(Task)
 class TaskAdmin(ActingAdmin):
-    """Every task of every organisation, with its neighbours, its discussion and its history."""
+    """Every task of every organisation, with its dependencies, discussion and history."""
 
     acts: tuple[Act, ...] = (COMMENT, APPROVE, WITHDRAW)
     change_form_template = "admin/nexus/task.html"
@@ -79,7 +79,7 @@ class TaskAdmin(ActingAdmin):
     search_help_text = "A task's number, its owner's handle, or words of a recent subject"
 
     def get_urls(self) -> list[URLPattern]:
-        """And the board, the address that its cards are moved by, and the measures."""
+        """Add the board, the address that moves a card, and the measures."""
         wrap = self.admin_site.admin_view
         return [
             path("board/", wrap(self.board_view), name="tasks_task_board"),
@@ -99,7 +99,7 @@ class TaskAdmin(ActingAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """The list, with the ways to the board and the measures."""
+        """The list, with links to the board and the measures."""
         page = super().changelist_view(request, extra_context)
         if hasattr(page, "context_data"):
             page.context_data["actions_list"] = [
@@ -113,7 +113,7 @@ class TaskAdmin(ActingAdmin):
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
-        """The task with its neighbours, what was said of it and what happened to it."""
+        """The task with its dependencies, discussion and history."""
         row: Task = kwargs.get("obj") or context["original"]
         context |= task_context(request, row, self.subject_of(row))
         context["state_colour"] = STATUS_COLOURS[row.status]
@@ -121,16 +121,16 @@ class TaskAdmin(ActingAdmin):
         return page
 
     def act_buttons(self, request: HttpRequest, row: Any) -> list[dict[str, Any]]:
-        """All but the comment, whose form is on the page itself."""
+        """All but the comment: its form is on the page itself."""
         buttons = super().act_buttons(request, row)
         return [button for button in buttons if button["title"] != COMMENT.title]
 
     def subject_of(self, row: Task) -> str:
-        """How the ledger names a task."""
+        """The ledger's name of a task."""
         return f"task:{row.organisation.slug}/{row.number}"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Task]:
-        """With owner and organisation, in one query."""
+        """Rows with owner and organisation, in one query."""
         rows: QuerySet[Task] = super().get_queryset(request)
         return rows.select_related("organisation", "owner")
 
@@ -148,12 +148,12 @@ class TaskAdmin(ActingAdmin):
         if agents:
             return queryset.filter(owner__in=agents), False
         newest = Task.objects.order_by("-id").values_list("id", flat=True)
-        edge = next(iter(newest[LOOKED_THROUGH : LOOKED_THROUGH + 1]), 0)
+        edge = next(iter(newest[MAX_SEARCHED : MAX_SEARCHED + 1]), 0)
         return queryset.filter(id__gt=edge, subject__icontains=term), False
 
     @column("task")
     def headline(self, task: Task) -> str:
-        """Number and subject, cut where a list would break."""
+        """Number and subject, shortened for the list."""
         return f"#{task.number} {text(task.subject, 80)}"
 
     @column("status", label=STATUS_COLOURS)
@@ -163,7 +163,7 @@ class TaskAdmin(ActingAdmin):
 
     @column("owner")
     def owner_handle(self, task: Task) -> str:
-        """Who has claimed it."""
+        """The owner's handle."""
         return task.owner.handle if task.owner else "–"
 
     @column("requires")
@@ -173,12 +173,12 @@ class TaskAdmin(ActingAdmin):
 
     @column("type")
     def kind(self, task: Task) -> str:
-        """What kind of work it is."""
+        """The task's type."""
         return task.task_type or "–"
 
     @column("waits for")
     def waiting(self, task: Task) -> str:
-        """How many unfinished tasks hold it."""
+        """How many unfinished tasks it waits for."""
         return str(task.open_blockers) if task.open_blockers else "–"
 
 

@@ -1,4 +1,4 @@
-"""Bar charts of figures over time; pure. The template draws them."""
+"""ChartBar charts of figures over time; pure. The template draws them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LEAST = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class ChartBar:
     """One bar: place and size in the chart's units, a class of the style sheet, its text."""
 
     x: float
@@ -31,7 +31,7 @@ class Bar:
 class Chart:
     """A chart ready for a template. `target` is the height of the target's line, if any."""
 
-    bars: tuple[Bar, ...]
+    bars: tuple[ChartBar, ...]
     top: str
     target: float | None
     words: str
@@ -96,7 +96,7 @@ def count_chart(whens: Sequence[str], series: Sequence[Series]) -> Chart:
     return Chart(bars=_bars(groups, top), top=f"{top:g}", target=None, words=sums)
 
 
-def _bars(groups: Sequence[Sequence[Value | None]], top: float) -> tuple[Bar, ...]:
+def _bars(groups: Sequence[Sequence[Value | None]], top: float) -> tuple[ChartBar, ...]:
     """The bars of each group side by side; the groups share the chart's width."""
     slot = WIDE / max(1, len(groups))
     bars = []
@@ -108,7 +108,7 @@ def _bars(groups: Sequence[Sequence[Value | None]], top: float) -> tuple[Bar, ..
                 tall = round(max(LEAST, TALL * value / top), 2)
                 x = place * slot + slot * (1 - FILLED) / 2 + nth * wide
                 y = round(TALL - tall, 2)
-                bars.append(Bar(round(x, 2), y, round(wide * 0.94, 2), tall, look, text))
+                bars.append(ChartBar(round(x, 2), y, round(wide * 0.94, 2), tall, look, text))
     return tuple(bars)
 
 

@@ -15,7 +15,7 @@ from orgchart.models import Organisation
 from tasks.insight.charts import Chart, Series, count_chart, rate_chart, spelled
 from tasks.insight.figures import Counts, Figure, figures_of
 from tasks.insight.measures import By, Duration, count_tasks, durations
-from tasks.pages.common import choose, opened
+from tasks.pages.common import choice_page, page_context
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 MAX_MEASURED = 20_000
@@ -74,7 +74,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DurationLine:
     """One line of a table of durations, spelled out; `share` in percent of the longest median."""
 
     name: str
@@ -87,9 +87,9 @@ class Line:
 
 def measures_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     """The measures, for people who may see tasks."""
-    organisation, context = opened(model_admin, request, "Task measures")
+    organisation, context = page_context(model_admin, request, "Task measures")
     if organisation is None:
-        return choose(request, context)
+        return choice_page(request, context)
     asked = request.GET.get("days", "")
     period = next((one for one in PERIODS if one.name == asked), USUAL)
     context |= {"period": period, "periods": PERIODS}
@@ -138,11 +138,11 @@ def _measured(labels: Sequence[str], counts: Sequence[Counts]) -> list[Measured]
     ]
 
 
-def _lines(found: Sequence[Duration]) -> list[Line]:
+def _lines(found: Sequence[Duration]) -> list[DurationLine]:
     most = sorted(found, key=lambda one: (-one.count, one.name))[:LINES]
     longest = max((one.median for one in most), default=0) or 1
     return [
-        Line(
+        DurationLine(
             name=one.name,
             count=one.count,
             mean=spelled(one.mean),

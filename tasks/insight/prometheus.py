@@ -82,6 +82,6 @@ def _states() -> GaugeMetricFamily:
 
 
 LIVE = CollectorRegistry()
-"""What is counted in the database when asked, beside what processes count of themselves."""
+"""Metrics counted in the database at each scrape; processes count their own elsewhere."""
 
 LIVE.register(TaskCollector())

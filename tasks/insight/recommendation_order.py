@@ -1,4 +1,4 @@
-"""Which task next, and why in words: a fixed order over what an agent could take; pure."""
+"""The order of recommended tasks, and the reasons as sentences; pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A task that nobody owns, that waits for nothing, and that the agent may take."""
+    """An unowned task without open blockers that the agent may take."""
 
     number: int
     required_role: str
@@ -31,7 +31,7 @@ class Taker:
 
 
 def fit(task: Candidate, taker: Taker) -> int:
-    """How closely a task is meant for the agent: its role required 2, its type claimed 1."""
+    """How well a task fits the agent: 2 for its required role, 1 for a claimed type."""
     meant = 2 if task.required_role in (taker.handle, taker.role) else 0
     return meant + (1 if task.task_type and task.task_type in (taker.claims or ()) else 0)
 
@@ -69,7 +69,7 @@ def reasons(task: Candidate, taker: Taker, now: datetime) -> list[str]:
         noun = "task waits" if task.dependents == 1 else "tasks wait"
         found.append(f"{task.dependents} {noun} for it.")
     if task.started:
-        found.append("It was begun and then left: somebody has to finish it.")
+        found.append("It was started and then released: it has to be finished.")
     found.append(f"It has been open for {_age(now, task.created_at)}.")
     return found
 

@@ -29,7 +29,7 @@ CROSS JOIN LATERAL (
 
 
 def recommend_tasks(*, caller: Caller, limit: int, now: datetime) -> Recommendations:
-    """The caller's best next tasks with the reasons in words (seed 001 §10.1); claims nothing."""
+    """The caller's best next tasks with their reasons (seed 001 §10.1); claims nothing."""
     claims = read_permissions(caller.role.permissions).claims
     types = sorted(claims if claims is not None else map(str, TaskType))
     values: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""What users of the product report: read, imported from files, taken in through a signed hook."""
+"""Reports of product users: from files, from the signed webhook, read by agents."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from tasks.models import Feedback, FeedbackHook
 from tasks.results import FeedbackPage
 from toolbox.caller import Caller
 
-MOST = 10_000
+MAX_ITEMS = 10_000
 """Items of one import."""
 YEARS = (1970, 2200)
-"""What a time from outside may lie in: far from the ends that no zone can be added to."""
+"""The years that a given time may lie in: far from the limits of time arithmetic."""
 
 
-def _storable(text: str) -> str:
+def _validate_storable(text: str) -> str:
     if "\x00" in text or any("\ud800" <= one <= "\udfff" for one in text):
         raise ValueError("holds NUL or half a surrogate pair")
     return text
 
 
-def _within(at: datetime) -> datetime:
+def _as_utc(at: datetime) -> datetime:
     try:
         moment = at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
     except OverflowError:
@@ -47,26 +47,26 @@ def _within(at: datetime) -> datetime:
     return moment
 
 
-Plain = Annotated[str, AfterValidator(_storable)]
-Moment = Annotated[datetime, AfterValidator(_within)]
-"""A time as files and hooks give it, in UTC; one without a zone is meant so."""
+StorableText = Annotated[str, AfterValidator(_validate_storable)]
+LenientMoment = Annotated[datetime, AfterValidator(_as_utc)]
+"""A time in files and webhooks; without a zone it is UTC."""
 
 
-class Item(BaseModel):
-    """One report of a user; unknown columns of a file are left out."""
+class FeedbackItem(BaseModel):
+    """One report of a user; unknown columns of a file are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
-    body: Plain = Field(min_length=1, max_length=20_000)
-    author: Plain = Field("", max_length=200)
-    category: Plain = Field("", max_length=64)
-    source: Plain = Field("", max_length=64)
+    body: StorableText = Field(min_length=1, max_length=20_000)
+    author: StorableText = Field("", max_length=200)
+    category: StorableText = Field("", max_length=64)
+    source: StorableText = Field("", max_length=64)
     rating: int | None = Field(None, ge=1, le=5)
-    external_id: Plain = Field("", max_length=200, alias="id")
-    received_at: Moment | None = None
+    external_id: StorableText = Field("", max_length=200, alias="id")
+    received_at: LenientMoment | None = None
 
 
-def read_file(name: str, content: bytes) -> list[Item]:
+def read_file(name: str, content: bytes) -> list[FeedbackItem]:
     """Read a CSV with a header line, or JSON: one object or a list of them.
 
     Raises Denied INVALID_PARAMS naming the item and field that cannot be read.
@@ -82,15 +82,15 @@ def read_file(name: str, content: bytes) -> list[Item]:
     return read_items(raw, name)
 
 
-def read_items(raw: Any, name: str) -> list[Item]:
+def read_items(raw: Any, name: str) -> list[FeedbackItem]:
     """Read one object or a list of them. Raises Denied INVALID_PARAMS."""
     listed = raw if isinstance(raw, list) else [raw]
-    if len(listed) > MOST:
-        raise _unreadable(name, f"more than {MOST} items")
+    if len(listed) > MAX_ITEMS:
+        raise _unreadable(name, f"more than {MAX_ITEMS} items")
     items = []
     for number, one in enumerate(listed, start=1):
         try:
-            items.append(Item.model_validate(one))
+            items.append(FeedbackItem.model_validate(one))
         except ValidationError as problems:
             first = problems.errors(include_url=False)[0]
             place = ".".join(map(str, first["loc"])) or "item"
@@ -114,11 +114,11 @@ def _unreadable(name: str, problem: str) -> Denied:
 
 
 def add_feedback(
-    *, caller: Actor, items: Iterable[Item], source: str, now: datetime
+    *, caller: Actor, items: Iterable[FeedbackItem], source: str, now: datetime
 ) -> tuple[int, int]:
-    """Keep what is new, in one transaction; returns how many were kept and how many were known.
+    """Insert new items in one transaction; return how many are new and how many are known.
 
-    An item with an id that is known already is the same report once more.
+    An item with a known id is the same report again.
     """
     require_deed(caller, Deed.TAKE_IN_FEEDBACK)
     rows = [
@@ -140,7 +140,7 @@ def add_feedback(
             before.filter(external_id__in=[row.external_id for row in rows if row.external_id])
             .values_list("external_id", flat=True)
         )  # fmt: skip
-        fresh = _once([row for row in rows if row.external_id not in known])
+        fresh = _without_repeats([row for row in rows if row.external_id not in known])
         Feedback.objects.bulk_create(fresh, ignore_conflicts=True)
         if fresh:
             record(
@@ -153,7 +153,7 @@ def add_feedback(
     return len(fresh), len(rows) - len(fresh)
 
 
-def _once(rows: Sequence[Feedback]) -> list[Feedback]:
+def _without_repeats(rows: Sequence[Feedback]) -> list[Feedback]:
     seen: set[str] = set()
     kept = []
     for row in rows:
@@ -197,7 +197,7 @@ def list_feedback(
 
 
 def answer_feedback(*, caller: Caller, feedback_id: str, task_id: str, now: datetime) -> None:
-    """Remember which task came of a report. Raises Denied NOT_FOUND."""
+    """Link a report to the task that answers it. Raises Denied NOT_FOUND."""
     found = Feedback.objects.filter(organisation_id=caller.organisation_id)
     known = feedback_id.isascii() and feedback_id.isdigit() and len(feedback_id) <= 18
     row = found.filter(id=int(feedback_id)).first() if known else None
@@ -213,7 +213,7 @@ def answer_feedback(*, caller: Caller, feedback_id: str, task_id: str, now: date
 
 
 def open_hook(*, caller: Actor, now: datetime, renew: bool = False) -> str:
-    """The secret that signs an organisation's feedback; made at the first call or when renewed."""
+    """Return the secret that signs an organisation's feedback; create it if there is none."""
     with transaction.atomic():
         Organisation.objects.select_for_update(no_key=True).get(id=caller.organisation_id)
         hook = FeedbackHook.objects.filter(organisation_id=caller.organisation_id).first()

@@ -1,4 +1,4 @@
-"""The humans' face of what users reported."""
+"""The admin page of user feedback."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BY_ORGANISATION = ("organisation", RelatedDropdownFilter)
 
 
 class SourceFilter(RecentFilter):
-    """By where it came from."""
+    """By source."""
 
     title = "source"
     parameter_name = "source"
@@ -37,7 +37,7 @@ class CategoryFilter(RecentFilter):
 
 @admin.register(Feedback)
 class FeedbackAdmin(BrowseAdmin):
-    """What users of the product reported, and the task that came of it."""
+    """What product users reported, and the task that answers it."""
 
     list_display = (
         "excerpt",
@@ -65,22 +65,22 @@ class FeedbackAdmin(BrowseAdmin):
     )
 
     def get_urls(self) -> list[URLPattern]:
-        """And the page on which the Board takes feedback in."""
+        """Add the page on which the Board adds feedback."""
         page = self.admin_site.admin_view(self.intake_view)
         return [path("take-in/", page, name="tasks_feedback_intake"), *super().get_urls()]
 
     def intake_view(self, request: HttpRequest) -> HttpResponse:
-        """One report by hand, or a file of them."""
+        """The page for one report or a file of reports."""
         return intake_page(self, request)
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """The list, with the way to that page for whoever may take in."""
+        """The list, with a link to that page for people who may add feedback."""
         page = super().changelist_view(request, extra_context)
         if request.user.has_perm(TAKE_IN) and hasattr(page, "context_data"):
             button = {
-                "title": "Take in feedback",
+                "title": "Add feedback",
                 "icon": "add",
                 "variant": ActionVariant.PRIMARY,
                 "attrs": {},
@@ -92,7 +92,7 @@ class FeedbackAdmin(BrowseAdmin):
         return answer
 
     def subject_of(self, row: Feedback) -> str:
-        """How the ledger names where it came from."""
+        """The ledger's name of its source."""
         return f"feedback:{row.source}"
 
     @column("feedback")
@@ -105,7 +105,7 @@ class FeedbackAdmin(BrowseAdmin):
         """The whole report, escaped."""
         return block(feedback.body)
 
-    @column("became task")
+    @column("answered by task")
     def task_link(self, feedback: Feedback) -> SafeString:
         """A link to the task that answers it."""
         if feedback.task is None:

@@ -1,4 +1,4 @@
-"""The page on which the Board takes in what users reported: one report, or a file of them."""
+"""The page on which the Board adds user feedback: one report, or a file of reports."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from core.decision import Denied
 from core.deeds import Deed
 from core.people import person, record_refusal, signed_in
 from orgchart.models import Organisation
-from tasks.intake.feedback import Item, add_feedback, read_file, read_items
-from tasks.pages.common import choose, opened
+from tasks.intake.feedback import FeedbackItem, add_feedback, read_file, read_items
+from tasks.pages.common import choice_page, page_context
 
 TAKE_IN = Deed.TAKE_IN_FEEDBACK.permission
-BY_HAND = "admin"
-"""The source of a report that somebody typed and named none for."""
+DEFAULT_SOURCE = "admin"
+"""The source of a report that was typed without one."""
 RATINGS = [("", "none"), *((str(stars), str(stars)) for stars in range(1, 6))]
 
 
 class ReportForm(forms.Form):
-    """One report, as somebody heard it."""
+    """One report, typed by a person."""
 
     body = forms.CharField(
         max_length=20_000,
@@ -42,7 +42,10 @@ class ReportForm(forms.Form):
         help_text="What the user said.",
     )
     author = forms.CharField(
-        max_length=200, required=False, widget=UnfoldAdminTextInputWidget(), help_text="Who."
+        max_length=200,
+        required=False,
+        widget=UnfoldAdminTextInputWidget(),
+        help_text="Who said it.",
     )
     category = forms.CharField(
         max_length=64, required=False, widget=UnfoldAdminTextInputWidget(), help_text="E.g. bug."
@@ -54,49 +57,49 @@ class ReportForm(forms.Form):
         max_length=64,
         required=False,
         widget=UnfoldAdminTextInputWidget(),
-        help_text=f"Where it was heard; else: {BY_HAND}.",
+        help_text=f"Where it comes from; default: {DEFAULT_SOURCE}.",
     )
     received_at = forms.SplitDateTimeField(
-        required=False, widget=UnfoldAdminSplitDateTimeWidget(), help_text="UTC; else: now."
+        required=False, widget=UnfoldAdminSplitDateTimeWidget(), help_text="UTC; default: now."
     )
 
-    def read(self) -> tuple[str, list[Item]]:
+    def read(self) -> tuple[str, list[FeedbackItem]]:
         """The source and the report. Raises Denied INVALID_PARAMS."""
         given = {name: value for name, value in self.cleaned_data.items() if value}
-        return BY_HAND, read_items(given, "feedback")
+        return DEFAULT_SOURCE, read_items(given, "feedback")
 
 
 class FileForm(forms.Form):
-    """A file of reports: all of it is taken in, or nothing."""
+    """A file of reports: all of them are added, or none."""
 
     file = forms.FileField(
         widget=UnfoldAdminFileFieldWidget(attrs={"accept": ".csv,.json"}),
         help_text="CSV with a header line, or JSON: one object or a list. Each needs a body; "
         "author, category, source, rating (1-5), id and received_at are optional. "
-        "A known id is not kept again.",
+        "A report with a known id is not added again.",
     )
 
     def clean_file(self) -> Any:
-        """Refuse what is too large to be read at once."""
+        """Refuse a file that is too large to be read at once."""
         file = self.cleaned_data["file"]
         if file.size > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
             most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE // 1024
             raise forms.ValidationError(f"The file has more than {most} KiB: send it in parts.")
         return file
 
-    def read(self) -> tuple[str, list[Item]]:
+    def read(self) -> tuple[str, list[FeedbackItem]]:
         """The file's name as the source, and what it holds. Raises Denied INVALID_PARAMS."""
         file = self.cleaned_data["file"]
         return file.name[:64], read_file(file.name, file.read())
 
 
 def intake_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
-    """Ask for a report or a file; on POST keep it, and show the list."""
+    """Ask for a report or a file; on POST add it, and show the list."""
     if not request.user.has_perm(TAKE_IN):
         raise PermissionDenied(TAKE_IN)
-    organisation, context = opened(model_admin, request, "Take in feedback")
+    organisation, context = page_context(model_admin, request, "Add feedback")
     if organisation is None:
-        return choose(request, context)
+        return choice_page(request, context)
     sent = request.POST if request.method == "POST" else None
     by_file = sent is not None and "_file" in sent
     report = ReportForm(None if by_file else sent)
@@ -104,7 +107,7 @@ def intake_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     chosen = file if by_file else report
     back = reverse("admin:tasks_feedback_changelist")
     if chosen.is_valid():
-        said = _taken_in(request, organisation, chosen)
+        said = _add(request, organisation, chosen)
         if said:
             model_admin.message_user(request, said, messages.SUCCESS)
             return HttpResponseRedirect(back)
@@ -116,8 +119,8 @@ def intake_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     return TemplateResponse(request, "admin/nexus/feedback_intake.html", context)
 
 
-def _taken_in(request: HttpRequest, organisation: Organisation, form: ReportForm | FileForm) -> str:
-    """What was kept; or '' with the refusal on the form and in the ledger."""
+def _add(request: HttpRequest, organisation: Organisation, form: ReportForm | FileForm) -> str:
+    """Add the reports and say how many; '' for a refusal, shown on the form and recorded."""
     now = timezone.now()
     try:
         source, items = form.read()
@@ -134,4 +137,4 @@ def _taken_in(request: HttpRequest, organisation: Organisation, form: ReportForm
         )
         form.add_error(None, f"{refusal.deny.message}: {refusal.deny.next_action}")
         return ""
-    return f"{kept} kept, {known} known already."
+    return f"{kept} added, {known} already known."

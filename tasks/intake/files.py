@@ -1,4 +1,4 @@
-"""Moving tasks in and out: the JSON files that agent tools keep (seed 001 §2.3)."""
+"""Tasks as JSON files, read and written in the format of agent tools (seed 001 §2.3)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pydantic_core import from_json, to_json
 from core.decision import Denied
 from core.strictjson import read_object
 from orgchart.policy.compiled import Policy
-from tasks.intake.feedback import Moment, Plain
+from tasks.intake.feedback import LenientMoment, StorableText
 from tasks.models import Task
 from tasks.results import JsonObject, TaskResult
 from tasks.rules.ownership import inactive_owner, unknown_owner
@@ -22,107 +22,109 @@ from tasks.store import number_of, read_task, task_result
 from tasks.vocabulary import Status
 
 
-class BadTask(ValueError):
-    """A file or an object in it that cannot be read as a task."""
+class InvalidTask(ValueError):
+    """An object of a file that is no valid task."""
 
 
-MOST_DIGITS = 10
-"""Digits of an imported id. The organisation counts on behind it, so room to grow is left."""
+MAX_DIGITS = 10
+"""Digits of an imported id; the organisation's next number follows the largest one."""
 
 
-class Stored(BaseModel):
-    """A task as a file holds it; what is missing is undefined, and `version` is 1."""
+class StoredTask(BaseModel):
+    """A task as a file holds it; missing fields are undefined, and `version` is 1."""
 
     model_config = ConfigDict(extra="ignore")
 
-    id: str = Field(min_length=1, max_length=MOST_DIGITS)
-    subject: Plain = Field(min_length=1, max_length=500)
-    description: Plain = Field("", max_length=100_000)
-    active_form: Plain | None = Field(None, alias="activeForm", max_length=500)
+    id: str = Field(min_length=1, max_length=MAX_DIGITS)
+    subject: StorableText = Field(min_length=1, max_length=500)
+    description: StorableText = Field("", max_length=100_000)
+    active_form: StorableText | None = Field(None, alias="activeForm", max_length=500)
     status: Status = Status.PENDING
-    owner: Plain | None = None
+    owner: StorableText | None = None
     metadata: JsonObject | None = None
     blocks: list[str] = Field(default_factory=list)
     blocked_by: list[str] = Field(default_factory=list, alias="blockedBy")
-    created_at: Moment | None = Field(None, alias="createdAt")
-    updated_at: Moment | None = Field(None, alias="updatedAt")
-    required_role: Plain | None = Field(None, alias="requiredRole")
+    created_at: LenientMoment | None = Field(None, alias="createdAt")
+    updated_at: LenientMoment | None = Field(None, alias="updatedAt")
+    required_role: StorableText | None = Field(None, alias="requiredRole")
     version: int = Field(1, ge=1, le=2**31 - 1)
-    task_type: Plain | None = Field(None, alias="taskType")
+    task_type: StorableText | None = Field(None, alias="taskType")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """One object of a file: where it was, and the task or the reason why it is none."""
+class FileEntry:
+    """One object of a file: its place, and the task or the reason why it is invalid."""
 
     place: str
-    task: Stored | None = None
+    task: StoredTask | None = None
     problem: str = ""
 
 
 @dataclass(slots=True)
-class Reading:
-    """What was found under a path."""
+class TaskFiles:
+    """The entries of all files of a path."""
 
-    found: list[Found] = field(default_factory=list)
+    found: list[FileEntry] = field(default_factory=list)
 
     @property
-    def bad(self) -> list[Found]:
-        """What could not be read."""
+    def bad(self) -> list[FileEntry]:
+        """The entries that are no valid task."""
         return [one for one in self.found if one.task is None]
 
 
-def read_path(path: Path, policy: Policy) -> Reading:
+def read_path(path: Path, policy: Policy) -> TaskFiles:
     """Read a file, or every `*.json` of a folder, in the order of their names."""
-    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
-    reading = Reading()
+    paths = sorted(path.glob("*.json")) if path.is_dir() else [path]
+    files = TaskFiles()
     taken: dict[int, str] = {}
-    for file in files:
+    for file in paths:
         for found in _read_file(file, policy):
             number = int(found.task.id) if found.task else 0
             if found.task and number in taken:
-                problem = f"id {number} was in {taken[number]} already"
-                reading.found.append(Found(found.place, None, problem))
+                problem = f"id {number} is already used by {taken[number]}"
+                files.found.append(FileEntry(found.place, None, problem))
                 continue
             taken[number] = found.place
-            reading.found.append(found)
-    return reading
+            files.found.append(found)
+    return files
 
 
-def _read_file(file: Path, policy: Policy) -> Iterator[Found]:
+def _read_file(file: Path, policy: Policy) -> Iterator[FileEntry]:
     try:
         raw = from_json(file.read_bytes(), allow_inf_nan=False)
     except (OSError, ValueError) as problem:
-        yield Found(file.name, None, f"not readable: {problem}"[:300])
+        yield FileEntry(file.name, None, f"not readable: {problem}"[:300])
         return
     listed = raw if isinstance(raw, list) else [raw]
     for place, one in enumerate(listed, start=1):
         name = file.name if len(listed) == 1 else f"{file.name}[{place}]"
         try:
-            yield Found(name, _stored(one, policy))
-        except BadTask as problem:
-            yield Found(name, None, str(problem))
+            yield FileEntry(name, _read_task(one, policy))
+        except InvalidTask as problem:
+            yield FileEntry(name, None, str(problem))
 
 
-def _stored(raw: Any, policy: Policy) -> Stored:
-    """One object as a task. Raises BadTask with what is wrong."""
+def _read_task(raw: Any, policy: Policy) -> StoredTask:
+    """Read one object as a task. Raises InvalidTask with what is wrong."""
     if isinstance(raw, Mapping) and isinstance(raw.get("id"), int):
         raw = {**raw, "id": str(raw["id"])}  # some tools number their tasks without quotes
     try:
-        task = Stored.model_validate(raw)
+        task = StoredTask.model_validate(raw)
     except ValidationError as problems:
         first = problems.errors(include_url=False)[0]
-        raise BadTask(f"{'.'.join(map(str, first['loc'])) or 'task'}: {first['msg']}") from problems
+        raise InvalidTask(
+            f"{'.'.join(map(str, first['loc'])) or 'task'}: {first['msg']}"
+        ) from problems
     for one in (task.id, *task.blocks, *task.blocked_by):
         if number_of(one) is None:
-            raise BadTask(f"{one!r} is no task id: ids are whole numbers from 1")
+            raise InvalidTask(f"{one!r} is not a task id: ids are whole numbers from 1")
     try:
         validate_role(policy, task.required_role or None)
         validate_type(task.task_type or None)
         read_object(validate_metadata(task.metadata or {}).encode())
         _require_owner(policy, task.owner or "")
     except Denied as refusal:
-        raise BadTask(refusal.deny.message) from refusal
+        raise InvalidTask(refusal.deny.message) from refusal
     return task
 
 

@@ -1,4 +1,4 @@
-"""The signed door for feedback: POST /api/v1/hooks/feedback/<organisation> (Standard Webhooks)."""
+"""The signed feedback webhook: POST /api/v1/hooks/feedback/<organisation> (Standard Webhooks)."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from standardwebhooks import Webhook, WebhookVerificationError
 from core.actors import System
 from core.decision import Code, Denied, refuse
 from core.strictjson import read_object
-from tasks.intake.feedback import Item, add_feedback, read_items
+from tasks.intake.feedback import FeedbackItem, add_feedback, read_items
 from tasks.models import FeedbackHook
 from toolbox.faces.responses import error_response, json_response
 
 log = structlog.get_logger(__name__)
 
 SIGNED = ("webhook-id", "webhook-timestamp", "webhook-signature")
-NOBODY = "whsec_bm9ib2R5IGhhcyB0aGlzIHNlY3JldCwgc28gbm8gb25lIGNhbiBzaWdu"
-"""What an organisation without a hook is checked against: the answer is that of a bad signature."""
+NO_WEBHOOK = "whsec_bm9ib2R5IGhhcyB0aGlzIHNlY3JldCwgc28gbm8gb25lIGNhbiBzaWdu"
+"""Checked where there is no webhook, so that the answer is that of a bad signature."""
 
 
 @csrf_exempt
 def feedback(request: HttpRequest, slug: str) -> HttpResponse:
-    """Take in signed feedback: `{"data": item}` or `{"data": [item, …]}`, or the item itself."""
+    """Insert signed feedback: `{"data": item}` or `{"data": [item, …]}`, or the item itself."""
     try:
-        return _taken(request, slug)
+        return _receive(request, slug)
     except Denied as refusal:
         return error_response(refusal.deny)
     except Exception:
@@ -39,11 +39,11 @@ def feedback(request: HttpRequest, slug: str) -> HttpResponse:
         )
 
 
-def _taken(request: HttpRequest, slug: str) -> HttpResponse:
+def _receive(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method != "POST":
         raise refuse(
             Code.METHOD_NOT_ALLOWED,
-            f"{request.method} is not for this address",
+            f"{request.method} is not allowed for this address",
             "use POST",
             rule="http method",
             allow=["POST"],
@@ -56,7 +56,7 @@ def _taken(request: HttpRequest, slug: str) -> HttpResponse:
             "send less at once",
         )
     hook = FeedbackHook.objects.filter(organisation__slug=slug).first()
-    _verify(hook.secret if hook else NOBODY, request, body)
+    _verify(hook.secret if hook else NO_WEBHOOK, request, body)
     if hook is None:
         raise _unsigned()
     items = _items(read_object(body), request.headers["webhook-id"])
@@ -81,8 +81,8 @@ def _unsigned() -> Denied:
     )
 
 
-def _items(sent: dict[str, Any], message_id: str) -> list[Item]:
-    """The items; one without an id of its own is known by its message's."""
+def _items(sent: dict[str, Any], message_id: str) -> list[FeedbackItem]:
+    """The items; an item without an id gets one from its message."""
     items = read_items(sent.get("data", sent), "feedback")
     return [
         item

@@ -1,4 +1,4 @@
-"""Taking stored tasks in: all of them in one transaction, or none; never one twice."""
+"""Importing tasks from files: all in one transaction, or none; no task twice."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from core.actors import Actor
 from ledger.services import record
 from orgchart.policy.compiled import Policy
 from tasks.dependencies import lock_dependencies
-from tasks.intake.files import Found, Reading, Stored
+from tasks.intake.files import FileEntry, StoredTask, TaskFiles
 from tasks.models import Dependency, Task
 from tasks.rules.changes import subject_of
 from tasks.vocabulary import UNFINISHED, Status
 
 SHOWN = 10
-"""Tasks of a circle that its line names."""
+"""Tasks of a circle that its message names."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of one object: `imported`, `exists` (left as it is) or `bad`.
+class ImportResult:
+    """The result for one object: `imported`, `exists` (left as it is) or `bad`.
 
-    And `good` for one that was not taken in only because another is bad.
+    `good`: valid, but not imported because another one is bad.
     """
 
     place: str
@@ -38,44 +38,44 @@ class Outcome:
 
 
 class NothingImported(Exception):
-    """Something was bad, so nothing was taken in; carries what each was found to be."""
+    """At least one object is bad, so nothing was imported; carries the result for each."""
 
-    def __init__(self, outcomes: Sequence[Outcome]) -> None:
+    def __init__(self, outcomes: Sequence[ImportResult]) -> None:
         super().__init__("nothing was imported")
         self.outcomes = list(outcomes)
 
 
 def import_tasks(
-    *, caller: Actor, policy: Policy, reading: Reading, skip_bad: bool, now: datetime
-) -> list[Outcome]:
-    """Take in what was read, with its ids and versions; what exists already is left as it is.
+    *, caller: Actor, policy: Policy, files: TaskFiles, skip_bad: bool, now: datetime
+) -> list[ImportResult]:
+    """Insert the tasks of the files with their ids and versions; leave existing tasks as they are.
 
-    Raises NothingImported, with nothing changed, where something is bad and not to be skipped.
+    Raises NothingImported, with nothing changed, for a bad object unless `skip_bad`.
     """
     with transaction.atomic():
         lock_dependencies(policy.organisation_id)
-        good = [(one, one.task) for one in reading.found if one.task is not None]
+        good = [(one, one.task) for one in files.found if one.task is not None]
         existing = _existing(policy.organisation_id, [int(task.id) for _, task in good])
         fresh = [(one, task) for one, task in good if int(task.id) not in existing]
         broken = _broken(policy.organisation_id, [task for _, task in fresh])
-        outcomes = [_outcome(one, existing, broken) for one in reading.found]
+        outcomes = [_outcome(one, existing, broken) for one in files.found]
         if any(one.result == "bad" for one in outcomes) and not skip_bad:
-            raise NothingImported([_not_taken(one) for one in outcomes])
-        _write(caller, policy, [task for _, task in fresh if task.id not in broken], now)
+            raise NothingImported([_not_imported(one) for one in outcomes])
+        _insert_tasks(caller, policy, [task for _, task in fresh if task.id not in broken], now)
     return outcomes
 
 
-def _outcome(one: Found, existing: set[int], broken: dict[str, str]) -> Outcome:
+def _outcome(one: FileEntry, existing: set[int], broken: dict[str, str]) -> ImportResult:
     if one.task is None:
-        return Outcome(one.place, "bad", one.problem)
+        return ImportResult(one.place, "bad", one.problem)
     if int(one.task.id) in existing:
-        return Outcome(one.place, "exists", f"#{one.task.id} is there already and stays as it is")
+        return ImportResult(one.place, "exists", f"#{one.task.id} exists and is not changed")
     if one.task.id in broken:
-        return Outcome(one.place, "bad", broken[one.task.id])
-    return Outcome(one.place, "imported", f"#{one.task.id} {one.task.subject}")
+        return ImportResult(one.place, "bad", broken[one.task.id])
+    return ImportResult(one.place, "imported", f"#{one.task.id} {one.task.subject}")
 
 
-def _not_taken(one: Outcome) -> Outcome:
+def _not_imported(one: ImportResult) -> ImportResult:
     return replace(one, result="good") if one.result == "imported" else one
 
 
@@ -84,8 +84,8 @@ def _existing(organisation_id: int, numbers: list[int]) -> set[int]:
     return set(tasks.values_list("number", flat=True))
 
 
-def _broken(organisation_id: int, tasks: Sequence[Stored]) -> dict[str, str]:
-    """Tasks whose neighbours are missing, that are completed before their turn, or in a circle."""
+def _broken(organisation_id: int, tasks: Sequence[StoredTask]) -> dict[str, str]:
+    """Tasks with missing neighbours, completed before a blocker, or in a circle."""
     broken: dict[str, str] = {}
     by_id = {task.id: task for task in tasks}
     named = {int(other) for task in tasks for other in (*task.blocks, *task.blocked_by)}
@@ -94,7 +94,7 @@ def _broken(organisation_id: int, tasks: Sequence[Stored]) -> dict[str, str]:
             "number", "status"
         )
     )
-    while True:  # what is broken takes with it what names it
+    while True:  # a task that names a broken one is broken too
         left = {one: task for one, task in by_id.items() if one not in broken}
         found: dict[str, str] = {}
         for task in left.values():
@@ -104,7 +104,7 @@ def _broken(organisation_id: int, tasks: Sequence[Stored]) -> dict[str, str]:
                 if other not in left and int(other) not in there
             ]
             if missing:
-                found[task.id] = f"it names #{missing[0]}, which is not there"
+                found[task.id] = f"it names #{missing[0]}, which does not exist"
         for blocker, blocked in _edges(left.values()):
             states = [left[one].status if one in left else there.get(int(one)) for one in
                       (blocker, blocked)]  # fmt: skip
@@ -113,16 +113,16 @@ def _broken(organisation_id: int, tasks: Sequence[Stored]) -> dict[str, str]:
                     f"#{blocked} is completed while #{blocker}, which blocks it, is not"
                 )
         if not found:
-            found = _circling(organisation_id, left, joins_old=bool(there))
+            found = _in_circles(organisation_id, left, joins_old=bool(there))
         if not found:
             return broken
         broken |= found
 
 
-def _circling(
-    organisation_id: int, tasks: Mapping[str, Stored], *, joins_old: bool
+def _in_circles(
+    organisation_id: int, tasks: Mapping[str, StoredTask], *, joins_old: bool
 ) -> dict[str, str]:
-    """Tasks that would close a circle, by themselves or with what is there, and the circle."""
+    """Tasks that would close a circle, alone or with existing ones, and the circle."""
     before: dict[int, set[int]] = {}
     edges = {(int(blocker), int(blocked)) for blocker, blocked in _edges(tasks.values())}
     if joins_old:
@@ -158,7 +158,9 @@ def _edges(tasks: Any) -> set[tuple[str, str]]:
     return down | {(other, task.id) for task in listed for other in task.blocked_by}
 
 
-def _write(caller: Actor, policy: Policy, tasks: Sequence[Stored], now: datetime) -> None:
+def _insert_tasks(
+    caller: Actor, policy: Policy, tasks: Sequence[StoredTask], now: datetime
+) -> None:
     organisation_id = policy.organisation_id
     for task in tasks:
         Task.objects.create(organisation_id=organisation_id, **_columns(task, policy, caller, now))
@@ -182,12 +184,12 @@ def _write(caller: Actor, policy: Policy, tasks: Sequence[Stored], now: datetime
         )
     fresh = {task.id for task in tasks}
     for number in sorted({int(blocked) for _, blocked in edges if blocked not in fresh}):
-        _now_waits(caller, policy, number, now)
+        _bump_version(caller, policy, number, now)
     _recount(organisation_id, list(ids.values()), max((int(t.id) for t in tasks), default=0))
 
 
-def _now_waits(caller: Actor, policy: Policy, number: int, now: datetime) -> None:
-    """A task that was there before has to wait for an imported one: its version says so."""
+def _bump_version(caller: Actor, policy: Policy, number: int, now: datetime) -> None:
+    """Grow the version of an existing task that now waits for an imported one."""
     Task.objects.filter(organisation_id=policy.organisation_id, number=number).update(
         version=F("version") + 1, updated_at=now
     )
@@ -216,7 +218,7 @@ def _recount(organisation_id: int, ids: list[int], last: int) -> None:
             cursor.execute(ADVANCE, {"organisation": organisation_id, "last": last})
 
 
-def _columns(task: Stored, policy: Policy, caller: Actor, now: datetime) -> dict[str, Any]:
+def _columns(task: StoredTask, policy: Policy, caller: Actor, now: datetime) -> dict[str, Any]:
     owner = policy.resolve(task.owner) if task.owner else None
     at = task.updated_at or task.created_at or now
     ended = task.status is Status.COMPLETED

@@ -1,4 +1,4 @@
-"""The board of one organisation's tasks: a column for each state, cards that move by the rules."""
+"""The board of one organisation's tasks: a column for each state, cards that people move."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ from orgchart.compiling import current_policy
 from orgchart.models import Agent, Organisation, Role
 from tasks.discussion import comment_task
 from tasks.models import Counter, Task
-from tasks.pages.common import VIEW, choose, opened
+from tasks.pages.common import VIEW, choice_page, page_context
 from tasks.pages.refusals import for_people
 from tasks.results import TaskResult
 from tasks.rules.values import TaskUpdate
 from tasks.services import update_task
 from tasks.vocabulary import LISTED, TRANSITIONS, UNFINISHED, Status, TaskType
 
-SHOWN = 100
+MAX_CARDS = 100
 """Cards in a column: the newest."""
-COUNTED = 1000
-"""A column's cards are counted up to here; then the board says that there are more."""
-LOOKED_THROUGH = 20_000
-"""Where no index serves a choice of filters, it is made among that many of the newest tasks."""
+MAX_COUNT = 1000
+"""A column's cards are counted up to here."""
+MAX_FILTERED = 20_000
+"""Filters without an index read that many of the newest tasks."""
 FILTERS = ("role", "owner", "type")
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A task on the board, the columns it may be moved to, whether an approval comes first."""
+    """A task on the board, the columns it may move to, and whether it needs approval first."""
 
     task: Task
     moves: tuple[Status, ...]
@@ -52,13 +52,13 @@ class Card:
 
     @property
     def options(self) -> list[tuple[Status, str]]:
-        """The columns with the names that people read."""
-        return [(status, named(status)) for status in self.moves]
+        """The columns with their labels."""
+        return [(status, status_label(status)) for status in self.moves]
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One state with its newest cards; `total` counts all of them, up to COUNTED."""
+    """One state with its newest cards; `total` counts all of them, up to MAX_COUNT."""
 
     status: Status
     cards: list[Card]
@@ -66,23 +66,23 @@ class Column:
 
     @property
     def name(self) -> str:
-        """What people read above it."""
-        return named(self.status)
+        """The column's label."""
+        return status_label(self.status)
 
     @property
     def count(self) -> str:
-        """The number of cards as people read it."""
-        return str(self.total) if self.total < COUNTED else f"{COUNTED - 1}+"
+        """The number of cards, `…+` for more than were counted."""
+        return str(self.total) if self.total < MAX_COUNT else f"{MAX_COUNT - 1}+"
 
     @property
     def exact(self) -> bool:
-        """Whether that is their number."""
-        return self.total < COUNTED
+        """Whether all cards were counted."""
+        return self.total < MAX_COUNT
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What the filters can hold, and what was chosen; what is none of it chooses nothing."""
+    """The options of the filters and the chosen ones; an unknown option counts as none."""
 
     roles: list[str]
     owners: list[str]
@@ -91,18 +91,18 @@ class Choice:
 
     @property
     def query(self) -> dict[str, str]:
-        """The choice as an address has it."""
+        """The choice as query parameters."""
         found = {name: value for name, value in self.chosen.items() if value}
         return found | ({"deleted": "1"} if self.deleted else {})
 
 
-def named(status: str) -> str:
-    """A state as people read it."""
+def status_label(status: str) -> str:
+    """A state's label."""
     return status.replace("_", " ")
 
 
 def moves_of(status: str, open_blockers: int) -> tuple[Status, ...]:
-    """The states a task may go to (seed 001, appendix C); one that waits only out of the way."""
+    """The states a task may move to (seed 001, appendix C); a blocked one only to deleted."""
     return tuple(
         after
         for after in TRANSITIONS[Status(status)]
@@ -111,10 +111,10 @@ def moves_of(status: str, open_blockers: int) -> tuple[Status, ...]:
 
 
 def board_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
-    """The board, for whoever may see tasks; only the Board's people get handles to move cards."""
-    organisation, context = opened(model_admin, request, "Task board")
+    """The board, for people who may see tasks; only those who may change them can move cards."""
+    organisation, context = page_context(model_admin, request, "Task board")
     if organisation is None:
-        return choose(request, context)
+        return choice_page(request, context)
     choice = choice_of(organisation, request.GET)
     rows, narrowed = _rows(organisation, choice.chosen)
     context |= {
@@ -122,15 +122,15 @@ def board_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
         "acts": request.user.has_perm(Deed.MANAGE_TASK.permission),
         "choice": choice,
         "back": urlencode(choice.query),
-        "shown": SHOWN,
-        "narrowed": LOOKED_THROUGH if narrowed else 0,
+        "shown": MAX_CARDS,
+        "narrowed": MAX_FILTERED if narrowed else 0,
         "types": list(TaskType),
     }
     return TemplateResponse(request, "admin/nexus/task_board.html", context)
 
 
 def choice_of(organisation: Organisation, asked: Mapping[str, str]) -> Choice:
-    """The filters as an address names them. Two queries."""
+    """The filters from the query parameters. Two queries."""
     roles = Role.objects.filter(organisation=organisation).order_by("name")
     agents = Agent.objects.filter(organisation=organisation).order_by("handle")
     known = {
@@ -145,7 +145,7 @@ def choice_of(organisation: Organisation, asked: Mapping[str, str]) -> Choice:
 
 
 def _rows(organisation: Organisation, chosen: Mapping[str, str]) -> tuple[QuerySet[Task], bool]:
-    """The chosen tasks, and whether only the newest were looked through."""
+    """The chosen tasks, and whether only the newest were read."""
     rows = Task.objects.filter(organisation=organisation)
     if chosen["role"]:
         rows = rows.filter(required_role=chosen["role"])
@@ -159,12 +159,12 @@ def _rows(organisation: Organisation, chosen: Mapping[str, str]) -> tuple[QueryS
     if chosen["type"]:
         rows = rows.filter(task_type=chosen["type"])
     last = Counter.objects.filter(organisation=organisation).values_list("last", flat=True).first()
-    edge = (last or 0) - LOOKED_THROUGH
+    edge = (last or 0) - MAX_FILTERED
     return rows.filter(number__gt=edge), edge > 0
 
 
 def _approved_types(organisation: Organisation) -> frozenset[str]:
-    """The types whose tasks are completed only after an approval."""
+    """The types whose tasks need approval before completion."""
     return frozenset(current_policy(organisation.id).settings["approval_task_types"])
 
 
@@ -181,16 +181,16 @@ def _column(rows: QuerySet[Task], status: Status, types: frozenset[str]) -> Colu
             moves_of(task.status, task.open_blockers),
             status in UNFINISHED and task.task_type in types and task.approved_at is None,
         )
-        for task in newest[:SHOWN]
+        for task in newest[:MAX_CARDS]
     ]
-    full = len(cards) == SHOWN
-    total = rows.order_by()[:COUNTED].count() if full else len(cards)
+    full = len(cards) == MAX_CARDS
+    total = rows.order_by()[:MAX_COUNT].count() if full else len(cards)
     return Column(status, cards, total)
 
 
 @require_POST
 def move_view(request: HttpRequest, task_pk: int) -> HttpResponse:
-    """Move a card by the service that agents use; the answer says what the server thinks of it."""
+    """Move a card by the service that agents use; answer with the new state or the refusal."""
     if not request.user.has_perm(VIEW):
         raise PermissionDenied(VIEW)
     task = get_object_or_404(Task.objects.select_related("organisation"), pk=task_pk)
@@ -214,7 +214,7 @@ def move_view(request: HttpRequest, task_pk: int) -> HttpResponse:
         "version": shown["version"],
         "moves": list(moves_of(status, task.open_blockers)),
     }
-    said = f"#{task.number} is {named(status)}."
+    said = f"#{task.number} is {status_label(status)}."
     return _answer(request, task, said, found, status=200)
 
 
@@ -222,7 +222,7 @@ def _move(request: HttpRequest, task: Task, wanted: str) -> TaskResult:
     """Carry out the move. Raises Denied."""
     version = request.POST.get("version", "")
     if wanted not in set(Status) or not (version.isascii() and version.isdigit()):
-        raise _unreadable("A move names a state and the version that was looked at.")
+        raise _unreadable("A move needs a state and the version of the page.")
     if len(version) > 9:
         raise _unreadable("There is no such version.")
     reason = text(request.POST.get("reason", "").strip(), 500)
@@ -230,7 +230,7 @@ def _move(request: HttpRequest, task: Task, wanted: str) -> TaskResult:
         raise refuse(
             Code.INVALID_PARAMS,
             "Deleting a task needs a reason.",
-            "say why, and move it again",
+            "enter a reason and move it again",
             rule="task board",
         )
     who, now = person(request, task.organisation_id), timezone.now()
@@ -243,13 +243,13 @@ def _move(request: HttpRequest, task: Task, wanted: str) -> TaskResult:
 
 
 def _unreadable(message: str) -> Denied:
-    return refuse(Code.INVALID_PARAMS, message, "load the board again", rule="task board")
+    return refuse(Code.INVALID_PARAMS, message, "reload the board", rule="task board")
 
 
 def _answer(
     request: HttpRequest, task: Task, sentence: str, found: dict[str, Any], *, status: int
 ) -> HttpResponse:
-    """For the script as JSON; for a browser without it as a message on the board it came from."""
+    """JSON for the script; without it a message on the board that the person came from."""
     if request.headers.get("Accept") == "application/json":
         return JsonResponse({"message": sentence, **found}, status=status)
     level = messages.SUCCESS if status == 200 else messages.ERROR

@@ -1,4 +1,4 @@
-"""What the pages about one organisation's tasks share: who may look, and at whose."""
+"""What the pages of one organisation's tasks share: permission and choice of organisation."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from orgchart.models import Organisation
 
 VIEW = "tasks.view_task"
 OFFERED = 200
-"""Organisations to choose from; any other one by its address."""
+"""Organisations on the page of choice; others are reached by their address."""
 
 
-def opened(
+def page_context(
     model_admin: Any, request: HttpRequest, title: str
 ) -> tuple[Organisation | None, dict[str, Any]]:
-    """The organisation that is looked at, None where it has to be chosen, and the page's context.
+    """The chosen organisation, None if one has to be chosen, and the page's context.
 
-    Raises PermissionDenied for whoever may not see tasks.
+    Raises PermissionDenied for people who may not see tasks.
     """
     if not request.user.has_perm(VIEW):
         raise PermissionDenied(VIEW)
@@ -41,13 +41,13 @@ def opened(
 
 
 def _chosen(found: list[Organisation], asked: str) -> Organisation | None:
-    """The one that was asked for, or the only one there is."""
+    """The organisation asked for, or the only one."""
     if asked.isascii() and asked.isdigit() and len(asked) < 18:
         known = next((one for one in found if one.id == int(asked)), None)
         return known or Organisation.objects.filter(id=int(asked)).first()
     return found[0] if len(found) == 1 else None
 
 
-def choose(request: HttpRequest, context: dict[str, Any]) -> TemplateResponse:
-    """The page that asks for the organisation."""
+def choice_page(request: HttpRequest, context: dict[str, Any]) -> TemplateResponse:
+    """The page on which a person chooses the organisation."""
     return TemplateResponse(request, "admin/nexus/choose_organisation.html", context)

@@ -1,11 +1,11 @@
-"""What a drawing of dependencies shows: boxes with cut texts, lines, the same in words."""
+"""The drawing of dependencies for the template: boxes, lines and a description."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from unicodedata import east_asian_width
 
-from tasks.pages.graph_layout import BOX_HEIGHT, BOX_WIDTH, Line, lay_out
+from tasks.pages.graph_layout import BOX_HEIGHT, BOX_WIDTH, GraphLine, lay_out
 from tasks.pages.neighbourhood import Neighbour, Neighbourhood
 
 COLUMNS, LINES = 27, 2
@@ -28,11 +28,11 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Picture:
-    """A drawing ready for a template. `remarks` say what is not in it."""
+class GraphDrawing:
+    """A drawing ready for the template. `remarks` say what is left out."""
 
     boxes: tuple[Box, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[GraphLine, ...]
     width: int
     height: int
     box_width: int
@@ -41,7 +41,7 @@ class Picture:
     remarks: tuple[str, ...]
 
 
-def draw(found: Neighbourhood) -> Picture:
+def draw(found: Neighbourhood) -> GraphDrawing:
     """Draw a task's neighbourhood."""
     layout = lay_out(found.focus, found.edges)
     left = layout.spots[found.focus].x
@@ -51,7 +51,7 @@ def draw(found: Neighbourhood) -> Picture:
     ]
     before = sum(spot.x < left for spot in layout.spots.values())
     after = sum(spot.x > left for spot in layout.spots.values())
-    return Picture(
+    return GraphDrawing(
         boxes=tuple(sorted(boxes, key=lambda box: (box.x, box.y))),
         lines=layout.lines,
         width=layout.width,
@@ -68,7 +68,7 @@ def draw(found: Neighbourhood) -> Picture:
 def _box(task: Neighbour, x: int, y: int, *, focus: bool) -> Box:
     state = task.status.replace("_", " ") + (" · waits" if task.waits else "")
     looks = [f"tg-{task.status}", *(["tg-waits"] if task.waits else []), *(["tg-focus"] * focus)]
-    owner = task.owner or "nobody"
+    owner = task.owner or "none"
     return Box(
         task=task,
         x=x,
@@ -86,18 +86,18 @@ def _tasks(count: int) -> str:
 
 
 def _remarks(found: Neighbourhood, implied: int) -> list[str]:
-    said = []
+    remarks = []
     if not found.whole:
-        said.append(f"Only the nearest {len(found.tasks)} tasks are drawn; there are more.")
+        remarks.append(f"Only the nearest {len(found.tasks)} tasks are drawn; there are more.")
     if implied == 1:
-        said.append("One dependency that follows from the lines drawn is left out.")
+        remarks.append("One dependency that follows from the lines drawn is left out.")
     elif implied:
-        said.append(f"{implied} dependencies that follow from the lines drawn are left out.")
-    return said
+        remarks.append(f"{implied} dependencies that follow from the lines drawn are left out.")
+    return remarks
 
 
 def cut(text: str, columns: int, lines: int) -> tuple[str, ...]:
-    """Break a text into at most so many lines of that many columns; '…' ends what goes on.
+    """Break a text into at most `lines` lines of `columns` columns; '…' ends a longer text.
 
     Breaks between words where a line has one, and within words that are longer than a line.
     """

@@ -1,4 +1,4 @@
-"""Where tasks stand in a drawing of what waits for what: layers from left to right; pure."""
+"""The layout of a drawing of dependencies: layers from left to right; pure."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ ACROSS, BETWEEN, MARGIN = 44, 18, 8
 SWEEPS = 6
 
 Edge = tuple[int, int]
-"""A task and one that waits for it."""
+"""A task and a task that waits for it."""
 Slot = Hashable
-"""What takes a place in a layer: a task, or the bend of a line that passes the layer by."""
+"""What has a place in a layer: a task, or the bend of a line that crosses the layer."""
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class BoxPlace:
     """The upper left corner of a task's box, in pixels."""
 
     x: int
@@ -25,7 +25,7 @@ class Spot:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class GraphLine:
     """One drawn dependency: its ends, and its way as the `d` of an SVG path."""
 
     before: int
@@ -40,8 +40,8 @@ class Layout:
     `implied` counts the dependencies that follow from others and are therefore not drawn.
     """
 
-    spots: Mapping[int, Spot]
-    lines: tuple[Line, ...]
+    spots: Mapping[int, BoxPlace]
+    lines: tuple[GraphLine, ...]
     width: int
     height: int
     implied: int
@@ -50,7 +50,7 @@ class Layout:
 def lay_out(focus: int, edges: Iterable[Edge]) -> Layout:
     """Place a task, what it waits for to its left, and what waits for it to its right.
 
-    Tasks that no way of waiting leads to from `focus` are left out.
+    Tasks that are not connected to `focus` by dependencies are left out.
     """
     layers = layers_of(focus, list(edges))
     within = sorted({(a, b) for a, b in edges if a in layers and b in layers})
@@ -65,14 +65,14 @@ def lay_out(focus: int, edges: Iterable[Edge]) -> Layout:
     first = min(layers.values())
     lefts = {layer: MARGIN + (layer - first) * (BOX_WIDTH + ACROSS) for layer in columns}
     spots = {
-        task: Spot(lefts[layer], round(heights[task] - BOX_HEIGHT / 2 - top))
+        task: BoxPlace(lefts[layer], round(heights[task] - BOX_HEIGHT / 2 - top))
         for task, layer in layers.items()
     }
     lines = []
     for edge, way in ways.items():
         begin = layers[edge[0]]
         stops = [(lefts[begin + n], round(heights[slot] - top)) for n, slot in enumerate(way)]
-        lines.append(Line(*edge, _way(stops)))
+        lines.append(GraphLine(*edge, _way(stops)))
     return Layout(
         spots=spots,
         lines=tuple(lines),
@@ -141,13 +141,13 @@ def _neighbours(ways: Iterable[Sequence[Slot]]) -> tuple[dict[Slot, list[Slot]],
 def _order(columns: dict[int, list[Slot]], near: tuple[dict[Slot, list[Slot]], ...]) -> None:
     """Put each slot at the mean place of its neighbours, sweep after sweep: fewer crossings."""
     for sweep in range(SWEEPS):
-        beside = near[sweep % 2]
+        linked = near[sweep % 2]
         layers = list(columns) if sweep % 2 == 0 else list(reversed(columns))
         for before, layer in pairwise(layers):
             at = {slot: place for place, slot in enumerate(columns[before])}
             own: dict[Slot, float] = {}
             for place, slot in enumerate(columns[layer]):
-                places = [at[other] for other in beside.get(slot, ())]
+                places = [at[other] for other in linked.get(slot, ())]
                 own[slot] = sum(places) / len(places) if places else place
             columns[layer].sort(key=own.__getitem__)
 
@@ -165,11 +165,11 @@ def _heights(
     inward = [(n, right) for n in (*reversed(after), middle)]
     inward += [(n, left) for n in (*ahead, middle)]
     for sweep in range(SWEEPS + 1):
-        for layer, beside in outward if sweep % 2 == 0 else inward:
+        for layer, linked in outward if sweep % 2 == 0 else inward:
             slots = columns[layer]
             wanted = [
-                sum(found[other] for other in beside[slot]) / len(beside[slot])
-                if slot in beside
+                sum(found[other] for other in linked[slot]) / len(linked[slot])
+                if slot in linked
                 else found[slot]
                 for slot in slots
             ]

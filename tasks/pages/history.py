@@ -1,19 +1,21 @@
-"""What an event of a task says, in the words of its history; pure."""
+"""Texts of the events in a task's history; pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-MOST = 200
+MAX_CHARACTERS = 200
 """Characters of one part: the whole is on the event's own page."""
 
 
-def told(details: Mapping[str, Any], to: str = "") -> str:
-    """An event's details as one line; '' where they say nothing that a reader looks for."""
+def describe_event(details: Mapping[str, Any], to: str = "") -> str:
+    """An event's details as one line; '' if there is nothing to show."""
     parts = [f"to {to}"] if to else []
-    parts += [tell(details[name]) for name, tell in PARTS.items() if details.get(name)]
-    return "; ".join(part if len(part) <= MOST else part[: MOST - 1] + "…" for part in parts)
+    parts += [describe(details[name]) for name, describe in PARTS.items() if details.get(name)]
+    return "; ".join(
+        part if len(part) <= MAX_CHARACTERS else part[: MAX_CHARACTERS - 1] + "…" for part in parts
+    )
 
 
 def _change(pair: Any, empty: str) -> str:
@@ -28,7 +30,7 @@ def _tasks(numbers: Any) -> str:
 
 PARTS: Mapping[str, Any] = {
     "status": lambda pair: _change(pair, "–"),
-    "owner": lambda pair: f"owner {_change(pair, 'nobody')}",
+    "owner": lambda pair: f"owner {_change(pair, 'none')}",
     "forceAssign": lambda _: "across roles, by force",
     "fields": lambda names: "changed " + ", ".join(map(str, names)),
     "addBlocks": lambda numbers: f"holds up {_tasks(numbers)}",

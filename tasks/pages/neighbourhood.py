@@ -10,8 +10,8 @@ from django.db import connection
 
 from tasks.vocabulary import UNFINISHED, Status
 
-MOST = 60
-"""Tasks of one drawing, the one it is about among them."""
+MAX_TASKS = 60
+"""Tasks of one drawing, its own task included."""
 
 REACHED = """
 WITH RECURSIVE reached(id) AS (
@@ -38,7 +38,7 @@ WHERE blocked_id = ANY(%(ids)s) AND blocker_id = ANY(%(ids)s)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbour:
-    """A task as it is drawn. `owner` is a handle, '' for nobody."""
+    """A task as it is drawn. `owner` is a handle, '' for an unowned task."""
 
     id: int
     number: int
@@ -64,9 +64,9 @@ class Neighbourhood:
 
 
 def neighbourhood(task_pk: int) -> Neighbourhood:
-    """Read at most MOST tasks around one, the nearest of either side. Four queries."""
+    """Read at most MAX_TASKS tasks around one, the nearest of either side. Four queries."""
     ahead, behind = _reached(task_pk, ahead=True), _reached(task_pk, ahead=False)
-    before, after = shares(len(ahead), len(behind), MOST - 1)
+    before, after = shares(len(ahead), len(behind), MAX_TASKS - 1)
     ids = [task_pk, *ahead[:before], *behind[:after]]
     with connection.cursor() as cursor:
         cursor.execute(TASKS, {"ids": ids})
@@ -90,7 +90,7 @@ def neighbourhood(task_pk: int) -> Neighbourhood:
 def _reached(task_pk: int, *, ahead: bool) -> list[int]:
     here, there = ("blocked_id", "blocker_id") if ahead else ("blocker_id", "blocked_id")
     with connection.cursor() as cursor:
-        values = {"task": task_pk, "limit": MOST + 1}
+        values = {"task": task_pk, "limit": MAX_TASKS + 1}
         cursor.execute(REACHED.format(here=here, there=there), values)
         return [pk for (pk,) in islice(cursor.fetchall(), 1, None)]
 

@@ -1,4 +1,4 @@
-"""Refusals in the words of people at a page, who have no tools to call; pure."""
+"""Refusals rephrased for people on a page, who have no tools to call; pure."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from core.decision import Code, Deny
 
 
 def for_people(deny: Deny, number: int, wanted: str = "") -> Deny:
-    """The same refusal, said to whoever looks at a page of task `number`.
+    """The same refusal for a person on a page of task `number`.
 
-    `wanted` is the state that the task was to get, if any.
+    `wanted` is the requested state, if any.
     """
-    said = _said(deny, f"Task #{number}", wanted.replace("_", " "))
-    return replace(deny, message=said[0], next_action=said[1]) if said else deny
+    rephrased = _rephrased(deny, f"Task #{number}", wanted.replace("_", " "))
+    return replace(deny, message=rephrased[0], next_action=rephrased[1]) if rephrased else deny
 
 
-def _said(deny: Deny, task: str, wanted: str) -> tuple[str, str] | None:
+def _rephrased(deny: Deny, task: str, wanted: str) -> tuple[str, str] | None:
     match deny.code:
         case Code.VERSION_MISMATCH:
             now = deny.details.get("current")
             return (
                 f"{task} changed after you opened this page; it is at version {now} now",
-                "load the page again and look at it before you decide",
+                "reload the page and check it before you try again",
             )
         case Code.INVALID_TRANSITION:
-            return _not_from_here(deny, task, wanted)
+            return _invalid_transition(deny, task, wanted)
         case Code.TASK_BLOCKED:
             blockers = [f"#{number}" for number in deny.details.get("blockedBy", ())]
             them, are = ("it", "is") if len(blockers) == 1 else ("them", "are")
@@ -35,18 +35,18 @@ def _said(deny: Deny, task: str, wanted: str) -> tuple[str, str] | None:
             )
         case Code.APPROVAL_REQUIRED:
             return (
-                f"{task} is of a type that is completed only after an approval",
-                "open the task, approve the work there, and complete it then",
+                f"{task} is of a type that needs approval before it is completed",
+                "open the task, approve the work, then complete it",
             )
         case _:
             return None
 
 
-def _not_from_here(deny: Deny, task: str, wanted: str) -> tuple[str, str]:
+def _invalid_transition(deny: Deny, task: str, wanted: str) -> tuple[str, str]:
     states = [str(state).replace("_", " ") for state in deny.details.get("allowed", ())]
     if not states:
         return (
-            f"{task} has ended, and nothing of it changes any more",
+            f"{task} has ended and can no longer change",
             "create a new task if something is left to do",
         )
     return (

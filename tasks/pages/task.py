@@ -1,4 +1,4 @@
-"""One task's page: what it waits for drawn, its discussion, its history, what people do to it."""
+"""One task's page: a drawing of its dependencies, discussion, history and actions."""
 
 from __future__ import annotations
 
@@ -27,63 +27,63 @@ from orgchart.models import Agent
 from tasks.discussion import MAX_COMMENTS, NOTE, approve_task, comment_task, is_note
 from tasks.models import Comment, Task
 from tasks.pages.graph_drawing import draw
-from tasks.pages.history import told
+from tasks.pages.history import describe_event
 from tasks.pages.neighbourhood import neighbourhood
 from tasks.pages.refusals import for_people
 from tasks.vocabulary import UNFINISHED, Status
 
 DISCUSSION = "tasks.view_comment"
 NOTICES = frozenset({Action.TASK_UNBLOCKED, Action.TASK_FREE, Action.TASK_LOST})
-"""Events of the system telling one agent."""
-PAST = 40
+"""Events that notify one agent."""
+MAX_EVENTS = 40
 """Events on a task's page, the newest; all of them are in its history."""
 
 
 class CommentForm(forms.Form):
-    """What somebody says about a task."""
+    """A comment on a task."""
 
     body = forms.CharField(
-        label="Your words",
+        label="Your comment",
         max_length=10_000,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
-        help_text="Agents and people read it; nobody can change or remove it.",
+        help_text="Agents and people can read it. It cannot be changed or removed.",
     )
 
 
 class ApprovalForm(ReasonForm):
-    """A judgement, with a remark for the discussion where there is one."""
+    """An approval, with an optional remark for the discussion."""
 
     reason = forms.CharField(
         label="Remark",
         required=False,
         max_length=500,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
-        help_text="Kept in the task's discussion beside your name.",
+        help_text="It appears in the task's discussion with your name.",
     )
 
 
 @contextmanager
-def in_words_for_people(task: Task) -> Iterator[None]:
-    """What the services refuse, said to whoever looks at the task's page."""
+def refusals_for_people(task: Task) -> Iterator[None]:
+    """Rephrase refusals of the services for people."""
     try:
         yield
     except Denied as refusal:
         raise Denied(for_people(refusal.deny, task.number)) from refusal
 
 
-def _commented(call: Call) -> Answer:
-    with in_words_for_people(call.row):
+def _comment(call: Call) -> Answer:
+    with refusals_for_people(call.row):
         comment_task(
             caller=call.person,
             task_id=str(call.row.number),
             body=str(call.data["body"]),
             now=call.now,
         )
-    return f"Your words are in the discussion of #{call.row.number}."
+    return f"Your comment was added to #{call.row.number}."
 
 
-def _judged(call: Call, *, approve: bool) -> Answer:
-    with in_words_for_people(call.row):
+def _approve(call: Call, *, approve: bool) -> Answer:
+    with refusals_for_people(call.row):
         approve_task(
             caller=call.person,
             task_id=str(call.row.number),
@@ -92,19 +92,19 @@ def _judged(call: Call, *, approve: bool) -> Answer:
             expected_version=call.version,
             now=call.now,
         )
-    return f"#{call.row.number} " + ("is approved." if approve else "is not approved any more.")
+    return f"#{call.row.number} " + ("is approved." if approve else "is no longer approved.")
 
 
 def _facts(task: Task) -> list[tuple[str, str]]:
     return [
         ("Task", str(task)),
         ("State", task.status.replace("_", " ")),
-        ("Owner", task.owner.handle if task.owner else "nobody"),
+        ("Owner", task.owner.handle if task.owner else "none"),
     ]
 
 
 def waits_for_approval(task: Task) -> bool:
-    """Whether its type is one that the organisation wants approved, and nobody has yet."""
+    """Whether it is unfinished, of a type that needs approval, and not approved yet."""
     types = current_policy(task.organisation_id).settings["approval_task_types"]
     return task.task_type in types and task.status in UNFINISHED and task.approved_at is None
 
@@ -113,8 +113,8 @@ COMMENT = Act(
     name="comment",
     title="Comment",
     deed=Deed.COMMENT_TASK,
-    explanation="Neither the task's version nor its claim changes. Its owner is told.",
-    perform=_commented,
+    explanation="Neither the task's version nor its claim changes. Its owner is notified.",
+    perform=_comment,
     form=CommentForm,
     facts=_facts,
     icon="chat",
@@ -123,9 +123,9 @@ APPROVE = Act(
     name="approve",
     title="Approve the work",
     deed=Deed.APPROVE_TASK,
-    explanation="A task of this type is completed only once somebody who did not do the work has "
-    "approved it. The approval ends when its content or its owner changes.",
-    perform=lambda call: _judged(call, approve=True),
+    explanation="A task of this type can be completed only after approval by a person or agent "
+    "who did not do the work. The approval ends when its content or its owner changes.",
+    perform=lambda call: _approve(call, approve=True),
     possible=lambda task: task.status == Status.IN_PROGRESS and waits_for_approval(task),
     form=ApprovalForm,
     version=lambda task: int(task.version),
@@ -134,10 +134,10 @@ APPROVE = Act(
 )
 WITHDRAW = Act(
     name="withdraw-approval",
-    title="Take the approval back",
+    title="Withdraw the approval",
     deed=Deed.APPROVE_TASK,
-    explanation="The task is not completed until it is approved again.",
-    perform=lambda call: _judged(call, approve=False),
+    explanation="The task cannot be completed until it is approved again.",
+    perform=lambda call: _approve(call, approve=False),
     possible=lambda task: task.approved_at is not None and task.status in UNFINISHED,
     form=ApprovalForm,
     version=lambda task: int(task.version),
@@ -148,8 +148,8 @@ WITHDRAW = Act(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """One contribution as it is shown. `by` is who, `kind` whether an agent or a human."""
+class CommentView:
+    """One comment as it is shown. `by` is the author, `kind` is agent or human."""
 
     by: str
     kind: str
@@ -159,16 +159,16 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Discussion:
-    """The last comments, oldest first; `earlier` is the address of those before, or ''."""
+class DiscussionPage:
+    """Comments, oldest first; `earlier` is the address of the page before, or ''."""
 
-    said: tuple[Said, ...]
+    comments: tuple[CommentView, ...]
     earlier: str
     is_newest: bool
 
 
-def discussion_of(request: HttpRequest, task: Task) -> Discussion:
-    """A page of the discussion: the newest comments, or those before the one that is named."""
+def discussion_of(request: HttpRequest, task: Task) -> DiscussionPage:
+    """A page of the discussion: the newest comments, or those before a given one."""
     before = request.GET.get("before", "")
     rows = Comment.objects.filter(task=task).order_by("-id")
     asked = before.isascii() and before.isdigit() and len(before) < 19
@@ -176,47 +176,47 @@ def discussion_of(request: HttpRequest, task: Task) -> Discussion:
         rows = rows.filter(id__lt=min(int(before), BIGGEST))
     found = list(rows[: MAX_COMMENTS + 1])
     more, found = len(found) > MAX_COMMENTS, found[:MAX_COMMENTS]
-    return Discussion(
-        said=tuple(_said(found[::-1])),
+    return DiscussionPage(
+        comments=tuple(_comment_views(found[::-1])),
         earlier=f"?before={found[-1].id}#discussion" if more else "",
         is_newest=not asked,
     )
 
 
-def _said(comments: Iterable[Comment]) -> Iterable[Said]:
+def _comment_views(comments: Iterable[Comment]) -> Iterable[CommentView]:
     for one in comments:
         kind, _, name = one.author.partition(":")
         note = kind == "human" and one.body.startswith(f"{NOTE} ")
         body = one.body.removeprefix(f"{NOTE} ") if note else one.body
-        yield Said(by=name or kind, kind=kind, note=note, body=body, at=one.created_at)
+        yield CommentView(by=name or kind, kind=kind, note=note, body=body, at=one.created_at)
 
 
-def _past(events: Sequence[Event]) -> list[tuple[Event, str]]:
-    """Events with what they say; notices say to whom."""
-    told_to = {event.for_agent_id or 0 for event in events if event.action in NOTICES}
-    handles = dict(Agent.objects.filter(id__in=told_to).values_list("id", "handle"))
+def _described(events: Sequence[Event]) -> list[tuple[Event, str]]:
+    """Events with their texts; those that notify an agent name it."""
+    notified = {event.for_agent_id or 0 for event in events if event.action in NOTICES}
+    handles = dict(Agent.objects.filter(id__in=notified).values_list("id", "handle"))
     return [
         (
             event,
-            told(event.details, to=handles.get(event.for_agent_id or 0, ""))
+            describe_event(event.details, to=handles.get(event.for_agent_id or 0, ""))
             if event.action in NOTICES
-            else told(event.details),
+            else describe_event(event.details),
         )
         for event in events
     ]
 
 
 def task_context(request: HttpRequest, task: Task, subject: str) -> dict[str, Any]:
-    """What the page of one task shows beside the row itself."""
+    """What the page of one task shows in addition to the row itself."""
     events = events_of(subject, task.organisation_id)
     shown: dict[str, Any] = {
         "task": task,
-        "picture": draw(neighbourhood(task.id)),
+        "drawing": draw(neighbourhood(task.id)),
         "metadata": json.dumps(task.metadata, indent=2, ensure_ascii=False, sort_keys=True)
         if task.metadata
         else "",
-        "past": _past(events[:PAST]),
-        "older": len(events) > PAST,
+        "past": _described(events[:MAX_EVENTS]),
+        "older": len(events) > MAX_EVENTS,
         "needs_approval": waits_for_approval(task),
         "board": reverse("admin:tasks_task_board"),
     }

@@ -147,7 +147,7 @@ def test_the_dialogue_asks_why_before_it_deletes(board, make, complaints):
     assert status_of("drop me") == "pending"
 
     card.drag_to(sight.column("deleted"))
-    dialogue.get_by_role("button", name="Leave it").click()
+    dialogue.get_by_role("button", name="Cancel").click()
     expect(dialogue).to_be_hidden()
     assert status_of("drop me") == "pending"
 
@@ -189,7 +189,7 @@ def test_a_tasks_page_draws_and_discusses(enter, live_server, ada, make, outside
     expect(drawing.locator(".tg-subject").first).to_have_text("ahead <b>of</b> all")
     page.fill("#comment-form textarea", "Is that <i>all</i>?")
     page.get_by_role("button", name="Comment").click()
-    expect(page.get_by_text("Your words are in the discussion")).to_be_visible()
+    expect(page.get_by_text("Your comment was added")).to_be_visible()
     expect(page.locator("#discussion")).to_contain_text("Is that <i>all</i>?")
     expect(page.locator("#discussion")).to_contain_text("HUMAN_NOTE")
     drawing.locator("a").first.click()

@@ -141,7 +141,7 @@ class TestFilters:
         assert EVIL not in html
 
     def test_look_through_the_newest_where_no_index_serves(self, mixed, team, monkeypatch):
-        monkeypatch.setattr(admin_board, "LOOKED_THROUGH", 2)
+        monkeypatch.setattr(admin_board, "MAX_FILTERED", 2)
         client = sign_in(PeopleGroup.BOARD)
         html = html_of(client, type="bug_fix")
         assert cards(html) == {mixed["both"].number}
@@ -153,7 +153,7 @@ class TestFilters:
 
 class TestManyCards:
     def test_show_the_newest_and_count_the_rest(self, make, monkeypatch):
-        monkeypatch.setattr(admin_board, "SHOWN", 3)
+        monkeypatch.setattr(admin_board, "MAX_CARDS", 3)
         numbers = [make().number for _ in range(5)]
         html = html_of(sign_in(PeopleGroup.BOARD))
         assert cards(html) == set(numbers[-3:])
@@ -161,8 +161,8 @@ class TestManyCards:
         assert "the newest 3" in html
 
     def test_are_counted_up_to_a_bound(self, make, monkeypatch):
-        monkeypatch.setattr(admin_board, "SHOWN", 2)
-        monkeypatch.setattr(admin_board, "COUNTED", 4)
+        monkeypatch.setattr(admin_board, "MAX_CARDS", 2)
+        monkeypatch.setattr(admin_board, "MAX_COUNT", 4)
         for _ in range(4):
             make()
         client = sign_in(PeopleGroup.BOARD)
@@ -187,7 +187,7 @@ class TestManyCards:
 
 
 def test_the_ways_to_the_list_lead_there(make, monkeypatch):
-    monkeypatch.setattr(admin_board, "SHOWN", 1)
+    monkeypatch.setattr(admin_board, "MAX_CARDS", 1)
     first, second = make(), make()
     client = sign_in(PeopleGroup.BOARD)
     found = re.findall(r'href="(/admin/tasks/task/\?[^"]+)"', html_of(client))
@@ -256,11 +256,11 @@ class TestMovingWithAScript:
     @pytest.mark.parametrize(
         ("version", "status", "words"),
         [
-            (7, "in_progress", "changed after you opened this page; it is at version 1 now. Load"),
+            (7, "in_progress", "changed after you opened this page; it is at version 1 now. Rel"),
             (1, "completed", "cannot become completed from where it is now. Move it to in pro"),
-            (1, "deleted", "Deleting a task needs a reason. Say why"),
-            ("x", "in_progress", "Load the board again."),
-            ("9" * 10, "in_progress", "There is no such version. Load the board again."),
+            (1, "deleted", "Deleting a task needs a reason. Enter a reason"),
+            ("x", "in_progress", "Reload the board."),
+            ("9" * 10, "in_progress", "There is no such version. Reload the board."),
         ],
     )
     def test_is_refused_in_sentences_without_tools_in_them(self, make, version, status, words):
@@ -281,7 +281,7 @@ class TestMovingWithAScript:
         task = Task.objects.get(pk=task.pk)
         answer = post(client, task, "completed").json()
         assert answer["code"] == "APPROVAL_REQUIRED"
-        assert "approve the work there" in answer["message"]
+        assert "approve the work, then" in answer["message"]
 
     def test_needs_the_token_of_the_page(self, make):
         task = make()

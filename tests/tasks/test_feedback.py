@@ -62,8 +62,8 @@ class TestFiles:
     def test_are_imported_once(self, team, tmp_path):
         path = tmp_path / "reports.csv"
         path.write_text(CSV)
-        assert run("feedback", "dev-team", path).strip() == "2 kept, 0 known already"
-        assert run("feedback", "dev-team", path).strip() == "0 kept, 2 known already"
+        assert run("feedback", "dev-team", path).strip() == "2 added, 0 already known"
+        assert run("feedback", "dev-team", path).strip() == "0 added, 2 already known"
         assert Feedback.objects.count() == 2
         assert Event.objects.filter(action="feedback.received").count() == 1
 

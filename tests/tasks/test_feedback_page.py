@@ -76,7 +76,7 @@ class TestOneReport:
         event = Event.objects.get(action="feedback.received")
         assert (event.actor, event.subject) == ("human:at-Board", "feedback:admin")
         shown = board.get(LIST).content.decode()
-        assert "1 kept, 0 known already." in shown
+        assert "1 added, 0 already known." in shown
         assert "<script>alert" not in shown
 
     @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ class TestOneReport:
 
 class TestAFile:
     def test_is_kept_once(self, board):
-        for said in ("2 kept, 0 known already.", "0 kept, 2 known already."):
+        for said in ("2 added, 0 already known.", "0 added, 2 already known."):
             assert upload(board, "reports.csv", CSV.encode("utf-8-sig")).status_code == 302
             assert said in board.get(LIST).content.decode()
         assert set(Feedback.objects.values_list("source", flat=True)) == {"reports.csv"}

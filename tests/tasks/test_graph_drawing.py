@@ -6,7 +6,7 @@ from tasks import services
 from tasks.models import Task
 from tasks.pages.graph_drawing import cut, draw
 from tasks.pages.neighbourhood import (
-    MOST,
+    MAX_TASKS,
     Neighbour,
     Neighbourhood,
     _reached,
@@ -111,23 +111,23 @@ class TestANeighbourhood:
 
     def test_stops_where_no_more_can_be_drawn(self, team, django_assert_num_queries):
         hub = self.make(team)
-        for _ in range(MOST + 5):
+        for _ in range(MAX_TASKS + 5):
             self.make(team, [hub])
         with django_assert_num_queries(5):  # one of them finds the task's key
             found = self.of(team, hub)
-        assert len(found.tasks) == MOST
+        assert len(found.tasks) == MAX_TASKS
         assert not found.whole
-        assert len(draw(found).boxes) == MOST
+        assert len(draw(found).boxes) == MAX_TASKS
 
     def test_of_a_long_chain_keeps_the_nearest(self, team):
         last = self.make(team)
-        for _ in range(MOST + 10):
+        for _ in range(MAX_TASKS + 10):
             last = self.make(team, [last])
         found = self.of(team, last)
         numbers = sorted(t.number for t in found.tasks.values())
-        assert numbers == list(range(int(last) - MOST + 1, int(last) + 1))
+        assert numbers == list(range(int(last) - MAX_TASKS + 1, int(last) + 1))
         task = Task.objects.get(organisation=team, number=last)
-        assert len(_reached(task.id, ahead=True)) == MOST  # no further is it looked
+        assert len(_reached(task.id, ahead=True)) == MAX_TASKS  # no further is it looked
 
     def test_stays_in_its_organisation(self, team):
         other = dev_team("other")

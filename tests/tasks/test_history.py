@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.pages.history import MOST, told
+from tasks.pages.history import MAX_CHARACTERS, describe_event
 
 
 @pytest.mark.parametrize(
@@ -12,9 +12,9 @@ from tasks.pages.history import MOST, told
         ({"version": 2}, "version 2"),
         (
             {"version": 2, "status": ["pending", "in_progress"], "owner": ["", "architect"]},
-            "pending → in progress; owner nobody → architect; version 2",
+            "pending → in progress; owner none → architect; version 2",
         ),
-        ({"owner": ["qa", ""], "status": "in_progress"}, "in progress; owner qa → nobody"),
+        ({"owner": ["qa", ""], "status": "in_progress"}, "in progress; owner qa → none"),
         ({"addBlockedBy": ["1", "2"], "addBlocks": ["3"]}, "holds up #3; waits for #1, #2"),
         ({"fields": ["rank"], "forceAssign": True}, "across roles, by force; changed rank"),
         ({"requiredRole": None, "taskType": "testing", "blockedBy": []}, "type testing"),
@@ -22,12 +22,15 @@ from tasks.pages.history import MOST, told
     ],
 )  # fmt: skip
 def test_told(details, line):
-    assert told(details) == line
+    assert describe_event(details) == line
 
 
 def test_a_notice_says_to_whom():
-    assert told({"why": "#1 is completed."}, to="architect") == "to architect; #1 is completed."
+    assert (
+        describe_event({"why": "#1 is completed."}, to="architect")
+        == "to architect; #1 is completed."
+    )
 
 
 def test_a_long_part_is_cut():
-    assert len(told({"why": "x" * 5000})) == MOST
+    assert len(describe_event({"why": "x" * 5000})) == MAX_CHARACTERS

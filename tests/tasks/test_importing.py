@@ -147,7 +147,7 @@ class TestImport:
         assert "2 imported, 0 exists, 5 bad" in said
         for file in (0, 1, 2, 6):
             assert f"{file}.json: bad: blocks and blockedBy close a circle: #" in said
-        assert "5.json: bad: it names #7, which is not there" in said
+        assert "5.json: bad: it names #7, which does not exist" in said
         assert set(Task.objects.values_list("number", flat=True)) == {8, 9}
         assert Dependency.objects.count() == 1
 
@@ -170,7 +170,7 @@ class TestImport:
         assert "imported" not in out.getvalue()
 
     def test_of_what_is_not_there_says_so(self, team, tmp_path):
-        with pytest.raises(CommandError, match="not there"):
+        with pytest.raises(CommandError, match="does not exist"):
             run("import", tmp_path / "none")
         with pytest.raises(CommandError, match="no organisation nowhere"):
             run("import", "nowhere", tmp_path)

@@ -13,7 +13,7 @@ from tasks.pages.refusals import for_people
             deny(Code.VERSION_MISMATCH, "…", "task_get", current=6),
             "",
             ("Task #3 changed after you opened this page; it is at version 6 now. "
-            "Load the page again and look at it before you decide."),
+            "Reload the page and check it before you try again."),
         ),
         (
             deny(Code.INVALID_TRANSITION, "…", "task_create", allowed=["in_progress", "deleted"]),
@@ -24,7 +24,7 @@ from tasks.pages.refusals import for_people
         (
             deny(Code.INVALID_TRANSITION, "…", "task_create", allowed=[]),
             "in_progress",
-            ("Task #3 has ended, and nothing of it changes any more. "
+            ("Task #3 has ended and can no longer change. "
             "Create a new task if something is left to do."),
         ),
         (
@@ -40,8 +40,8 @@ from tasks.pages.refusals import for_people
         (
             deny(Code.APPROVAL_REQUIRED, "…", "task_approve"),
             "completed",
-            ("Task #3 is of a type that is completed only after an approval. "
-            "Open the task, approve the work there, and complete it then."),
+            ("Task #3 is of a type that needs approval before it is completed. "
+            "Open the task, approve the work, then complete it."),
         ),
         (deny(Code.NOT_YOURS, "ada is not of the Board", "ask one of them"), "", (
             "ada is not of the Board. Ask one of them.")),

@@ -59,14 +59,14 @@ class TestTheDrawing:
         html = html_of(at(PeopleGroup.BOARD), second)
         for task in (first, third):
             assert f'href="{page_of(task)}"' in html
-        assert 'aria-label="#1 ahead: pending, owner nobody"' in html
+        assert 'aria-label="#1 ahead: pending, owner none"' in html
         assert "1 task that come before it to the left" in html
         assert html.count('class="tg-line"') == 2
 
     def test_is_not_there_for_a_task_alone(self, at, make):
         html = html_of(at(PeopleGroup.BOARD), make())
         assert "<svg class=" not in html
-        assert "nothing waits for it" in html
+        assert "This task has no dependencies" in html
 
     def test_has_no_style_of_its_own_and_no_script(self, at, make):
         """What the content security policy would refuse one day is not needed."""
@@ -183,7 +183,7 @@ class TestApproval:
         assert Comment.objects.get().body == "Checked by hand."
         html = html_of(board, begun)
         assert "Approve the work" not in html
-        assert "Take the approval back" in html
+        assert "Withdraw the approval" in html
 
     def test_needs_no_remark(self, at, begun):
         at(PeopleGroup.BOARD).post(
@@ -241,7 +241,7 @@ class TestTheHistory:
             now=NOW,
         )
         html = html_of(at(PeopleGroup.BOARD), task)
-        assert "pending → in progress; owner nobody → architect" in html
+        assert "pending → in progress; owner none → architect" in html
         assert html.index("task.started") < html.index("task.created")
 
     def test_is_this_organisations(self, at, team, make):

@@ -16,11 +16,11 @@ from orgchart.compiling import current_policy
 from orgchart.models import Organisation
 from tasks.insight.measures import By, durations, measure_tasks
 from tasks.intake import feedback, importing
-from tasks.intake import files as transfer
+from tasks.intake import files as task_files
 
-SEEDED = "dev-team"
-"""The organisation that is meant where none is named."""
-LONGEST = 36_500
+DEFAULT_ORGANISATION = "dev-team"
+"""The organisation that is used if none is named."""
+MAX_DAYS = 36_500
 """Days that a report may look back."""
 
 
@@ -43,7 +43,7 @@ class Command(BaseCommand):
         """Declare the verbs."""
         verbs = parser.add_subparsers(dest="verb", required=True)
         report = verbs.add_parser(Verb.REPORT, help="the measures of seed 001 §9.1, and durations")
-        report.add_argument("organisation", nargs="?", metavar="ORG", help="else all of them")
+        report.add_argument("organisation", nargs="?", metavar="ORG", help="default: all of them")
         report.add_argument("--days", type=int, default=30, help="how far back (30)")
         for verb, text in ((Verb.IMPORT, "read JSON task files"), (Verb.EXPORT, "write them")):
             moving = verbs.add_parser(verb, help=text)
@@ -55,7 +55,7 @@ class Command(BaseCommand):
         hears.add_argument("path", type=Path, metavar="FILE")
         hook = verbs.add_parser(Verb.HOOK, help="print the secret that signs feedback")
         hook.add_argument("organisation", metavar="ORG")
-        hook.add_argument("--renew", action="store_true", help="make a new secret")
+        hook.add_argument("--renew", action="store_true", help="create a new secret")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Run one verb."""
@@ -75,8 +75,8 @@ class Command(BaseCommand):
             raise CommandError(refusal.deny.message, returncode=1) from None
 
     def _report(self, slug: str | None, days: int) -> None:
-        if not 1 <= days <= LONGEST:
-            raise CommandError(f"--days is a number from 1 to {LONGEST}, not {days}")
+        if not 1 <= days <= MAX_DAYS:
+            raise CommandError(f"--days is a number from 1 to {MAX_DAYS}, not {days}")
         until = timezone.now()
         since = until - timedelta(days=days)
         chosen = [organisation_of(slug)] if slug else Organisation.objects.order_by("slug")
@@ -105,36 +105,36 @@ class Command(BaseCommand):
         policy = current_policy(organisation.id)
         try:
             if not path.exists():
-                raise CommandError(f"{path} is not there")
-            reading = transfer.read_path(path, policy)
+                raise CommandError(f"{path} does not exist")
+            files = task_files.read_path(path, policy)
         except OSError as problem:
             raise CommandError(f"{path} cannot be read: {problem.strerror}") from None
         try:
             outcomes = importing.import_tasks(
                 caller=system(organisation),
                 policy=policy,
-                reading=reading,
+                files=files,
                 skip_bad=skip_bad,
                 now=timezone.now(),
             )
         except importing.NothingImported as nothing:
-            self._tell(nothing.outcomes)
+            self._print_results(nothing.outcomes)
             raise CommandError(
-                "nothing was imported; mend what is bad, or import the rest with --skip-bad",
+                "nothing was imported; correct the bad ones, or import the rest with --skip-bad",
                 returncode=1,
             ) from None
-        self._tell(outcomes)
+        self._print_results(outcomes)
         results = [one.result for one in outcomes]
         counts = (f"{results.count(r)} {r}" for r in ("imported", "exists", "bad"))
         self.stdout.write(", ".join(counts))
 
-    def _tell(self, outcomes: list[importing.Outcome]) -> None:
+    def _print_results(self, outcomes: list[importing.ImportResult]) -> None:
         for one in outcomes:
             self.stdout.write(f"{one.place}: {one.result}: {one.detail}")
 
     def _export(self, organisation: Organisation, path: Path) -> None:
         try:
-            count = transfer.write_path(path, transfer.export_tasks(organisation.id))
+            count = task_files.write_path(path, task_files.export_tasks(organisation.id))
         except OSError as problem:
             raise CommandError(
                 f"{problem.filename or path} cannot be written: {problem.strerror}"
@@ -152,7 +152,7 @@ class Command(BaseCommand):
             source=path.name[:64],
             now=timezone.now(),
         )
-        self.stdout.write(f"{kept} kept, {known} known already")
+        self.stdout.write(f"{kept} added, {known} already known")
 
     def _hook(self, organisation: Organisation, *, renew: bool) -> None:
         secret = feedback.open_hook(caller=system(organisation), now=timezone.now(), renew=renew)
@@ -160,16 +160,18 @@ class Command(BaseCommand):
         self.stdout.write(secret)
 
 
-def place_of(words: list[str]) -> tuple[Organisation, Path]:
+def place_of(arguments: list[str]) -> tuple[Organisation, Path]:
     """`[ORG] DIR|FILE`; without ORG the development team, or the only organisation there is."""
-    if len(words) > 2:
+    if len(arguments) > 2:
         raise CommandError("give [ORG] DIR|FILE")
-    if len(words) == 2:
-        return organisation_of(words[0]), Path(words[1])
+    if len(arguments) == 2:
+        return organisation_of(arguments[0]), Path(arguments[1])
     slugs = list(Organisation.objects.order_by("slug").values_list("slug", flat=True))
-    if SEEDED not in slugs and len(slugs) != 1:
+    if DEFAULT_ORGANISATION not in slugs and len(slugs) != 1:
         raise CommandError(f"name the organisation: one of {', '.join(slugs) or 'none yet'}")
-    return organisation_of(SEEDED if SEEDED in slugs else slugs[0]), Path(words[0])
+    return organisation_of(
+        DEFAULT_ORGANISATION if DEFAULT_ORGANISATION in slugs else slugs[0]
+    ), Path(arguments[0])
 
 
 def organisation_of(slug: str) -> Organisation:
@@ -182,5 +184,5 @@ def organisation_of(slug: str) -> Organisation:
 
 
 def system(organisation: Organisation) -> System:
-    """The command line's hand."""
+    """The command line as an actor."""
     return System(name="tasks-command", organisation_id=organisation.id)
