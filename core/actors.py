@@ -86,7 +86,7 @@ class System(Unexplained):
 
 
 def denial(deny: Deny, **details: Any) -> DenialFields:
-    """The fields that make an event this refusal, whoever was refused."""
+    """The fields of an event that records this refusal."""
     return {
         "decision": EventOutcome.DENY,
         "code": deny.code.value,

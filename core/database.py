@@ -29,7 +29,7 @@ def in_transaction() -> bool:
 def needs_transaction(function: Callable[P, T]) -> Callable[P, T]:
     """Mark a function that writes a part of a larger change: only its caller opens the transaction.
 
-    `transaction.atomic()` opens one; this only checks that one is open. Raises OutsideTransaction.
+    `transaction.atomic()` opens one; this only checks for an open one. Raises OutsideTransaction.
     """
 
     @wraps(function)

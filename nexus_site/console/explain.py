@@ -62,7 +62,7 @@ class ToolQuestion(Question):
 
 
 class MailQuestion(Question):
-    """Whether this agent may send a mail of this type to that one."""
+    """Whether this agent may send a mail of this type to the other."""
 
     recipient = forms.ChoiceField(widget=UnfoldAdminSelect2Widget())
     type = forms.ChoiceField(widget=UnfoldAdminSelect2Widget())
@@ -101,7 +101,7 @@ def _named(policy: Policy, agent: Agent) -> str:
 
 
 def explain_page(request: HttpRequest) -> HttpResponse:
-    """Ask, and see the answer beside what the agent may do in all. Changes nothing."""
+    """Ask, and see the answer and everything the agent may do. Changes nothing."""
     if not request.user.has_perm("orgchart.view_organisation"):
         raise PermissionDenied("orgchart.view_organisation")
     context: dict[str, Any] = {
@@ -178,7 +178,7 @@ def _complete(data: QueryDict, policy: Policy, agent: Agent) -> None:
 
 
 def _rights(policy: Policy, agent: Agent | None) -> dict[str, Any]:
-    """Everything the agent may do now, for reading beside the single answer."""
+    """Everything the agent may do now, to read next to the single answer."""
     if agent is None:
         return {"policy": policy}
     tools = {

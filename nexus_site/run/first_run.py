@@ -53,9 +53,9 @@ def load_missing_packs(*, packs: Path, now: datetime) -> list[str]:
 
 
 def create_first_people() -> dict[str, str]:
-    """Create one person for each desk where there is nobody at all; their passwords by name.
+    """Create one person for each group if no person exists; return their passwords by name.
 
-    The passwords are kept nowhere else: the caller shows them, once.
+    The passwords are not stored: the caller shows them once.
     """
     if User.objects.exists():
         return {}
