@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from threading import Lock
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from django.db import connection
 
@@ -26,7 +26,8 @@ from orgchart.policy.compiled import (
 from orgchart.policy.parties import active_superior
 from orgchart.policy.vocabulary import BOARD, ContractScope, Kind, Office, Relation, ToolMode
 
-CACHED_POLICIES = 256
+CACHED_WEIGHT = 100_000
+"""Bound of the cache, in the unit of `weight_of`: about 100 MB for each process."""
 
 _changing: WeakKeyDictionary[Any, set[int]] = WeakKeyDictionary()
 """Organisations changed in a transaction that is still open, by its outermost block."""
@@ -176,36 +177,77 @@ def _tool_restriction(row: models.ToolOverride) -> ToolRestriction:
 
 
 class PolicyCache:
-    """Compiled policies by organisation and version; the newest few are kept.
+    """Compiled policies by organisation and version; the least recently used are dropped.
 
-    A version never changes its meaning, so an entry is never stale: who asks names the version
-    that it read in the same query as the caller's key.
+    A version never changes its meaning, so an entry is never stale: the caller names the version
+    that it read in the same query as its key. A policy is compiled by one thread; others that
+    need it wait for the result. The bound is a weight, not a number of policies: an organisation
+    of a thousand agents takes the place of a hundred small ones.
     """
 
-    def __init__(self, size: int = CACHED_POLICIES) -> None:
-        self._size = size
+    def __init__(self, capacity: int = CACHED_WEIGHT) -> None:
+        self._capacity = capacity
+        self._weight = 0
         self._lock = Lock()
         self._policies: OrderedDict[int, Policy] = OrderedDict()
+        self._compiling: WeakValueDictionary[int, _CompileLock] = WeakValueDictionary()
 
     def get(self, organisation_id: int, version: int) -> Policy:
         """The policy of that version, or of a newer one that was committed meanwhile."""
-        held = self._policies.get(organisation_id)
-        if held is not None and held.version == version and not _is_changing(organisation_id):
-            return held
-        policy = compile_policy(organisation_id)
         if _is_changing(organisation_id):
-            return policy
+            return compile_policy(organisation_id)
+        held = self._find(organisation_id, version)
+        if held is not None:
+            return held
         with self._lock:
-            self._policies[organisation_id] = policy
-            self._policies.move_to_end(organisation_id)
-            while len(self._policies) > self._size:
-                self._policies.popitem(last=False)
-        return policy
+            mine = self._compiling.setdefault(organisation_id, _CompileLock())
+        with mine.lock:
+            held = self._find(organisation_id, version)
+            if held is None:
+                held = compile_policy(organisation_id)
+                self._keep(held)
+            return held
 
     def clear(self) -> None:
         """Forget everything; for tests that reuse ids."""
         with self._lock:
             self._policies.clear()
+            self._weight = 0
+
+    def _find(self, organisation_id: int, version: int) -> Policy | None:
+        with self._lock:
+            held = self._policies.get(organisation_id)
+            if held is None or held.version != version:
+                return None
+            self._policies.move_to_end(organisation_id)
+            return held
+
+    def _keep(self, policy: Policy) -> None:
+        with self._lock:
+            replaced = self._policies.pop(policy.organisation_id, None)
+            self._policies[policy.organisation_id] = policy
+            self._weight += weight_of(policy) - (weight_of(replaced) if replaced else 0)
+            while self._weight > self._capacity and len(self._policies) > 1:
+                _, oldest = self._policies.popitem(last=False)
+                self._weight -= weight_of(oldest)
+
+
+class _CompileLock:
+    """Held by the thread that compiles one organisation's policy."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+
+
+def weight_of(policy: Policy) -> int:
+    """How many values a policy holds: about a kilobyte of memory for each."""
+    return (
+        len(policy.agents)
+        + len(policy.names)
+        + len(policy.roles)
+        + len(policy.contacts)
+        + len(policy.mail_types)
+    )
 
 
 POLICIES = PolicyCache()

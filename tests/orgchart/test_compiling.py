@@ -1,6 +1,7 @@
 """From tables to the Policy: what counts, what it costs, when it is read again."""
 
 import threading
+import time
 
 import pytest
 from django.db import connection, transaction
@@ -158,10 +159,44 @@ class TestTheCache:
                 self.organisation_id = organisation_id
 
         monkeypatch.setattr(compiling, "compile_policy", fake)
-        cache = PolicyCache(size=2)
-        for wanted in (1, 2, 3, 3, 2, 1):
+        monkeypatch.setattr(compiling, "weight_of", lambda policy: 10)
+        cache = PolicyCache(capacity=20)
+        for wanted in (1, 2, 1, 3, 1, 2):
             assert cache.get(wanted, 1).organisation_id == wanted
-        assert compiled == [1, 2, 3, 1]
+        assert compiled == [1, 2, 3, 2], "2 was used before 1, so it made room for 3"
+
+    def test_is_bounded_by_weight(self, monkeypatch):
+        class Held:
+            def __init__(self, organisation_id):
+                self.organisation_id, self.version = organisation_id, 1
+
+        monkeypatch.setattr(compiling, "compile_policy", Held)
+        monkeypatch.setattr(compiling, "weight_of", lambda policy: policy.organisation_id)
+        cache = PolicyCache(capacity=100)
+        small = [cache.get(number, 1) for number in (10, 20, 30)]
+        assert [cache.get(p.organisation_id, 1) is p for p in small] == [True, True, True]
+        cache.get(90, 1)
+        assert [cache.get(p.organisation_id, 1) is p for p in small] == [False, False, False]
+
+    def test_compiles_once_for_many_threads(self, monkeypatch):
+        compiled, begun = [], threading.Event()
+
+        class Held:
+            def __init__(self, organisation_id):
+                begun.set()
+                compiled.append(organisation_id)
+                time.sleep(0.05)
+                self.organisation_id, self.version = organisation_id, 1
+
+        monkeypatch.setattr(compiling, "compile_policy", Held)
+        monkeypatch.setattr(compiling, "weight_of", lambda policy: 1)
+        cache = PolicyCache()
+        threads = [threading.Thread(target=cache.get, args=(7, 1)) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert compiled == [7]
 
     def test_may_be_asked_by_many_threads(self, monkeypatch):
         class Held:
@@ -169,7 +204,8 @@ class TestTheCache:
                 self.organisation_id, self.version = organisation_id, 1
 
         monkeypatch.setattr(compiling, "compile_policy", Held)
-        cache = PolicyCache(size=3)
+        monkeypatch.setattr(compiling, "weight_of", lambda policy: 1)
+        cache = PolicyCache(capacity=3)
         wrong = []
 
         def work(seed):
