@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db.models import Model
 
 from contracts.queries import open_contracts_of
-from core.admin.acts import Act, Answer, Call, acts_for
+from core.admin.acts import Act, ActRequest, Answer, acts_for
 from core.decision import Code, refuse
 from core.deeds import Deed
 from governance.staff.deactivation import deactivate_by_person
@@ -16,7 +16,7 @@ from orgchart.staffing import activate_agent
 COUNTED = 1000
 
 
-def _deactivate(call: Call) -> Answer:
+def _deactivate(call: ActRequest) -> Answer:
     if call.version is None:
         raise refuse(Code.VERSION_MISMATCH, "the page says no policy version", "open it again")
     deactivate_by_person(
@@ -29,7 +29,7 @@ def _deactivate(call: Call) -> Answer:
     return f"{call.row.handle} is deactivated; what it held went to its superior."
 
 
-def _activate(call: Call) -> Answer:
+def _activate(call: ActRequest) -> Answer:
     activate_agent(
         handle=call.row.handle,
         caller=call.person,

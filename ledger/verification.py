@@ -34,7 +34,7 @@ WHERE tgname IN ('ledger_event_only_grows', 'ledger_seal_only_grows')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class VerificationReport:
     """What was read, and the first thing wrong."""
 
     seals: int
@@ -51,10 +51,10 @@ class Verification:
         self.events = 0
         self.unsealed = 0
 
-    def run(self) -> Report:
+    def run(self) -> VerificationReport:
         """Verify seals with their events, the end of the chain, and what is not sealed yet."""
         finding = self._seals() or self._head() or self._unsealed()
-        return Report(
+        return VerificationReport(
             seals=self.chain.last.number if self.chain.last else 0,
             events=self.events,
             unsealed=self.unsealed,
@@ -120,7 +120,7 @@ class Verification:
             return _unreadable(row, error, None)
 
 
-def verify_ledger(*, trusted: Keys) -> Report:
+def verify_ledger(*, trusted: Keys) -> VerificationReport:
     """Verify the database in one read-only snapshot; memory does not grow with the ledger."""
     with snapshot():
         report = Verification(trusted).run()

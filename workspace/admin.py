@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 from unfold.contrib.filters.admin import BooleanRadioFilter
 from unfold.enums import ActionVariant
 
-from core.admin.acts import Act, ActingAdmin, Answer, Call, FileForm
+from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, FileForm
 from core.admin.base import block, chips, column, listed
 from core.admin.browsing import MomentFilter
 from core.deeds import Deed
@@ -25,7 +25,7 @@ from workspace.skills import folders
 from workspace.skills.services import approve, scan, withdraw
 
 
-def _approve(call: Call) -> Answer:
+def _approve(call: ActRequest) -> Answer:
     approve(
         name=call.row.name,
         digest=call.digest,
@@ -36,12 +36,12 @@ def _approve(call: Call) -> Answer:
     return f"{call.row.name} is approved as it was read: its commands may run."
 
 
-def _withdraw(call: Call) -> Answer:
+def _withdraw(call: ActRequest) -> Answer:
     withdraw(name=call.row.name, reason=call.reason, caller=call.person, now=call.now)
     return f"The approval of {call.row.name} is withdrawn."
 
 
-def _look(call: Call) -> Answer:
+def _look(call: ActRequest) -> Answer:
     found = scan(caller=call.person, now=call.now)
     return f"The folders were looked into. Skills known: {len(found)}."
 
@@ -137,7 +137,7 @@ class SkillAdmin(ActingAdmin):
         back = reverse("admin:workspace_skill_changelist")
         if request.method == "POST":
             now = timezone.now()
-            said = _look(Call(row=None, person=person(request, 0), data={}, now=now))
+            said = _look(ActRequest(row=None, person=person(request, 0), data={}, now=now))
             self.message_user(request, str(said), messages.SUCCESS)
             return HttpResponseRedirect(back)
         request.current_app = self.admin_site.name

@@ -21,7 +21,7 @@ from contracts.admin.issuing import ISSUE, issue_page
 from contracts.closing import close_contract
 from contracts.models import Contract, Deadline, Report, Verdict
 from contracts.vocabulary import FINAL_STATES, ContractOutcome, ContractState
-from core.admin.acts import Act, ActingAdmin, Answer, Call
+from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import BrowseAdmin, column
 from core.admin.browsing import MomentFilter
 from core.deeds import Deed
@@ -39,7 +39,7 @@ STATE_COLOURS = {
 }
 
 
-def _ended(call: Call, outcome: ContractOutcome) -> Answer:
+def _ended(call: ActRequest, outcome: ContractOutcome) -> Answer:
     close_contract(
         contract_id=call.row.id,
         outcome=outcome,

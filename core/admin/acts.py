@@ -47,7 +47,7 @@ class FileForm(ReasonForm):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class ActRequest:
     """One act about to be carried out."""
 
     row: Any
@@ -95,7 +95,7 @@ class Act:
     name: str
     deed: Deed
     explanation: str
-    perform: Callable[[Call], Answer]
+    perform: Callable[[ActRequest], Answer]
     title: str = ""
     icon: str = "gavel"
     danger: bool = False
@@ -166,7 +166,7 @@ class ActingAdmin(BrowseAdmin):
         """The service's answer, or None with the refusal on the form and in the ledger."""
         now = timezone.now()
         organisation_id = self.organisation_id_of(row)
-        call = Call(
+        call = ActRequest(
             row=row, person=person(request, organisation_id), data=form.cleaned_data, now=now
         )
         try:

@@ -11,7 +11,7 @@ TIMEOUT = httpx.Timeout(40.0, connect=5.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class DemoAnswer:
     """What the installation answered."""
 
     status: int
@@ -28,7 +28,7 @@ class Answer:
         return dict(self.body.get("result") or {})
 
 
-class Agent:
+class DemoAgent:
     """One agent, as a framework outside would run it: a key, a session, HTTP and nothing else."""
 
     def __init__(self, *, name: str, key: str, url: str) -> None:
@@ -37,22 +37,22 @@ class Agent:
             base_url=url, timeout=TIMEOUT, headers={"Authorization": f"Bearer {key}"}
         )
 
-    def begin(self) -> Answer:
+    def begin(self) -> DemoAnswer:
         """Open a session for this day, so that yesterday's mode is not today's."""
         answer = self.post("/api/v1/sessions", {})
         session = answer.body.get("result") or answer.body
         self._http.headers["X-Nexus-Session"] = str(session.get("id", ""))
         return answer
 
-    def call(self, tool: str, params: dict[str, Any], **headers: str) -> Answer:
+    def call(self, tool: str, params: dict[str, Any], **headers: str) -> DemoAnswer:
         """Call a tool."""
         return self.post(f"/api/v1/tools/{tool}", params, **headers)
 
-    def post(self, path: str, body: dict[str, Any], **headers: str) -> Answer:
+    def post(self, path: str, body: dict[str, Any], **headers: str) -> DemoAnswer:
         """Post a JSON object."""
         return _read(self._http.post(path, json=body, headers=headers))
 
-    def get(self, path: str) -> Answer:
+    def get(self, path: str) -> DemoAnswer:
         """Get an address."""
         return _read(self._http.get(path))
 
@@ -61,9 +61,9 @@ class Agent:
         self._http.close()
 
 
-def _read(response: httpx.Response) -> Answer:
+def _read(response: httpx.Response) -> DemoAnswer:
     try:
         body = response.json()
     except ValueError:
         body = {"error_code": f"HTTP_{response.status_code}", "message": response.text[:200]}
-    return Answer(response.status_code, body if isinstance(body, dict) else {"answer": body})
+    return DemoAnswer(response.status_code, body if isinstance(body, dict) else {"answer": body})

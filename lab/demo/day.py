@@ -12,7 +12,7 @@ from django.utils import timezone
 from contracts.issuing.drafts import ContractDraft
 from contracts.issuing.services import issue_for_board
 from core.actors import Person
-from lab.demo.client import Agent, Answer
+from lab.demo.client import DemoAgent, DemoAnswer
 from lab.demo.narrator import Narrator
 
 OK = ("OK",)
@@ -26,10 +26,10 @@ class Unexpected(Exception):
 class Day:
     """One day of the company: its agents, the person of the Board, and the story teller."""
 
-    agents: dict[str, Agent]
+    agents: dict[str, DemoAgent]
     board: Person
     narrator: Narrator
-    hire: Callable[[str], Agent]
+    hire: Callable[[str], DemoAgent]
     now: datetime = field(default_factory=timezone.now)
 
     def ask(
@@ -56,7 +56,7 @@ class Day:
         self,
         who: str,
         what: str,
-        answer: Answer,
+        answer: DemoAnswer,
         *,
         expect: str | tuple[str, ...] = OK,
         note: str = "",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TextIO
 
-from lab.demo.client import Answer
+from lab.demo.client import DemoAnswer
 
 GREEN, RED, YELLOW, BOLD, DIM, PLAIN = "32", "31", "33", "1", "2", "0"
 
@@ -23,7 +23,7 @@ class Narrator:
         self._line(f"\n{self._in(BOLD, title)}")
 
     def step(
-        self, who: str, what: str, note: str, answer: Answer, *, right: bool, expected: str
+        self, who: str, what: str, note: str, answer: DemoAnswer, *, right: bool, expected: str
     ) -> None:
         """One call and what it was answered."""
         self.steps += 1
@@ -78,7 +78,7 @@ class Narrator:
         self.out.flush()
 
 
-def _said(answer: Answer) -> str:
+def _said(answer: DemoAnswer) -> str:
     """The answer in a line: what was made, or why not."""
     if answer.code != "OK":
         return str(answer.body.get("message", ""))[:160]

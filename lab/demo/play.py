@@ -15,7 +15,7 @@ from contracts.vocabulary import OPEN_STATES, ContractOutcome
 from core.actors import Person
 from core.deeds import PeopleGroup
 from lab.demo import stories
-from lab.demo.client import Agent
+from lab.demo.client import DemoAgent
 from lab.demo.day import Day, Unexpected
 from lab.demo.narrator import Narrator
 from orgchart.models import Agent as AgentRow
@@ -47,7 +47,7 @@ def play_day(*, url: str, keys: Mapping[str, str], out: Any, colour: bool) -> bo
     """
     _require_running(url, keys)
     narrator = Narrator(out, colour=colour)
-    agents = {name: Agent(name=name, key=keys[name], url=url) for name in CAST}
+    agents = {name: DemoAgent(name=name, key=keys[name], url=url) for name in CAST}
     board = _board()
     try:
         day = Day(agents=agents, board=board, narrator=narrator, hire=_key_giver(agents, url))
@@ -96,13 +96,13 @@ def _board() -> Person:
     )
 
 
-def _key_giver(agents: dict[str, Agent], url: str) -> Any:
+def _key_giver(agents: dict[str, DemoAgent], url: str) -> Any:
     """People give a key to the agent that HR hires; it joins the cast."""
 
-    def give(handle: str) -> Agent:
+    def give(handle: str) -> DemoAgent:
         row = AgentRow.objects.get(organisation__slug=ORGANISATION, handle=handle)
         key = issue_key(agent=row, caller=_board(), now=timezone.now())
-        agents[handle] = Agent(name=handle, key=key, url=url)
+        agents[handle] = DemoAgent(name=handle, key=key, url=url)
         return agents[handle]
 
     return give

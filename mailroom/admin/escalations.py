@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from unfold.contrib.filters.admin import AutocompleteSelectFilter, ChoicesDropdownFilter
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from core.admin.acts import Act, ActingAdmin, Answer, Call
+from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import column
 from core.admin.browsing import MomentFilter
 from core.deeds import Deed
@@ -36,7 +36,7 @@ class AnswerForm(forms.Form):
     version = forms.IntegerField(widget=forms.HiddenInput)
 
 
-def _answer(call: Call) -> Answer:
+def _answer(call: ActRequest) -> Answer:
     mail_id = answer_as_person(
         escalation_id=call.row.id,
         text=str(call.data["reply"]),

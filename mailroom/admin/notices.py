@@ -8,7 +8,7 @@ from django.contrib import admin
 from django.utils.safestring import SafeString
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
-from core.admin.acts import Act, ActingAdmin, Answer, Call
+from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import block, column
 from core.admin.browsing import MomentFilter
 from core.deeds import Deed
@@ -19,7 +19,7 @@ from mailroom.outgoing.outbox import resend
 from mailroom.vocabulary import NoticeState
 
 
-def _resend(call: Call) -> Answer:
+def _resend(call: ActRequest) -> Answer:
     resend(notice_id=call.row.id, reason=call.reason, caller=call.person, now=call.now)
     return "The notice is sent again with the same id."
 

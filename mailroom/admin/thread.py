@@ -36,7 +36,7 @@ SELECT id, depth FROM down ORDER BY path LIMIT {MOST}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class ThreadStep:
     """One mail of a thread, how deep it answers, whether it is the one looked at, and what became
     of the escalation that it is.
     """
@@ -52,7 +52,7 @@ class Step:
         return contract_url(self.mail.contract_ref)
 
 
-def thread_of(mail: Mail) -> list[Step]:
+def thread_of(mail: Mail) -> list[ThreadStep]:
     """The whole conversation a mail belongs to, each answer under what it answers."""
     with connection.cursor() as cursor:
         cursor.execute(ROOT, {"mail": mail.id})
@@ -63,7 +63,7 @@ def thread_of(mail: Mail) -> list[Step]:
     mails = Mail.objects.in_bulk(list(depths))
     escalations = {row.mail_id: row for row in Escalation.objects.filter(mail_id__in=list(depths))}
     return [
-        Step(
+        ThreadStep(
             mail=mails[mail_id],
             depth=min(depth, 8),
             this=mail_id == mail.id,

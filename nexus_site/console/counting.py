@@ -29,7 +29,7 @@ Ids = Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusalCount:
     """One refusal: its reason, its actor and its time."""
 
     code: str
@@ -100,16 +100,16 @@ def newest_event() -> int:
     return Event.objects.order_by("-seq").values_list("seq", flat=True).first() or 0
 
 
-def refusals(ids: Ids, since: datetime, newest: int) -> Mapping[int, list[Refusal]]:
+def refusals(ids: Ids, since: datetime, newest: int) -> Mapping[int, list[RefusalCount]]:
     """Refusals among the newest events; the sequence bounds the work, the time the answer."""
     rows = Event.objects.filter(seq__gt=newest - 10 * SCANNED, at__gte=since, decision="deny")
-    found: dict[int, list[Refusal]] = {key: [] for key in ids}
+    found: dict[int, list[RefusalCount]] = {key: [] for key in ids}
     for key, *columns in _of_each(ids, rows.order_by("-seq"), "code", "actor", "at"):
-        found[key].append(Refusal(*columns))
+        found[key].append(RefusalCount(*columns))
     return found
 
 
-def refusals_by_code(refused: Iterable[Refusal]) -> list[Refusals]:
+def refusals_by_code(refused: Iterable[RefusalCount]) -> list[Refusals]:
     """Refusals by code, most first, each with the actor who tried most."""
     codes: dict[str, Counter[str]] = {}
     for one in refused:
@@ -134,7 +134,7 @@ def _who(actors: Counter[str]) -> str:
     return ", ".join(top) + (f" and {more} more" if more > 0 else "")
 
 
-def refusals_by_hour(refused: Iterable[Refusal]) -> Counter[datetime]:
+def refusals_by_hour(refused: Iterable[RefusalCount]) -> Counter[datetime]:
     """Refusals per hour."""
     return Counter(
         one.at.astimezone(UTC).replace(minute=0, second=0, microsecond=0) for one in refused

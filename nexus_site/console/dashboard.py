@@ -32,7 +32,7 @@ class Bar:
 
 
 @dataclass(slots=True, kw_only=True)
-class Day:
+class DayFigures:
     """One organisation's figures; None where the person may not look."""
 
     organisation: Organisation
@@ -73,7 +73,7 @@ def figures(request: HttpRequest) -> dict[str, Any]:
 
 def days_of(
     organisations: Sequence[Organisation], now: datetime, newest: int, may: Callable[[str], bool]
-) -> list[Day]:
+) -> list[DayFigures]:
     """The figures of each organisation that this person may see; all of each kind in one query."""
     ids = [one.id for one in organisations]
     today, first = now.replace(hour=0, minute=0, second=0, microsecond=0), first_hour(now)
@@ -89,7 +89,7 @@ def days_of(
     days = []
     for one in organisations:
         active, gone = agents.get(one.id, (0, 0))
-        day = Day(organisation=one, agents=active, deactivated=gone)
+        day = DayFigures(organisation=one, agents=active, deactivated=gone)
         day.tasks, day.contracts = tasks.get(one.id), contracts.get(one.id)
         day.changed = changed.get(one.id)
         if sees["mails"]:

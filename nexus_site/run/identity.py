@@ -18,7 +18,7 @@ class NoIdentity(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
+class ProcessIdentity:
     """The shim's arguments that make PostgreSQL willing, and who then owns its files."""
 
     arguments: tuple[str, ...] = ()
@@ -49,19 +49,19 @@ def has_name(uid: int) -> bool:
     return True
 
 
-def choose(*, program: Path, home: Path) -> Identity:
+def choose(*, program: Path, home: Path) -> ProcessIdentity:
     """Find an identity that can run `program` and write in `home`, which it does not create.
 
     Raises NoIdentity when none can: no rights outside the checkout are changed to make it work.
     """
     if os.geteuid() != 0 and has_name(os.geteuid()):
-        return Identity()
+        return ProcessIdentity()
     uid, gid = plain_user()
-    mapped = Identity(arguments=("--map", f"{uid}:{gid}"))
+    mapped = ProcessIdentity(arguments=("--map", f"{uid}:{gid}"))
     if _works(mapped, [program, "--version"], ["test", "-w", home]):
         return mapped
     for way in WAYS_DOWN if os.geteuid() == 0 else ():
-        dropped = Identity(arguments=(way, f"{uid}:{gid}"), owner=(uid, gid))
+        dropped = ProcessIdentity(arguments=(way, f"{uid}:{gid}"), owner=(uid, gid))
         if _works(dropped, [program, "--version"], ["ls", "-d", home / "."]):
             return dropped
     raise NoIdentity(
@@ -71,7 +71,7 @@ def choose(*, program: Path, home: Path) -> Identity:
     )
 
 
-def _works(identity: Identity, *commands: Sequence[str | Path]) -> bool:
+def _works(identity: ProcessIdentity, *commands: Sequence[str | Path]) -> bool:
     """Whether this identity can do all of this."""
     return all(
         subprocess.run(identity.command(command), capture_output=True, check=False).returncode == 0

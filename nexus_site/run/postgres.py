@@ -132,7 +132,7 @@ class Cluster:
         return binaries(major=version.read_text("ascii").strip() if version.exists() else None)
 
     @cached_property
-    def identity(self) -> identity.Identity:
+    def identity(self) -> identity.ProcessIdentity:
         """The user that its programs run as."""
         try:
             return identity.choose(program=self.programs / "postgres", home=self.data.parent)

@@ -18,7 +18,7 @@ from unfold.contrib.filters.admin import (
     RelatedDropdownFilter,
 )
 
-from core.admin.acts import Act, ActingAdmin, Answer, Call, ShownOnce
+from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, ShownOnce
 from core.admin.base import block, chips, column
 from core.admin.browsing import MomentFilter
 from core.deeds import Deed
@@ -34,12 +34,12 @@ KEY_REMARK = (
 )
 
 
-def _issue(call: Call) -> Answer:
+def _issue(call: ActRequest) -> Answer:
     key = issue_key(agent=call.row, caller=call.person, now=call.now, reason=call.reason)
     return ShownOnce(f"The new key of {call.row.handle}", key, KEY_REMARK)
 
 
-def _revoke(call: Call) -> Answer:
+def _revoke(call: ActRequest) -> Answer:
     revoke_key(prefix=call.row.prefix, caller=call.person, now=call.now, reason=call.reason)
     return f"The key {call.row.prefix}… of {call.row.agent.handle} is revoked."
 

@@ -69,7 +69,7 @@ class ReportForm(forms.Form):
         return DEFAULT_SOURCE, read_items(given, "feedback")
 
 
-class FileForm(forms.Form):
+class UploadForm(forms.Form):
     """A file of reports: all of them are added, or none."""
 
     file = forms.FileField(
@@ -103,7 +103,7 @@ def intake_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     sent = request.POST if request.method == "POST" else None
     by_file = sent is not None and "_file" in sent
     report = ReportForm(None if by_file else sent)
-    file = FileForm(sent, request.FILES) if by_file else FileForm()
+    file = UploadForm(sent, request.FILES) if by_file else UploadForm()
     chosen = file if by_file else report
     back = reverse("admin:tasks_feedback_changelist")
     if chosen.is_valid():
@@ -119,7 +119,7 @@ def intake_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     return TemplateResponse(request, "admin/nexus/feedback_intake.html", context)
 
 
-def _add(request: HttpRequest, organisation: Organisation, form: ReportForm | FileForm) -> str:
+def _add(request: HttpRequest, organisation: Organisation, form: ReportForm | UploadForm) -> str:
     """Add the reports and say how many; '' for a refusal, shown on the form and recorded."""
     now = timezone.now()
     try:

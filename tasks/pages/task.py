@@ -15,7 +15,7 @@ from django.urls import reverse
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from core.actions import Action
-from core.admin.acts import Act, Answer, Call, ReasonForm
+from core.admin.acts import Act, ActRequest, Answer, ReasonForm
 from core.decision import Denied
 from core.deeds import Deed
 from core.events import BIGGEST
@@ -71,7 +71,7 @@ def refusals_for_people(task: Task) -> Iterator[None]:
         raise Denied(for_people(refusal.deny, task.number)) from refusal
 
 
-def _comment(call: Call) -> Answer:
+def _comment(call: ActRequest) -> Answer:
     with refusals_for_people(call.row):
         comment_task(
             caller=call.person,
@@ -82,7 +82,7 @@ def _comment(call: Call) -> Answer:
     return f"Your comment was added to #{call.row.number}."
 
 
-def _approve(call: Call, *, approve: bool) -> Answer:
+def _approve(call: ActRequest, *, approve: bool) -> Answer:
     with refusals_for_people(call.row):
         approve_task(
             caller=call.person,

@@ -12,7 +12,7 @@ from core.events import Event
 from ledger import keys, services, sql
 from ledger.models import Event as EventRow
 from ledger.sealing import seal_events
-from ledger.verification import Report, verify_ledger
+from ledger.verification import VerificationReport, verify_ledger
 
 NOW = datetime(2026, 11, 21, 10, 30, tzinfo=UTC)
 
@@ -79,7 +79,7 @@ def sealed_seqs() -> list[int]:
         return [seq for (seq,) in cursor.fetchall()]
 
 
-def verify(trusted: dict[str, bytes] | None = None) -> Report:
+def verify(trusted: dict[str, bytes] | None = None) -> VerificationReport:
     return verify_ledger(trusted=keys.trusted() if trusted is None else trusted)
 
 

@@ -174,7 +174,9 @@ class TestIdentity:
     def test_needs_no_disguise_as_a_plain_user(self, monkeypatch, tmp_path):
         monkeypatch.setattr(os, "geteuid", lambda: 1000)
         monkeypatch.setattr(identity, "has_name", lambda uid: True)
-        assert identity.choose(program=Path("/bin/true"), home=tmp_path) == identity.Identity()
+        assert (
+            identity.choose(program=Path("/bin/true"), home=tmp_path) == identity.ProcessIdentity()
+        )
 
     @pytest.fixture
     def _no_namespaces(self, monkeypatch):

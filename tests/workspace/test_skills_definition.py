@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workspace.sandbox.driver import Outcome
+from workspace.sandbox.driver import CommandOutcome
 from workspace.skills.definition import BadSkill, Command, Definition, Text, parse
 from workspace.skills.prompting import prompt_of, shown
 
@@ -27,8 +27,8 @@ def skill(body: str = "Hello", head: str = "", name: str = "x") -> Definition:
     return parse(text.encode(), name)
 
 
-def echo(command: str) -> Outcome:
-    return Outcome(output=f"<{command}>".encode(), status=0)
+def echo(command: str) -> CommandOutcome:
+    return CommandOutcome(output=f"<{command}>".encode(), status=0)
 
 
 class TestParse:
@@ -185,9 +185,9 @@ class TestPrompt:
     def test_takes_arguments_as_data(self, arguments):
         ran = []
 
-        def run(command: str) -> Outcome:
+        def run(command: str) -> CommandOutcome:
             ran.append(command)
-            return Outcome(output=b"out", status=0)
+            return CommandOutcome(output=b"out", status=0)
 
         text = prompt_of(skill("$ARGUMENTS\n!date"), arguments, run)
         assert text == f"{arguments}\nout"
@@ -197,9 +197,9 @@ class TestPrompt:
     def test_runs_the_files_commands_whatever_the_arguments(self, arguments):
         ran = []
 
-        def run(command: str) -> Outcome:
+        def run(command: str) -> CommandOutcome:
             ran.append(command)
-            return Outcome(output=b"", status=0)
+            return CommandOutcome(output=b"", status=0)
 
         prompt_of(skill("a $ARGUMENTS\n!one\n$ARGUMENTS\n!two"), arguments, run)
         assert ran == ["one", "two"]
@@ -208,9 +208,9 @@ class TestPrompt:
     def test_reads_no_output_again(self, output):
         ran = []
 
-        def run(command: str) -> Outcome:
+        def run(command: str) -> CommandOutcome:
             ran.append(command)
-            return Outcome(output=output, status=0)
+            return CommandOutcome(output=output, status=0)
 
         assert prompt_of(skill("!one"), "secret", run) == output.decode()
         assert ran == ["one"]
@@ -220,19 +220,22 @@ class TestShown:
     @pytest.mark.parametrize(
         ("outcome", "text"),
         [
-            (Outcome(output=b"fine\n", status=0), "fine"),
-            (Outcome(output=b"", status=0), ""),
-            (Outcome(output=b"bad", status=3), "bad\n[exit status 3]"),
-            (Outcome(output=b"", status=3), "[exit status 3]"),
+            (CommandOutcome(output=b"fine\n", status=0), "fine"),
+            (CommandOutcome(output=b"", status=0), ""),
+            (CommandOutcome(output=b"bad", status=3), "bad\n[exit status 3]"),
+            (CommandOutcome(output=b"", status=3), "[exit status 3]"),
             (
-                Outcome(output=b"x", status=None, timed_out=True),
+                CommandOutcome(output=b"x", status=None, timed_out=True),
                 "x\n[stopped: its time was over]",
             ),
             (
-                Outcome(output=b"x", status=None, cut=True),
+                CommandOutcome(output=b"x", status=None, cut=True),
                 "x\n[stopped: more output than is shown]",
             ),
-            (Outcome(output=b"a\x00b\xff\x1b[1m\tc", status=0), "a\ufffdb\ufffd\ufffd[1m\tc"),
+            (
+                CommandOutcome(output=b"a\x00b\xff\x1b[1m\tc", status=0),
+                "a\ufffdb\ufffd\ufffd[1m\tc",
+            ),
         ],
     )
     def test_is_text_that_a_row_can_hold(self, outcome, text):

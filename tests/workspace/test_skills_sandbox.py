@@ -10,7 +10,7 @@ import pytest
 
 from core.decision import Code, Denied
 from workspace.sandbox import driver
-from workspace.sandbox.driver import Limits, Outcome, run
+from workspace.sandbox.driver import CommandOutcome, Limits, run
 
 NO_WALLS = driver.problem_of(driver.find())
 needs_walls = pytest.mark.skipif(bool(NO_WALLS), reason=f"no sandbox here: {NO_WALLS}")
@@ -143,7 +143,7 @@ class TestRun:
         assert run("cat; tty").output.strip() == b"not a tty"
 
     def test_keeps_many_apart(self):
-        found: dict[int, Outcome] = {}
+        found: dict[int, CommandOutcome] = {}
 
         def one(number: int) -> None:
             found[number] = run(f"echo {number} > /tmp/mine; sleep 0.2; cat /tmp/mine; ls /tmp")

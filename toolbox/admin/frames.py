@@ -20,7 +20,7 @@ from unfold.contrib.filters.admin import (
     RelatedDropdownFilter,
 )
 
-from core.admin.acts import Act, ActingAdmin, Answer, Call
+from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import block, chips, column
 from core.admin.browsing import MomentFilter
 from core.deeds import Deed
@@ -33,7 +33,7 @@ SHOWN = 200
 """Frames of the open stacks on one page, and children of one frame."""
 
 
-def _cancel(call: Call) -> Answer:
+def _cancel(call: ActRequest) -> Answer:
     cancel_frame(frame_id=call.row.id, caller=call.person, reason=call.reason, now=call.now)
     return f"{call.row} is cancelled; {call.row.opener.handle} is notified."
 

@@ -18,7 +18,7 @@ from unfold.contrib.filters.admin import (
     RelatedDropdownFilter,
 )
 
-from core.admin.acts import Act, ActingAdmin, Answer, Call, acts_for
+from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, acts_for
 from core.admin.base import BrowseAdmin, column
 from core.admin.browsing import MomentFilter
 from core.deeds import Deed
@@ -30,16 +30,16 @@ from toolbox.models import IdempotencyRecord, ModeGrant, RateBucket, Session
 from toolbox.sessions import close_mode, effective_session, open_mode
 
 
-def _open(call: Call) -> Answer:
+def _open(call: ActRequest) -> Answer:
     return _open_coding(call, session_id=str(call.row.id), handle=call.row.agent.handle)
 
 
-def _open_for_agent(call: Call) -> Answer:
+def _open_for_agent(call: ActRequest) -> Answer:
     session = get_or_create_standing_session(call.row.id, call.row.organisation_id)
     return _open_coding(call, session_id=str(session), handle=call.row.handle)
 
 
-def _open_coding(call: Call, *, session_id: str, handle: str) -> Answer:
+def _open_coding(call: ActRequest, *, session_id: str, handle: str) -> Answer:
     open_mode(
         session_id=session_id,
         mode=ToolMode.CODING,
@@ -50,7 +50,7 @@ def _open_coding(call: Call, *, session_id: str, handle: str) -> Answer:
     return f"The session of {handle} is in coding mode."
 
 
-def _close(call: Call) -> Answer:
+def _close(call: ActRequest) -> Answer:
     closed = close_mode(
         session_id=str(call.row.id), caller=call.person, now=call.now, reason=call.reason
     )

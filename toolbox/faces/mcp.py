@@ -64,7 +64,7 @@ async def call_tool(context: Context, params: types.CallToolRequestParams) -> ty
     arguments = dict(params.arguments or {})
     tool = REGISTRY.get(params.name)
     seconds = seconds_to_wait(arguments) if tool is not None and tool.waits_for else 0
-    first = Call(
+    first = ToolCall(
         name=params.name,
         arguments=arguments,
         key=_header_or_none(scope, "idempotency-key"),
@@ -92,7 +92,7 @@ async def call_tool(context: Context, params: types.CallToolRequestParams) -> ty
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class ToolCall:
     """What a message asks to be done, once per key; `last` where no look follows this one."""
 
     name: str
@@ -101,12 +101,12 @@ class Call:
     last: bool
 
 
-async def ask(caller: Caller, call: Call) -> Answer:
+async def ask(caller: Caller, call: ToolCall) -> Answer:
     """One call; arguments pass the same strict reader as a REST body."""
     return await in_thread(lambda: _call_door(caller, call))
 
 
-def _call_door(caller: Caller, call: Call) -> Answer:
+def _call_door(caller: Caller, call: ToolCall) -> Answer:
     now = timezone.now()
     try:
         params = read_object(to_json(call.arguments))

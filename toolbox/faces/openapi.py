@@ -13,7 +13,7 @@ from core.decision import Code, status_of
 from toolbox.answers import ErrorBody
 from toolbox.faces.examples import example_of, refusal
 from toolbox.faces.exports import FOREIGN_FORMS
-from toolbox.faces.results import Explanation, Identity, OpenedSession, PromptText, ToolList
+from toolbox.faces.results import CallerIdentity, Explanation, OpenedSession, PromptText, ToolList
 from toolbox.idempotency import KEY_PATTERN, MAX_KEY
 from toolbox.registry import REGISTRY, Tool
 
@@ -28,7 +28,7 @@ for _code in Code:
     CODES.setdefault(status_of(_code), []).append(_code)
 
 FIXED: dict[str, Any] = {
-    "GET me": Identity,
+    "GET me": CallerIdentity,
     "GET tools": ToolList,
     "session": OpenedSession,
     "POST explain": Explanation,

@@ -33,7 +33,7 @@ class OpenedSession(CallSession):
 
 
 @wire_result
-class Identity(TypedDict):
+class CallerIdentity(TypedDict):
     """Who the key says is calling."""
 
     agent: str

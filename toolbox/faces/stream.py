@@ -94,7 +94,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class StreamPage:
     """Events with their places, where to go on, whether at once, and whether the stream is over."""
 
     events: list[tuple[Place, dict[str, Any]]]
@@ -143,7 +143,7 @@ def here() -> Place:
     return Place(history, seq, tag, seen)
 
 
-def read(*, caller: Caller, key: bytes, after: Place) -> Page:
+def read(*, caller: Caller, key: bytes, after: Place) -> StreamPage:
     """Events for the caller that became visible after a place: others' deeds, its own refusals.
 
     Each snapshot shows what the one before did and what has committed since, so events come as they
@@ -167,7 +167,7 @@ def read(*, caller: Caller, key: bytes, after: Place) -> Page:
         rows = cursor.fetchall()
     good, until = rows[0][:2]
     if not good:
-        return Page([], after, over=True)
+        return StreamPage([], after, over=True)
     found = [row[2:] for row in rows if row[2] is not None]
     full = len(found) == PAGE
     events = [
@@ -178,13 +178,13 @@ def read(*, caller: Caller, key: bytes, after: Place) -> Page:
         for xid, seq, tag, *fields in found
     ]
     if full:
-        return Page(events, events[-1][0], more=True)
+        return StreamPage(events, events[-1][0], more=True)
     if not events:
         end = replace(after, seen=until, within="")
     else:
         end = replace(events[-1][0], seen=until, within="")
         events[-1] = (end, events[-1][1])
-    return Page(events, end, more=bool(after.within))
+    return StreamPage(events, end, more=bool(after.within))
 
 
 def _shown(event: dict[str, Any]) -> dict[str, Any]:

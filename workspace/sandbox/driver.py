@@ -42,7 +42,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class CommandOutcome:
     """How a command ended: `status` is None when it was killed for its time or its output."""
 
     output: bytes
@@ -105,7 +105,7 @@ class Walls:
         ]
 
 
-def run(command: str, *, limits: Limits | None = None) -> Outcome:
+def run(command: str, *, limits: Limits | None = None) -> CommandOutcome:
     """Run a shell command in an empty folder behind the walls; its output and errors together.
 
     Everything it started is gone when this returns. Raises Denied ISOLATION_UNAVAILABLE.
@@ -152,7 +152,7 @@ def problem_of(walls: Walls | str) -> str:
     return ""
 
 
-def _run(walls: Walls, command: str, limits: Limits) -> Outcome:
+def _run(walls: Walls, command: str, limits: Limits) -> CommandOutcome:
     ends = time.monotonic() + limits.seconds
     with _started(walls, command, limits, ends) as process:
         output = b""
@@ -160,8 +160,8 @@ def _run(walls: Walls, command: str, limits: Limits) -> Outcome:
             output, cut = _read(cast("IO[bytes]", process.stdout), ends, limits.output)
             status = None if cut else process.wait(max(0.0, ends - time.monotonic()))
         except subprocess.TimeoutExpired as late:
-            return Outcome(output=late.output or output, status=None, timed_out=True)
-    return Outcome(output=output, status=status, cut=cut)
+            return CommandOutcome(output=late.output or output, status=None, timed_out=True)
+    return CommandOutcome(output=output, status=status, cut=cut)
 
 
 @contextmanager

@@ -5,10 +5,10 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable
 
-from workspace.sandbox.driver import Outcome
+from workspace.sandbox.driver import CommandOutcome
 from workspace.skills.definition import ARGUMENTS, Command, Definition
 
-Runner = Callable[[str], Outcome]
+Runner = Callable[[str], CommandOutcome]
 
 
 def prompt_of(skill: Definition, arguments: str, run: Runner) -> str:
@@ -26,7 +26,7 @@ def prompt_of(skill: Definition, arguments: str, run: Runner) -> str:
     return "\n".join(lines)
 
 
-def shown(outcome: Outcome) -> str:
+def shown(outcome: CommandOutcome) -> str:
     """A command's output as text, and how it ended where that was not well."""
     text = outcome.output.decode("utf-8", errors="replace").rstrip("\n")
     clean = "".join(c if c in "\n\t" or unicodedata.category(c) != "Cc" else "\ufffd" for c in text)

@@ -173,7 +173,7 @@ def _within_time() -> Runner:
     """Runs commands, each within what is left of the time of all."""
     ends = time.monotonic() + SECONDS
 
-    def run(command: str) -> driver.Outcome:
+    def run(command: str) -> driver.CommandOutcome:
         limits = driver.Limits()
         left = max(0.0, ends - time.monotonic())
         return driver.run(command, limits=replace(limits, seconds=min(limits.seconds, left)))
@@ -181,10 +181,10 @@ def _within_time() -> Runner:
     return run
 
 
-def _unrun(_command: str) -> driver.Outcome:
+def _unrun(_command: str) -> driver.CommandOutcome:
     """What stands for a command that is not run, where it could be."""
     driver.required()
-    return driver.Outcome(output=b"", status=0)
+    return driver.CommandOutcome(output=b"", status=0)
 
 
 def _prompt(skill: Definition, arguments: str, run: Runner) -> str:

@@ -14,7 +14,7 @@ from ledger.export import Selection, write_export
 from ledger.rules import Keys
 from ledger.sealing import TransactionsWentBack, last_seal, seal_events
 from ledger.seals import write_public
-from ledger.verification import Report, verify_ledger
+from ledger.verification import VerificationReport, verify_ledger
 
 
 class Verb(StrEnum):
@@ -90,7 +90,7 @@ class Command(BaseCommand):
         self.stdout.write(sentence)
 
 
-def describe(report: Report) -> str:
+def describe(report: VerificationReport) -> str:
     """Return one sentence on the ledger's state."""
     if report.finding:
         return f"WRONG {report.finding}"
