@@ -17,6 +17,7 @@ from ledger.sql import event_cte
 from mailroom.models import Mail
 from mailroom.results import InboxPage, MailHeader, WholeMail
 from mailroom.rules import can_read_left_mail
+from mailroom.vocabulary import MailStatus
 from orgchart.policy.compiled import Agent
 from toolbox.caller import Caller
 
@@ -155,7 +156,7 @@ def read_mail(*, caller: Caller, mail_id: str, now: datetime) -> WholeMail:
         "type": row.mail_type,
         "subject": row.subject,
         "priority": row.priority,
-        "status": row.status,
+        "status": MailStatus(row.status),
         "created_at": row.created_at,
         "read_at": row.read_at,
         "contract_ref": row.contract_ref,

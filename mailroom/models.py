@@ -104,6 +104,21 @@ class Mail(models.Model):
     def __str__(self) -> str:
         return self.id
 
+    @MAIL_MACHINE.step("deliver", status)
+    def deliver(self, *, at: datetime) -> None:
+        """It is in its recipient's inbox."""
+        self.delivered_at = at
+
+    @MAIL_MACHINE.step("fail", status)
+    def fail(self, *, reason: str) -> None:
+        """It could not be delivered."""
+        self.rejected_reason = reason
+
+    @MAIL_MACHINE.step("reject", status)
+    def reject(self, *, reason: str) -> None:
+        """A rule refused it."""
+        self.rejected_reason = reason
+
     @MAIL_MACHINE.step("mark_read", status)
     def mark_read(self, *, at: datetime) -> None:
         """Its recipient has read it."""
@@ -123,6 +138,7 @@ class MailRejection(models.Model):
 
     class Meta:
         ordering = ["-id"]
+        verbose_name = "blocked mail"
         indexes = [
             models.Index(fields=["organisation", "from_agent", "-id"], name="rejection_from"),
             models.Index(fields=["organisation", "-attempted_at"], name="rejection_at"),
@@ -145,6 +161,7 @@ class ContactGrant(models.Model):
 
     class Meta:
         ordering = ["-opened_at"]
+        verbose_name = "temporary contact permission"
         indexes = [
             models.Index(
                 fields=["contract_ref"], condition=Q(closed_at=None), name="grant_contract_open"
@@ -265,6 +282,7 @@ class OutgoingNotice(models.Model):
 
     class Meta:
         ordering = ["-id"]
+        verbose_name = "notice"
         indexes = [models.Index(fields=["due_at"], condition=Q(state="pending"), name="notice_due")]
         constraints = [
             models.UniqueConstraint(fields=["event_id", "channel"], name="notice_once"),

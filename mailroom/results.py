@@ -9,6 +9,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from core.params import wire_result
+from mailroom.vocabulary import MailStatus
 
 _FromAndTo = TypedDict("_FromAndTo", {"from": str, "to": str})
 
@@ -21,7 +22,7 @@ class MailHeader(_FromAndTo):
     type: str
     subject: str
     priority: str
-    status: Literal["delivered", "read"]
+    status: MailStatus
     created_at: datetime
     read_at: datetime | None
     contract_ref: str | None

@@ -30,7 +30,7 @@ VIOLATIONS = frozenset({Code.CONTACT_DENIED, Code.MAIL_TYPE_DENIED, Code.CONTRAC
 
 
 def find_recipient(name: str, policy: Policy) -> Agent | Deny:
-    """The agent of a name, or why there is none; `board` is no agent."""
+    """The agent of a name, active or not, or why there is none; `board` is no agent."""
     found = policy.resolve(name)
     if found is None:
         return deny(
@@ -39,14 +39,22 @@ def find_recipient(name: str, policy: Policy) -> Agent | Deny:
             "write to one of your contacts, as GET /api/v1/prompt lists them",
             rule="recipient exists (seed 000 §4.5)",
         )
-    if not found.active:
-        return deny(
-            Code.RECIPIENT_INACTIVE,
-            f"{found.handle} is deactivated",
-            "ask your superior who took over its work",
-            rule="recipient is active (seed 000 §4.5)",
-        )
     return found
+
+
+def can_receive(recipient: Party) -> Decision:
+    """A deactivated agent receives nothing.
+
+    Asked after the contact check, so that only contacts learn of it (Spec: mail 19).
+    """
+    if recipient.active:
+        return Allow("recipient is active")
+    return deny(
+        Code.RECIPIENT_INACTIVE,
+        f"{recipient.handle} is deactivated",
+        "ask your superior who took over its work",
+        rule="recipient is active (seed 000 §4.5)",
+    )
 
 
 def find_party(name: str, policy: Policy) -> Party | Deny:
@@ -70,12 +78,16 @@ def can_mail(
 ) -> Decision:
     """Decide whether an agent may send a party a mail of this type (seed 000 §3.3, §4.3).
 
-    Contact first, then the type: prohibitions before allowances, and what no rule allows is
-    refused. `channels` are the open grants of the contract that the mail names.
+    Contact first, then whether the recipient is active (Spec: mail 19), then the type: prohibitions
+    before allowances, and what no rule allows is refused. `channels` are the open grants of the
+    contract that the mail names.
     """
     rule = rule_to(sender, recipient, policy)
     if rule is None:
         return _no_contact(sender, recipient.handle, policy)
+    reachable = can_receive(recipient)
+    if isinstance(reachable, Deny):
+        return reachable
     refusal = _type_refused(sender, recipient.handle, mail_type, rule, policy)
     if refusal is not None:
         return refusal

@@ -8,17 +8,29 @@ from core.machines import Machine, Step
 
 
 class MailStatus(StrEnum):
-    """Where a mail is. A refused mail is no mail: it is kept as a mail rejection."""
+    """Where a mail is (Spec: mail 2). Delivery is one statement that inserts it as `delivered`.
 
+    Mail that waits as `sent` may become `failed` or `rejected`. What `send_mail` refuses is no
+    mail: it is kept as a mail rejection.
+    """
+
+    SENT = "sent"
     DELIVERED = "delivered"
     READ = "read"
+    FAILED = "failed"
+    REJECTED = "rejected"
 
 
 MAIL_MACHINE = Machine(
     name="mail",
     states=MailStatus,
-    initial=MailStatus.DELIVERED,
-    steps={"mark_read": Step((MailStatus.DELIVERED,), MailStatus.READ, by="recipient")},
+    initial=MailStatus.SENT,
+    steps={
+        "deliver": Step((MailStatus.SENT,), MailStatus.DELIVERED, by="system"),
+        "mark_read": Step((MailStatus.DELIVERED,), MailStatus.READ, by="recipient"),
+        "fail": Step((MailStatus.SENT,), MailStatus.FAILED, by="system"),
+        "reject": Step((MailStatus.SENT,), MailStatus.REJECTED, by="system"),
+    },
 )
 
 

@@ -143,7 +143,7 @@ def _agents(rows: Iterable[models.Agent]) -> list[Agent]:
             role=row.role.name,
             title=row.title,
             active=row.active,
-            orphaned=row.handle in reports_to and reports_to[row.handle] not in active,
+            reports_to=reports_to.get(row.handle, ""),
             managers=(
                 active_superior(row.handle, reports_to.get, active),
                 *sorted(co_managers.get(row.id, [])),

@@ -17,7 +17,11 @@ from toolbox import authentication, wake
 ONLY_GROW = (
     "ledger_event",
     "ledger_seal",
+    "mailroom_mail",
     "mailroom_mailrejection",
+    "documents_document",
+    "documents_memory",
+    "documents_artifact",
     "governance_artifact",
     "governance_violation",
     "governance_intervention",

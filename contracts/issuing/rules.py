@@ -7,7 +7,7 @@ from datetime import datetime
 
 from contracts.vocabulary import ContractKind
 from core.decision import Allow, Code, Decision, Deny, deny
-from mailroom.rules import find_recipient
+from mailroom.rules import can_receive, find_recipient
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.separation import ORGANISATION_TOOLS
 from orgchart.policy.vocabulary import BOARD, Kind, ToolMode
@@ -69,6 +69,9 @@ def can_issue(
             rule=f"contacts of {issuer.role} (seed 000 §2.2)",
             allowed_contacts=list(allowed),
         )
+    reachable = can_receive(recipient)
+    if isinstance(reachable, Deny):
+        return reachable
     if not _below(issuer, recipient, policy):
         return deny(
             Code.LEVEL_DENIED,
@@ -187,6 +190,10 @@ def can_grant(
             "contract, or leave grants out",
             rule="a grant opens a channel that a contact rule allows under a contract",
         )
+    for end in (sender, recipient):
+        reachable = can_receive(end)
+        if isinstance(reachable, Deny):
+            return reachable
     most = policy.sendable_types(sender, recipient.handle, rule)
     types = most if requested.types is None else requested.types
     if types and types <= most:

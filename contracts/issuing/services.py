@@ -20,7 +20,7 @@ from contracts.vocabulary import FINAL_STATES, ContractKind
 from core.actions import Action
 from core.actors import Actor, Person
 from core.database import insert_with_free_id
-from core.decision import Code, Denied, Deny, refuse
+from core.decision import Code, Denied, Deny, refuse, require
 from core.deeds import Deed, require_deed
 from core.ids import timed_id
 from ledger.services import record
@@ -28,7 +28,7 @@ from mailroom.delivery import send_as
 from mailroom.escalations import answers
 from mailroom.models import Escalation
 from mailroom.refusals import as_rejection
-from mailroom.rules import Channel
+from mailroom.rules import Channel, can_receive
 from mailroom.services import open_grants
 from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Agent, Policy
@@ -83,6 +83,7 @@ def issue_for_board(*, person: Person, draft: ContractDraft, now: datetime) -> I
             rule="contracts flow downward (seed 000 §4.3)",
         )
     plain = replace(draft, workspace_scope=(), assigned_branch="", grants=(), answers=None)
+    require(can_receive(assignee))
     check_draft(plain, BOARD_PARTY, assignee, policy, now)
     rule = "the Board issues to the top agent (seed 000 §4.3)"
     return _issue(_Issue(plain, person, BOARD_PARTY, assignee, [], rule), now)

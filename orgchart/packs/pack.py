@@ -80,7 +80,7 @@ def policy_of(pack: Pack) -> Policy:
                 role=one.role,
                 title=one.title,
                 active=one.active,
-                orphaned=one.reports_to not in active | {BOARD},
+                reports_to="" if one.reports_to == BOARD else one.reports_to,
                 managers=(
                     active_superior(one.handle, reports_to.get, active),
                     *sorted(one.co_managers),

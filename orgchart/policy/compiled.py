@@ -152,8 +152,11 @@ class Policy:
         return tuple(self.agents[handle] for handle in chain if handle in self.agents)
 
     def is_own(self, one: Agent, other: Agent) -> bool:
-        """Whether one of the two is the other's direct or co-manager."""
-        return one.handle in other.managers or other.handle in one.managers
+        """Whether one of the two is the other's direct or co-manager, deactivated ones included."""
+        return one.handle in (other.reports_to, *other.managers) or other.handle in (
+            one.reports_to,
+            *one.managers,
+        )
 
     def rule_between(self, sender: Agent, recipient: Agent) -> ContactRule | None:
         """The contact rule that covers this pair, or None: what is not listed is refused."""

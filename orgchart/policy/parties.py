@@ -11,7 +11,10 @@ from orgchart.policy.vocabulary import BOARD
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """One holder of a role. `managers` are the handles above it, the direct superior first."""
+    """One holder of a role. `managers` are the handles above it, the direct superior first.
+
+    `reports_to` is the superior as the chart names it, deactivated or not; '' at the top.
+    """
 
     id: int
     handle: str
@@ -24,8 +27,7 @@ class Agent:
     is_leader: bool = False
     skills: frozenset[str] = frozenset()
     system_prompt: str = ""
-    orphaned: bool = False
-    """Its own superior is deactivated; the next active agent above replaces it."""
+    reports_to: str = ""
 
     @property
     def address(self) -> str:
@@ -36,6 +38,11 @@ class Agent:
     def superior(self) -> str:
         """The direct superior's handle, `board` at the top."""
         return self.managers[0] if self.managers else BOARD
+
+    @property
+    def orphaned(self) -> bool:
+        """Whether its own superior is deactivated; the next active agent above replaces it."""
+        return self.reports_to not in ("", self.superior)
 
 
 @dataclass(frozen=True, slots=True)

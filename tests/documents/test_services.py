@@ -109,6 +109,18 @@ class TestTheRow:
                 Document.objects.update(**change)
         Document.objects.update(filed_at=NOW)
 
+    @pytest.mark.parametrize("statement", ["DELETE FROM {}", "TRUNCATE {} CASCADE"])
+    @pytest.mark.parametrize(
+        "table", ["documents_document", "documents_memory", "documents_artifact"]
+    )
+    def test_is_not_deleted(self, nexus, table, statement):
+        with (
+            pytest.raises(IntegrityError, match="not deleted"),
+            transaction.atomic(),
+            connection.cursor() as db,
+        ):
+            db.execute(statement.format(table))
+
     def test_has_a_path_of_its_own_in_its_organisation_only(self, nexus):
         other = found("nexus", slug="other")
         one = note(caller_of(nexus, "ceo"))

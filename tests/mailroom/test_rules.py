@@ -106,6 +106,19 @@ class TestTheWholeSpace:
                 expected = oracle.expected(sender, gone, mail_type, inactive=frozenset({gone}))
                 assert answer(ruling(sender, gone, mail_type, policy=policy)) == expected
 
+    @pytest.mark.parametrize("gone", AGENTS)
+    def test_says_who_is_deactivated_to_its_contacts_only(self, gone):
+        """The refusal of an agent that is no contact is one and the same, active or not."""
+        agents = {**POLICY.agents, gone: replace(agent(gone), active=False)}
+        policy = replace(POLICY, agents=agents, _contacts={})
+        for sender in set(AGENTS) - {gone}:
+            if oracle.CONTACT[sender, gone] in ("Y", "*"):
+                continue
+            for mail_type in (*TYPES, "gossip"):
+                refusal = ruling(sender, gone, mail_type, policy=policy)
+                assert refusal == ruling(sender, gone, mail_type)
+                assert refusal.code == "CONTACT_DENIED"
+
     @pytest.mark.parametrize("name", ["nobody", "", "CEO", "ceo ", "c\u0435o", "ceo\x00", "%"])
     def test_knows_nobody_by_a_name_that_only_looks_like_one(self, name):
         assert answer(rules.find_recipient(name, POLICY)) == "RECIPIENT_UNKNOWN"

@@ -112,6 +112,18 @@ class TestSection45:
         ]
         assert mails(nexus, "it_manager") == []
 
+    def test_superior_that_is_inactive_is_refused_and_the_next_above_told(self, nexus):
+        deactivate(nexus, "it_manager")
+        assert send(nexus, "backend_worker", "it_manager").code == "RECIPIENT_INACTIVE"
+        (told,) = mails(nexus, "ceo", sender="system")
+        assert told.subject == "backend_worker wrote to it_manager, who is deactivated"
+
+    def test_agent_that_is_no_contact_is_refused_the_same_active_or_not(self, nexus):
+        before = send(nexus, "backend_worker", "qa_worker").body
+        deactivate(nexus, "qa_worker")
+        assert send(nexus, "backend_worker", "qa_worker").body == before
+        assert before["error_code"] == "CONTACT_DENIED"
+
     def test_manager_that_does_not_answer_is_escalated_to_again_and_the_third_time_tells_the_ceo(
         self, nexus
     ):

@@ -139,10 +139,10 @@ def expected(
     """`OK`, or the wire's error code of the first rule that refuses."""
     if recipient not in (*AGENTS, BOARD):
         return "RECIPIENT_UNKNOWN"
-    if recipient in inactive:
-        return "RECIPIENT_INACTIVE"
     if CONTACT[sender, recipient] not in ("Y", "*"):
         return "CONTACT_DENIED"
+    if recipient in inactive:
+        return "RECIPIENT_INACTIVE"
     if mail_type in ISSUED_BY or mail_type not in ALLOWED[sender, recipient]:
         return "MAIL_TYPE_DENIED"
     if (sender, recipient) in NEEDS_CONTRACT and contract_state not in OPEN:

@@ -94,6 +94,17 @@ class TestCanDelegate:
         decision = can_delegate(policy.resolve("coding.leader"), gone, "x", policy)
         assert decision.code is Code.RECIPIENT_INACTIVE
 
+    def test_does_not_say_who_is_deactivated_outside_its_reach(self):
+        policy = policy_of()
+        source = policy.resolve("coding.developer")
+        for target in delegation.ADDRESSES:
+            agent_ = policy.resolve(target)
+            if (source.address, target) not in delegation.ALLOWED and agent_ != source:
+                gone = replace(agent_, active=False)
+                said = [can_delegate(source, each, target, policy) for each in (agent_, gone)]
+                assert said[0] == said[1]
+                assert said[0].code is Code.CONTACT_DENIED
+
     def test_gives_agents_without_a_group_nobody(self):
         alone = (replace(agent(90, "loner"), is_leader=True), agent(91, "other"))
         policy = policy_of(member_delegation=True, extra=alone)

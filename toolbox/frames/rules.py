@@ -37,22 +37,22 @@ def can_delegate(source: Agent, target: Agent | None, name: str, policy: Policy)
             _candidates(source, policy),
             rule="delegation goes to an agent of the organisation",
         )
-    if not target.active:
+    rule = _rule_between(source, target, policy)
+    if not rule:
+        return deny(
+            Code.CONTACT_DENIED,
+            f"{source.address} may not delegate to {target.address}: {_why_not(source, target)}",
+            _candidates(source, policy),
+            rule="delegation goes from a leader to its members or to other leaders (seed 003 §4)",
+        )
+    if not target.active:  # after the contact check: no other agent learns who is deactivated
         return deny(
             Code.RECIPIENT_INACTIVE,
             f"{target.address} is deactivated",
             _candidates(source, policy),
             rule="delegation goes to active agents",
         )
-    rule = _rule_between(source, target, policy)
-    if rule:
-        return Allow(rule)
-    return deny(
-        Code.CONTACT_DENIED,
-        f"{source.address} may not delegate to {target.address}: {_why_not(source, target)}",
-        _candidates(source, policy),
-        rule="delegation goes from a leader to its members or to other leaders (seed 003 §4)",
-    )
+    return Allow(rule)
 
 
 def can_open(target: Agent, stack: Stack) -> Decision:
