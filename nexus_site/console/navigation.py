@@ -20,6 +20,7 @@ SECTIONS: tuple[Section, ...] = (
             ("Blocked mail", "block", "mailroom.mailrejection"),
             ("Escalations", "escalator_warning", "mailroom.escalation"),
             ("Contracts", "contract", "contracts.contract"),
+            ("Cases", "gavel", "governance.case"),
             ("Tasks", "task_alt", "tasks.task"),
             ("Task board", "view_kanban", "tasks.task", "tasks_task_board"),
             ("Task measures", "monitoring", "tasks.task", "tasks_task_measures"),
@@ -54,6 +55,8 @@ SECTIONS: tuple[Section, ...] = (
         "The record",
         (
             ("Ledger", "receipt_long", "ledger.event"),
+            ("Interventions", "pan_tool", "governance.intervention"),
+            ("Violations", "report", "governance.violation"),
             ("Seals", "verified", "ledger.seal"),
             ("Scheduled jobs", "schedule", "toolbox.jobrun"),
             ("Notices", "outgoing_mail", "mailroom.outgoingnotice"),

@@ -83,9 +83,13 @@ class PeopleSite(UnfoldAdminSite):
 
     def extra_urls(self) -> list[URLPattern]:
         """Pages that belong to no table."""
+        from governance.interventions.pages import codes_page
         from nexus_site.console.explain import explain_page
 
-        return [path("explain/", self.admin_view(explain_page), name="explain")]
+        return [
+            path("explain/", self.admin_view(explain_page), name="explain"),
+            path("confirmation-codes/", self.admin_view(codes_page), name="confirmation_codes"),
+        ]
 
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

@@ -25,9 +25,9 @@ EVIDENCE = [{"task": "T1", "command": "python ok.py", "exit_status": 0, "output_
 class Play:
     """One case of a company, played over HTTP."""
 
-    def __init__(self, company, request="Say ok"):
+    def __init__(self, company, request="Say ok", title="A case"):
         self.company = company
-        self.id = company.call("analyst", "case_open", title="A case", request=request).result[
+        self.id = company.call("analyst", "case_open", title=title, request=request).result[
             "case_id"
         ]
 

@@ -1,0 +1,129 @@
+"""The forms with which people act on a case."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from unfold.widgets import (
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldAdminTextInputWidget,
+)
+
+from core.admin.acts import ReasonForm
+from governance.cases.rules import MOST_ROUNDS
+from governance.cases.vocabulary import Outcome
+
+CODE = UnfoldAdminTextInputWidget(
+    attrs={"autocomplete": "one-time-code", "inputmode": "numeric", "autofocus": True}
+)
+
+
+def _area(rows: int) -> UnfoldAdminTextareaWidget:
+    return UnfoldAdminTextareaWidget(attrs={"rows": rows})
+
+
+class CaseForm(ReasonForm):
+    """Why, and after the preview the confirmation code for exactly what was shown."""
+
+    version = forms.IntegerField(widget=forms.HiddenInput)
+    token = forms.CharField(required=False, widget=forms.HiddenInput)
+    code = forms.CharField(required=False, max_length=16, widget=forms.HiddenInput)
+
+    def params(self) -> dict[str, Any]:
+        """The parameters of the service, without reason and version."""
+        return {}
+
+
+class AmendAnalysisForm(CaseForm):
+    """The amended ANALYSIS."""
+
+    what = forms.CharField(max_length=20_000, widget=_area(4))
+    why = forms.CharField(max_length=20_000, widget=_area(3))
+    constraints = forms.CharField(max_length=20_000, widget=_area(4), help_text="One on each line.")
+
+    def params(self) -> dict[str, Any]:
+        """The content of the stage."""
+        data = self.cleaned_data
+        lines = [line.strip() for line in data["constraints"].splitlines() if line.strip()]
+        return {"what": data["what"], "why": data["why"], "constraints": lines}
+
+
+class AmendTasksForm(CaseForm):
+    """The amended TASKS."""
+
+    tasks = forms.CharField(
+        max_length=100_000,
+        widget=_area(8),
+        help_text="One task on each line: id | task | how it is verified.",
+    )
+
+    def clean_tasks(self) -> list[dict[str, str]]:
+        """The tasks, one from each line."""
+        found = []
+        for line in self.cleaned_data["tasks"].splitlines():
+            parts = [part.strip() for part in line.split("|")]
+            if parts == [""]:
+                continue
+            if len(parts) != 3 or not all(parts):
+                raise forms.ValidationError("Write each line as: id | task | how it is verified")
+            found.append(dict(zip(("id", "task", "verify_by"), parts, strict=True)))
+        return found
+
+    def params(self) -> dict[str, Any]:
+        """The content of the stage."""
+        return {"tasks": self.cleaned_data["tasks"]}
+
+
+class OverruleForm(CaseForm):
+    """What the REVIEW shall say instead."""
+
+    outcome = forms.ChoiceField(
+        choices=[(o.value, o.value) for o in (Outcome.APPROVED, Outcome.REJECTED)],
+        widget=UnfoldAdminSelectWidget(),
+    )
+
+    def params(self) -> dict[str, Any]:
+        """The outcome."""
+        return {"outcome": self.cleaned_data["outcome"]}
+
+
+class ExtendForm(CaseForm):
+    """How many more rounds."""
+
+    rounds = forms.IntegerField(
+        min_value=0,
+        max_value=MOST_ROUNDS,
+        initial=1,
+        widget=UnfoldAdminTextInputWidget(attrs={"inputmode": "numeric"}),
+        help_text="0 lifts the pause without further rounds.",
+    )
+
+    def params(self) -> dict[str, Any]:
+        """The rounds."""
+        return {"rounds": self.cleaned_data["rounds"]}
+
+
+class NoteForm(forms.Form):
+    """A note of a person."""
+
+    reason = forms.CharField(
+        label="Note",
+        max_length=5000,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 5, "autofocus": True}),
+        help_text="Marked [HUMAN_NOTE] and kept; agents do not see it.",
+    )
+
+
+class OpenForm(forms.Form):
+    """A request that becomes a case."""
+
+    title = forms.CharField(max_length=200, widget=UnfoldAdminTextInputWidget())
+    request = forms.CharField(max_length=20_000, widget=_area(8))
+
+
+class EnrolForm(forms.Form):
+    """The first code of a new authenticator."""
+
+    code = forms.CharField(label="Code", max_length=16, widget=CODE)

@@ -1,0 +1,60 @@
+"""The page on which a person enrols an authenticator for confirmation codes."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import segno
+from django.contrib import messages
+from django.contrib.admin import site
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+
+from core.actions import Action
+from core.actors import Person
+from core.events import Event
+from core.people import signed_in
+from governance.cases.forms import EnrolForm
+from governance.interventions import confirmation
+from ledger.services import record_alone
+
+
+def codes_page(request: HttpRequest) -> HttpResponse:
+    """Begin, show the QR code, and confirm the first code. Reading the page changes nothing."""
+    username, now = request.user.get_username(), timezone.now()
+    enrolled = confirmation.has_authenticator(username)
+    form = EnrolForm(request.POST if "code" in request.POST else None)
+    if request.method == "POST" and not enrolled:
+        if "code" not in request.POST:
+            confirmation.new_device(username)
+            return HttpResponseRedirect(reverse("admin:confirmation_codes"))
+        if form.is_valid():
+            if confirmation.enrol(username=username, code=form.cleaned_data["code"], now=now):
+                _record(signed_in(request).on(0), now)
+                messages.success(request, "Your authenticator is enrolled.")
+                return HttpResponseRedirect(reverse("admin:confirmation_codes"))
+            form.add_error(None, "The code is wrong. Wait for the next one and enter it.")
+    device = None if enrolled else confirmation.pending_device(username)
+    context: dict[str, Any] = {
+        **site.each_context(request),
+        "title": "Confirmation codes",
+        "enrolled": enrolled,
+        "form": form,
+    }
+    if device is not None:
+        address = device.config_url
+        context |= {
+            "qr": segno.make(address).svg_data_uri(scale=5),
+            "secret": address.partition("secret=")[2].partition("&")[0],
+        }
+    response = TemplateResponse(request, "admin/nexus/case_codes.html", context)
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def _record(person: Person, now: datetime) -> None:
+    subject = f"user:{person.username}"
+    record_alone(Event.by(person, Action.CODE_ENROLLED, at=now, subject=subject))

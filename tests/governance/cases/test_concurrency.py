@@ -1,0 +1,126 @@
+"""Two at once: exactly one moves the case, on a real PostgreSQL."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from core.decision import Denied
+from governance.cases import services
+from governance.cases.content import Evidence
+from governance.cases.vocabulary import Ruling, Stage
+from governance.models import Artifact, Violation
+from orgchart.compiling import POLICIES
+from tests.company import load_company
+from tests.governance.cases.test_people import code_of, enrolled
+from tests.governance.cases.world import AGENT, CONTENT, EVIDENCE, Play
+
+pytestmark = pytest.mark.django_db(transaction=True)
+AT_ONCE = 8
+
+
+@pytest.fixture
+def company(transactional_db):
+    POLICIES.clear()
+    yield load_company("constitution")
+    POLICIES.clear()
+
+
+def at_once(call):
+    """What the same call, made at once, is answered each time."""
+
+    def one(_):
+        try:
+            call()
+        except Denied as refusal:
+            return refusal.deny.code.value
+        finally:
+            connection.close()
+        return "OK"
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return sorted(pool.map(one, range(AT_ONCE)))
+
+
+@pytest.mark.parametrize(
+    ("stage", "outcome"),
+    [
+        ("ANALYSIS", "OK"),
+        ("ANALYSIS", "NON_VERIFIABLE"),
+        ("TASKS", "OK"),
+        ("IMPLEMENTATION", "OK"),
+        ("REVIEW", "APPROVED"),
+        ("REVIEW", "REJECTED"),
+        ("TEST", "PASSED"),
+        ("TEST", "FAILED"),
+        ("TEST", "EVIDENCE_UNAVAILABLE"),
+    ],
+)
+def test_a_stage_is_submitted_once(company, stage, outcome):
+    play = Play(company).to(stage)
+    caller, version = company.caller(AGENT[stage]), play.row.version
+    answers = at_once(
+        lambda: services.submit_stage(
+            case_id=play.id, stage=Stage(stage), content=CONTENT[stage], outcome=outcome,
+            evidence=[Evidence(**e) for e in EVIDENCE] if stage == "TEST" else [],
+            caller=caller, now=timezone.now(),
+        )
+    )  # fmt: skip
+    assert answers.count("OK") == 1
+    assert set(answers) <= {"OK", "STAGE_DENIED", "INVALID_TRANSITION"}
+    assert play.row.version == version + 1
+    assert Artifact.objects.filter(case_id=play.id, stage=stage).count() == 1
+    assert not Violation.objects.exists()
+
+
+@pytest.mark.parametrize("ruling", ["CONTINUE", "DELIVER", "STOP"])
+def test_a_ruling_happens_once(company, ruling):
+    play = Play(company)
+    if ruling == "DELIVER":
+        play.to("VERDICT")
+    else:
+        play.to("REVIEW").submit("REVIEW", "REJECTED")
+    caller, version = company.caller("conductor"), play.row.version
+    answers = at_once(
+        lambda: services.decide_case(
+            case_id=play.id, ruling=Ruling(ruling), reason="r", caller=caller, now=timezone.now()
+        )
+    )
+    assert answers.count("OK") == 1
+    assert play.row.version == version + 1
+
+
+def test_a_code_confirms_once_and_guesses_do_not_add_up(company):
+    from governance.interventions import confirmation
+    from governance.models import CodeAttempt
+
+    play, device, now = Play(company), enrolled("alice"), timezone.now()
+    person = company.person("Board")
+    purpose = confirmation.purpose_of("end_case", play.id, 1, {"reason": "r"})
+    token = confirmation.preview_token(purpose, person)
+    right = code_of(device, now)
+
+    def confirm(code):
+        return lambda: confirmation.confirm(
+            token=token, code=code, purpose=purpose, person=person, now=now
+        )
+
+    assert at_once(confirm("000000")).count("OK") == 0
+    assert CodeAttempt.objects.count() == confirmation.TRIES
+    assert at_once(confirm(right)).count("OK") == 0
+
+
+def test_a_right_code_is_taken_by_one(company):
+    from governance.interventions import confirmation
+
+    play, device, now = Play(company), enrolled("alice"), timezone.now()
+    person = company.person("Board")
+    purpose = confirmation.purpose_of("end_case", play.id, 1, {"reason": "r"})
+    token, code = confirmation.preview_token(purpose, person), code_of(device, now)
+    answers = at_once(
+        lambda: confirmation.confirm(
+            token=token, code=code, purpose=purpose, person=person, now=now
+        )
+    )
+    assert answers.count("OK") == 1

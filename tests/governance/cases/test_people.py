@@ -1,0 +1,366 @@
+"""People: their pages, their codes, and what they may not do."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.db import IntegrityError, InternalError, transaction
+from django.utils import timezone
+from django_otp.oath import TOTP
+from django_otp.plugins.otp_totp.models import TOTPDevice
+
+from core.decision import Denied
+from governance.cases.vocabulary import Outcome, Stage
+from governance.interventions import confirmation, services
+from governance.models import Artifact, Case, CodeAttempt, Intervention
+from tests.governance.cases.world import CONTENT, Play
+
+pytestmark = pytest.mark.django_db
+TASKS = {"tasks": [{"id": "T9", "task": "Other", "verify_by": "python other.py"}]}
+
+
+@pytest.fixture
+def play(company):
+    return Play(company)
+
+
+def enrolled(username):
+    user, _ = get_user_model().objects.get_or_create(username=username, is_staff=True)
+    return TOTPDevice.objects.create(user=user, name="t", confirmed=True)
+
+
+def code_of(device, at):
+    totp = TOTP(device.bin_key, device.step, device.t0, device.digits)
+    totp.time = at.timestamp()
+    return f"{totp.token():06d}"
+
+
+def steered(play, service, action, params, *, by=None, now=None, device=None, **more):
+    """Confirm an action with a fresh code, then carry it out."""
+    row = play.row
+    person = by or play.company.person("Board")
+    now = now or timezone.now()
+    purpose = confirmation.purpose_of(action, row.id, row.version, {**params, "reason": "because"})
+    token = confirmation.preview_token(purpose, person)
+    code = code_of(device, now) if device else "000000"
+    confirmed = confirmation.confirm(
+        token=token, code=code, purpose=purpose, person=person, now=now
+    )
+    return service(
+        case_id=row.id, reason="because", expected_version=row.version, person=person, now=now,
+        confirmed=confirmed, **more,
+    )  # fmt: skip
+
+
+def refused(call, code):
+    with pytest.raises(Denied) as refusal:
+        call()
+    assert refusal.value.deny.code == code, refusal.value.deny
+
+
+def amend(play, person, stage=Stage.TASKS, content=None, **more):
+    params = {
+        "case_id": play.id,
+        "stage": stage,
+        "content": content or TASKS,
+        "reason": "clearer",
+        "expected_version": play.row.version,
+        "person": person,
+        "now": timezone.now(),
+    }
+    return services.amend_case(**{**params, **more})
+
+
+class TestAmending:
+    def test_keeps_the_original_and_runs_the_later_stages_again(self, play):
+        play.to("TEST")
+        play.submit("TEST", "EVIDENCE_UNAVAILABLE")
+        reviewer = play.company.person("Reviewer")
+        assert amend(play, reviewer)["stage"] == "IMPLEMENTATION"
+        assert play.at == ("open", "IMPLEMENTATION", 2)
+        kept = Artifact.objects.filter(case_id=play.id, stage="TASKS").order_by("number")
+        assert [(a.revision, a.author_name) for a in kept] == [(0, "planner"), (1, "human:alice")]
+        assert play.inputs("implementer").result["inputs"]["TASKS"] == TASKS
+        row = Intervention.objects.get()
+        assert (row.operator_role, row.trigger_condition, row.action_taken, row.reason) == (
+            "HUMAN_REVIEWER",
+            "EVIDENCE_UNAVAILABLE",
+            "amend_tasks",
+            "clearer",
+        )
+        assert row.timestamp
+
+    def test_of_the_analysis_lifts_non_verifiable(self, play):
+        play.submit("ANALYSIS", "NON_VERIFIABLE")
+        amend(play, play.company.person("Reviewer"), Stage.ANALYSIS, CONTENT["ANALYSIS"])
+        assert play.at == ("open", "TASKS", 1)
+
+    def test_lifts_no_violation(self, play):
+        play.to("REVIEW")
+        play.submit("REVIEW", "APPROVED", by="planner")
+        amend(play, play.company.person("Reviewer"))
+        assert play.at == ("paused", "VERDICT", 2)
+
+    def test_is_for_paused_cases_and_reviewers(self, play):
+        play.to("REVIEW")
+        company = play.company
+        refused(lambda: amend(play, company.person("Reviewer")), "INVALID_TRANSITION")
+        for group in ("Observer", "HR"):
+            refused(lambda group=group: amend(play, company.person(group)), "NOT_YOURS")
+        refused(lambda: amend(play, company.person("Board")), "APPROVAL_REQUIRED")
+
+    @pytest.mark.parametrize("stage", [Stage.IMPLEMENTATION, Stage.REVIEW, Stage.TEST])
+    def test_of_another_stage_is_refused_to_everybody(self, play, stage):
+        play.to("TEST")
+        play.submit("TEST", "EVIDENCE_UNAVAILABLE")
+        reviewer = play.company.person("Reviewer")
+        refused(lambda: amend(play, reviewer, stage), "STAGE_DENIED")
+
+    def test_needs_a_reason_and_the_version_that_was_read(self, play):
+        play.submit("ANALYSIS", "NON_VERIFIABLE")
+        reviewer = play.company.person("Reviewer")
+        refused(lambda: amend(play, reviewer, Stage.ANALYSIS, reason="  "), "INVALID_PARAMS")
+        refused(lambda: amend(play, reviewer, expected_version=1), "VERSION_MISMATCH")
+        assert not Intervention.objects.exists()
+
+
+class TestOverruling:
+    def overrule(self, play, device, outcome=Outcome.APPROVED, **more):
+        return steered(
+            play, services.overrule_review, "overrule_review", {"outcome": outcome.value},
+            device=device, outcome=outcome, **more,
+        )  # fmt: skip
+
+    def test_shows_both_and_still_needs_the_test(self, play):
+        play.to("REVIEW")
+        play.submit("REVIEW", "REJECTED")
+        self.overrule(play, enrolled("alice"))
+        assert play.at == ("open", "TEST", 1)
+        said = Artifact.objects.filter(case_id=play.id, stage="REVIEW").order_by("revision")
+        assert [a.outcome for a in said] == ["REJECTED", "APPROVED"]
+        assert play.inputs("conductor").result["inputs"]["REVIEW"] == {
+            "outcome": "APPROVED",
+            "round": 1,
+            "overruled": True,
+        }
+        play.submit("TEST", "PASSED")
+        assert play.decide("DELIVER").result["state"] == "delivered"
+
+    def test_to_rejected_ends_the_round(self, play):
+        play.to("TEST")
+        self.overrule(play, enrolled("alice"), Outcome.REJECTED)
+        assert play.at == ("open", "VERDICT", 2)
+
+    def test_is_refused_before_a_review_took_place(self, play):
+        play.to("REVIEW")
+        refused(lambda: self.overrule(play, enrolled("alice")), "INVALID_TRANSITION")
+
+    def test_is_refused_where_a_signal_obliges_the_review(self, play):
+        play.to("TASKS")
+        play.submit("TASKS", content={"tasks": [{"id": "T1", "task": "x", "verify_by": ""}]})
+        play.submit("IMPLEMENTATION")
+        play.submit("REVIEW", "REJECTED")
+        refused(lambda: self.overrule(play, enrolled("alice")), "INVALID_TRANSITION")
+
+    def test_belongs_to_the_board(self, play):
+        play.to("REVIEW")
+        play.submit("REVIEW", "REJECTED")
+        device = enrolled("alice")
+        for minutes, group in enumerate(("Reviewer", "Observer", "HR")):
+            person = play.company.person(group)
+            now = timezone.now() + timedelta(minutes=minutes)
+            call = lambda p=person, n=now: self.overrule(play, device, by=p, now=n)  # noqa: E731
+            refused(call, "NOT_YOURS")
+
+
+class TestExtendingAndEnding:
+    def test_gives_the_conductor_the_case_again(self, play):
+        play.to("REVIEW")
+        play.submit("TEST", "PASSED")
+        assert play.at == ("paused", "VERDICT", 2)
+        steered(play, services.extend_case, "extend_rounds", {"rounds": 0},
+                device=enrolled("alice"), rounds=0)  # fmt: skip
+        assert play.at == ("open", "VERDICT", 2)
+        assert play.decide("DELIVER").code == "INVALID_TRANSITION"
+        assert play.decide("CONTINUE").result["stage"] == "IMPLEMENTATION"
+
+    def test_ends_a_case_at_any_time(self, play):
+        steered(play, services.end_case, "end_case", {}, device=enrolled("alice"))
+        assert play.at == ("stopped", "ANALYSIS", 1)
+        assert play.submit("ANALYSIS").code == "INVALID_TRANSITION"
+        assert Intervention.objects.get().confirmed
+
+
+class TestNotes:
+    @pytest.mark.parametrize("group", ["Board", "Reviewer", "Observer"])
+    def test_are_marked_and_open_to_all_offices(self, play, group):
+        person = play.company.person(group)
+        services.add_note(case_id=play.id, note="See ticket 7", person=person, now=timezone.now())
+        assert Intervention.objects.get().reason == "[HUMAN_NOTE] See ticket 7"
+
+    def test_are_not_hrs_and_never_empty(self, play):
+        now, company = timezone.now(), play.company
+        note = lambda group, text: services.add_note(  # noqa: E731
+            case_id=play.id, note=text, person=company.person(group), now=now
+        )
+        refused(lambda: note("HR", "x"), "NOT_YOURS")
+        refused(lambda: note("Observer", " "), "INVALID_PARAMS")
+
+
+class TestTheDatabase:
+    def test_refuses_what_no_person_may_do(self, play):
+        play.to("VERDICT")
+        case, artifacts = Case.objects.filter(id=play.id), Artifact.objects.filter(case_id=play.id)
+        for change in (
+            lambda: artifacts.update(outcome="APPROVED"),
+            artifacts.delete,
+            lambda: Intervention.objects.all().delete(),
+            lambda: case.update(request="another"),
+            case.delete,
+        ):
+            with pytest.raises((IntegrityError, InternalError)), transaction.atomic():
+                change()
+
+    def test_refuses_a_delivery_without_review_and_test(self, play):
+        play.to("TEST")
+        with pytest.raises(IntegrityError), transaction.atomic():
+            Case.objects.filter(id=play.id).update(state="delivered", stage="VERDICT")
+
+    def test_refuses_an_intervention_without_a_reason(self, play):
+        row = Intervention(
+            organisation=play.company.organisation, subject="x", timestamp=timezone.now(),
+            operator="a", operator_role="HUMAN_ADMIN", trigger_condition="t", action_taken="a",
+            reason="  ",
+        )  # fmt: skip
+        with pytest.raises(IntegrityError), transaction.atomic():
+            row.save()
+
+
+class TestCodes:
+    now = timezone.now()
+
+    def tried(self, play, code, person=None, now=None, **changes):
+        person = person or play.company.person("Board")
+        shown = {"action": "end_case", "case_id": play.id, "version": 1, "params": {"reason": "r"}}
+        purpose = confirmation.purpose_of(**shown)
+        asked = confirmation.purpose_of(**{**shown, **changes})
+        token = confirmation.preview_token(purpose, play.company.person("Board"))
+        return confirmation.confirm(
+            token=token, code=code, purpose=asked, person=person, now=now or self.now
+        )
+
+    def test_are_used_once(self, play):
+        code = code_of(enrolled("alice"), self.now)
+        self.tried(play, code)
+        refused(lambda: self.tried(play, code), "APPROVAL_REQUIRED")
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"action": "extend_rounds"},
+            {"case_id": "CASE-other"},
+            {"version": 2},
+            {"params": {"reason": "another"}},
+        ],
+    )
+    def test_confirm_only_what_was_shown(self, play, changes):
+        code = code_of(enrolled("alice"), self.now)
+        refused(lambda: self.tried(play, code, **changes), "APPROVAL_REQUIRED")
+        assert self.tried(play, code)  # the code itself was not used up by that
+
+    def test_belong_to_one_person(self, play):
+        enrolled("bob")
+        code = code_of(enrolled("alice"), self.now)
+        bob = play.company.person("Board", username="bob")
+        refused(lambda: self.tried(play, code, person=bob), "APPROVAL_REQUIRED")
+
+    def test_of_another_person_do_nothing_in_a_service(self, play):
+        confirmed = self.tried(play, code_of(enrolled("alice"), self.now))
+        bob = play.company.person("Board", username="bob")
+        call = lambda: services.end_case(  # noqa: E731
+            case_id=play.id, reason="r", expected_version=1, person=bob, now=self.now,
+            confirmed=confirmed,
+        )  # fmt: skip
+        refused(call, "APPROVAL_REQUIRED")
+
+    @pytest.mark.parametrize(("seconds", "accepted"), [(-30, True), (30, True), (-95, False)])
+    def test_allow_a_clock_that_is_a_step_off(self, play, seconds, accepted):
+        code = code_of(enrolled("alice"), self.now + timedelta(seconds=seconds))
+        if accepted:
+            assert self.tried(play, code)
+        else:
+            refused(lambda: self.tried(play, code), "APPROVAL_REQUIRED")
+
+    def test_lock_after_five_wrong_ones_with_a_notice(self, play):
+        device = enrolled("alice")
+        for _ in range(5):
+            refused(lambda: self.tried(play, "000000"), "APPROVAL_REQUIRED")
+        right = code_of(device, self.now)
+        refused(lambda: self.tried(play, right), "APPROVAL_REQUIRED")
+        assert CodeAttempt.objects.count() == 5
+        later = self.now + timedelta(hours=1, seconds=1)
+        assert self.tried(play, code_of(device, later), now=later)
+
+    @pytest.mark.parametrize("code", ["", "abc", "١٢٣٤٥٦", "0" * 16])
+    def test_are_six_digits(self, play, code):
+        enrolled("alice")
+        refused(lambda: self.tried(play, code), "APPROVAL_REQUIRED")
+
+    def test_need_an_authenticator(self, play):
+        refused(lambda: self.tried(play, "000000"), "APPROVAL_REQUIRED")
+
+
+class TestPages:
+    @pytest.fixture
+    def client(self, client, db):
+        from django.apps import apps
+        from django.contrib.auth.models import Group
+
+        from tests.admin.conftest import grant
+
+        for config in apps.get_app_configs():
+            grant(config)
+        user, _ = get_user_model().objects.get_or_create(username="alice", is_staff=True)
+        user.groups.set([Group.objects.get(name="Board")])
+        client.defaults["HTTP_HOST"] = "127.0.0.1"
+        client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+        return client
+
+    def test_tell_the_story_of_a_case_in_order(self, client, play):
+        play.to("REVIEW")
+        play.submit("REVIEW", "APPROVED", by="planner")
+        page = client.get(f"/admin/governance/case/{play.id}/change/").content.decode()
+        places = [page.index(f"Submission: {s}") for s in ("ANALYSIS", "TASKS", "IMPLEMENTATION")]
+        assert places == sorted(places)
+        assert page.index("STRUCTURAL VIOLATION") > places[-1]
+        assert Artifact.objects.get(case_id=play.id, stage="TASKS").sha256 in page
+
+    def test_enrol_show_a_preview_and_act_on_the_code(self, client, play):
+        assert client.get("/admin/confirmation-codes/").status_code == 200
+        assert not TOTPDevice.objects.exists()
+        assert "svg" in client.post("/admin/confirmation-codes/", follow=True).content.decode()
+        device = TOTPDevice.objects.get()
+        earlier = timezone.now() - timedelta(seconds=30)
+        client.post("/admin/confirmation-codes/", {"code": code_of(device, earlier)})
+        address = f"/admin/governance/case/{play.id}/end/"
+        shown = client.post(address, {"reason": "enough", "version": 1}).content.decode()
+        assert "open → stopped" in shown
+        assert play.at[0] == "open"
+        token = re.search(r'name="token" value="([^"]+)"', shown).group(1)
+        posted = {"reason": "enough", "version": 1, "token": token, "code": "000000"}
+        assert "wrong" in client.post(address, posted).content.decode()
+        assert play.at[0] == "open"
+        posted["code"] = code_of(device, timezone.now())
+        changed = client.post(address, {**posted, "reason": "another"}).content.decode()
+        assert "belongs to something else" in changed
+        assert client.post(address, posted).status_code == 302
+        assert play.at[0] == "stopped"
+
+    def test_open_a_case(self, client, company):
+        answer = client.post("/admin/governance/case/open/", {"title": "T", "request": "R"})
+        assert answer.status_code == 302
+        assert Case.objects.get().opened_by_name == "human:alice"
+        assert client.get("/admin/governance/case/").status_code == 200
+        assert client.get("/admin/governance/intervention/").status_code == 200
+        assert client.get("/admin/governance/violation/").status_code == 200

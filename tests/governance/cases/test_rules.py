@@ -1,0 +1,165 @@
+"""Offices × stages × actions × inputs against the table written by hand."""
+
+import itertools
+
+import pytest
+
+from core.decision import Allow
+from governance.cases import rules
+from governance.cases.rules import CaseFacts, CaseRecord, Officer, Position, Situation
+from governance.cases.vocabulary import (
+    OFFICES,
+    SIGNALS,
+    Input,
+    Outcome,
+    Ruling,
+    Signal,
+    Stage,
+    State,
+)
+from orgchart.policy.vocabulary import Office
+from tests.governance.cases import oracle
+
+ME, OTHER = 1, 2
+
+
+def position(state, stage, **changes):
+    paused = Signal.STRUCTURAL_VIOLATION if state == "paused" else None
+    return Position(
+        state=State(state), stage=Stage(stage), paused_by=paused, failed_by=paused, **changes
+    )
+
+
+def code_of(decision):
+    return "OK" if isinstance(decision, Allow) else decision.code.value
+
+
+class TestTheTables:
+    def test_of_offices(self):
+        assert {o.value: {i.value for i in c.inputs} for o, c in OFFICES.items()} == oracle.INPUTS
+        assert {o.value: c.stage.value for o, c in OFFICES.items()} == oracle.STAGE
+
+    def test_of_signals(self):
+        rows = [line.split() for line in oracle.SIGNALS.strip().splitlines()]
+        wanted = {name: tuple(cell == "Y" for cell in cells) for name, *cells in rows}
+        found = {s.value: (c.new_round, c.pauses, c.must_reject) for s, c in SIGNALS.items()}
+        assert found == wanted
+
+    def test_of_refusals(self):
+        found = {s.name: (r.code.value, r.fault is not None) for s, r in rules.REFUSALS.items()}
+        wanted = {name: (code, True) for name, code in oracle.VIOLATIONS.items()}
+        wanted |= {name: (code, False) for name, code in oracle.MISTAKES.items()}
+        assert found == wanted
+        assert set(rules.REFUSALS) == set(Situation)
+
+
+class TestSubmitting:
+    @pytest.mark.parametrize("state", ["open", "paused", "delivered", "stopped"])
+    @pytest.mark.parametrize("office", oracle.OFFICES)
+    @pytest.mark.parametrize("author", [None, ME, OTHER])
+    def test_is_answered_as_the_table_says(self, state, office, author):
+        ats = ["VERDICT"] if state == "paused" else oracle.STAGES
+        for at, stage in itertools.product(ats, oracle.STAGES[:-1]):
+            written = frozenset() if author is None else frozenset({(Stage(stage), author)})
+            case = CaseFacts(position(state, at), CaseRecord(authors=written))
+            decision = rules.can_take_turn(
+                case, Officer(ME, frozenset({Office(office)})), Stage(stage)
+            )
+            code, violation = oracle.submission(
+                state, at, office, stage, written_by_self=author == ME, written=author is not None
+            )
+            assert code_of(decision) == code, (at, stage)
+            is_fault = code != "OK" and rules.fault_of(decision) is not None
+            assert is_fault is violation, (at, stage)
+
+    @pytest.mark.parametrize(("stage", "outcome"), oracle.LEADS)
+    def test_leads_where_the_table_says(self, stage, outcome):
+        to = rules.after_submission(position("open", stage), Stage(stage), Outcome(outcome)).at
+        state, at, further = oracle.LEADS[stage, outcome]
+        assert (to.state, to.stage, to.round) == (state, at, 1 + further)
+
+    def test_has_the_outcomes_of_the_table(self):
+        found = {
+            c.stage.value: tuple(o.value for o in c.outcomes)
+            for c in OFFICES.values()
+            if c.stage is not Stage.VERDICT
+        }
+        assert found == oracle.OUTCOMES
+
+    @pytest.mark.parametrize("stage", oracle.STAGES[:-1])
+    def test_by_an_agent_of_another_office_in_this_case_is_a_violation(self, stage):
+        office = next(o for o, s in oracle.STAGE.items() if s == stage)
+        for other in set(oracle.OFFICES) - {office}:
+            record = CaseRecord(acted=frozenset({(ME, Office(other))}))
+            who = Officer(ME, frozenset({Office(office), Office(other)}))
+            decision = rules.can_take_turn(
+                CaseFacts(position("open", stage), record), who, Stage(stage)
+            )
+            assert decision.rule == Situation.SECOND_OFFICE
+
+    @pytest.mark.parametrize("signal", [s for s in Signal if SIGNALS[s].must_reject])
+    def test_must_reject_after_a_signal(self, signal):
+        case = CaseFacts(position("open", "REVIEW"), CaseRecord(must_reject=frozenset({signal})))
+        reviewer = Officer(ME, frozenset({Office.REVIEWER}))
+        approved = rules.can_submit(case, reviewer, Stage.REVIEW, Outcome.APPROVED)
+        assert approved.code == "INVALID_TRANSITION"
+        rejected = rules.can_submit(case, reviewer, Stage.REVIEW, Outcome.REJECTED)
+        assert isinstance(rejected, Allow)
+
+
+class TestRuling:
+    @pytest.mark.parametrize("office", oracle.OFFICES)
+    @pytest.mark.parametrize("ruling", ["CONTINUE", "DELIVER", "STOP"])
+    def test_is_the_conductors_at_the_verdict(self, office, ruling):
+        who = Officer(ME, frozenset({Office(office)}))
+        for state, at in itertools.product(
+            ["open", "paused", "delivered", "stopped"], oracle.STAGES
+        ):
+            if state == "paused" and at != "VERDICT":
+                continue
+            decision = rules.can_rule(
+                CaseFacts(position(state, at), CaseRecord()), who, Ruling(ruling)
+            )
+            if state in ("delivered", "stopped"):
+                wanted = "INVALID_TRANSITION"
+            elif office != "CONDUCTOR" or at != "VERDICT":
+                wanted = "STAGE_DENIED"
+            else:
+                wanted = "OK" if ruling == "STOP" else "INVALID_TRANSITION"
+            assert code_of(decision) == wanted, (state, at)
+
+    @pytest.mark.parametrize("review", [None, *Outcome])
+    @pytest.mark.parametrize("test", [None, *Outcome])
+    @pytest.mark.parametrize("failed_by", [None, *Signal])
+    def test_delivers_only_what_was_approved_and_passed_in_it(self, review, test, failed_by):
+        at = Position(stage=Stage.VERDICT, failed_by=failed_by)
+        case = CaseFacts(at, CaseRecord(review=review, test=test))
+        conductor = Officer(ME, frozenset({Office.CONDUCTOR}))
+        wanted = (review, test, failed_by) == ("APPROVED", "PASSED", None)
+        assert isinstance(rules.can_rule(case, conductor, Ruling.DELIVER), Allow) is wanted
+
+
+class TestInputs:
+    @pytest.mark.parametrize("office", oracle.OFFICES)
+    def test_are_the_offices_own_and_no_other(self, office):
+        who = Officer(ME, frozenset({Office(office)}))
+        for name in oracle.EVERY_INPUT:
+            decision = rules.can_ask(who, [Input(name)])
+            legal = name in oracle.INPUTS[office]
+            assert code_of(decision) == ("OK" if legal else "INPUT_DENIED")
+            assert legal or rules.fault_of(decision) == "ILLEGAL_INPUT"
+        for state, at in itertools.product(["open", "delivered", "stopped"], oracle.STAGES):
+            case = CaseFacts(position(state, at), CaseRecord())
+            assert set(rules.inputs_of(case, who)) == oracle.INPUTS[office]
+
+    def test_of_several_offices_are_those_of_the_one_in_turn(self):
+        who = Officer(ME, frozenset({Office.ANALYST, Office.PLANNER}))
+        for at in oracle.STAGES:
+            case = CaseFacts(position("open", at), CaseRecord())
+            seen = {"ANALYSIS": {"REQUEST"}, "TASKS": {"ANALYSIS"}}.get(at, set())
+            assert set(rules.inputs_of(case, who)) == seen
+
+    def test_stay_those_of_the_office_in_which_the_agent_acted(self):
+        who = Officer(ME, frozenset({Office.PLANNER}))
+        record = CaseRecord(acted=frozenset({(ME, Office.ANALYST)}))
+        assert rules.inputs_of(CaseFacts(position("open", "TASKS"), record), who) == ()
