@@ -17,7 +17,7 @@ from django.utils import timezone
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, RelatedDropdownFilter
 from unfold.enums import ActionVariant
 
-from core.admin.acts import Act, ActingAdmin, Answer, Call
+from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import BrowseAdmin, column
 from core.admin.browsing import MomentFilter
 from core.decision import Allow, Decision, Deny
@@ -86,8 +86,8 @@ STEERINGS: Mapping[str, Steering] = {
 }
 
 
-def _steer(name: str, form: type[pages.CaseForm]) -> Callable[[Call], Answer]:
-    def perform(call: Call) -> Answer:
+def _steer(name: str, form: type[pages.CaseForm]) -> Callable[[ActRequest], Answer]:
+    def perform(call: ActRequest) -> Answer:
         steering, groups = STEERINGS[name], services.all_groups(call.person)
         given = _params(form, call.data)
         shaped = steering.shape(given)
@@ -157,7 +157,7 @@ def _can_be(name: str, **params: Any) -> Callable[[Case], bool]:
     return lambda row: isinstance(STEERINGS[name].can(store.facts_of(row), params), Allow)
 
 
-def _note(call: Call) -> Answer:
+def _note(call: ActRequest) -> Answer:
     services.add_note(case_id=call.row.id, note=call.reason, person=call.person, now=call.now)
     return "The note is kept."
 

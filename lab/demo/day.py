@@ -95,5 +95,16 @@ class Day:
 
 def _shown(params: Mapping[str, Any]) -> str:
     """The parameters that tell what was tried."""
-    names = ("to", "type", "contract_id", "mail_id", "kind", "outcome", "verdict", "branch", "path")
+    names = (
+        "to",
+        "type",
+        "contract_id",
+        "mail_id",
+        "kind",
+        "outcome",
+        "verdict",
+        "branch",
+        "path",
+        "case_id",
+    )
     return " ".join(f"{name}={params[name]}" for name in names if name in params)

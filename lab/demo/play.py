@@ -14,7 +14,7 @@ from contracts.models import Contract
 from contracts.vocabulary import OPEN_STATES, ContractOutcome
 from core.actors import Person
 from core.deeds import PeopleGroup
-from lab.demo import stories
+from lab.demo import cases, stories
 from lab.demo.client import DemoAgent
 from lab.demo.day import Day, Unexpected
 from lab.demo.narrator import Narrator
@@ -47,7 +47,8 @@ def play_day(*, url: str, keys: Mapping[str, str], out: Any, colour: bool) -> bo
     """
     _require_running(url, keys)
     narrator = Narrator(out, colour=colour)
-    agents = {name: DemoAgent(name=name, key=keys[name], url=url) for name in CAST}
+    cast = [*CAST, *(name for name in cases.CAST if name in keys)]
+    agents = {name: DemoAgent(name=name, key=keys[name], url=url) for name in cast}
     board = _board()
     try:
         day = Day(agents=agents, board=board, narrator=narrator, hire=_key_giver(agents, url))
@@ -110,7 +111,7 @@ def _key_giver(agents: dict[str, DemoAgent], url: str) -> Any:
 
 def _begin(day: Day) -> None:
     """Everybody opens a session; who cannot, has no valid key."""
-    day.narrator.chapter("Morning: nine agents open a session")
+    day.narrator.chapter("Morning: the agents open a session")
     for name, agent in list(day.agents.items()):
         answer = agent.begin()
         try:

@@ -10,6 +10,7 @@ from django.utils import timezone
 from contracts.closing import close_contract
 from contracts.vocabulary import ContractOutcome
 from lab.demo.attempts import refused_attempts
+from lab.demo.cases import a_case_is_delivered, a_case_stops
 from lab.demo.day import Day
 from lab.demo.marks import MARK
 from lab.demo.staff import hr_hires
@@ -154,5 +155,7 @@ STORIES: tuple[tuple[str, Callable[[Day], None]], ...] = (
     ("Frontend and Product, under a grant", frontend_talks_to_product_under_a_grant),
     ("HR hires under the CEO's contract", hr_hires),
     ("A problem goes up, step by step", a_problem_goes_up_step_by_step),
+    ("A case fails twice and is delivered", a_case_is_delivered),
+    ("A case stops at a violation", a_case_stops),
     ("What is tried on any day, and refused", refused_attempts),
 )

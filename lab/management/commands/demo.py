@@ -30,6 +30,9 @@ class Command(BaseCommand):
         """Play the day; exit 1 when an answer was not the expected one."""
         try:
             keys = json.loads(options["keys"].read_text("utf-8"))
+            court = options["keys"].with_name("constitution.json")
+            if court.exists():
+                keys = json.loads(court.read_text("utf-8")) | keys
         except (OSError, ValueError) as problem:
             raise CommandError(
                 f"no agent keys in {options['keys']} ({problem}); `make up` writes them"
