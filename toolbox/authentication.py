@@ -1,10 +1,9 @@
-"""From an API key to a Caller in one query: key, agent, session, mode, rate, policy version."""
+"""From an API key to a Caller in one query: key, agent, session, mode, frame, rate, policy."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -24,8 +23,6 @@ from orgchart.policy.compiled import Policy
 from orgchart.policy.vocabulary import ToolMode
 from orgchart.services import KEY_PREFIX, digest_of
 from toolbox.caller import Caller, CallerSession
-from toolbox.frames.rules import ALWAYS
-from toolbox.frames.vocabulary import FrameState
 from toolbox.models import Session
 
 log = structlog.get_logger(__name__)
@@ -51,7 +48,7 @@ WITH known AS (
     RETURNING tokens, allowed
 )
 SELECT known.agent_id, known.organisation_id, known.policy_version, rate.tokens, rate.allowed,
-       s.id, s.mode, g.mode, g.contract_ref, f.id, f.state, f.allowed_tools
+       s.id, s.mode, g.mode, g.contract_ref, f.id, f.allowed_tools
 FROM known CROSS JOIN rate
 LEFT JOIN toolbox_session s ON s.agent_id = known.agent_id
     AND (s.id = %(session)s::uuid OR (%(session)s::uuid IS NULL AND s.standing))
@@ -60,7 +57,11 @@ LEFT JOIN LATERAL (
     WHERE session_id = s.id AND closed_at IS NULL AND mode = s.mode
     ORDER BY opened_at DESC LIMIT 1
 ) g ON true
-LEFT JOIN toolbox_frame f ON f.id = s.frame_id
+LEFT JOIN LATERAL (
+    SELECT id, allowed_tools FROM toolbox_frame
+    WHERE assignee_id = known.agent_id AND state = 'taken'
+    ORDER BY id DESC LIMIT 1
+) f ON true
 """
 
 RENEW = (
@@ -110,7 +111,7 @@ def authenticate(*, authorization: str, session_id: str | None, request_id: str)
     if row is None:
         raise _refused_key(digest, request_id)
     agent_id, organisation_id, version, tokens, allowed, *row = row
-    sid, mode, granted, contract, frame_id, frame_state, frame_tools = row
+    sid, mode, granted, contract, frame_id, frame_tools = row
     if not allowed:
         raise _rate_limited(tokens, per_second)
     policy = POLICIES.get(organisation_id, version)
@@ -134,7 +135,7 @@ def authenticate(*, authorization: str, session_id: str | None, request_id: str)
         session=session,
         request_id=request_id,
         frame_id=frame_id,
-        frame_tools=None if frame_id is None else tools_of_frame(frame_state, frame_tools),
+        frame_tools=None if frame_tools is None else frozenset(frame_tools),
     )
 
 
@@ -161,17 +162,6 @@ def effective_mode(stored: StoredMode, policy: Policy, *, session_id: str) -> To
         organisation=policy.organisation,
     )
     return ToolMode.CHAT_SAFE
-
-
-def tools_of_frame(state: str, tools: Sequence[str] | None) -> frozenset[str] | None:
-    """What a call inside a frame may use at most; None where no frame of its stack restricts.
-
-    A frame can always be left. A session in a frame that is not taken has only that.
-    """
-    if state != FrameState.TAKEN:
-        log.warning("session_in_ended_frame", state=state)
-        return ALWAYS
-    return None if tools is None else ALWAYS.union(tools)
 
 
 def get_or_create_standing_session(agent_id: int, organisation_id: int) -> UUID:

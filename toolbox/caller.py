@@ -29,8 +29,9 @@ class CallerSession:
 class Caller:
     """The agent that calls, known from the key alone; immutable during one call.
 
-    `tool`, `args_digest` and `request_id` are those of the call, for the ledger; `allowed_by` lists
-    the rules that have allowed it so far.
+    `frame_id` is the frame that the agent works in with all its sessions, `frame_tools` what it
+    restricts them to. `tool`, `args_digest` and `request_id` are those of the call, for the ledger;
+    `allowed_by` lists the rules that have allowed it so far.
     """
 
     agent: Agent
@@ -77,7 +78,13 @@ class Caller:
     @property
     def holder(self) -> Holder:
         """The caller as the gates see it."""
-        return Holder(self.agent, self.policy, self.session.mode, self.frame_tools)
+        return Holder(
+            self.agent,
+            self.policy,
+            self.session.mode,
+            self.frame_tools,
+            in_frame=self.frame_id is not None,
+        )
 
     @property
     def origin(self) -> EventFields:

@@ -180,7 +180,7 @@ def validate(tool: Tool, params: Mapping[str, Any]) -> Any:
             Deny(
                 Code.INVALID_PARAMS,
                 f"{tool.name}: {field}: {problem}",
-                "correct the named fields; input_schema in GET /api/v1/tools says what they hold",
+                "correct the named fields; the input schema of the tool says what they hold",
                 f"parameters of {tool.name}",
                 details,
             )

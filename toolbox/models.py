@@ -24,7 +24,6 @@ class Session(models.Model):
     standing = models.BooleanField(default=False)
     mode = models.CharField(max_length=16, default=ToolMode.CHAT_SAFE)
     opened_at = models.DateTimeField()
-    frame = models.ForeignKey("Frame", models.PROTECT, null=True, related_name="sessions")
 
     class Meta:
         ordering = ["-opened_at"]
@@ -127,7 +126,8 @@ class Frame(models.Model):
     """One frame of a stack of work: opener, assignee, isolated context and allowed tools.
 
     `allowed_tools` are already those of the whole stack below: null means that no frame of it
-    restricts. `result_read_at` says when the opener read the result.
+    restricts. An agent works in the newest frame that it has taken, with all its sessions.
+    `result_read_at` says when the opener read the result.
     """
 
     organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+")
@@ -155,6 +155,9 @@ class Frame(models.Model):
         indexes = [
             models.Index(
                 fields=["assignee", "id"], condition=Q(state="open"), name="frame_waiting"
+            ),
+            models.Index(
+                fields=["assignee", "-id"], condition=Q(state="taken"), name="frame_taken"
             ),
             models.Index(
                 fields=["opener", "id"],

@@ -46,6 +46,7 @@ class Tool:
     dry_run: ToolFunction | None = None
     waits_for: str = ""
     prompt_line: Callable[[Any], str] | None = None
+    unusable: Callable[[Any], str] | None = None
     explicit_fields: frozenset[str] = frozenset()
 
     @property
@@ -145,8 +146,9 @@ def tool(
 
     `group`, `modes`, `offices`, MCP's hints (`read_only`, `destructive`, `idempotent`,
     `open_world`), `dry_run` (what an explanation does in its place, where no rollback undoes what
-    the tool does), `waits_for` (the result field that ends a `wait`) and `prompt_line` (a line for
-    the prompt of an agent that may use the tool) are declared here or keep their closed defaults.
+    the tool does), `waits_for` (the result field that ends a `wait`), `prompt_line` (a line for the
+    prompt of an agent that may use the tool) and `unusable` (why a Holder can never use the tool;
+    '' where it can) are declared here or keep their closed defaults.
     """
 
     def declare(function: ToolFunction) -> ToolFunction:

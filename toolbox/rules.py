@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
+from typing import cast
 
 from core.decision import Allow, Code, Decision, deny
 from orgchart.catalogue import Source
 from orgchart.policy.compiled import Agent, Policy, Role
 from orgchart.policy.vocabulary import BOARD, ToolMode
-from toolbox.registry import Tool
+from toolbox.frames.rules import ALWAYS
+from toolbox.registry import REGISTRY, Tool
+
+UNUSABLE = "what a caller can never use is not listed"
+ONE_OF_YOURS = "use one of the tools that are listed for you"
+LEAVE = "or leave your frame: return_result, also without frame_id"
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
     """An agent that might use a tool: under a policy, in a mode, inside a frame or not.
 
-    `frame_tools` None: outside any frame; else only these, whatever the agent has.
+    `frame_tools` None: no frame restricts; else only these and the way out of the frame.
     """
 
     agent: Agent
     policy: Policy
     mode: ToolMode
     frame_tools: frozenset[str] | None = None
+    in_frame: bool = False
 
     @property
     def role(self) -> Role:
@@ -30,60 +38,65 @@ class Holder:
         return self.policy.roles[self.agent.role]
 
 
-def can_use(  # noqa: PLR0911  one return for each answer a gate can give
-    tool: Tool | None, name: str, holder: Holder
-) -> Decision:
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """Why a tool is refused; the next step is worked out only for a caller that asked for it."""
+
+    code: Code
+    message: str
+    rule: str
+    next_action: Callable[[], str]
+
+
+def can_use(tool: Tool | None, name: str, holder: Holder) -> Decision:
     """Decide whether the tool may run for the holder now (decisions.md § Tools).
 
-    bound(role) ∪ built-in ∪ skills, minus the deny list, minus the restricted modes, ∩ the mode,
-    ∩ the frame. Unknown, denied, unbound and wrong-mode are four different answers.
+    bound(role) ∪ built-in ∪ skills, minus what the caller can never use, minus the deny list, minus
+    the restricted modes, ∩ the mode, ∩ the frame. Unknown, denied, unbound and wrong-mode are four
+    different answers. No denial or restriction removes a built-in tool (Spec: tools 5).
     """
-    if tool is None:
-        return deny(
-            Code.UNKNOWN_TOOL,
-            f"there is no tool {name[:64]!r}",
-            "call one of the tools that GET /api/v1/tools lists",
-            rule="tool registry",
-        )
+    refused = _refusal(tool, name, holder)
+    if refused is None:
+        return Allow(f"{cast('Tool', tool).source} tool in {holder.mode}")
+    return deny(refused.code, refused.message, refused.next_action(), rule=refused.rule)
+
+
+def _refusal(  # noqa: PLR0911  one return for each answer a gate can give
+    tool: Tool | None, name: str, holder: Holder
+) -> _Refusal | None:
     role = holder.role
-    if name in role.denied_tools:
-        return deny(
-            Code.TOOL_DENIED,
-            f"{name} is explicitly denied to {role.name}",
-            _other_tools(holder),
-            rule=f"deny list of {role.name}",
-        )
+    other = partial(_other_tools, holder)
+    if tool is None:
+        message = f"there is no tool {name[:64]!r}"
+        return _Refusal(Code.UNKNOWN_TOOL, message, "tool registry", lambda: ONE_OF_YOURS)
+    builtin = tool.source is Source.BUILTIN
+    if name in role.denied_tools and not builtin:
+        message = f"{name} is explicitly denied to {role.name}"
+        return _Refusal(Code.TOOL_DENIED, message, f"deny list of {role.name}", other)
     if not _is_bound(tool, holder):
-        return deny(
-            Code.TOOL_NOT_BOUND,
-            f"{name} is not bound to {role.name}",
-            _other_tools(holder),
-            rule=f"tool binding of {role.name}",
-        )
-    left_modes = holder.policy.restricted_modes(holder.agent, name)
+        message = f"{name} is not bound to {role.name}"
+        return _Refusal(Code.TOOL_NOT_BOUND, message, f"tool binding of {role.name}", other)
+    if tool.unusable and (why := tool.unusable(holder)):
+        return _Refusal(Code.TOOL_NOT_BOUND, f"{name} is not available: {why}", UNUSABLE, other)
+    left_modes = None if builtin else holder.policy.restricted_modes(holder.agent, name)
     if left_modes is not None and not left_modes:
-        return deny(
-            Code.TOOL_DENIED,
-            f"{name} is taken away from {holder.agent.handle}",
-            _other_tools(holder),
-            rule="tool override",
-        )
-    if holder.frame_tools is not None and name not in holder.frame_tools:
-        return deny(
-            Code.TOOL_DENIED,
-            f"{name} is not among the tools of this frame",
-            "use the frame's tools, or leave your frame: return_result, also without frame_id",
-            rule="allowed_tools of the frame",
-        )
+        message = f"{name} is taken away from {holder.agent.handle}"
+        return _Refusal(Code.TOOL_DENIED, message, "tool override", other)
+    if holder.frame_tools is not None and name not in holder.frame_tools | ALWAYS:
+        message = f"{name} is not among the tools of this frame"
+        rule = "allowed_tools of the frame"
+        return _Refusal(Code.TOOL_DENIED, message, rule, lambda: f"{ONE_OF_YOURS}, {LEAVE}")
     modes = tool.allowed_modes if left_modes is None else tool.allowed_modes & left_modes
     if holder.mode not in modes:
-        return deny(
-            Code.MODE_DENIED,
-            f"{name} is not allowed in {holder.mode} mode",
-            _other_mode(modes, holder),
-            rule=f"modes of {name}",
-        )
-    return Allow(f"{tool.source} tool in {holder.mode}")
+        message = f"{name} is not allowed in {holder.mode} mode"
+        step = partial(_other_mode, modes, holder)
+        return _Refusal(Code.MODE_DENIED, message, f"modes of {name}", step)
+    return None
+
+
+def can_call(holder: Holder, *names: str) -> bool:
+    """Whether the execution gate lets the holder call every one of these tools now."""
+    return all(_refusal(REGISTRY.get(name), name, holder) is None for name in names)
 
 
 def _is_bound(tool: Tool, holder: Holder) -> bool:
@@ -99,25 +112,28 @@ def _is_bound(tool: Tool, holder: Holder) -> bool:
 
 
 def _other_tools(holder: Holder) -> str:
-    agent = holder.agent
-    asks = _asks_board(holder) if agent.superior == BOARD else f", or ask {agent.superior}"
-    return f"use a tool that GET /api/v1/tools lists for you{asks}"
+    if holder.frame_tools is not None:
+        return f"{ONE_OF_YOURS}, {LEAVE}"
+    return f"{ONE_OF_YOURS}{_asks_superior(holder)}"
 
 
-def _asks_board(holder: Holder) -> str:
-    """How an agent without a superior agent can ask the Board, or ''."""
-    if _can_use_bound(holder, "write_note"):
-        return ", or tell the Board with write_note, for_board true"
-    rule = holder.policy.board_rule(holder.agent)
-    types = holder.policy.sendable_types(holder.agent, BOARD, rule) if rule else ()
-    if types and _can_use_bound(holder, "send_mail"):
-        return f", or tell the Board with send_mail to {BOARD}, as {min(types)}"
-    return ""
-
-
-def _can_use_bound(holder: Holder, name: str) -> bool:
-    """Whether a tool of roles is bound to the holder and not taken away from it now."""
-    return name in holder.role.tools | holder.agent.skills and _is_left(holder, name)
+def _asks_superior(holder: Holder) -> str:
+    """How the holder can ask its superior by a tool that it has, or ''."""
+    policy, agent = holder.policy, holder.agent
+    if agent.superior != BOARD:
+        superior = policy.agents.get(agent.superior)
+        rule = policy.rule_between(agent, superior) if superior else None
+        if can_call(holder, "escalate"):
+            return f", or ask {agent.superior} with escalate"
+    else:
+        rule = policy.board_rule(agent)
+        if can_call(holder, "write_note"):
+            return ", or tell the Board with write_note, for_board true"
+    types = policy.sendable_types(agent, agent.superior, rule) if rule else frozenset()
+    if rule is None or rule.needs_contract or not types or not can_call(holder, "send_mail"):
+        return ""
+    asked = "escalation" if "escalation" in types else min(types)
+    return f", or ask {agent.superior} with send_mail, as {asked}"
 
 
 def _other_mode(modes: frozenset[ToolMode], holder: Holder) -> str:
@@ -126,7 +142,7 @@ def _other_mode(modes: frozenset[ToolMode], holder: Holder) -> str:
         return f"no session of {holder.policy.organisation} can use it; go on with another tool"
     accepts = (
         "accept a contract issued with that mode (list_contracts shows yours), or "
-        if _is_left(holder, "accept_contract", "list_contracts")
+        if can_call(holder, "accept_contract", "list_contracts")
         else ""
     )
     return (
@@ -135,16 +151,6 @@ def _other_mode(modes: frozenset[ToolMode], holder: Holder) -> str:
     )
 
 
-def _is_left(holder: Holder, *names: str) -> bool:
-    """Whether none of these tools is denied or restricted for the holder now."""
-    return all(
-        name not in holder.role.denied_tools
-        and holder.policy.restricted_modes(holder.agent, name) in (None, frozenset(ToolMode))
-        and (holder.frame_tools is None or name in holder.frame_tools)
-        for name in names
-    )
-
-
 def effective_tools(tools: Iterable[Tool], holder: Holder) -> list[Tool]:
     """The tools that the execution gate allows the holder to use now."""
-    return [tool for tool in tools if isinstance(can_use(tool, tool.name, holder), Allow)]
+    return [tool for tool in tools if _refusal(tool, tool.name, holder) is None]

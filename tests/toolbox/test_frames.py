@@ -16,7 +16,7 @@ from orgchart.services import change_policy
 from tests.company import Company, load_company
 from tests.concurrency import at_once
 from tests.oracle import delegation
-from toolbox.authentication import authenticate, tools_of_frame
+from toolbox.authentication import authenticate
 from toolbox.frames import ending, services
 from toolbox.frames.stack import lock_top, save_frame
 from toolbox.frames.vocabulary import FrameState
@@ -54,6 +54,11 @@ def restricted(company: Company, handle: str, *tools: str, name: str = "skill__x
     return services.enter_skill(
         caller=company.caller(handle), name=name, prompt="p", tools=tools, now=timezone.now()
     )
+
+
+def another_session(company: Company, handle: str) -> dict[str, str]:
+    """The header of a new session."""
+    return {"X-Nexus-Session": company.post("/api/v1/sessions", {}, handle).body["id"]}
 
 
 def kinds(handle: str) -> list[str]:
@@ -235,21 +240,19 @@ class TestReturnResult:
             assert give(company, stranger, frame_id).code == "NOT_FOUND"
         assert Frame.objects.get(id=frame_id).state == FrameState.TAKEN
 
-    def test_is_refused_from_another_session(self, company):
+    def test_is_of_the_agent_from_every_session(self, company):
         frame_id = delegate(company, LEADER, DEVELOPER)
         take(company, DEVELOPER)
-        opened = company.post("/api/v1/sessions", {}, DEVELOPER).body
-        session = opened.get("id") or opened["result"]["id"]
         answer = company.call(
             DEVELOPER,
             "return_result",
-            {"X-Nexus-Session": session},
+            another_session(company, DEVELOPER),
             frame_id=frame_id,
             result="x",
         )
-        assert answer.code == "INVALID_TRANSITION"
+        assert answer.result == {"frame_id": frame_id, "state": "returned"}
 
-    def test_without_an_id_is_of_the_frame_the_session_is_in(self, company):
+    def test_without_an_id_is_of_the_frame_the_agent_is_in(self, company):
         outer = delegate(company, LEADER, DEVELOPER)
         take(company, DEVELOPER)
         inner = str(restricted(company, DEVELOPER, "current_time").id)
@@ -306,6 +309,37 @@ class TestStack:
         assert (answer.status, answer.code) == (409, "DELEGATION_CIRCLE")
         assert "waits" in answer.body["message"]
 
+    def test_refuses_a_circle_from_every_session(self, company):
+        before = another_session(company, LEADER)
+        delegate(company, OTHER, "coding.leader")
+        frame_id = take(company, LEADER)["frame_id"]
+        for headers in (before, another_session(company, LEADER)):
+            answer = company.call(
+                LEADER, "delegate_to", headers, to="investment.leader", instruction="back"
+            )
+            assert answer.code == "DELEGATION_CIRCLE"
+            assert company.get("/api/v1/me", LEADER, headers).body["frame"] == frame_id
+
+    def test_counts_the_depth_in_every_session(self, company):
+        for depth in range(1, 9):
+            restricted(company, LEADER, "delegate_to", name=f"skill__{depth}")
+        headers = another_session(company, LEADER)
+        answer = company.call(LEADER, "delegate_to", headers, to=DEVELOPER, instruction="deeper")
+        assert answer.code == "INVALID_TRANSITION"
+
+    def test_shows_every_session_the_frame_on_top(self, company):
+        delegate(company, LEADER, DEVELOPER)
+        outer = take(company, DEVELOPER)["frame_id"]
+        delegate(company, LEADER, DEVELOPER, "later")
+        inner = str(restricted(company, DEVELOPER, "next_frame").id)
+        headers = another_session(company, DEVELOPER)
+        for top in (inner, outer):
+            assert company.get("/api/v1/me", DEVELOPER, headers).body["frame"] == top
+            answer = company.call(DEVELOPER, "next_frame", headers)
+            assert answer.result["frame"]["frame_id"] == top
+            company.call(DEVELOPER, "return_result", headers, result="x")
+        assert company.get("/api/v1/me", DEVELOPER, headers).body["frame"] is None
+
     def test_is_never_due_later_than_the_frame_below(self, company):
         outer = delegate(company, OTHER, "coding.leader")
         due = timezone.now() + timedelta(seconds=60)
@@ -353,11 +387,19 @@ class TestTools:
         assert take(company, LEADER)["name"] == "skill__x"
         assert Frame.objects.get(id=waiting).state == FrameState.OPEN
 
-    def test_are_none_in_a_frame_that_is_not_taken(self):
-        for state in ("open", "returned", "failed", "cancelled", "rubbish"):
-            assert tools_of_frame(state, None) == {"return_result"}
-        assert tools_of_frame("taken", None) is None
-        assert tools_of_frame("taken", []) == {"return_result"}
+    def test_hold_for_all_sessions_of_the_agent(self, company):
+        before = another_session(company, LEADER)
+        restricted(company, LEADER, "current_time")
+        for headers in (before, another_session(company, LEADER), None):
+            assert company.call(LEADER, "current_time", headers).status == 200
+            answer = company.call(LEADER, "delegate_to", headers, to=DEVELOPER, instruction="x")
+            assert answer.code == "TOOL_DENIED"
+
+    def test_are_the_way_out_alone_in_a_frame_that_names_none(self, company):
+        restricted(company, LEADER)
+        listed = {t["name"] for t in company.get("/api/v1/tools", LEADER).body["tools"]}
+        assert listed == {"return_result"}
+        assert company.call(LEADER, "return_result", result="x").status == 200
 
     def test_come_in_the_one_query_of_the_key(self, company, django_assert_num_queries):
         restricted(company, LEADER, "current_time")
@@ -365,7 +407,7 @@ class TestTools:
         company.caller(LEADER)
         with django_assert_num_queries(1):
             caller = authenticate(authorization=f"Bearer {key}", session_id=None, request_id="")
-        assert caller.frame_tools == {"current_time", "return_result"}
+        assert caller.frame_tools == {"current_time"}
 
 
 class TestPrompt:
@@ -412,7 +454,7 @@ class TestCancel:
             inner: FrameState.CANCELLED,
             waiting: FrameState.CANCELLED,
         }
-        assert not Session.objects.exclude(frame=None).exists()
+        assert not Frame.objects.filter(state=FrameState.TAKEN).exists()
         for handle in (LEADER, DEVELOPER, ARCHITECT):
             assert kinds(handle)[-1] == "frame.cancelled"
 
@@ -515,17 +557,43 @@ class TestManyAtOnce:
         taken = at_once(
             [lambda c=c: services.take_next(caller=c, now=timezone.now()) for c in callers]
         )
-        assert [str(f.id) for f in taken if f is not None] == [frame_id]
-        assert Session.objects.filter(frame_id=frame_id).count() == 1
+        assert {str(frame.id) for frame in taken} == {frame_id}
         assert Event.objects.filter(action="frame.taken").count() == 1
 
-    def test_many_frames_go_to_many_takers_without_doubles(self, committed):
-        ids = {delegate(committed, LEADER, DEVELOPER) for _ in range(6)}
+    def test_many_sessions_take_one_of_many_frames(self, committed):
+        ids = [delegate(committed, LEADER, DEVELOPER) for _ in range(6)]
         callers = session_callers(committed, DEVELOPER, 6)
         taken = at_once(
             [lambda c=c: services.take_next(caller=c, now=timezone.now()) for c in callers]
         )
-        assert {str(frame.id) for frame in taken} == ids
+        assert {str(frame.id) for frame in taken} == {ids[0]}
+        assert Frame.objects.filter(state=FrameState.TAKEN).count() == 1
+
+    def test_a_session_that_takes_closes_the_others_to_a_circle(self, committed):
+        for _ in range(4):
+            frame_id = delegate(committed, OTHER, "coding.leader")
+            one, two = session_callers(committed, LEADER, 2)
+            taken, delegated = at_once(
+                [
+                    lambda c=one: services.take_next(caller=c, now=timezone.now()),
+                    lambda c=two: services.delegate_to(
+                        caller=c,
+                        to="investment.leader",
+                        instruction="x",
+                        context=None,
+                        now=timezone.now(),
+                    ),
+                ]
+            )
+            assert str(taken.id) == frame_id
+            if delegated is not Code.INVALID_TRANSITION:
+                first = Event.objects.get(subject=f"frame:{delegated['frame_id']}")
+                second = Event.objects.get(subject=f"frame:{frame_id}", action="frame.taken")
+                assert first.seq < second.seq
+            give(committed, LEADER, frame_id)
+            Frame.objects.filter(opener__handle=LEADER).update(
+                state="cancelled", ended_at=timezone.now()
+            )
 
     def test_two_takers_on_one_session_get_the_same(self, committed):
         for _ in range(2):
@@ -588,7 +656,7 @@ class TestManyAtOnce:
             alive = Frame.objects.filter(parent_id=outer, state__in=["open", "taken"])
             assert not alive.exists()
 
-    def test_two_skills_at_once_on_one_session_stand_one_on_none(self, committed):
+    def test_two_skills_at_once_are_one_inside_the_other_or_refused(self, committed):
         caller = committed.caller(LEADER)
         found = at_once(
             [

@@ -1,6 +1,7 @@
 """The gates: every combination of what a holder may have, and one answer for each."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -16,7 +17,7 @@ from orgchart.policy.compiled import (
     build_policy,
 )
 from orgchart.policy.vocabulary import Kind, Office, ToolGroup, ToolMode
-from toolbox.registry import ANY_MODE, CODING_ONLY, Registry, Tool
+from toolbox.registry import ANY_MODE, CODING_ONLY, REGISTRY, Registry, Tool
 from toolbox.rules import Holder, can_use, effective_tools
 
 CHAT, CODING = ToolMode.CHAT_SAFE, ToolMode.CODING
@@ -112,6 +113,9 @@ class TestCanUse:
 
     def expected(self, case):
         """decisions.md § Tools, written a second time by hand."""
+        builtin = case["source"] is Source.BUILTIN
+        if builtin:
+            case = {**case, "denied": False, "override": None}
         if case["denied"]:
             return Code.TOOL_DENIED
         has = {
@@ -126,6 +130,17 @@ class TestCanUse:
             return Code.TOOL_DENIED
         left = case["modes"] if case["override"] is None else case["modes"] & case["override"]
         return "ALLOW" if case["mode"] in left else Code.MODE_DENIED
+
+    def test_keeps_built_in_tools_whatever_a_pack_denies(self):
+        none = [ToolRestriction("agent:a", "probe", frozenset())]
+        builtin = a_tool(source=Source.BUILTIN)
+        assert answer(builtin, a_holder(denied=["probe"], overrides=none)) == "ALLOW"
+        assert answer(a_tool(), a_holder(bound=["probe"], denied=["probe"])) == Code.TOOL_DENIED
+
+    def test_leaves_the_way_out_of_every_frame(self):
+        way_out = REGISTRY.get("return_result")
+        holder = replace(a_holder(denied=["return_result"], frame=[]), in_frame=True)
+        assert isinstance(can_use(way_out, "return_result", holder), Allow)
 
     def test_calls_an_unregistered_tool_unknown(self):
         assert answer(None, a_holder(bound=["probe"])) == Code.UNKNOWN_TOOL
@@ -149,15 +164,17 @@ class TestCanUse:
     @pytest.mark.parametrize(
         ("fields", "said"),
         [
-            ({"superior": "b"}, ", or ask b"),
+            ({"superior": "b"}, ""),
+            ({"superior": "b", "bound": ["escalate"]}, ", or ask b with escalate"),
             ({}, ""),
             ({"bound": ["write_note"]}, ", or tell the Board with write_note, for_board true"),
             ({"bound": ["write_note"], "denied": ["write_note"]}, ""),
-            ({"bound": ["write_note"], "frame": ["probe"]}, ""),
+            ({"bound": ["write_note"], "frame": ["probe"]},
+             ", or leave your frame: return_result, also without frame_id"),
             ({"bound": ["write_note"],
               "overrides": [ToolRestriction("role:r", "write_note", frozenset())]}, ""),
             ({"bound": ["send_mail"], "to_board": ["report"]},
-             ", or tell the Board with send_mail to board, as report"),
+             ", or ask board with send_mail, as report"),
             ({"bound": ["send_mail"], "to_board": ["verdict"]}, ""),
             ({"bound": ["send_mail"]}, ""),
             ({"to_board": ["report"]}, ""),
@@ -165,7 +182,7 @@ class TestCanUse:
     )  # fmt: skip
     def test_points_only_to_who_can_be_asked(self, fields, said):
         decision = can_use(a_tool(), "probe", a_holder(**fields))
-        assert decision.next_action == f"use a tool that GET /api/v1/tools lists for you{said}"
+        assert decision.next_action == f"use one of the tools that are listed for you{said}"
 
     def test_ignores_the_group(self):
         for group in ToolGroup:

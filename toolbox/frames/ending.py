@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -18,9 +17,9 @@ from ledger.services import insert_event
 from toolbox.caller import Caller
 from toolbox.frames import rules
 from toolbox.frames.services import frame_number, no_such_frame, require_small
-from toolbox.frames.stack import save_frame
+from toolbox.frames.stack import frames_taken_by, save_frame
 from toolbox.frames.vocabulary import UNENDED, FrameKind, FrameState
-from toolbox.models import Frame, Session
+from toolbox.models import Frame
 from toolbox.scheduler import sweep
 from toolbox.wake import wake
 
@@ -30,11 +29,11 @@ ENDED = ("result", "reason", "ended_at")
 def return_result(
     *, caller: Caller, frame_id: str | None, result: Any, failed: bool, now: datetime
 ) -> Frame:
-    """End the frame that the session is in and give its result to the opener.
+    """End the frame that the agent is in and give its result to the opener.
 
-    Without `frame_id` the session's frame is meant: an agent that a person put into a frame does
-    not know the id. Unfinished work that was delegated from inside it is cancelled. Raises Denied:
-    NOT_FOUND for another agent's frame, INVALID_TRANSITION for one that ended or that this session
+    Without `frame_id` that frame is meant: an agent that a person put into a frame does not know
+    the id. Unfinished work that was delegated from inside it is cancelled. Raises Denied:
+    NOT_FOUND for another agent's frame, INVALID_TRANSITION for one that ended or that the agent
     is not in, TOO_LARGE.
     """
     require_small("result", result)
@@ -42,7 +41,7 @@ def return_result(
     if number is None:
         raise refuse(
             Code.INVALID_TRANSITION,
-            "this session is in no frame",
+            "you are in no frame",
             "call next_frame for what waits for you",
             rule=rules.FROM_INSIDE,
         )
@@ -52,7 +51,7 @@ def return_result(
         )
         if frame is None:
             raise no_such_frame()
-        inside = Session.objects.filter(id=caller.session.id, frame_id=frame.id).exists()
+        inside = frames_taken_by(caller.agent.id).first() == frame
         caller.require(rules.can_return(frame.id, frame.state, frame.reason, inside=inside))
         before = FrameState(frame.state)
         if failed:
@@ -108,7 +107,7 @@ def _fail_due(frame_id: int, now: datetime) -> None:
 
 @needs_transaction
 def end_frame(*, frame: Frame, before: FrameState, actor: Actor, now: datetime) -> None:
-    """Save the end of a locked frame, cancel what was opened inside it, and pop its sessions.
+    """Save the end of a locked frame and cancel what was opened inside it.
 
     The opener of a returned or failed frame is notified, the assignee of a cancelled one.
     """
@@ -118,7 +117,6 @@ def end_frame(*, frame: Frame, before: FrameState, actor: Actor, now: datetime) 
         state = FrameState(child.state)
         child.cancel(reason="the frame that asked for it has ended", at=now)
         _save_end(child, state, actor, now)
-    _pop_sessions([frame, *above])
 
 
 def _save_end(frame: Frame, before: FrameState, actor: Actor, now: datetime) -> None:
@@ -159,20 +157,3 @@ def _lock_above(frame: Frame) -> list[Frame]:
         found += rows
         level = [row.id for row in rows]
     return found
-
-
-def _pop_sessions(ended: list[Frame]) -> None:
-    """Put every session that was in one of these frames where it came from."""
-    by_id = {frame.id: frame for frame in ended}
-    for frame in ended:
-        Session.objects.filter(frame_id=frame.id).update(frame_id=_below(frame, by_id))
-
-
-def _below(frame: Frame, ended: Mapping[int, Frame]) -> int | None:
-    """Where a session goes on: a skill was entered from its parent, a delegation from nowhere."""
-    at: Frame | None = frame
-    while at is not None and at.kind == FrameKind.SKILL:
-        if at.parent_id is None or at.parent_id not in ended:
-            return at.parent_id
-        at = ended[at.parent_id]
-    return None

@@ -80,7 +80,7 @@ def can_enter_skill(name: str, stack: Stack) -> Decision:
 
 
 def can_return(frame_id: int, state: str, reason: str, *, inside: bool) -> Decision:
-    """Decide whether a session may return a frame: it is in the frame, which has not ended."""
+    """Decide whether an agent may return a frame: it works in the frame, which has not ended."""
     if state not in UNENDED:
         why = f": {reason}" if reason else ""
         return deny(
@@ -92,8 +92,8 @@ def can_return(frame_id: int, state: str, reason: str, *, inside: bool) -> Decis
     if not inside:
         return deny(
             Code.INVALID_TRANSITION,
-            f"this session is not in frame {frame_id}",
-            "enter it with next_frame, or return it in the session that took it",
+            f"you are not in frame {frame_id}",
+            "call next_frame: it shows the frame you are in, or takes the oldest that waits",
             rule=FROM_INSIDE,
         )
     return Allow(FROM_INSIDE)

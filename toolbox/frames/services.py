@@ -10,19 +10,25 @@ from django.db import transaction
 from pydantic_core import to_json
 
 from core.actions import Action
-from core.database import needs_transaction
 from core.decision import Code, Denied, refuse
 from core.events import Event
-from core.machines import Cte, Swap, swap
+from core.machines import Swap, swap
 from ledger.services import record
 from orgchart.models import Agent
 from orgchart.policy import compiled as policy
 from toolbox.caller import Caller
 from toolbox.frames import rules
 from toolbox.frames.results import OpenedFrame
-from toolbox.frames.stack import event_cte, lock_top, push_frame, save_frame
+from toolbox.frames.stack import (
+    event_cte,
+    frames_taken_by,
+    lock_agent,
+    lock_top,
+    push_frame,
+    save_frame,
+)
 from toolbox.frames.vocabulary import UNENDED, FrameKind, FrameState
-from toolbox.models import Frame, Session
+from toolbox.models import Frame
 from toolbox.wake import wake
 
 MAX_CONTEXT = 200_000
@@ -78,7 +84,7 @@ def delegate_to(
 def enter_skill(
     *, caller: Caller, name: str, prompt: str, tools: Sequence[str], now: datetime
 ) -> Frame:
-    """Open `skill__<name>` for the caller itself and enter it on the caller's session.
+    """Open `skill__<name>` for the caller itself and enter it, with all its sessions.
 
     `tools` are what the skill may use at most; the caller's own gates stay in force. Raises Denied
     INVALID_TRANSITION for a skill inside itself or past eight frames.
@@ -86,7 +92,6 @@ def enter_skill(
     with transaction.atomic():
         top = lock_top(caller)
         caller.require(rules.can_enter_skill(name, top.stack))
-        _require_same_frame(caller)
         frame = push_frame(
             caller=caller,
             top=top,
@@ -99,7 +104,6 @@ def enter_skill(
             state=FrameState.TAKEN,
             taken_at=now,
         )
-        Session.objects.filter(id=caller.session.id).update(frame=frame)
         record(
             Action.FRAME_OPENED,
             by=caller,
@@ -111,20 +115,15 @@ def enter_skill(
     return frame
 
 
-ENTER_FRAME = """
-UPDATE toolbox_session SET frame_id = swapped.id FROM swapped WHERE toolbox_session.id = %(session)s
-"""
-
-
 def take_next(*, caller: Caller, now: datetime) -> Frame | None:
-    """The frame the session is in; else the oldest one that waits for the caller, entered now.
+    """The frame the agent is in; else the oldest one that waits for it, entered now.
 
-    Concurrent callers get different frames. None if no frame waits.
+    Concurrent sessions of one agent get the same frame. None if no frame waits.
     """
     with transaction.atomic():
-        session = Session.objects.select_for_update().get(id=caller.session.id)
-        if session.frame_id is not None:
-            return session.frame
+        lock_agent(caller)
+        if top := frames_taken_by(caller.agent.id).first():
+            return top
         frame = (
             Frame.objects.select_for_update(skip_locked=True, of=("self",))
             .filter(assignee_id=caller.agent.id, state=FrameState.OPEN, due_at__gt=now)
@@ -143,8 +142,7 @@ def take_next(*, caller: Caller, now: datetime) -> Frame | None:
             for_agent_id=frame.opener_id,
             details={"frame_id": str(frame.id), "by": caller.agent.address},
         )
-        enter = Cte("entered", ENTER_FRAME, {"session": session.id})
-        save_frame(frame, before=FrameState.OPEN, event=event, columns=["taken_at"], then=enter)
+        save_frame(frame, before=FrameState.OPEN, event=event, columns=["taken_at"])
         wake(frame.opener_id, frame.assignee_id)
         return frame
 
@@ -195,19 +193,6 @@ def address_of(caller: Caller, agent_id: int) -> str:
     """An agent's address; deactivated ones are still in the policy."""
     agent = caller.policy.by_id.get(agent_id)
     return agent.address if agent else Agent.objects.get(id=agent_id).handle
-
-
-@needs_transaction
-def _require_same_frame(caller: Caller) -> None:
-    """Of two concurrent calls on one session, refuse the second: the first moved the session."""
-    session = Session.objects.select_for_update().get(id=caller.session.id)
-    if session.frame_id != caller.frame_id:
-        raise refuse(
-            Code.INVALID_TRANSITION,
-            "this session entered or left a frame meanwhile",
-            "call next_frame to see where you are, then decide again",
-            rule="one frame at a time on a session",
-        )
 
 
 def require_small(field: str, value: Any) -> None:

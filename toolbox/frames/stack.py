@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.db.models import QuerySet
+
 from core.database import needs_transaction
 from core.decision import Code, refuse
 from core.events import Event
 from core.machines import Cte, Swap, swap
 from ledger import sql
+from orgchart.models import Agent
 from toolbox.caller import Caller
 from toolbox.frames.rules import Stack, narrowed
 from toolbox.frames.vocabulary import FrameKind, FrameState
@@ -26,22 +29,34 @@ class StackTop:
     stack: Stack
 
 
+def frames_taken_by(agent_id: int) -> QuerySet[Frame]:
+    """The frames that an agent has taken and not ended; works in the first (Spec: frames 8)."""
+    return Frame.objects.filter(assignee_id=agent_id, state=FrameState.TAKEN).order_by("-id")
+
+
+@needs_transaction
+def lock_agent(caller: Caller) -> None:
+    """Lock the caller's agent: of its sessions one at a time enters a frame."""
+    Agent.objects.select_for_update(no_key=True).only("id").get(id=caller.agent.id)
+
+
 @needs_transaction
 def lock_top(caller: Caller) -> StackTop:
-    """Lock the frame that the caller is in, so that nothing ends it meanwhile, and read its stack.
+    """Lock the frame that the agent works in, so that nothing ends it meanwhile; read its stack.
 
-    Raises Denied INVALID_TRANSITION if it ended after the caller was authenticated.
+    Raises Denied INVALID_TRANSITION if that is another one than when the caller was authenticated.
     """
-    if caller.frame_id is None:
-        return StackTop(None, Stack(0, frozenset({caller.handle})))
-    top = Frame.objects.select_for_update().filter(id=caller.frame_id).first()
-    if top is None or top.state != FrameState.TAKEN:
+    lock_agent(caller)
+    top = frames_taken_by(caller.agent.id).select_for_update().first()
+    if (None if top is None else top.id) != caller.frame_id:
         raise refuse(
             Code.INVALID_TRANSITION,
-            "the frame you are in has ended",
+            "the frame you were in has ended, or you entered another one in another session",
             "call next_frame to see where you are",
-            rule="a frame is worked in while it is taken",
+            rule="all sessions of an agent work in one frame",
         )
+    if top is None:
+        return StackTop(None, Stack(0, frozenset({caller.handle})))
     openers, skills = {caller.handle}, set[str]()
     frame: Frame | None = top
     while frame is not None:
@@ -82,9 +97,8 @@ def save_frame(
     before: FrameState,
     event: Event,
     columns: Sequence[str],
-    then: Cte | None = None,
 ) -> None:
-    """Save a transition of a locked frame, with its event and `then`, as one statement.
+    """Save a transition of a locked frame, with its event, as one statement.
 
     `before` is the state before the transition, `columns` are what the transition set. Raises
     Denied VERSION_MISMATCH if the frame changed after it was read.
@@ -96,7 +110,7 @@ def save_frame(
         state=("state", before, frame.state),
         values={column: getattr(frame, column) for column in columns},
     )
-    if not swap(change, [event_cte(event)] if then is None else [event_cte(event), then]):
+    if not swap(change, [event_cte(event)]):
         raise refuse(
             Code.VERSION_MISMATCH,
             f"frame {frame.id} changed meanwhile",

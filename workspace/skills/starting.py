@@ -13,8 +13,8 @@ from core.deeds import Deed, require_deed
 from ledger.services import record
 from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Agent, Policy
-from toolbox.authentication import tools_of_frame
 from toolbox.caller import Caller
+from toolbox.frames.stack import frames_taken_by
 from toolbox.models import Session
 from toolbox.sessions import effective_session
 from toolbox.wake import wake
@@ -25,7 +25,7 @@ from workspace.skills.services import use_skill
 def start_skill(
     *, person: Person, agent: str, name: str, arguments: str, reason: str, now: datetime
 ) -> StartedSkill:
-    """Open a skill in a frame on an agent's standing session; the agent is told, and goes on there.
+    """Open a skill in a frame for an agent, which goes on in it with all its sessions.
 
     Raises Denied: INVALID_PARAMS for an empty reason, RECIPIENT_UNKNOWN, RECIPIENT_INACTIVE, and
     what `use_skill` raises, except that a skill for people only is started.
@@ -56,17 +56,18 @@ def start_skill(
 
 def _standing(agent: Agent, policy: Policy, now: datetime) -> Caller:
     """The agent on its standing session, as its own next call would find it."""
-    row, _ = Session.objects.select_related("frame").get_or_create(
+    row, _ = Session.objects.get_or_create(
         agent_id=agent.id,
         standing=True,
         defaults={"organisation_id": policy.organisation_id, "opened_at": now},
     )
-    frame = row.frame
+    frame = frames_taken_by(agent.id).first()
+    tools = None if frame is None else frame.allowed_tools
     return Caller(
         agent=agent,
         policy=policy,
         session=effective_session(row, policy),
         tool="use_skill",
         frame_id=None if frame is None else frame.id,
-        frame_tools=None if frame is None else tools_of_frame(frame.state, frame.allowed_tools),
+        frame_tools=None if tools is None else frozenset(tools),
     )
