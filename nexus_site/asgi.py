@@ -16,11 +16,16 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "nexus_site.settings")
 django.setup(set_prefix=False)
 
 from django.conf import settings  # noqa: E402 - Django is set up first
+from django.http import HttpResponse  # noqa: E402
 from django.urls import get_resolver  # noqa: E402
 
+from nexus_site.serving import errors  # noqa: E402
 from nexus_site.serving.bridge import Bridge, Receive, Scope, Send  # noqa: E402
 from nexus_site.serving.handlers import ApiHandler, PeopleHandler  # noqa: E402
+from nexus_site.serving.proxies import Proxies  # noqa: E402
 from nexus_site.serving.waitable import WaitableCall, can_wait  # noqa: E402
+from toolbox.faces.hosts import status_of_foreign  # noqa: E402
+from toolbox.faces.responses import error_response  # noqa: E402
 
 # Faces that wait. Each module offers `application(scope, receive, send)`, and `lifespan()`, an
 # asynchronous context manager, if something of it must live as long as the process.
@@ -61,12 +66,30 @@ def is_browsed(scope: Scope) -> bool:
     )
 
 
+def refusal_of(scope: Scope) -> HttpResponse | None:
+    """The refusal of a program that asks another host, or over HTTP where a key must not travel."""
+    if not errors.is_for_machine(scope["path"]):
+        return None  # Django's middleware does the same for people
+    if settings.SECURE_SSL_REDIRECT and scope["scheme"] != "https":
+        return error_response(errors.NOT_ENCRYPTED)
+    status = status_of_foreign(scope)
+    return (
+        HttpResponse(errors.FOREIGN, status=status, content_type="text/plain") if status else None
+    )
+
+
 @dataclass
 class Site:
     """Sends each request to the handler of its path."""
 
     threads: ThreadPoolExecutor
     faces: dict[tuple[str, str], ModuleType] = field(default_factory=load_faces)
+    people_threads: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(
+            settings.WEB_PEOPLE_THREADS, thread_name_prefix="people"
+        )
+    )
+    """Pages and sign-ins have threads of their own: a flood of passwords delays no agent."""
 
     def __post_init__(self) -> None:
         """Build both ways into Django, and read the addresses before the first request does."""
@@ -75,15 +98,21 @@ class Site:
         )
         self.people = Bridge(
             handler=PeopleHandler(),
-            threads=self.threads,
+            threads=self.people_threads,
             limit=settings.NEXUS_MAX_BODY * PEOPLE_BODY,
         )
+        self.proxies = Proxies(settings.TRUSTED_PROXIES)
         get_resolver().url_patterns  # noqa: B018 - imports every view
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one ASGI conversation."""
         if scope["type"] == "http":
+            scope = self.proxies.resolve(scope)
             path = scope["path"]
+            refusal = refusal_of(scope)
+            if refusal is not None:
+                await self.agents.send(refusal, send)
+                return
             face = self.faces.get((scope["method"], path)) or self.faces.get(("*", path))
             if face is not None:
                 await face.application(scope, receive, send)
@@ -115,7 +144,8 @@ class Site:
                 if lifespan is not None:
                     await stack.enter_async_context(lifespan())
             yield
-        self.threads.shutdown(wait=False, cancel_futures=True)
+        for threads in (self.threads, self.people_threads):
+            threads.shutdown(wait=False, cancel_futures=True)
 
 
 application = Site(ThreadPoolExecutor(settings.WEB_THREADS, thread_name_prefix="django"))

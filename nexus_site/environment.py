@@ -4,6 +4,7 @@ import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -60,6 +61,13 @@ class Environment:
     def items(self, name: str, default: str = "") -> list[str]:
         """A list, separated by commas."""
         return [item.strip() for item in self.text(name, default).split(",") if item.strip()]
+
+    def networks(self, name: str) -> list[IPv4Network | IPv6Network]:
+        """Addresses or networks (10.0.0.0/8), separated by commas."""
+        try:
+            return [ip_network(item) for item in self.items(name)]
+        except ValueError as problem:
+            raise ImproperlyConfigured(f"{name}: {problem}") from None
 
     def path(self, name: str, default: Path) -> Path:
         """An absolute path."""

@@ -55,6 +55,10 @@ HOST = env.text("HOST", "127.0.0.1")
 PORT = env.number("PORT", 8000)
 WEB_WORKERS = env.number("WEB_WORKERS", 2, least=1)
 WEB_THREADS = env.number("WEB_THREADS", 8, least=1)
+WEB_PEOPLE_THREADS = env.number("WEB_PEOPLE_THREADS", 4, least=2)
+WEB_CONNECTIONS = env.number("WEB_CONNECTIONS", 2000, least=10)  # of each process
+WEB_CONNECTIONS_PER_ADDRESS = env.number("WEB_CONNECTIONS_PER_ADDRESS", 500, least=1)
+TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES")
 PUBLIC_URL = env.text("PUBLIC_URL", f"http://{HOST}:{PORT}")
 
 if PRODUCTION:
@@ -161,7 +165,8 @@ DATABASES["default"]["TEST"] = {"NAME": env.text("TEST_DATABASE", "test_nexus")}
 DATABASES["default"]["CONN_MAX_AGE"] = 0  # the pool keeps connections instead
 DATABASES["default"]["OPTIONS"]["pool"] = {
     "min_size": 1,
-    "max_size": env.number("DATABASE_POOL", WEB_THREADS + 8, least=2),  # threads, and the streams
+    # Agents' and people's threads, and the streams'.
+    "max_size": env.number("DATABASE_POOL", WEB_THREADS + WEB_PEOPLE_THREADS + 8, least=2),
     "timeout": 20,
     "reconnect_timeout": 20,  # as long as a request waits; then the next request tries again
 }
@@ -220,6 +225,7 @@ AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]  # no stranger can lock the Board out
 AXES_VERBOSE = False
+AXES_CLIENT_IP_CALLABLE = "nexus_site.serving.proxies.client_address"
 
 # Language and time
 LANGUAGE_CODE = "en"
@@ -245,9 +251,6 @@ STORAGES = {
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * NEXUS_MAX_BODY  # the door measures agents' bodies itself
 
 # Security
-TRUST_PROXY = env.flag("TRUST_PROXY", default=False)
-if TRUST_PROXY:
-    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 SECURE_SSL_REDIRECT = env.flag("SECURE_SSL_REDIRECT", default=PRODUCTION)
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 SECURE_HSTS_SECONDS = env.number("SECURE_HSTS_SECONDS", 31_536_000 if PRODUCTION else 0)

@@ -19,13 +19,7 @@ def serving() -> Iterator[str]:
     from nexus_site.asgi import Site
 
     listening = web.listen(host="127.0.0.1", port=0)
-    config = uvicorn.Config(
-        Site(ThreadPoolExecutor(8, thread_name_prefix="served")),
-        lifespan="on",
-        log_config=None,
-        access_log=False,
-        timeout_graceful_shutdown=1,
-    )
+    config = web.configure(Site(ThreadPoolExecutor(8, thread_name_prefix="served")), grace=1)
     server = uvicorn.Server(config)
     thread = threading.Thread(
         target=lambda: asyncio.run(server.serve(sockets=[listening])), name="test-server"

@@ -139,6 +139,16 @@ def authenticate(*, authorization: str, session_id: str | None, request_id: str)
     )
 
 
+def is_valid_key(authorization: str) -> bool:
+    """Whether this is an active agent's valid key; takes nothing from its rate."""
+    try:
+        digest = digest_of(_parse_key(authorization))
+    except Denied:
+        return False
+    keys = ApiKey.objects.filter(digest=digest, revoked_at=None, agent__active=True)
+    return keys.exists()
+
+
 def effective_mode(stored: StoredMode, policy: Policy, *, session_id: str) -> ToolMode:
     """The effective mode of a session; chat_safe on every anomaly, with a warning (seed 002 §5.3).
 

@@ -19,7 +19,7 @@ from django.core.handlers.base import BaseHandler
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import set_script_prefix
 
-from nexus_site.serving import errors
+from nexus_site.serving import errors, strangers
 
 Message = dict[str, Any]
 Scope = dict[str, Any]
@@ -27,7 +27,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Response = HttpResponse | StreamingHttpResponse
 
-BODY_PATIENCE = 60.0  # seconds for a body to arrive whole
+STRANGER_BODY = 64 * 1024  # bytes that are read before it is known who asks
 log = structlog.get_logger(__name__)
 
 
@@ -35,23 +35,34 @@ class Disconnected(Exception):
     """The client left before its request was whole."""
 
 
-async def read_body(receive: Receive, *, limit: int) -> bytes:
+class TooLarge(Exception):
+    """A body of this size needs an agent's valid key or a signed-in person."""
+
+
+async def read_body(
+    receive: Receive, *, limit: int, is_known: Callable[[], Awaitable[bool]]
+) -> bytes:
     """Read the body, of a longer one only `limit` + 1 bytes: its view will refuse it.
 
-    A slow client holds a coroutine, not a thread. Raises Disconnected.
+    A slow client holds a coroutine, not a thread; `protocol.Limits` bounds its time. Past
+    STRANGER_BODY bytes `is_known` is asked once. Raises Disconnected, TooLarge.
     """
     message = await receive()
-    if message["type"] == "http.request" and not message.get("more_body", False):
+    size = len(message.get("body", b""))
+    if message["type"] == "http.request" and not message.get("more_body") and size <= STRANGER_BODY:
         return cast("bytes", message.get("body", b""))[: limit + 1]
-    body = bytearray()
-    async with asyncio.timeout(BODY_PATIENCE):
-        while True:
-            if message["type"] == "http.disconnect":
-                raise Disconnected
-            body += message.get("body", b"")
-            if len(body) > limit or not message.get("more_body", False):
-                return bytes(body[: limit + 1])
-            message = await receive()
+    body, known = bytearray(), False
+    while True:
+        if message["type"] == "http.disconnect":
+            raise Disconnected
+        body += message.get("body", b"")
+        if len(body) > STRANGER_BODY and not known:
+            known = await is_known()
+            if not known:
+                raise TooLarge
+        if len(body) > limit or not message.get("more_body", False):
+            return bytes(body[: limit + 1])
+        message = await receive()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,9 +75,8 @@ class Bridge:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        try:
-            body = await read_body(receive, limit=self.limit)
-        except (Disconnected, TimeoutError):
+        body = await self.read(scope, receive, send)
+        if body is None:
             return
         in_thread = asyncio.get_running_loop().run_in_executor
         response = await in_thread(self.threads, self.answer, scope, body)
@@ -81,6 +91,21 @@ class Bridge:
         finally:
             await in_thread(self.threads, response.close)
         await send({"type": "http.response.body"})
+
+    async def read(self, scope: Scope, receive: Receive, send: Send) -> bytes | None:
+        """The body of a request; None if the client left, or was refused."""
+
+        async def is_known() -> bool:
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self.threads, strangers.is_known, scope)
+
+        try:
+            return await read_body(receive, limit=self.limit, is_known=is_known)
+        except Disconnected:
+            return None
+        except TooLarge:
+            await self.send(errors.too_large(scope["path"], STRANGER_BODY), send)
+            return None
 
     async def send(self, response: HttpResponse, send: Send) -> None:
         """Send an answer that is whole."""

@@ -21,6 +21,14 @@ FORBIDDEN = deny(
     "Send Authorization: Bearer <your key>.",
 )
 
+NOT_ENCRYPTED = deny(
+    Code.UNAUTHENTICATED,
+    "keys are not accepted over plain HTTP",
+    "use https://, and ask for a new key: this one was readable on the network",
+    rule="https",
+)
+FOREIGN = "not a host or a page of this server\n"
+
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """A request Django itself refused."""
@@ -59,6 +67,20 @@ def is_for_machine(path: str) -> bool:
 def malformed() -> HttpResponse:
     """An address or header that is not text."""
     return HttpResponse("This request is malformed.\n", status=400, content_type="text/plain")
+
+
+def too_large(path: str, limit: int) -> HttpResponse:
+    """A body that is too large for a client that has not proved who it is."""
+    if is_for_machine(path):
+        refusal = deny(
+            Code.TOO_LARGE,
+            f"without a valid key a body may have {limit} bytes at most",
+            "send your key as Authorization: Bearer, or send less",
+            rule="body size",
+        )
+        return error_response(refusal)
+    text = f"Sign in first; before that a request may have {limit} bytes at most.\n"
+    return HttpResponse(text, status=413, content_type="text/plain")
 
 
 def broken(path: str) -> HttpResponse:

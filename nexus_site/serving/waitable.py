@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from nexus_site.serving.bridge import Bridge, Disconnected, Receive, Scope, Send, read_body
-from toolbox.faces.long_poll import poll, seconds_to_wait
+from nexus_site.serving.bridge import Bridge, Receive, Scope, Send
+from toolbox.faces.long_poll import poll
 from toolbox.faces.rest.views import LAST
 from toolbox.registry import REGISTRY
 
@@ -33,12 +32,11 @@ class WaitableCall:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        try:
-            body = await read_body(receive, limit=self.bridge.limit)
-        except (Disconnected, TimeoutError):
+        body = await self.bridge.read(scope, receive, send)
+        if body is None:
             return
-        seconds = seconds_in(body)
-        response = await self.ask(scope, body, last=not seconds)
+        response = await self.ask(scope, body, last=None)
+        seconds = getattr(response, "seconds", 0)
         agent_id = getattr(response, "agent_id", None)
         if seconds and agent_id is not None and is_empty(response):
             gone = asyncio.ensure_future(receive())
@@ -55,8 +53,11 @@ class WaitableCall:
         if response is not None:
             await self.bridge.send(response, send)
 
-    async def ask(self, scope: Scope, body: bytes, *, last: bool) -> Any:
-        """One attempt, by the same view as every other call; only the last may be empty."""
+    async def ask(self, scope: Scope, body: bytes, *, last: bool | None) -> Any:
+        """One attempt, by the same view as every other call; only the last may be empty.
+
+        None for the first: the view reads from the parameters whether another follows it.
+        """
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(
             self.threads, self.bridge.answer, {**scope, LAST: last}, body
@@ -66,13 +67,3 @@ class WaitableCall:
 def is_empty(response: Any) -> bool:
     """True if the view found nothing yet of what the call waits for."""
     return bool(getattr(response, "is_empty", False))
-
-
-def seconds_in(body: bytes) -> int:
-    """Seconds the call may wait; 0 for whatever is wrong with a body: the view refuses it."""
-    if body.count(b'"wait"') != 1:
-        return 0
-    try:
-        return seconds_to_wait(json.loads(body))
-    except (ValueError, RecursionError):
-        return 0

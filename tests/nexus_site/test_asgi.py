@@ -1,14 +1,18 @@
 """The one application: who answers which address, and what lives as long as the process."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from ipaddress import ip_network
 from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from nexus_site import asgi
+from nexus_site.serving import strangers
 from nexus_site.serving.handlers import ApiHandler, PeopleHandler
 from tests.loops import run as run_loop
+from toolbox.faces.rest import formats
 
 
 @pytest.fixture
@@ -102,3 +106,65 @@ class TestLifespan:
             "lifespan.startup.complete",
             "lifespan.shutdown.complete",
         ]
+
+
+class TestWhoIsRefusedAtOnce:
+    def ask(self, threads, path="/api/v1/me", **changes):
+        start, body = talk(asgi.Site(threads), request(path) | changes, BODY)
+        return start["status"], body["body"]
+
+    @pytest.mark.parametrize("path", ["/api/v1/me", "/api/v1/tools/read_inbox", "/mcp"])
+    def test_a_program_over_plain_http_where_that_is_closed(self, threads, settings, path):
+        settings.SECURE_SSL_REDIRECT = True
+        status, body = self.ask(threads, path)
+        assert status == 401
+        assert b"keys are not accepted over plain HTTP" in body
+
+    @pytest.mark.parametrize("path", ["/api/v1/me", "/mcp"])
+    def test_a_program_that_asks_another_host(self, threads, path):
+        assert self.ask(threads, path, headers=[(b"host", b"evil.example")])[0] == 421
+
+    @pytest.mark.parametrize("path", ["/api/v1/me", "/mcp"])
+    def test_a_page_of_another_site(self, threads, path):
+        headers = [(b"host", b"localhost"), (b"origin", b"https://evil.example")]
+        assert self.ask(threads, path, headers=headers)[0] == 403
+
+    def test_believes_the_scheme_of_a_named_proxy_only(self, threads, settings):
+        settings.SECURE_SSL_REDIRECT = True
+        told = {"headers": [(b"host", b"localhost"), (b"x-forwarded-proto", b"https")]}
+        assert b"plain HTTP" in self.ask(threads, **told)[1]
+        settings.TRUSTED_PROXIES = [ip_network("127.0.0.1")]
+        assert b"plain HTTP" not in self.ask(threads, **told)[1]
+
+
+class TestStrangers:
+    def test_are_not_parsed_before_their_key_is_checked(self, threads, monkeypatch, db):
+        parsed = []
+        monkeypatch.setattr(json, "loads", lambda *args, **_: parsed.append(args))
+        monkeypatch.setattr(formats, "read_object", parsed.append)
+        body = BODY | {"body": b'{"wait": 30, "a": [' + b"[]," * 1000 + b"[]]}"}
+        path = "/api/v1/tools/read_inbox"
+        start, _ = talk(asgi.Site(threads), request(path, "POST"), body)
+        assert start["status"] == 401
+        assert parsed == []
+
+    @pytest.mark.parametrize("path", ["/api/v1/tools/read_inbox", "/api/v1/tools/send_mail", "/x"])
+    def test_are_not_read_to_the_end(self, threads, path, db):
+        parts = [BODY | {"body": b"x" * 60_000, "more_body": True}] * 3
+        start, _ = talk(asgi.Site(threads), request(path, "POST"), *parts)
+        assert start["status"] == 413
+
+    def test_are_told_from_agents_and_people(self, nexus, client, django_user_model, monkeypatch):
+        monkeypatch.setattr(strangers, "close_old_connections", lambda: None)  # the test's own
+        scope = request("/x")
+        assert not strangers.is_known(scope)
+        scope["headers"] = [(b"authorization", b"Bearer nxs_" + b"a" * 40)]
+        assert not strangers.is_known(scope)
+        scope["headers"] = [(b"authorization", f"Bearer {nexus.key('ceo')}".encode())]
+        assert strangers.is_known(scope)
+        scope["headers"] = [(b"cookie", b"nexus_session=" + b"a" * 32)]
+        assert not strangers.is_known(scope)
+        client.force_login(django_user_model.objects.create_user("mia"))
+        session = client.cookies["nexus_session"].value
+        scope["headers"] = [(b"cookie", f"nexus_session={session}".encode())]
+        assert strangers.is_known(scope)

@@ -1,6 +1,5 @@
 """Requests as a server hands them over, answered by Django in a thread."""
 
-import asyncio
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -9,8 +8,7 @@ import pytest
 from django.core.handlers.base import BaseHandler
 from django.http import HttpResponse, StreamingHttpResponse
 
-from nexus_site.serving import bridge
-from nexus_site.serving.bridge import Bridge, Disconnected, read_body
+from nexus_site.serving.bridge import STRANGER_BODY, Bridge, Disconnected, TooLarge, read_body
 from tests.loops import run as run_loop
 
 LIMIT = 10
@@ -74,8 +72,12 @@ def echo(request):
 
 
 class TestReadBody:
-    def read(self, *parts):
-        return run_loop(read_body(receiving(*parts), limit=LIMIT))
+    def read(self, *parts, limit=LIMIT, known=True, asked=None):
+        async def is_known():
+            (asked if asked is not None else []).append(STRANGER_BODY)
+            return known
+
+        return run_loop(read_body(receiving(*parts), limit=limit, is_known=is_known))
 
     def test_joins_the_parts(self):
         assert self.read(b"a", b"b", b"", b"c") == b"abc"
@@ -92,17 +94,19 @@ class TestReadBody:
             return {"type": "http.disconnect"}
 
         with pytest.raises(Disconnected):
-            run_loop(read_body(leave, limit=LIMIT))
+            run_loop(read_body(leave, limit=LIMIT, is_known=None))
 
-    def test_gives_up_on_a_client_that_dawdles(self, monkeypatch):
-        monkeypatch.setattr(bridge, "BODY_PATIENCE", 0.05)
+    def test_reads_no_more_of_a_stranger_than_strangers_may_send(self):
+        asked = []
+        with pytest.raises(TooLarge):
+            self.read(*[b"x" * 40_000] * 9, limit=10**6, known=False, asked=asked)
+        assert asked == [STRANGER_BODY]
 
-        async def dawdle():
-            await asyncio.sleep(0.02)
-            return {"type": "http.request", "body": b"", "more_body": True}
-
-        with pytest.raises(TimeoutError):
-            run_loop(read_body(dawdle, limit=LIMIT))
+    def test_asks_once_who_sends_much(self):
+        asked = []
+        body = self.read(*[b"x" * 40_000] * 9, limit=10**6, known=True, asked=asked)
+        assert len(body) == 360_000
+        assert len(asked) == 1
 
 
 class TestAnswer:

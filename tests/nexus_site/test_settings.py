@@ -129,10 +129,15 @@ class TestProduction:
         assert read(settings_of(tmp_path, *names, **PRODUCTION)) == [True, True, True, False]
 
     def test_believes_a_proxy_only_when_told_to(self, tmp_path):
-        name = "SECURE_PROXY_SSL_HEADER"
-        assert read(settings_of(tmp_path, name, **PRODUCTION)) == [None]
-        trusting = PRODUCTION | {"TRUST_PROXY": "yes"}
-        assert read(settings_of(tmp_path, name, **trusting)) != [None]
+        name = "TRUSTED_PROXIES"
+        assert read(settings_of(tmp_path, name, **PRODUCTION)) == [[]]
+        trusting = PRODUCTION | {name: "10.0.0.1, 192.168.0.0/16"}
+        assert read(settings_of(tmp_path, name, **trusting)) == [["10.0.0.1/32", "192.168.0.0/16"]]
+
+    def test_refuses_a_proxy_that_is_no_address(self, tmp_path):
+        done = settings_of(tmp_path, "TRUSTED_PROXIES", **PRODUCTION, TRUSTED_PROXIES="all")
+        assert done.returncode != 0
+        assert "TRUSTED_PROXIES: 'all'" in done.stderr
 
     def test_names_the_servers_it_was_given(self, tmp_path):
         databases, broker = read(

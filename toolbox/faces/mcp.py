@@ -10,7 +10,6 @@ from typing import Any
 
 import mcp_types as types
 from django.conf import settings
-from django.http.request import split_domain_port, validate_host
 from django.utils import timezone
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
@@ -19,7 +18,6 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic_core import to_json
-from starlette.responses import Response
 
 from core.decision import Code, Denied, refuse
 from core.strictjson import read_object
@@ -187,9 +185,6 @@ async def lifespan() -> AsyncIterator[None]:
 
 async def application(scope: Message, receive: Any, send: Any) -> None:
     """Prove the caller once for the request, then let the protocol's manager answer it."""
-    if foreign := status_of_foreign(scope):
-        await Response("not a host or a page of this server", foreign)(scope, receive, send)
-        return
     proven = await prove_caller(scope, send)
     if proven is None:
         return
@@ -206,22 +201,6 @@ async def application(scope: Message, receive: Any, send: Any) -> None:
     if manager is None:
         raise RuntimeError("the MCP face is used outside of its lifespan")
     await manager.handle_request({**scope, CALLER: caller, CREDENTIALS: credentials}, receive, send)
-
-
-def status_of_foreign(scope: Message) -> int:
-    """The status for a request to a host, or from a page, that is not ours (DNS rebinding); else 0.
-
-    By the rules of `ALLOWED_HOSTS`, subdomains included, which the SDK's own check does not know.
-    """
-    host = split_domain_port(_header(scope, "host"))[0]
-    if not validate_host(host, settings.ALLOWED_HOSTS):
-        return 421
-    origin = _header(scope, "origin")
-    scheme, _, page = origin.partition("://")
-    ours = scheme in {"http", "https"} and validate_host(
-        split_domain_port(page)[0], settings.ALLOWED_HOSTS
-    )
-    return 403 if origin and not ours else 0
 
 
 def _begins_with_a_handshake(scope: Message) -> bool:

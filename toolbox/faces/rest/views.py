@@ -16,10 +16,11 @@ from toolbox.answers import NOTHING_THERE, Answer
 from toolbox.caller import Caller
 from toolbox.faces import prompt
 from toolbox.faces.exports import FOREIGN_FORMS, listing
+from toolbox.faces.long_poll import seconds_to_wait
 from toolbox.faces.rest.formats import JSONRenderer, PersonRenderer
 
 LAST = "nexus.last"
-"""In the scope of a request that waits: whether no look follows this one."""
+"""In the scope of a request that may wait: whether no look follows this one; None for the first."""
 
 
 class Versioning(URLPathVersioning):
@@ -109,22 +110,27 @@ class ToolCallView(AgentView):
         """Let the door answer; a body that cannot be read is a refused call too."""
         caller: Caller = request.user
         now = timezone.now()
+        last, seconds = getattr(request._request, "scope", {}).get(LAST, True), 0  # noqa: SLF001
         try:
             params = request.data
         except Denied as refusal:
             answer = door.refuse_call(caller, name, refusal, now=now)
         else:
+            if last is None:
+                seconds = seconds_to_wait(params)
+                last = not seconds
             answer = door.call(
                 caller,
                 name,
                 params,
                 now=now,
                 idempotency_key=request.META.get("HTTP_IDEMPOTENCY_KEY"),
-                last=getattr(request._request, "scope", {}).get(LAST, True),  # noqa: SLF001
+                last=last,
             )
         response = respond(answer)
         response.agent_id = caller.agent.id
         response.is_empty = door.is_empty(name, answer)
+        response.seconds = seconds
         return response
 
 

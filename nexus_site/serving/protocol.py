@@ -1,0 +1,244 @@
+"""HTTP/1.1 as uvicorn speaks it, within bounds that hold before anything of ours is asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+FRAMING = 4096  # bytes that a message may have beside its header and twice its body
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one process allows its clients; sizes in bytes, times in seconds."""
+
+    header_bytes: int = 32 * 1024
+    header_seconds: float = 10.0
+    body_seconds: float = 60.0
+    write_seconds: float = 60.0
+    connections: int = 2000
+    connections_per_address: int = 500
+    bodies: int = 64 * 1024 * 1024
+    pipelined: int = 16
+    proxies: frozenset[str] = frozenset()  # addresses that many clients share
+
+
+@dataclass(slots=True)
+class Connections:
+    """The connections of one process and the bytes of request bodies that they hold."""
+
+    limits: Limits
+    by_address: Counter[str] = field(default_factory=Counter)
+    waiting: dict[BoundedProtocol, None] = field(default_factory=dict)
+    """Those without a request in progress, the longest-waiting first."""
+    total: int = 0
+    body_bytes: int = 0
+
+    def admit(self, protocol: BoundedProtocol) -> bool:
+        """Count a new connection; when full, the longest-waiting one makes room for it."""
+        address = protocol.address
+        crowded = (
+            self.by_address[address] >= self.limits.connections_per_address
+            and address not in self.limits.proxies
+        )
+        if crowded or self.total >= self.limits.connections:
+            same = (p for p in self.waiting if not crowded or p.address == address)
+            oldest = next(same, None)
+            if oldest is None:
+                return False
+            self.release(oldest)
+            oldest.transport.abort()
+        self.by_address[address] += 1
+        self.total += 1
+        protocol.is_admitted = True
+        return True
+
+    def release(self, protocol: BoundedProtocol) -> None:
+        """Forget a connection that ended, or that is being ended."""
+        self.waiting.pop(protocol, None)
+        self.release_body(protocol)
+        if protocol.is_admitted:
+            protocol.is_admitted = False
+            self.total -= 1
+            self.by_address[protocol.address] -= 1
+            if not self.by_address[protocol.address]:
+                del self.by_address[protocol.address]
+
+    def hold_body(self, protocol: BoundedProtocol, size: int) -> bool:
+        """Count bytes of a body; False when all bodies together are too large."""
+        protocol.held += size
+        self.body_bytes += size
+        return self.body_bytes <= self.limits.bodies
+
+    def release_body(self, protocol: BoundedProtocol) -> None:
+        """Forget the bodies of a connection's answered requests."""
+        self.body_bytes -= protocol.held
+        protocol.held = 0
+
+
+class BoundExceeded(Exception):
+    """A client went past a limit; the parser turns it into a refusal."""
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """One connection: its headers, bodies, times and share of the process are limited.
+
+    Use a subclass made by `bounded`, which has the connections of its process.
+    """
+
+    all: Connections
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.limits = self.all.limits
+        self.address = ""
+        self.is_admitted = False
+        self.status = 400  # of the answer to what cannot be parsed
+        self.timer: asyncio.TimerHandle | None = None
+        self.writing_timer: asyncio.TimerHandle | None = None
+        self.held = 0  # bytes of bodies
+        self.header_size = 0
+        self.body_size = 0
+        self.read_size = 0  # of the message that is being read, framing included
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Admit the connection and wait for its first request, or refuse it."""
+        super().connection_made(transport)
+        self.address = self.client[0] if self.client else ""
+        if not self.all.admit(self):
+            self.refuse(503)
+            return
+        self.all.waiting[self] = None
+        self._limit_time(self.limits.header_seconds)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Give back all that the connection held."""
+        self._stop_timer()
+        if self.writing_timer is not None:
+            self.writing_timer.cancel()
+        self.all.release(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what came; refuse a message whose framing outgrows its content."""
+        if self.transport.is_closing():
+            return
+        if self.timer is None and (self.cycle is None or self.cycle.response_complete):
+            self._limit_time(self.limits.header_seconds)
+        self.read_size += len(data)
+        super().data_received(data)
+        if self.read_size > self.limits.header_bytes + FRAMING + 2 * self.body_size:
+            self.refuse(431)
+
+    def on_message_begin(self) -> None:
+        """Begin to count a message."""
+        super().on_message_begin()
+        self.header_size = self.body_size = 0
+        if self.timer is None:
+            self._limit_time(self.limits.header_seconds)
+
+    def on_url(self, url: bytes) -> None:
+        """Take a part of the address."""
+        self._count_header(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header, or a trailer."""
+        self._count_header(len(name) + len(value) + 4)
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Start the request; its body has a time of its own."""
+        if len(self.pipeline) >= self.limits.pipelined:
+            raise BoundExceeded
+        super().on_headers_complete()
+        self.all.waiting.pop(self, None)
+        self._limit_time(self.limits.body_seconds)
+
+    def on_body(self, body: bytes) -> None:
+        """Take a part of the body, within the budget of the process."""
+        self.body_size += len(body)
+        if not self.cycle.response_complete and not self.all.hold_body(self, len(body)):
+            self.status = 503
+            raise BoundExceeded
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Nothing more is awaited until the answer was sent."""
+        super().on_message_complete()
+        self.read_size = 0
+        self._stop_timer()
+        self._wait()
+
+    def on_response_complete(self) -> None:
+        """The connection is free for its next request."""
+        super().on_response_complete()
+        if not self.pipeline:
+            self.all.release_body(self)
+        self._wait()
+
+    def pause_writing(self) -> None:
+        """A client that does not read its answer is left after a while."""
+        super().pause_writing()
+        self.writing_timer = self.loop.call_later(self.limits.write_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """The client reads again."""
+        super().resume_writing()
+        if self.writing_timer is not None:
+            self.writing_timer.cancel()
+            self.writing_timer = None
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what cannot be parsed, or what went past a limit."""
+        self.refuse(self.status)
+
+    def refuse(self, status: int) -> None:
+        """Answer with a bare status and end the connection; never in the middle of an answer."""
+        self._stop_timer()
+        if self.transport.is_closing():
+            return
+        cycle = self.cycle
+        if cycle is not None and cycle.response_started and not cycle.response_complete:
+            self.transport.abort()
+            return
+        self.transport.write(
+            STATUS_LINE[status] + b"content-length: 0\r\nconnection: close\r\n\r\n"
+        )
+        self.transport.close()
+
+    def _count_header(self, size: int) -> None:
+        self.header_size += size
+        if self.header_size > self.limits.header_bytes:
+            self.status = 431
+            raise BoundExceeded
+
+    def _wait(self) -> None:
+        """Note that no request is in progress: the connection may have to make room."""
+        if self.is_admitted and (self.cycle is None or self.cycle.response_complete):
+            self.all.waiting.setdefault(self)
+
+    def _limit_time(self, seconds: float) -> None:
+        self._stop_timer()
+        self.timer = self.loop.call_later(seconds, self._time_out)
+
+    def _stop_timer(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+
+    def _time_out(self) -> None:
+        self.timer = None
+        if self.read_size and (self.cycle is None or not self.cycle.response_complete):
+            self.refuse(408)
+        else:
+            self.transport.close()  # it asked nothing, or was answered before its body ended
+
+
+def bounded(limits: Limits) -> type[BoundedProtocol]:
+    """The protocol of one process, with its own count of connections and bytes."""
+    return type("Bounded", (BoundedProtocol,), {"all": Connections(limits)})

@@ -1,0 +1,33 @@
+"""Who may send more than a stranger: a cheap look at the key or the session of a request."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import SESSION_KEY
+from django.db import close_old_connections
+from django.http import parse_cookie
+
+from toolbox.authentication import is_valid_key
+
+
+def is_known(scope: dict[str, Any]) -> bool:
+    """Whether a request carries an agent's valid key, or the session of a signed-in person.
+
+    It only decides how much is read: the view authenticates the request itself.
+    """
+    headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+    try:
+        if b"authorization" in headers:
+            return is_valid_key(headers[b"authorization"])
+        key = parse_cookie(headers.get(b"cookie", "")).get(settings.SESSION_COOKIE_NAME)
+        return bool(key) and _is_signed_in(str(key))
+    finally:
+        close_old_connections()
+
+
+def _is_signed_in(key: str) -> bool:
+    store: Any = import_module(settings.SESSION_ENGINE).SessionStore(key)
+    return SESSION_KEY in store

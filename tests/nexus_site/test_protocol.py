@@ -1,0 +1,271 @@
+"""Raw sockets against one process: what a client library is too polite to send."""
+
+import asyncio
+import socket
+import threading
+import time
+from contextlib import ExitStack, contextmanager
+
+import pytest
+import uvicorn
+
+from nexus_site.run import web
+from nexus_site.serving.protocol import Limits, bounded
+
+LIMITS = Limits(
+    header_bytes=8 * 1024,
+    header_seconds=0.4,
+    body_seconds=0.6,
+    write_seconds=0.4,
+    connections=8,
+    connections_per_address=5,
+    bodies=200_000,
+    pipelined=4,
+)
+GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+SOON = 5  # seconds; the limits are shorter
+
+
+async def echo(scope, receive, send):
+    """Answers with the length of the body; `/slow` after a while, `/large` with 20 MB."""
+    length = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return
+        length += len(message.get("body", b""))
+        if not message.get("more_body"):
+            break
+    if scope["path"] == "/slow":
+        await asyncio.sleep(1)
+    content = b"x" * 20_000_000 if scope["path"] == "/large" else str(length).encode()
+    headers = [(b"content-length", str(len(content)).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": content})
+
+
+@contextmanager
+def serving(limits=LIMITS):
+    """A server with these limits; its port and its connections."""
+    protocol = bounded(limits)
+    config = uvicorn.Config(echo, http=protocol, log_config=None, lifespan="off", access_log=False)
+    server = uvicorn.Server(config)
+    listening = web.listen(host="127.0.0.1", port=0)
+    thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listening])))
+    thread.start()
+    try:
+        while not server.started:
+            time.sleep(0.01)
+        yield listening.getsockname()[1], protocol.all
+    finally:
+        server.should_exit = True
+        server.force_exit = True
+        thread.join(10)
+        listening.close()
+
+
+@pytest.fixture(scope="module")
+def server():
+    with serving() as found:
+        yield found
+
+
+@pytest.fixture
+def port(server):
+    return server[0]
+
+
+def connect(port):
+    client = socket.create_connection(("127.0.0.1", port), timeout=SOON)
+    client.settimeout(SOON)
+    return client
+
+
+def send_all(client, *parts):
+    """Send until the server has enough; a client that floods learns of its end by an error."""
+    try:
+        for part in parts:
+            client.sendall(part)
+    except OSError:
+        return False
+    return True
+
+
+def rest_of(client):
+    """What the server still says before it ends the connection."""
+    content = b""
+    try:
+        while part := client.recv(65536):
+            content += part
+    except ConnectionError:
+        pass
+    return content
+
+
+def answer(client):
+    """The first line of one whole answer, while the connection stays open."""
+    with client.makefile("rb") as file:
+        first, length = file.readline().rstrip(), 0
+        while line := file.readline().rstrip():
+            name, _, value = line.partition(b": ")
+            length = int(value) if name == b"content-length" else length
+        file.read(length)
+    return first
+
+
+class TestHeaders:
+    def test_may_not_be_endless(self, port):
+        with connect(port) as client:
+            lines = [b"GET / HTTP/1.1\r\n", *[b"X-Line: " + b"y" * 200 + b"\r\n"] * 50_000]
+            assert not send_all(client, *lines)
+
+    @pytest.mark.parametrize(
+        "head",
+        [
+            b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+            b"GET / HTTP/1.1\r\nX: " + b"a" * 9000 + b"\r\n\r\n",
+            b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 2000 + b"\r\n",
+            b"GET / HTTP/1.1\r\n" + b"n" * 9000 + b": y\r\n\r\n",
+            b"GET / HTTP/1.1\r\nX: " + b"a" * 30_000,
+        ],
+    )
+    def test_larger_than_the_limit_are_refused(self, port, head):
+        with connect(port) as client:
+            send_all(client, head)
+            assert rest_of(client).startswith(b"HTTP/1.1 431 ")
+
+    def test_larger_in_sum_with_trailers_are_refused(self, port):
+        with connect(port) as client:
+            send_all(client, b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n")
+            assert not send_all(client, *[b"X-Trailer: yyyyyyyyy\r\n"] * 200_000)
+
+    def test_of_an_ordinary_size_are_read(self, port):
+        with connect(port) as client:
+            send_all(client, b"GET / HTTP/1.1\r\nX: " + b"a" * 7000 + b"\r\n\r\n")
+            assert answer(client) == b"HTTP/1.1 200 OK"
+
+    @pytest.mark.parametrize("sent", [b"", b"G", b"GET / HTTP/1.1\r\nHost: x\r\nX: "])
+    def test_must_come_in_time(self, port, sent):
+        begun = time.monotonic()
+        with connect(port) as client:
+            send_all(client, sent)
+            assert rest_of(client)[:12] in (b"", b"HTTP/1.1 408")
+        assert time.monotonic() - begun < SOON - 1
+
+    @pytest.mark.parametrize("drip", [b"\r\n", b"X"])
+    def test_gain_no_time_by_dripping(self, port, drip):
+        with connect(port) as client:
+            begun = time.monotonic()
+            while time.monotonic() - begun < SOON and send_all(client, drip):
+                time.sleep(0.1)
+            assert time.monotonic() - begun < SOON
+
+    @pytest.mark.parametrize("begun", [b"\r\n", b"GET"])
+    def test_of_a_second_request_must_come_in_time(self, port, begun):
+        with connect(port) as client:
+            send_all(client, GET)
+            assert answer(client) == b"HTTP/1.1 200 OK"
+            send_all(client, begun)
+            assert rest_of(client)[:12] in (b"", b"HTTP/1.1 408")
+
+
+class TestBodies:
+    def test_must_come_in_time(self, port):
+        with connect(port) as client:
+            send_all(client, b"POST / HTTP/1.1\r\nContent-Length: 100\r\n\r\nx")
+            assert rest_of(client).startswith(b"HTTP/1.1 408 ")
+
+    def test_gain_no_time_by_dripping(self, port):
+        with connect(port) as client:
+            send_all(client, b"POST / HTTP/1.1\r\nContent-Length: 10000\r\n\r\n")
+            begun = time.monotonic()
+            while time.monotonic() - begun < SOON and send_all(client, b"x"):
+                time.sleep(0.1)
+            assert time.monotonic() - begun < SOON
+
+    def test_have_a_budget_together(self, server):
+        port, connections = server
+        half = b"POST / HTTP/1.1\r\nContent-Length: 200000\r\n\r\n" + b"x" * 150_000
+        with connect(port) as one, connect(port) as two:
+            send_all(one, half)
+            time.sleep(0.1)
+            send_all(two, half)
+            assert rest_of(two).startswith(b"HTTP/1.1 503 ")
+        self.wait_until_empty(connections)
+
+    def test_are_forgotten_once_answered(self, server):
+        port, connections = server
+        with connect(port) as client:
+            for _ in range(5):
+                send_all(client, b"POST / HTTP/1.1\r\nContent-Length: 90000\r\n\r\n", b"x" * 90_000)
+                assert answer(client) == b"HTTP/1.1 200 OK"
+        self.wait_until_empty(connections)
+
+    def wait_until_empty(self, connections):
+        ends = time.monotonic() + SOON
+        while connections.body_bytes or connections.total:
+            assert time.monotonic() < ends, connections
+            time.sleep(0.02)
+
+    def test_may_not_be_mostly_framing(self, port):
+        with connect(port) as client:
+            send_all(client, b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n")
+            assert not send_all(client, *[b"1;" + b"e" * 500 + b"\r\nx\r\n"] * 50_000)
+
+    def test_in_many_small_chunks_are_read(self, port):
+        with connect(port) as client:
+            send_all(client, b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n")
+            send_all(client, b"20\r\n" + b"x" * 32 + b"\r\n0\r\n\r\n")
+            assert answer(client) == b"HTTP/1.1 200 OK"
+
+
+class TestConnections:
+    def test_of_one_address_replace_the_longest_waiting(self, port):
+        with ExitStack() as stack:
+            silent = [stack.enter_context(connect(port)) for _ in range(5)]
+            time.sleep(0.05)
+            fresh = stack.enter_context(connect(port))
+            send_all(fresh, GET)
+            assert answer(fresh) == b"HTTP/1.1 200 OK"
+            assert rest_of(silent[0]) == b""
+
+    def test_are_refused_while_all_are_at_work(self, port):
+        slow = GET.replace(b"/ ", b"/slow ")
+        with ExitStack() as stack:
+            busy = [stack.enter_context(connect(port)) for _ in range(5)]
+            for client in busy:
+                send_all(client, slow)
+            time.sleep(0.1)
+            late = stack.enter_context(connect(port))
+            assert rest_of(late).startswith(b"HTTP/1.1 503 ")
+            assert [answer(client) for client in busy] == [b"HTTP/1.1 200 OK"] * 5
+
+    def test_are_counted_for_the_whole_process(self):
+        limits = Limits(connections=3, connections_per_address=100, header_seconds=5)
+        with serving(limits) as (port, connections), ExitStack() as stack:
+            for _ in range(20):
+                stack.enter_context(connect(port))
+            time.sleep(0.2)
+            assert connections.total == 3
+
+    def test_of_a_proxy_are_not_counted_by_address(self):
+        limits = Limits(connections_per_address=2, proxies=frozenset({"127.0.0.1"}))
+        with serving(limits) as (port, connections), ExitStack() as stack:
+            for _ in range(6):
+                stack.enter_context(connect(port))
+            time.sleep(0.2)
+            assert connections.total == 6
+
+    def test_hold_few_requests_in_advance(self, port):
+        with connect(port) as client:
+            send_all(client, GET.replace(b"/ ", b"/slow "), GET * 5000)
+            assert rest_of(client).count(b"HTTP/1.1 200 OK") <= LIMITS.pipelined + 2
+
+    def test_that_never_read_their_answer_end(self, server):
+        port, connections = server
+        with connect(port) as client:
+            send_all(client, GET.replace(b"/ ", b"/large "))
+            ends = time.monotonic() + SOON
+            while connections.total:
+                assert time.monotonic() < ends
+                time.sleep(0.05)
