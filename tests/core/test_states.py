@@ -9,7 +9,8 @@ from django.apps import apps
 from django.conf import settings
 
 from core.machines import machine_fields
-from nexus_site.management.commands.states import PAGE, states_page
+from governance.cases.tables import with_tables
+from nexus_site.management.commands.states import CONSTITUTION, PAGE, states_page
 
 MACHINES = machine_fields()
 WRITER = Path("core/machines.py")
@@ -25,6 +26,10 @@ def arrows(diagram):
 class TestThePage:
     def test_is_what_the_machines_say(self):
         assert PAGE.read_text("utf-8") == states_page(), "run `python manage.py states`"
+
+    def test_of_the_constitution_has_the_tables_of_the_code(self):
+        page = CONSTITUTION.read_text("utf-8")
+        assert page == with_tables(page), "run `python manage.py states`"
 
     @pytest.mark.parametrize("field", MACHINES, ids=lambda each: each.machine.name)
     def test_shows_every_transition_of_the_model_and_no_other(self, field):

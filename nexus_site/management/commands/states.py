@@ -1,4 +1,4 @@
-"""`manage.py states`: write docs/states.md, the diagrams of every state machine."""
+"""`manage.py states`: write docs/states.md and the tables of docs/constitution.md."""
 
 from typing import Any
 
@@ -6,8 +6,10 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 
 from core.machines import diagram, machine_fields
+from governance.cases.tables import with_tables
 
 PAGE = settings.BASE_DIR / "docs" / "states.md"
+CONSTITUTION = settings.BASE_DIR / "docs" / "constitution.md"
 HEAD = """# State machines
 
 Written by `python manage.py states` from the machines in each room's `vocabulary.py`; a test
@@ -34,3 +36,4 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Write the page."""
         PAGE.write_text(states_page(), "utf-8")
+        CONSTITUTION.write_text(with_tables(CONSTITUTION.read_text("utf-8")), "utf-8")
