@@ -15,6 +15,7 @@ from contracts.vocabulary import ContractOutcome, ContractState
 from core.actions import Action
 from core.actors import Actor, Person
 from core.deeds import Deed, require_deed
+from core.interventions import record_intervention
 from mailroom.delivery import send_system_mail
 from mailroom.services import close_grants
 from orgchart.compiling import current_policy
@@ -52,7 +53,17 @@ def close_contract(
         caller.require(rules.at_version(contract, expected_version, allowed))
         if outcome is not ContractOutcome.CANCELLED and rules.awaits_report(contract, policy):
             contract = _move_to_review(row, contract, caller, now)
+        was = f"contract {row.state}"
         _close(row, contract, outcome, reason.strip(), caller, now)
+        record_intervention(
+            caller,
+            Deed.CANCEL_CONTRACT,
+            subject=f"contract:{row.id}",
+            trigger_condition=was,
+            action_taken=f"close_contract_{outcome}",
+            reason=reason,
+            now=now,
+        )
     return rows.version_result(row)
 
 

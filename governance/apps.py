@@ -11,8 +11,11 @@ class GovernanceConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Reassign the open work of agents that a pack removes."""
+        """Reassign the work of agents that a pack removes; keep what people do elsewhere."""
+        from core.interventions import intervened
+        from governance.interventions.records import keep_intervention
         from governance.staff import open_work
         from orgchart import staffing
 
         staffing.reassign_work.join(open_work.reassign_on_leaving)
+        intervened.join(keep_intervention)

@@ -9,6 +9,7 @@ from typing import Any
 from core.actors import Person
 from core.database import needs_transaction
 from core.deeds import Deed, PeopleGroup
+from core.interventions import PersonIntervened
 from governance.interventions.models import Intervention
 from governance.interventions.rules import operator_role
 from governance.interventions.vocabulary import HumanOffice
@@ -43,4 +44,17 @@ def insert_intervention(
         reason=reason.strip(),
         details=dict(details or {}),
         confirmed=confirmed,
+    )
+
+
+def keep_intervention(done: PersonIntervened) -> None:
+    """Keep an intervention that a lower room reports, in the same table with the same fields."""
+    insert_intervention(
+        person=done.person,
+        deed=done.deed,
+        subject=done.subject,
+        trigger_condition=done.trigger_condition,
+        action_taken=done.action_taken,
+        reason=done.reason,
+        now=done.timestamp,
     )

@@ -10,6 +10,7 @@ from django.db import transaction
 from core.actors import Actor, Person
 from core.decision import Code, refuse
 from core.deeds import Deed, require_deed
+from core.interventions import record_intervention
 from governance.results import DeactivatedAgent
 from governance.staff import open_work, org_changes, rules
 from governance.staff.org_files import write_org_files_soon
@@ -53,6 +54,15 @@ def deactivate_by_person(
         target = policy.resolve(agent)
         if target is None:
             raise refuse(Code.NOT_FOUND, f"there is no agent {agent[:64]!r}", "choose one there is")
+        record_intervention(
+            person,
+            Deed.ACTIVATE_AGENT,
+            subject=f"agent:{target.handle}",
+            trigger_condition="active",
+            action_taken="deactivate_agent",
+            reason=reason,
+            now=now,
+        )
         return _deactivate(person, policy, target, reason, now)
 
 

@@ -9,6 +9,7 @@ from django.db import transaction
 from core.actors import Person
 from core.decision import Code, Denied, refuse
 from core.deeds import Deed, require_deed
+from core.interventions import record_intervention
 from mailroom.delivery import send_as, send_system_mail
 from mailroom.escalations.services import settle
 from mailroom.models import Escalation
@@ -103,6 +104,15 @@ def answer_as_person(
             reply_to=row.mail_id,
             now=now,
             rule="the Board answers an escalation (seed 000 §4.4)",
+        )
+        record_intervention(
+            person,
+            Deed.ANSWER_ESCALATION,
+            subject=f"escalation:{row.id}",
+            trigger_condition=f"escalation {row.state}",
+            action_taken="answer_escalation",
+            reason=text,
+            now=now,
         )
         settle(row, ANSWERED, by=person, now=now, by_what=mail_id, reason=text[:500])
         if recipient is not None:

@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from core.people import groups_of
+from governance.cases import waiting
 from nexus_site.console import counting
 from orgchart.models import Organisation
 from toolbox import scheduler
@@ -66,6 +67,9 @@ def figures(request: HttpRequest) -> dict[str, Any]:
         shown["days"] = sorted(days_of(rows, now, newest, may), key=lambda day: day.is_quiet)
     if may("ledger.view_seal"):
         shown["sealed"] = counting.sealed(newest)
+    if may("governance.view_case"):
+        shown["paused_cases"] = waiting.paused_cases()
+        shown["violators"] = waiting.repeated_violators(now)
     if may("toolbox.view_jobrun"):
         shown["scheduler_problem"] = scheduler.scheduler_problem(now=scheduler.database_now())
     return shown

@@ -357,6 +357,13 @@ class TestPages:
         assert client.post(address, posted).status_code == 302
         assert play.at[0] == "stopped"
 
+    def test_show_paused_cases_and_repeated_violations_first(self, client, play):
+        play.submit("TASKS", by="implementer")
+        play.submit("TASKS", by="implementer")
+        page = client.get("/admin/").content.decode()
+        assert f"/admin/governance/case/{play.id}/change/" in page
+        assert "committed 2 structural violations" in page
+
     def test_open_a_case(self, client, company):
         answer = client.post("/admin/governance/case/open/", {"title": "T", "request": "R"})
         assert answer.status_code == 302
@@ -364,3 +371,31 @@ class TestPages:
         assert client.get("/admin/governance/case/").status_code == 200
         assert client.get("/admin/governance/intervention/").status_code == 200
         assert client.get("/admin/governance/violation/").status_code == 200
+
+
+class TestTheRestOfTheCompany:
+    def test_keeps_what_a_person_does_in_the_same_table(self, db):
+        from contracts.closing import close_contract
+        from contracts.vocabulary import ContractOutcome
+        from tests.company import load_company
+
+        company = load_company("nexus")
+        made = company.call(
+            "it_manager", "create_contract", to="backend_worker", title="T", body="B"
+        ).result
+        close_contract(
+            contract_id=made["contract_id"],
+            outcome=ContractOutcome.CANCELLED,
+            reason="not needed",
+            expected_version=1,
+            caller=company.person("Board"),
+            now=timezone.now(),
+        )
+        row = Intervention.objects.get()
+        assert (row.operator_role, row.trigger_condition, row.action_taken, row.reason) == (
+            "HUMAN_ADMIN",
+            "contract pending",
+            "close_contract_cancelled",
+            "not needed",
+        )
+        assert row.subject == f"contract:{made['contract_id']}"
