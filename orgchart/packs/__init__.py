@@ -1,9 +1,10 @@
 """Packs: an organisation as a folder of YAML; checked, loaded, compared, exported."""
 
-from orgchart.packs.checking import check_pack
+from orgchart.packs.checking import check_pack, review_pack
 from orgchart.packs.exporting import NotAPack, export_pack
 from orgchart.packs.loading import OtherOrganisation, PackDifference, diff_pack, load_pack
 from orgchart.packs.problems import BadPack, Problem
+from orgchart.packs.validating import json_schema
 
 __all__ = [
     "BadPack",
@@ -14,5 +15,7 @@ __all__ = [
     "check_pack",
     "diff_pack",
     "export_pack",
+    "json_schema",
     "load_pack",
+    "review_pack",
 ]

@@ -10,10 +10,9 @@ import yaml
 from django.db import transaction
 
 from orgchart import models
-from orgchart.packs.fields import Section
+from orgchart.packs.layout import AGENTS, GROUPS, ORGANISATION, PROTOCOL, ROLES
 from orgchart.packs.problems import Notes
-from orgchart.packs.reading import AGENTS, GROUPS, ORGANISATION, PROTOCOL, ROLES
-from orgchart.packs.source import read_mapping
+from orgchart.packs.source import read_document
 from orgchart.policy.vocabulary import BOARD, ContractScope, Relation
 
 WIDTH = 100
@@ -74,10 +73,10 @@ def export_pack(organisation: models.Organisation, directory: Path) -> list[Path
 def _require_place(directory: Path, organisation: models.Organisation) -> None:
     if not directory.exists() or (directory.is_dir() and not any(directory.iterdir())):
         return
-    node = read_mapping(directory / ORGANISATION, Notes())
-    if node is None:
+    document = read_document(directory / ORGANISATION, Notes())
+    if document is None:
         raise NotAPack(f"{directory} is not empty and holds no pack; name another folder")
-    there = Section(node, ORGANISATION, Notes()).text("organisation")
+    there = document.data.get("organisation")
     if there != organisation.slug:
         raise NotAPack(
             f"{directory} holds the pack of {there or 'no organisation'}; name another folder"
@@ -198,7 +197,11 @@ def _agent(row: models.Agent) -> dict[str, Any]:
                 "co_managers": sorted(other.handle for other in row.co_managers.all()),
                 "group": row.group.slug if row.group else "",
                 "name": row.name if row.group else "",
-                "is_leader": row.is_leader,
+            }
+        ),
+        **({"is_leader": row.is_leader} if row.group else {}),
+        **_given(
+            {
                 "skills": sorted(row.skills),
                 "system_prompt": row.system_prompt,
                 "job_description": row.job_description,

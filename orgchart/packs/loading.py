@@ -16,6 +16,7 @@ from orgchart import staffing
 from orgchart.compiling import compile_policy
 from orgchart.models import Organisation
 from orgchart.packs.checking import sound_pack
+from orgchart.packs.layout import ORGANISATION
 from orgchart.packs.pack import Pack
 from orgchart.packs.writing import write_pack
 from orgchart.policy.difference import Difference
@@ -47,7 +48,12 @@ class PackDifference:
 
 
 def load_pack(
-    directory: Path, *, caller: Person | System, now: datetime, preview: bool = False
+    directory: Path,
+    *,
+    caller: Person | System,
+    now: datetime,
+    preview: bool = False,
+    organisation: str = "",
 ) -> PolicyChange:
     """Make an organisation what its pack says, whole or not at all, in one change of policy.
 
@@ -56,13 +62,13 @@ def load_pack(
     again when a later pack has it. Its settings are left alone: those of a pack are what a new
     organisation begins with. Tool restrictions of people stay; those of the pack are added and
     narrow what stands. An organisation that is what the pack says already gets no new version and
-    no event (`changed` is False).
+    no event (`changed` is False). `organisation` names that of a folder without organisation.yaml.
 
     Raises BadPack with every problem of the files, or Denied for what breaks an invariant together
     with what the organisation holds that is not in the pack.
     """
     require_deed(caller, Deed.LOAD_PACK)
-    return _load(sound_pack(directory), caller, now, [], preview=preview)
+    return _load(sound_pack(directory, organisation), caller, now, [], preview=preview)
 
 
 def diff_pack(
@@ -72,7 +78,8 @@ def diff_pack(
 
     Raises BadPack, Denied, and OtherOrganisation where the names differ.
     """
-    pack = sound_pack(directory)
+    has_own = (directory / ORGANISATION).exists()
+    pack = sound_pack(directory, "" if has_own else organisation.slug)
     if pack.organisation != organisation.slug:
         raise OtherOrganisation(
             f"{directory} is the pack of {pack.organisation}, not of {organisation.slug}"

@@ -1,69 +1,87 @@
-"""Reading what a role may do with tasks: a mapping, or the seed's list (seed 001 §10.1)."""
+"""What a role may do with tasks: a mapping, or the list that seed 001 prints."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from yaml.nodes import MappingNode, Node, ScalarNode
+from pydantic import PlainValidator, TypeAdapter, ValidationInfo
 
-from orgchart import catalogue
-from orgchart.packs.fields import BOOL, TEXT, Section, kind_of, line_of
+from orgchart.packs.source import kind_of
+from orgchart.packs.values import Distinct, Form, TaskType, problem, refuse_each
 from orgchart.policy.vocabulary import Permission
 
-KEY = "permissions"
 EVERY_TYPE = "*"
 
 
-def read_permissions(role: Section) -> dict[str, Any]:
-    """A role's permissions as the one mapping that is stored; {} where it lists none.
+class PermissionsForm(Form):
+    """What a role may do with tasks."""
 
-    `claim_task_type` becomes a list of types, or true for every type; the others true or false.
-    """
-    given = _mapping_of_list(role) if role.is_list(KEY) else role.section(KEY)
-    if given is None:
-        return {}
-    given.allow(*Permission)
-    return {
-        str(name): _claims(given) if name is Permission.CLAIM_TASK_TYPE else given.flag(name)
-        for name in Permission
-        if name in given
-    }
+    claim_task_type: Annotated[
+        bool | list[str],
+        PlainValidator(
+            lambda value, info: _claims(value, info),  # noqa: PLW0108  it is defined below
+            json_schema_input_type=bool | str | list[str],
+        ),
+    ] = False
+    update_own_tasks: bool = False
+    comment_on_all_tasks: bool = False
 
-
-def _mapping_of_list(role: Section) -> Section:
-    """The seed's list as the mapping it means: a bare name is `name: true`."""
-    pairs: list[tuple[Node, Node]] = []
-    for node in role.nodes(KEY):
-        if isinstance(node, MappingNode) and node.value:
-            pairs += node.value
-        elif isinstance(node, ScalarNode) and node.tag == TEXT:
-            pairs.append((node, ScalarNode(BOOL, "true", node.start_mark, node.end_mark)))
-        else:
-            role.note(
-                line_of(node),
-                f"each of {KEY} must be a name or `name: value`, this is "
-                + ("empty" if isinstance(node, MappingNode) else kind_of(node)),
-                f"write one of {', '.join(Permission)}, or take it out",
-            )
-    return role.of_pairs(KEY, pairs)
+    def given(self) -> dict[str, Any]:
+        """Those that are given, in their usual order."""
+        return {str(p): getattr(self, p) for p in Permission if p in self.model_fields_set}
 
 
-def _claims(given: Section) -> bool | list[str]:
-    key = Permission.CLAIM_TASK_TYPE
-    known = catalogue.task_types() or None
-    what = "task type"
-    if given.is_list(key):
-        return list(given.names(key, known=known, what=what))
-    if given.is_flag(key):
-        return given.flag(key) or []
-    if not given.is_text(key):
-        given.note(
-            given.line_of(key),
-            f"{key} must be a list of task types, this is {given.kind(key)}",
-            "write [a, b], or true for every type",
+_TASK_TYPE: TypeAdapter[str] = TypeAdapter(TaskType)
+_TASK_TYPES: TypeAdapter[tuple[str, ...]] = TypeAdapter(Annotated[tuple[TaskType, ...], Distinct])
+
+
+def _claims(value: Any, info: ValidationInfo) -> bool | list[str]:
+    """A list of task types, or true for every type."""
+    if isinstance(value, bool) or value == EVERY_TYPE:
+        return bool(value) or []
+    if isinstance(value, str):
+        return [_TASK_TYPE.validate_python(value, context=info.context)]
+    if isinstance(value, list):
+        return list(_TASK_TYPES.validate_python(value, strict=True, context=info.context))
+    raise problem(
+        f"claim_task_type must be a list of task types, this is {kind_of(value)}",
+        "write [a, b], or true for every type",
+    )
+
+
+def _permissions(value: Any, info: ValidationInfo) -> dict[str, Any]:
+    """The mapping, or the list that seed 001 prints, as the mapping that is stored."""
+    if not isinstance(value, list):
+        return PermissionsForm.model_validate(value, context=info.context).given()
+    found: dict[str, Any] = {}
+    for at, item in enumerate(_PERMISSION_LIST.validate_python(value, context=info.context)):
+        refuse_each(
+            ((at,), problem(f"{key} is set twice", "keep one")) for key in item if key in found
         )
-        return []
-    if given.text(key) == EVERY_TYPE:
-        return True
-    name = given.name(key, known=known, what=what)
-    return [name] if name else []
+        found |= item
+    return {str(name): found[name] for name in Permission if name in found}
+
+
+def _permission(value: Any, info: ValidationInfo) -> dict[str, Any]:
+    if isinstance(value, str):
+        value = {value: True}
+    if not isinstance(value, dict) or not value:
+        kind = "empty" if value == {} else kind_of(value)
+        raise problem(
+            f"each of permissions must be a name or `name: value`, this is {kind}",
+            f"write one of {', '.join(Permission)}, or take it out",
+        )
+    return PermissionsForm.model_validate(value, context=info.context).given()
+
+
+_PERMISSION_LIST: TypeAdapter[list[dict[str, Any]]] = TypeAdapter(
+    list[Annotated[dict[str, Any], PlainValidator(_permission)]]
+)
+
+
+Permissions = Annotated[
+    dict[str, Any],
+    PlainValidator(
+        _permissions, json_schema_input_type=PermissionsForm | list[Permission | PermissionsForm]
+    ),
+]

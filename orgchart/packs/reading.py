@@ -2,216 +2,124 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from orgchart import catalogue
-from orgchart.orgsettings import SETTINGS, BadSetting, checked
-from orgchart.packs import people, protocol
-from orgchart.packs.fields import Section, problem_of_name, suggest
-from orgchart.packs.pack import Pack, PackToolRestriction
+from orgchart.packs.forms import AgentFile, GroupFile, OrganisationFile, ProtocolFile, RolesFile
+from orgchart.packs.layout import find_layout
+from orgchart.packs.pack import Pack, Staff
+from orgchart.packs.placing import place_agents
 from orgchart.packs.problems import Notes
-from orgchart.packs.roles import read_roles
-from orgchart.packs.source import read_mapping
-from orgchart.policy.compiled import Group, ToolRestriction
+from orgchart.packs.source import Document, Place, read_document
+from orgchart.packs.validating import validated
+from orgchart.packs.values import Known
+from orgchart.policy.compiled import Group
 from orgchart.policy.violation import Subject
-from orgchart.policy.vocabulary import BOARD, ToolMode
-
-ORGANISATION, ROLES, PROTOCOL = "organisation.yaml", "roles.yaml", "mail-protocol.yaml"
-AGENTS, GROUPS = "agents", "groups"
-MOST_FILES = 10_000
 
 
 @dataclass(slots=True)
 class Reading:
-    """What was read: the pack, the problems, and the line of each thing."""
+    """What was read: the pack, the problems, and the place of each thing."""
 
-    directory: Path
     notes: Notes = field(default_factory=Notes)
-    places: dict[tuple[Subject, str], tuple[str, int]] = field(default_factory=dict)
+    places: dict[tuple[Subject, str], tuple[Document, Place]] = field(default_factory=dict)
+    top: Document | None = None
     pack: Pack | None = None
 
-    def section(self, path: Path) -> Section | None:
-        """The mapping a file holds."""
-        node = read_mapping(path, self.notes)
-        return None if node is None else Section(node, str(path), self.notes)
-
-    def note_at(self, kind: Subject, name: str, message: str, fix: str) -> None:
-        """Note a problem at the line of the thing, or at the organisation's first line."""
-        whole = (str(self.directory / ORGANISATION), 1)
-        self.notes.add(*self.places.get((kind, name), whole), message, fix)
-
-    def remember(self, kind: Subject, name: str, section: Section) -> None:
-        """Keep the line of a thing, for problems found later."""
-        self.places.setdefault((kind, name), (section.file, section.line))
+    def line_of(self, kind: Subject, name: str, *more: str | int) -> tuple[str, int]:
+        """The file and line of a thing, or of a place in it; else those of the organisation."""
+        document, place = self.places.get((kind, name), (self.top, ()))
+        return (document.file, document.line(*place, *more)) if document else ("", 1)
 
 
-def read_pack(directory: Path) -> Reading:
-    """Read every file to its end. `pack` is None where a file could not be read at all."""
-    reading = Reading(directory)
-    if not directory.is_dir():
-        reading.notes.add(str(directory), 1, "there is no such folder", "name the pack's folder")
+def read_pack(directory: Path, organisation: str = "") -> Reading:
+    """Read every file to its end. `pack` is None where a file could not be read or is wrong.
+
+    `organisation` names the organisation of a folder without `organisation.yaml`.
+    """
+    reading = Reading()
+    layout = find_layout(directory, organisation, reading.notes)
+    if layout is None:
         return reading
-    _note_strays(reading)
-    top = reading.section(directory / ORGANISATION)
-    roles_file = reading.section(directory / ROLES)
-    protocol_file = reading.section(directory / PROTOCOL)
-    agent_files = _files(reading, AGENTS)
-    if top is None or roles_file is None or protocol_file is None:
+    notes = reading.notes
+    top, roles, protocol = layout.top(notes), layout.roles(notes), layout.protocol(notes)
+    agents, groups = _documents(layout.agents, notes), _documents(layout.groups, notes)
+    if top is None or roles is None or protocol is None:
         return reading
-    roles = read_roles(roles_file, reading.remember)
-    role_names = roles_file.section("roles") or ()
-    groups = _read_groups(reading)
-    handles = [path.stem for path in agent_files]
-    staff = people.read_staff(
-        {path.stem: section for path in agent_files if (section := reading.section(path))},
-        people.Known(handles, list(role_names), [group.slug for group in groups]),
-        reading.remember,
+    reading.top = top
+    known = Known(
+        handles=frozenset(path.stem for path in layout.agents),
+        roles=roles.keys("roles"),
+        groups=list(groups),
+        mail_types=protocol.keys("types"),
     )
-    mail_types = protocol.read_types(protocol_file, list(role_names), reading.remember)
-    reading.pack = Pack(
-        organisation=top.name("organisation"),
-        name=top.text("name", longest=200, empty=False),
-        description=top.text("description"),
-        settings=_read_settings(top),
-        aliases=_read_aliases(top, handles),
-        tool_restrictions=_read_tool_restrictions(top, handles, list(role_names)),
-        roles=roles,
-        groups=groups,
-        staff=staff,
-        mail_types=mail_types,
-        contacts=protocol.read_contacts(protocol_file, list(role_names), reading.remember),
-    )
-    top.allow(
-        "organisation",
-        "name",
-        "description",
-        "settings",
-        "aliases",
-        "tool_restrictions",
-        "tightenings",
-        required=("organisation", "name"),
-    )
+    places = reading.places
+    places |= {(Subject.ROLE, name): (roles, ("roles", name)) for name in known.roles}
+    places |= {(Subject.MAIL_TYPE, name): (protocol, ("types", name)) for name in known.mail_types}
+    places |= {(Subject.AGENT, handle): (file, ()) for handle, file in agents.items()}
+    places |= {(Subject.GROUP, slug): (file, ()) for slug, file in groups.items()}
+    _read_forms(reading, top, roles, protocol, agents, groups, known)
     return reading
 
 
-def _files(reading: Reading, folder: str) -> list[Path]:
-    """The YAML files of a folder, whose stems must be names."""
-    directory = reading.directory / folder
-    found = sorted(directory.glob("*.yaml")) if directory.is_dir() else []
-    if len(found) > MOST_FILES:
-        reading.notes.add(str(directory), 1, f"more than {MOST_FILES} files", "split the pack")
-        return []
-    good = []
-    for path in found:
-        problem = problem_of_name(path.stem, None, "file's name")
-        if path.stem == BOARD:
-            problem = (f"`{BOARD}` names the humans, not an agent", "choose another name")
-        if problem:
-            reading.notes.add(str(path), 1, *problem)
-        else:
-            good.append(path)
-    return good
+def _read_forms(
+    reading: Reading,
+    top_file: Document,
+    roles_file: Document,
+    protocol_file: Document,
+    agents: Mapping[str, Document],
+    groups: Mapping[str, Document],
+    known: Known,
+) -> None:
+    notes = reading.notes
+    top = validated(OrganisationFile, top_file, known, notes)
+    roles = validated(RolesFile, roles_file, known, notes)
+    protocol = validated(ProtocolFile, protocol_file, known, notes)
+    rows = [_group(slug, file, known, notes) for slug, file in groups.items()]
+    staff = _staff(agents, known, notes)
+    if not (top and roles and protocol) or notes.problems:
+        return
+    for place, rule in protocol.contact_rules().items():
+        reading.places[(Subject.CONTACT, rule.label)] = (protocol_file, place)
+    reading.pack = Pack(
+        organisation=top.organisation,
+        name=top.name,
+        description=top.description,
+        settings=top.settings,
+        aliases=top.aliases,
+        tool_restrictions=tuple(
+            form.restriction() for form in (*top.tool_restrictions, *top.tightenings)
+        ),
+        roles=tuple(form.role(name) for name, form in roles.roles.items()),
+        groups=tuple(group for group in rows if group),
+        staff=staff,
+        mail_types=tuple(form.rule(name) for name, form in protocol.types.items()),
+        contacts=tuple(protocol.contact_rules().values()),
+    )
 
 
-def _note_strays(reading: Reading) -> None:
-    """Note YAML files that are not part of a pack."""
-    root = reading.directory
-    allowed = {root / ORGANISATION, root / ROLES, root / PROTOCOL}
-    for path in sorted([*root.glob("*.y*ml"), *root.glob("*/*.y*ml")]):
-        known_place = path.parent in (root / AGENTS, root / GROUPS) and path.suffix == ".yaml"
-        if path not in allowed and not known_place:
-            reading.notes.add(
-                str(path),
-                1,
-                "this file is no part of a pack",
-                f"rename it to one of {ORGANISATION}, {ROLES}, {PROTOCOL}, "
-                f"{GROUPS}/<group>.yaml, {AGENTS}/<handle>.yaml, or remove it",
-            )
+def _documents(paths: Iterable[Path], notes: Notes) -> dict[str, Document]:
+    found = {path.stem: read_document(path, notes) for path in paths}
+    return {stem: document for stem, document in found.items() if document}
 
 
-def _read_groups(reading: Reading) -> tuple[Group, ...]:
-    found = []
-    for path in _files(reading, GROUPS):
-        section = reading.section(path)
-        if section is None:
-            continue
-        section.allow("group", "name", "context", "member_delegation", required=("group", "name"))
-        slug = section.name("group")
-        if slug != path.stem:
-            section.note(
-                section.line_of("group"),
-                f"group {slug!r} is in {path.name}",
-                f"name the file {slug}.yaml or set `group: {path.stem}`",
-            )
-        reading.remember(Subject.GROUP, path.stem, section)
-        found.append(
-            Group(
-                slug=path.stem,
-                name=section.text("name", longest=200, empty=False),
-                context=section.text("context"),
-                member_delegation=section.flag("member_delegation"),
-            )
-        )
-    return tuple(found)
+def _group(slug: str, file: Document, known: Known, notes: Notes) -> Group | None:
+    form = validated(GroupFile, file, known, notes)
+    if form is None:
+        return None
+    if form.group not in ("", slug):
+        what = f"group {form.group!r} is in {slug}.yaml"
+        fix = f"name the file {form.group}.yaml or set `group: {slug}`"
+        notes.add(file.file, file.line("group"), what, fix)
+    name = form.name or slug.replace("_", " ").title()
+    return Group(slug, name, form.context, form.member_delegation)
 
 
-def _read_settings(top: Section) -> dict[str, object]:
-    settings = top.section("settings")
-    found: dict[str, object] = {}
-    if settings is None:
-        return found
-    for name in settings:
-        if name not in SETTINGS:
-            settings.note(
-                settings.line_of(name), f"there is no setting {name}", suggest(name, SETTINGS)
-            )
-            continue
-        try:
-            found |= checked({name: settings.value(name)})
-        except BadSetting as problem:
-            settings.note(settings.line_of(name), str(problem), "correct the value")
-    return found
-
-
-def _read_aliases(top: Section, handles: Collection[str]) -> dict[str, str]:
-    aliases = top.section("aliases")
-    found: dict[str, str] = {}
-    if aliases is None:
-        return found
-    for alias in aliases:
-        line = aliases.line_of(alias)
-        if alias == BOARD or alias in handles:
-            aliases.note(line, f"the alias {alias} is a name already", "choose another alias")
-        elif aliases.is_name(alias, line, None, "alias"):
-            found[alias] = aliases.name(alias, known=handles, what="agent")
-    return {alias: handle for alias, handle in found.items() if handle}
-
-
-def _read_tool_restrictions(
-    top: Section, handles: Collection[str], roles: Collection[str]
-) -> tuple[PackToolRestriction, ...]:
-    found = []
-    if "tightenings" in top and "tool_restrictions" in top:
-        top.note(top.line_of("tightenings"), "tool_restrictions are given twice", "keep one key")
-    for section in (*top.sections("tool_restrictions"), *top.sections("tightenings")):
-        section.allow("tool", "agent", "role", "modes", "reason", required=("tool", "modes"))
-        if "agent" in section and "role" in section:
-            section.note(section.line, "names both an agent and a role", "keep one of the two")
-        scope = "organisation"
-        if "agent" in section:
-            scope = f"agent:{section.name('agent', known=handles, what='agent')}"
-        elif "role" in section:
-            scope = f"role:{section.name('role', known=roles, what='role')}"
-        tool = section.name("tool", known=frozenset(catalogue.known()) or None, what="tool")
-        modes = section.names("modes", known=[mode.value for mode in ToolMode], what="mode")
-        found.append(
-            PackToolRestriction(
-                restriction=ToolRestriction(
-                    scope, tool, frozenset(ToolMode(mode) for mode in modes)
-                ),
-                reason=section.text("reason", longest=500),
-            )
-        )
-    return tuple(found)
+def _staff(files: Mapping[str, Document], known: Known, notes: Notes) -> tuple[Staff, ...]:
+    forms = {
+        handle: form
+        for handle, file in files.items()
+        if (form := validated(AgentFile, file, replace(known, handle=handle), notes))
+    }
+    return place_agents(forms, files, known, notes)

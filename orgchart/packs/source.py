@@ -1,7 +1,10 @@
-"""From a file to plain YAML nodes with their lines: no tags, no aliases, no bombs."""
+"""From a YAML file to plain data and the line of each value: no tags, no aliases, no bombs."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,7 @@ from yaml.events import (
     NodeEvent,
     ScalarEvent,
 )
-from yaml.nodes import MappingNode, Node
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from orgchart.packs.problems import Notes
 
@@ -24,34 +27,127 @@ MOST_NODES = 300_000
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-def read_mapping(path: Path, notes: Notes) -> MappingNode | None:
+TEXT = "tag:yaml.org,2002:str"
+TRUE = frozenset({"true", "yes", "on"})
+DECIMAL = re.compile(r"[+-]?[0-9]{1,15}\Z")
+REAL = re.compile(r"-?[0-9]{1,17}\.[0-9]*([eE][+-][0-9]{1,3})?\Z")
+Place = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Special:
+    """A YAML value that no file of a pack holds, and what it is in words."""
+
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The mapping in a file as plain data, and the line of each key and item by its place."""
+
+    file: str
+    data: dict[str, Any]
+    lines: Mapping[Place, int] = field(default_factory=dict)
+
+    def line(self, *place: str | int) -> int:
+        """The line of a place, or of the nearest one around it that the file has."""
+        while place and place not in self.lines:
+            place = place[:-1]
+        return self.lines.get(place, 1)
+
+    def keys(self, key: str) -> list[str]:
+        """The keys of the mapping below a key; none where there is no mapping."""
+        below = self.data.get(key)
+        return list(below) if isinstance(below, dict) else []
+
+
+def read_document(path: Path, notes: Notes) -> Document | None:
     """The mapping that a pack file holds, or None with the reason noted."""
     text = _text_of(path, notes)
-    if text is None:
+    node = None if text is None else _node_of(text, str(path), notes)
+    if node is None:
         return None
+    lines: dict[Place, int] = {(): _line(node)}
+    return Document(str(path), _mapping(node, (), str(path), lines, notes), lines)
+
+
+def _node_of(text: str, file: str, notes: Notes) -> MappingNode | None:
     try:
-        if not _is_plain(text, str(path), notes):
+        if not _is_plain(text, file, notes):
             return None
         node: Node | None = yaml.compose(text, Loader=LOADER)
     except yaml.MarkedYAMLError as error:
         unclosed = "flow" in (error.context or "")  # found at the next line, begun at this one
         mark = error.context_mark if unclosed else error.problem_mark or error.context_mark
-        notes.add(
-            str(path),
-            mark.line + 1 if mark else 1,
-            f"this is no YAML: {error.problem or error.context}",
-            "correct the line",
-        )
+        what = f"this is no YAML: {error.problem or error.context}"
+        notes.add(file, mark.line + 1 if mark else 1, what, "correct the line")
         return None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        notes.add(str(path), line, "a character that no text may hold", "remove it")
+        notes.add(file, line, "a character that no text may hold", "remove it")
         return None
     if not isinstance(node, MappingNode):
-        line = node.start_mark.line + 1 if node else 1
-        notes.add(str(path), line, "the file must hold `key: value` lines", "write them")
+        line = _line(node) if node else 1
+        notes.add(file, line, "the file must hold `key: value` lines", "write them")
         return None
     return node
+
+
+def _mapping(
+    node: MappingNode, place: Place, file: str, lines: dict[Place, int], notes: Notes
+) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in node.value:
+        name, line = key.value, _line(key)
+        if not isinstance(key, ScalarNode) or key.tag != TEXT:
+            notes.add(file, line, "a key must be text", "put it in quotes or correct it")
+        elif name in found:
+            first = lines[(*place, name)]
+            notes.add(file, line, f"{name} is set twice (first on line {first})", "keep one")
+        else:
+            lines[(*place, name)] = line
+            found[name] = _plain(value, (*place, name), file, lines, notes)
+    return found
+
+
+def _plain(node: Node, place: Place, file: str, lines: dict[Place, int], notes: Notes) -> Any:
+    if isinstance(node, MappingNode):
+        return _mapping(node, place, file, lines, notes)
+    if isinstance(node, SequenceNode):
+        lines |= {(*place, index): _line(item) for index, item in enumerate(node.value)}
+        return [
+            _plain(item, (*place, index), file, lines, notes)
+            for index, item in enumerate(node.value)
+        ]
+    return _scalar(node.tag, str(node.value))
+
+
+def _scalar(tag: str, text: str) -> Any:
+    match tag.rpartition(":")[2]:
+        case "str":
+            return text
+        case "bool":
+            return text.lower() in TRUE
+        case "null":
+            return None
+        case "int":
+            return int(text) if DECIMAL.match(text) else Special("a number")
+        case "float":
+            return float(text) if REAL.match(text) else Special("a number")
+        case _:
+            return Special("a date or another special value")
+
+
+def kind_of(value: object) -> str:
+    """What a value is, in words."""
+    if isinstance(value, Special):
+        return value.kind
+    kinds = {dict: "a mapping", list: "a list", str: "text", bool: "true or false"}
+    return kinds.get(type(value), "empty" if value is None else "a number")
+
+
+def _line(node: Node) -> int:
+    return int(node.start_mark.line) + 1
 
 
 def _text_of(path: Path, notes: Notes) -> str | None:

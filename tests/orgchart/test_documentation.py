@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from orgchart.packs import people, roles
+from orgchart.packs.forms import AgentFile, RoleForm
 from tests.orgchart.world import ACME, problems
 
 PAGE = (Path(__file__).parents[2] / "docs/packs.md").read_text(encoding="utf-8")
@@ -17,8 +17,8 @@ BLOCKS = {
 
 def test_every_key_of_a_role_and_of_an_agent_is_described():
     maker = yaml.safe_load(BLOCKS["roles.yaml"])["roles"]["maker"]
-    assert tuple(maker) == roles.KEYS
-    assert set(yaml.safe_load(BLOCKS["agents/<handle>.yaml"])) == set(people.KEYS)
+    assert tuple(maker) == tuple(RoleForm.model_fields)
+    assert set(yaml.safe_load(BLOCKS["agents/<handle>.yaml"])) == set(AgentFile.model_fields.keys())
 
 
 def test_what_is_shown_can_be_loaded(tmp_path):

@@ -115,10 +115,11 @@ class TestLoadingOverALiveOrganisation:
 
     def test_exchanges_places_and_leaders_within_a_group(self, pack, acme):
         lead = ACME["agents/lead.yaml"]
+        member = "role: lead\nreports_to: boss\ngroup: crew\nname: two\nis_leader: false\n"
         write_pack(
             pack,
             {
-                "agents/lead.yaml": "role: lead\nreports_to: boss\ngroup: crew\nname: two\n",
+                "agents/lead.yaml": member,
                 "agents/other_lead.yaml": lead,
             },
         )
@@ -127,7 +128,7 @@ class TestLoadingOverALiveOrganisation:
             pack,
             {
                 "agents/lead.yaml": lead,
-                "agents/other_lead.yaml": "role: lead\nreports_to: boss\ngroup: crew\nname: two\n",
+                "agents/other_lead.yaml": member,
             },
         )
         policy = load(pack).after

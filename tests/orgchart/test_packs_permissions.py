@@ -1,5 +1,8 @@
 """What a role may do with tasks: both forms, every mistake in them, the form that is kept."""
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import pytest
 import yaml
 from hypothesis import given, settings
@@ -8,9 +11,11 @@ from hypothesis import strategies as st
 from orgchart import catalogue
 from orgchart.models import Organisation, Role
 from orgchart.packs import export_pack
-from orgchart.packs.fields import Section
-from orgchart.packs.permissions import read_permissions
+from orgchart.packs.permissions import Permissions
 from orgchart.packs.problems import Notes
+from orgchart.packs.source import read_document
+from orgchart.packs.validating import validated
+from orgchart.packs.values import Form, Known
 from tests.orgchart.world import ACME, edited, load, problems, write_pack
 
 SMALL = "    permissions: {claim_task_type: [code_review], update_own_tasks: true}\n"
@@ -31,11 +36,22 @@ def with_permissions(text):
     return edited("roles.yaml", (SMALL, text))
 
 
+class Fragment(Form):
+    """A file with permissions only."""
+
+    permissions: Permissions
+
+
 def read(text):
     """What the words after `permissions:` mean, and what is wrong with them."""
     notes = Notes()
-    section = Section(yaml.compose(f"permissions: {text}"), "roles.yaml", notes)
-    return read_permissions(section), [str(problem) for problem in notes.all()]
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "roles.yaml"
+        path.write_text(f"permissions: {text}", encoding="utf-8")
+        document = read_document(path, notes)
+    form = document and validated(Fragment, document, Known(), notes)
+    wrong = [f"{Path(p.file).name}:{p.line}: {p.message}; {p.fix}" for p in notes.all()]
+    return form.permissions if form else {}, wrong
 
 
 @pytest.mark.parametrize(

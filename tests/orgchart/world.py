@@ -94,6 +94,7 @@ reports_to: lead
 co_managers: [other_lead]
 group: crew
 name: one
+is_leader: false
 skills: [juggling]
 system_prompt: |
   You are handy.

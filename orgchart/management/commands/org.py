@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from argparse import ArgumentParser
 from collections.abc import Callable
 from pathlib import Path
@@ -20,10 +21,11 @@ from orgchart.packs import (
     BadPack,
     NotAPack,
     OtherOrganisation,
-    check_pack,
     diff_pack,
     export_pack,
+    json_schema,
     load_pack,
+    review_pack,
 )
 from orgchart.policy.compiled import Policy
 from orgchart.policy.difference import Difference
@@ -40,7 +42,12 @@ class Command(BaseCommand):
         """One subcommand for each verb."""
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
         for verb, text in (("load", "load a pack"), ("check", "validate a pack, load nothing")):
-            verbs.add_parser(verb, help=text).add_argument("folder", metavar="DIR", type=Path)
+            one = verbs.add_parser(verb, help=text)
+            one.add_argument("folder", metavar="DIR", type=Path)
+            one.add_argument(
+                "--organisation", default="", metavar="NAME", help="where no file of DIR names it"
+            )
+        verbs.add_parser("schema", help="the JSON schema of a pack's files, for editors")
         for verb, text in (
             ("export", "write an organisation as a pack"),
             ("diff", "what loading a pack over an organisation would change"),
@@ -69,6 +76,7 @@ class Command(BaseCommand):
         verbs: dict[str, Callable[[dict[str, Any]], None]] = {
             "load": self._load,
             "check": self._check,
+            "schema": self._schema,
             "export": self._export,
             "diff": self._diff,
             "set": self._set,
@@ -92,17 +100,29 @@ class Command(BaseCommand):
     def _load(self, options: dict[str, Any]) -> None:
         """Load a pack, new or over what lives under its name."""
         caller = operator()
-        change = load_pack(options["folder"], caller=caller, now=timezone.now())
+        change = load_pack(
+            options["folder"],
+            caller=caller,
+            now=timezone.now(),
+            organisation=options["organisation"],
+        )
         self._show(change.difference)
         version = f"{change.after.organisation}: policy version {change.after.version}"
         self.stdout.write(version if change.changed else f"{version}, unchanged")
 
     def _check(self, options: dict[str, Any]) -> None:
-        """Validate a pack without loading it."""
-        problems = check_pack(options["folder"])
-        if problems:
-            raise BadPack(problems)
+        """Validate a pack without loading it; warnings are no reason not to load it."""
+        review = review_pack(options["folder"], options["organisation"])
+        for warning in review.warnings:
+            place = f"{warning.file}:{warning.line}"
+            self.stdout.write(f"{place}: warning: {warning.message}; {warning.fix}")
+        if review.problems:
+            raise BadPack(review.problems)
         self.stdout.write(f"{options['folder']}: nothing is wrong")
+
+    def _schema(self, options: dict[str, Any]) -> None:
+        """Print the JSON schema of a pack's files."""
+        self.stdout.write(json.dumps(json_schema(), indent=2, ensure_ascii=False))
 
     def _export(self, options: dict[str, Any]) -> None:
         """Write an organisation as a pack."""

@@ -1,0 +1,112 @@
+"""Which files a folder has: a whole pack, or seed 003's `agents/` and `groups/` alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from orgchart.packs.problems import Notes
+from orgchart.packs.source import Document, read_document
+from orgchart.packs.values import problem_of_name
+
+ORGANISATION, ROLES, PROTOCOL = "organisation.yaml", "roles.yaml", "mail-protocol.yaml"
+AGENTS, GROUPS, CONFIG = "agents", "groups", "config"
+MOST_FILES = 10_000
+DEFAULTS = Path(__file__).parents[2] / "packs" / "soloqueue"
+"""Where the roles and the protocol of a folder come from that has agents and groups only."""
+LEADER, MEMBER = "group_leader", "group_member"
+"""The roles there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The files of a pack; `organisation` names it where no file does."""
+
+    root: Path
+    agents: tuple[Path, ...]
+    groups: tuple[Path, ...]
+    organisation: str = ""
+
+    def top(self, notes: Notes) -> Document | None:
+        """What organisation.yaml says, or its folder's name."""
+        if not self.organisation:
+            return read_document(self.root / ORGANISATION, notes)
+        title = self.organisation.replace("_", " ").replace("-", " ").title()
+        return Document(str(self.root), {"organisation": self.organisation, "name": title})
+
+    def roles(self, notes: Notes) -> Document | None:
+        """What roles.yaml says, here or by default."""
+        return read_document((DEFAULTS if self.organisation else self.root) / ROLES, notes)
+
+    def protocol(self, notes: Notes) -> Document | None:
+        """What mail-protocol.yaml says, here or by default."""
+        return read_document((DEFAULTS if self.organisation else self.root) / PROTOCOL, notes)
+
+
+def find_layout(directory: Path, organisation: str, notes: Notes) -> Layout | None:
+    """The files of the pack in a folder; None, with the reason noted, where there is no folder.
+
+    A folder with none of the three files and with `agents/` is in seed 003's layout, itself or in
+    its `config/`; its organisation has the name given, or that of the folder.
+    """
+    if not directory.is_dir():
+        notes.add(str(directory), 1, "there is no such folder", "name the pack's folder")
+        return None
+    root = directory
+    if not _has_agents(root) and _has_agents(root / CONFIG):
+        root = root / CONFIG
+    bare = _has_agents(root) and not any(
+        (folder / name).exists()
+        for folder in {directory, root}
+        for name in (ORGANISATION, ROLES, PROTOCOL)
+    )
+    if bare and not organisation:
+        named = root.resolve()
+        organisation = (named.parent if named.name == CONFIG else named).name.lower()
+        if problem_of_name(organisation, "organisation"):
+            what = f"the folder's name {organisation!r} is no name of an organisation"
+            notes.add(str(directory), 1, what, "rename it, or give --organisation NAME")
+            return None
+    elif not bare:
+        root = directory
+        if organisation:
+            what = f"the pack names its organisation in {ORGANISATION}"
+            notes.add(str(directory), 1, what, "leave out --organisation")
+        organisation = ""
+    _note_strays(root, notes)
+    return Layout(root, _files(root / AGENTS, notes), _files(root / GROUPS, notes), organisation)
+
+
+def _has_agents(root: Path) -> bool:
+    return (root / AGENTS).is_dir()
+
+
+def _files(folder: Path, notes: Notes) -> tuple[Path, ...]:
+    """The YAML files of a folder, whose stems must be names."""
+    found = sorted(folder.glob("*.yaml")) if folder.is_dir() else []
+    if len(found) > MOST_FILES:
+        notes.add(str(folder), 1, f"more than {MOST_FILES} files", "split the pack")
+        return ()
+    good = []
+    for path in found:
+        wrong = problem_of_name(path.stem, "file's name")
+        if wrong and wrong.context:
+            notes.add(str(path), 1, wrong.context["message"], wrong.context["fix"])
+        else:
+            good.append(path)
+    return tuple(good)
+
+
+def _note_strays(root: Path, notes: Notes) -> None:
+    """Note YAML files that are not part of a pack."""
+    allowed = {root / ORGANISATION, root / ROLES, root / PROTOCOL}
+    for path in sorted([*root.glob("*.y*ml"), *root.glob("*/*.y*ml")]):
+        known_place = path.parent in (root / AGENTS, root / GROUPS) and path.suffix == ".yaml"
+        if path not in allowed and not known_place:
+            notes.add(
+                str(path),
+                1,
+                "this file is no part of a pack",
+                f"rename it to one of {ORGANISATION}, {ROLES}, {PROTOCOL}, "
+                f"{GROUPS}/<group>.yaml, {AGENTS}/<handle>.yaml, or remove it",
+            )
