@@ -14,6 +14,7 @@ from mailroom.vocabulary import (
     ESCALATION_MACHINE,
     MAIL_MACHINE,
     NOTICE_MACHINE,
+    UNSETTLED,
     EscalationState,
     MailStatus,
     NoticeState,
@@ -184,17 +185,20 @@ class ContactGrant(models.Model):
 
 
 class Escalation(models.Model):
-    """One step up the chain, waiting for an answer until `due_at`; a thread shares its root.
+    """One step up the chain, waiting for an answer until `due_at`.
 
-    A late answer does not clear `unanswered_at`. `board_waits_since`: the time since when a notice
-    to the Board is missing, because the organisation has no channel to it.
+    `first` is the first of its thread: what one sender sent to one superior without an answer; the
+    notices about a thread are noted there. `root` is the first of the chain to the Board, in which
+    threads are passed on. A late answer does not clear `unanswered_at`. `board_waits_since`: the
+    time since when a notice to the Board is missing, as the organisation has no channel to it.
     """
 
     mail = models.OneToOneField(Mail, models.PROTECT, related_name="escalation")
     organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+")
     sender = models.ForeignKey(Agent, models.PROTECT, related_name="+")
     recipient = models.ForeignKey(Agent, models.PROTECT, null=True, related_name="+")
-    root = models.ForeignKey("self", models.PROTECT, null=True, related_name="thread")
+    first = models.ForeignKey("self", models.PROTECT, null=True, related_name="thread")
+    root = models.ForeignKey("self", models.PROTECT, null=True, related_name="chain")
     follows = models.ForeignKey("self", models.PROTECT, null=True, related_name="followers")
     state = ESCALATION_MACHINE.field(max_length=16)
     version = models.PositiveIntegerField(default=1)
@@ -217,6 +221,11 @@ class Escalation(models.Model):
             ),
         ]
         constraints = [
+            models.UniqueConstraint(
+                fields=["sender", "recipient"],
+                condition=Q(first=None, state__in=UNSETTLED),
+                name="escalation_one_open_thread",
+            ),
             models.CheckConstraint(
                 condition=Q(state__in=[s.value for s in EscalationState]),
                 name="escalation_state_known",
@@ -256,7 +265,7 @@ class Escalation(models.Model):
     @property
     def is_notice_missing(self) -> bool:
         """Whether the Board should have got a notice of it, and there was no channel."""
-        return self.board_waits_since is not None and self.state == EscalationState.UNANSWERED
+        return self.board_waits_since is not None and self.state in UNSETTLED
 
     @property
     def answered_by_name(self) -> str:

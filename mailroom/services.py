@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import Q
 
 from core.actions import Action
 from core.actors import Actor
@@ -16,7 +17,7 @@ from mailroom import rules
 from mailroom.delivery import MailDraft, insert_mail, send_system_mail
 from mailroom.escalations import answers
 from mailroom.escalations import services as escalations
-from mailroom.models import ContactGrant, Mail
+from mailroom.models import ContactGrant, Escalation, Mail
 from mailroom.ownership import require_own
 from mailroom.refusals import as_rejection
 from mailroom.results import SentMail
@@ -50,13 +51,25 @@ def send_mail(*, caller: Caller, draft: MailDraft, now: datetime) -> SentMail:
             mail_id = insert_mail(
                 draft, recipient=recipient, route_log=route_log, caller=caller, now=now
             )
-            if draft.reply_to:
-                answers.answer_by_reply(mail_id=draft.reply_to, reply=mail_id, by=caller, now=now)
             if escalates:
-                escalations.open_escalation(mail_id=mail_id, caller=caller, now=now)
+                escalations.open_escalation(
+                    mail_id=mail_id, caller=caller, now=now, earlier=_earlier(caller, draft)
+                )
+            elif draft.reply_to:
+                answers.answer_by_reply(
+                    mail_id=draft.reply_to, reply=mail_id, to=recipient, by=caller, now=now
+                )
     except Denied as refusal:
         raise as_rejection(refusal, caller, draft.to, draft.mail_type, now) from refusal
     return {"mail_id": mail_id, "status": "delivered", "created_at": now}
+
+
+def _earlier(caller: Caller, draft: MailDraft) -> Escalation | None:
+    """The escalation that an escalation by mail repeats or passes on: the one it replies to."""
+    if not draft.reply_to:
+        return None
+    parties = Q(sender_id=caller.agent.id) | Q(recipient_id=caller.agent.id)
+    return Escalation.objects.filter(parties, mail_id=draft.reply_to).first()
 
 
 def _hold_channels(caller: Caller, draft: MailDraft) -> Sequence[Channel]:

@@ -124,7 +124,7 @@ class EscalationAdmin(ActingAdmin):
         """The thread, its mails, and the events of this escalation."""
         row: Escalation = kwargs.get("obj") or context["original"]
         chain = _chain(row)
-        told_board_at = chain[0].told_board_at
+        told_board_at = next((each.told_board_at for each in chain if each.told_board_at), None)
         context |= {
             "escalation": row,
             "chain": chain,

@@ -5,46 +5,48 @@ from __future__ import annotations
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import Q
 
 from core.actors import Person
 from core.decision import Code, Denied, refuse
 from core.deeds import Deed, require_deed
 from core.interventions import record_intervention
 from mailroom.delivery import send_as, send_system_mail
-from mailroom.escalations.services import settle
+from mailroom.escalations.threads import lock_thread_of, settle_thread
 from mailroom.models import Escalation
-from mailroom.vocabulary import UNSETTLED, EscalationState
+from mailroom.vocabulary import UNSETTLED
 from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Agent, Policy
+from orgchart.policy.parties import Party
 from toolbox.caller import Caller
 
-ANSWERED = EscalationState.ANSWERED
+ANSWER = "answer"
 
 
-def answer_by_reply(*, mail_id: str, reply: str, by: Caller, now: datetime) -> bool:
-    """Settle an escalation by its recipient's reply, late too; reading it is no answer."""
+def answer_by_reply(*, mail_id: str, reply: str, to: Party, by: Caller, now: datetime) -> bool:
+    """Settle the thread of an escalation by its recipient's reply, late too.
+
+    A reply answers its sender; one to another agent is an answer only to what the system sent.
+    Reading is no answer.
+    """
     row = (
-        Escalation.objects.select_for_update(of=("self",))
-        .filter(mail_id=mail_id, recipient_id=by.agent.id, state__in=UNSETTLED)
+        Escalation.objects.filter(mail_id=mail_id, recipient_id=by.agent.id)
+        .filter(Q(sender_id=to.id) | Q(mail__sender=None))
         .first()
     )
-    if row is None:
-        return False
-    settle(row, ANSWERED, by=by, now=now, by_what=reply)
-    return True
+    return row is not None and settle_thread(row, ANSWER, by=by, now=now, by_what=reply)
 
 
 def lock_to_answer(*, escalation_id: int, by: Caller) -> Escalation:
-    """The escalation that a contract is about to answer, locked until the transaction ends.
+    """The escalation that a contract is about to answer; its thread is locked until the end.
 
     Only its recipient answers it. Raises Denied NOT_FOUND for every other agent,
     INVALID_TRANSITION where it is settled already.
     """
-    row = (
-        Escalation.objects.select_for_update(of=("self",))
-        .filter(id=escalation_id, organisation_id=by.organisation_id, recipient_id=by.agent.id)
-        .first()
+    rows = Escalation.objects.filter(
+        id=escalation_id, organisation_id=by.organisation_id, recipient_id=by.agent.id
     )
+    row = rows.first()
     if row is None:
         raise refuse(
             Code.NOT_FOUND,
@@ -52,6 +54,8 @@ def lock_to_answer(*, escalation_id: int, by: Caller) -> Escalation:
             "name an escalation_id that read_mail shows in a mail to you, or leave answers out",
             rule="an escalation is answered by its recipient (seed 000 §4.4)",
         )
+    lock_thread_of(row)
+    row = rows.get()
     if row.state not in UNSETTLED:
         raise _already_settled(row, "leave answers out: the contract can be issued without")
     return row
@@ -60,12 +64,12 @@ def lock_to_answer(*, escalation_id: int, by: Caller) -> Escalation:
 def answer_by_contract(
     row: Escalation, *, contract_id: str, title: str, assignee: Agent, by: Caller, now: datetime
 ) -> None:
-    """Settle a locked escalation with the contract just inserted, in its transaction.
+    """Settle the thread of a locked escalation with the contract just inserted.
 
     The assignee may be another agent than the sender (seed 000 §4.4); the sender then gets a
     system mail that names the assignee.
     """
-    settle(row, ANSWERED, by=by, now=now, by_what=contract_id)
+    settle_thread(row, ANSWER, by=by, now=now, by_what=contract_id)
     sender = current_policy(row.organisation_id).by_id.get(row.sender_id)
     if sender is None or not sender.active or sender.id == assignee.id:
         return
@@ -114,7 +118,7 @@ def answer_as_person(
             reason=text,
             now=now,
         )
-        settle(row, ANSWERED, by=person, now=now, by_what=mail_id, reason=text[:500])
+        settle_thread(row, ANSWER, by=person, now=now, by_what=mail_id, reason=text[:500])
         if recipient is not None:
             send_system_mail(
                 organisation_id=row.organisation_id,
@@ -128,14 +132,13 @@ def answer_as_person(
 
 
 def _lock(escalation_id: int, expected_version: int | None, person: Person) -> Escalation:
-    row = (
-        Escalation.objects.select_for_update(of=("self",))
-        .filter(id=escalation_id, organisation_id=person.organisation_id)
-        .select_related("mail", "sender")
-        .first()
-    )
+    rows = Escalation.objects.select_related("mail", "sender")
+    rows = rows.filter(id=escalation_id, organisation_id=person.organisation_id)
+    row = rows.first()
     if row is None:
         raise refuse(Code.NOT_FOUND, "there is no such escalation", "look at the list again")
+    lock_thread_of(row)
+    row = rows.get()
     if row.state not in UNSETTLED:
         raise _already_settled(row, "look at its thread: the answer is there")
     if expected_version not in (None, row.version):

@@ -7,20 +7,17 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from core.actions import Action
-from core.actors import Actor
 from core.database import needs_transaction
 from core.decision import Code, Denied, refuse
-from core.events import Event
-from core.machines import Swap, swap
 from ledger.services import record
-from ledger.sql import event_cte
 from mailroom import rules
 from mailroom.delivery import MailDraft, insert_mail
+from mailroom.escalations.threads import insert_in_thread, settle_thread
 from mailroom.models import Escalation
 from mailroom.ownership import require_own
 from mailroom.refusals import as_rejection
 from mailroom.results import SentEscalation
-from mailroom.vocabulary import UNSETTLED, EscalationState
+from mailroom.vocabulary import UNSETTLED
 from orgchart.policy.compiled import Agent
 from orgchart.policy.vocabulary import BOARD, ESCALATION
 from toolbox.caller import Caller
@@ -50,7 +47,7 @@ def escalate(
     superior = caller.policy.agents[caller.agent.superior]
     require_own(caller, contract_ref=contract_ref)
     with transaction.atomic():
-        earlier = _lock_earlier(caller, follows)
+        earlier = _find_earlier(caller, follows)
         draft = MailDraft(
             to=superior.handle,
             mail_type=ESCALATION,
@@ -68,14 +65,10 @@ def escalate(
     return {"mail_id": mail_id, "escalation_id": str(row.id), "to": superior.handle}
 
 
-def _lock_earlier(caller: Caller, follows: int | None) -> Escalation | None:
+def _find_earlier(caller: Caller, follows: int | None) -> Escalation | None:
     if follows is None:
         return None
-    row = (
-        Escalation.objects.select_for_update(of=("self",))
-        .filter(id=follows, organisation_id=caller.organisation_id)
-        .first()
-    )
+    row = Escalation.objects.filter(id=follows, organisation_id=caller.organisation_id).first()
     if row is None or caller.agent.id not in (row.sender_id, row.recipient_id):
         raise refuse(
             Code.NOT_FOUND,
@@ -90,22 +83,33 @@ def _lock_earlier(caller: Caller, follows: int | None) -> Escalation | None:
 def open_escalation(
     *, mail_id: str, caller: Caller, now: datetime, earlier: Escalation | None = None
 ) -> Escalation:
-    """Insert the escalation that a delivered mail is; it waits for an answer until it is due."""
+    """Insert the escalation that a delivered mail is; it waits for an answer until it is due.
+
+    It joins the open thread to the superior, if there is one (Spec: escalation 10). An `earlier`
+    one that the caller received and that waits for its answer is passed on with it.
+    """
     superior: Agent | None = caller.policy.agents.get(caller.agent.superior)
     wait = caller.policy.settings[
         "ceo_timeout" if superior and superior.superior == BOARD else "escalation_timeout"
     ]
-    row = Escalation.objects.create(
-        mail_id=mail_id,
-        organisation_id=caller.organisation_id,
-        sender_id=caller.agent.id,
-        recipient_id=superior.id if superior else None,
-        follows=earlier,
-        root_id=(earlier.root_id or earlier.id) if earlier else None,
-        due_at=now + timedelta(seconds=wait),
+    passes_on = (
+        earlier is not None
+        and earlier.recipient_id == caller.agent.id
+        and earlier.state in UNSETTLED
     )
-    if earlier is not None and earlier.recipient_id == caller.agent.id:
-        settle(earlier, EscalationState.PASSED_ON, by=caller, now=now, by_what=mail_id)
+    row = insert_in_thread(
+        Escalation(
+            mail_id=mail_id,
+            organisation_id=caller.organisation_id,
+            sender_id=caller.agent.id,
+            recipient_id=superior.id if superior else None,
+            due_at=now + timedelta(seconds=wait),
+        ),
+        follows=earlier,
+        root_id=(earlier.root_id or earlier.id) if earlier and passes_on else None,
+    )
+    if earlier is not None and passes_on:
+        settle_thread(earlier, "pass_on", by=caller, now=now, by_what=mail_id)
     record(
         Action.ESCALATION_OPENED,
         by=caller,
@@ -118,58 +122,3 @@ def open_escalation(
         },
     )
     return row
-
-
-@needs_transaction
-def settle(
-    row: Escalation,
-    outcome: EscalationState,
-    *,
-    by: Actor,
-    now: datetime,
-    by_what: str,
-    reason: str = "",
-) -> None:
-    """Save that a locked escalation was answered or passed on; one that is settled stays so.
-
-    `by_what` is the id of the mail or contract that did it.
-    """
-    before = row.state
-    if before not in UNSETTLED:
-        return
-    step = row.pass_on if outcome == EscalationState.PASSED_ON else row.answer
-    step(by=by.actor, at=now)
-    event = Event.by(
-        by,
-        Action(f"escalation.{outcome}"),
-        at=now,
-        subject=f"escalation:{row.id}",
-        reason=reason,
-        details={"by": by_what, "late": row.unanswered_at is not None},
-    )
-    save_step(row, before, event)
-
-
-def save_step(row: Escalation, before: str, event: Event) -> None:
-    """Save the step that a row has just taken, with its event, as one statement.
-
-    Raises Denied VERSION_MISMATCH where another step was faster.
-    """
-    change = Swap(
-        model=Escalation,
-        key=row.id,
-        version=row.version,
-        state=("state", before, row.state),
-        values={
-            "unanswered_at": row.unanswered_at,
-            "answered_at": row.answered_at,
-            "answered_by": row.answered_by,
-        },
-    )
-    if not swap(change, [event_cte(event)]):
-        raise refuse(
-            Code.VERSION_MISMATCH,
-            f"escalation {row.id} changed since it was read: it was at version {row.version}",
-            "read it again before you answer",
-            rule="an answer names the version it is about",
-        )

@@ -5,18 +5,20 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from django.db.models import QuerySet
+from django.db.models.functions import Coalesce
 
 from core.actions import Action
 from core.actors import System
 from core.events import Event
 from ledger.services import record
 from mailroom.delivery import send_system_mail
-from mailroom.escalations.services import save_step
+from mailroom.escalations.threads import insert_in_thread, rows_of, save_step
 from mailroom.models import Escalation
 from mailroom.outgoing import outbox
-from mailroom.vocabulary import EscalationState
+from mailroom.vocabulary import UNSETTLED, EscalationState
 from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Agent, Policy
+from orgchart.policy.way_up import tool_to_escalate
 from toolbox.scheduler import sweep
 
 BEFORE_THE_CEO = 3
@@ -26,28 +28,44 @@ BEFORE_THE_CEO = 3
 def sweep_due(*, now: datetime) -> int:
     """Time out every open escalation that is due, and send the Board the notices that had no
     channel before; returns how many.
+
+    Threads are taken by their first escalation, which every change of a thread locks.
     """
-    due = Escalation.objects.filter(state=EscalationState.OPEN, due_at__lte=now).order_by("due_at")
-    handled = sweep(due, lambda row: _time_out(row, now))
-    return handled + sweep(_missing_notices(now), lambda row: _notify_board_late(row, now))
+    timed_out: list[int] = []
+    due = Escalation.objects.filter(state=EscalationState.OPEN, due_at__lte=now)
+    threads = due.annotate(of=Coalesce("first_id", "id")).values("of")
+    heads = Escalation.objects.filter(first=None, id__in=threads).order_by("id")
+    sweep(heads, lambda first: timed_out.append(_time_out_thread(first, now)))
+    return sum(timed_out) + sweep(
+        _missing_notices(now), lambda first: _notify_board_late(first, now)
+    )
 
 
 def _missing_notices(now: datetime) -> QuerySet[Escalation]:
-    """Unanswered escalations that the Board got no notice of, where there is a channel now."""
+    """Unanswered threads that the Board got no notice of, where there is a channel now."""
     rows = Escalation.objects.filter(
-        state=EscalationState.UNANSWERED, board_waits_since__lt=now
+        first=None, state__in=UNSETTLED, board_waits_since__lt=now
     ).order_by("id")
     waiting = rows.order_by().values_list("organisation_id", flat=True).distinct()
     reachable = [each for each in waiting if outbox.channels_of(current_policy(each))]
     return rows.filter(organisation_id__in=reachable)
 
 
-def _notify_board_late(row: Escalation, now: datetime) -> None:
-    Escalation.objects.filter(id=row.id).update(board_waits_since=None)
-    _notify_board(row, _lock_root(row), current_policy(row.organisation_id), now)
+def _notify_board_late(first: Escalation, now: datetime) -> None:
+    first.board_waits_since = None
+    first.save(update_fields=["board_waits_since"])
+    _notify_board(first, first, current_policy(first.organisation_id), now)
 
 
-def _time_out(row: Escalation, now: datetime) -> None:
+def _time_out_thread(first: Escalation, now: datetime) -> int:
+    """Time out what is due of a locked thread; returns how many."""
+    due = list(rows_of(first).filter(state=EscalationState.OPEN, due_at__lte=now))
+    for row in due:
+        _time_out(row, first, now)
+    return len(due)
+
+
+def _time_out(row: Escalation, first: Escalation, now: datetime) -> None:
     policy = current_policy(row.organisation_id)
     system = System(name="escalations", organisation_id=row.organisation_id)
     before = row.state
@@ -60,34 +78,29 @@ def _time_out(row: Escalation, now: datetime) -> None:
         details={"due_at": row.due_at.isoformat(), "mail": row.mail_id},
     )
     save_step(row, before, event)
-    top = top_agent(policy)
+    top = policy.top_agent
     sender, recipient = policy.by_id.get(row.sender_id), policy.by_id.get(row.recipient_id or 0)
-    _notify_sender(row, sender, recipient, now)
-    root = _lock_root(row)
+    _notify_sender(row, sender, recipient, policy, now)
     if top is None or (recipient is not None and recipient.id == top.id):
-        _notify_board(row, root, policy, now)
-    elif root.told_ceo_at is None and _count_unanswered(root) >= BEFORE_THE_CEO:
-        _notify_ceo(row, root, top, policy, now)
+        _notify_board(row, first, policy, now)
+    elif first.told_ceo_at is None and _is_stuck(first, recipient):
+        _notify_ceo(row, first, top, policy, now)
 
 
-def top_agent(policy: Policy) -> Agent | None:
-    """The agent right below the Board: active, of the lowest level number."""
-    active = [a for a in policy.agents.values() if a.active and a.superior == "board"]
-    return min(active, key=lambda a: (policy.level_of(a), a.handle), default=None)
-
-
-def _lock_root(row: Escalation) -> Escalation:
-    """The first of the thread, locked, so that CEO and Board are notified once for each thread."""
-    return Escalation.objects.select_for_update(of=("self",)).get(id=row.root_id or row.id)
-
-
-def _count_unanswered(root: Escalation) -> int:
-    thread = Escalation.objects.filter(root=root, unanswered_at__isnull=False).count()
-    return thread + (root.unanswered_at is not None)
+def _is_stuck(first: Escalation, recipient: Agent | None) -> bool:
+    """Whether the CEO must know: three are unanswered, or the superior left."""
+    if recipient is None or not recipient.active:
+        return True
+    unanswered = rows_of(first).filter(state=EscalationState.UNANSWERED)
+    return unanswered.count() >= BEFORE_THE_CEO
 
 
 def _notify_sender(
-    row: Escalation, sender: Agent | None, recipient: Agent | None, now: datetime
+    row: Escalation,
+    sender: Agent | None,
+    recipient: Agent | None,
+    policy: Policy,
+    now: datetime,
 ) -> None:
     if sender is None or not sender.active:
         return
@@ -96,27 +109,40 @@ def _notify_sender(
         organisation_id=row.organisation_id,
         recipient=sender,
         subject=f"No answer from {who} to your escalation",
-        body=(
-            f"{who} has not answered {row.mail_id} in time. You may escalate again: "
-            f"call escalate with follows={row.id}."
-        ),
+        body=f"{who} has not answered {row.mail_id} in time. {_way_to_repeat(row, sender, policy)}",
         now=now,
         reply_to=row.mail_id,
     )
 
 
+def _way_to_repeat(row: Escalation, sender: Agent, policy: Policy) -> str:
+    """How this sender escalates again, with a tool that it has."""
+    match tool_to_escalate(sender, policy):
+        case "escalate":
+            return f"You may escalate again: call escalate with follows={row.id}."
+        case "send_mail":
+            return (
+                f"You may escalate again: send {sender.superior} a mail of type escalation with "
+                f"reply_to={row.mail_id}."
+            )
+        case _:
+            return f"{sender.superior}, the next above, has been told that you need a superior."
+
+
 def _notify_ceo(
-    row: Escalation, root: Escalation, top: Agent, policy: Policy, now: datetime
+    row: Escalation, first: Escalation, top: Agent, policy: Policy, now: datetime
 ) -> None:
     """Send the CEO, once for a thread, a system mail that waits for an answer as escalations do."""
     system = System(name="escalations", organisation_id=row.organisation_id)
     sender = policy.by_id[row.sender_id]
+    count = rows_of(first).filter(state=EscalationState.UNANSWERED).count()
+    times = "once" if count == 1 else f"{count} times"
     mail_id = send_system_mail(
         organisation_id=row.organisation_id,
         recipient=top,
-        subject=f"{sender.handle} has escalated {BEFORE_THE_CEO} times without an answer",
+        subject=f"{sender.handle} has escalated {times} without an answer",
         body=(
-            f"{sender.handle} -> {sender.superior}: {root.mail.subject}\n\n{root.mail.body}\n\n"
+            f"{sender.handle} -> {row.recipient}: {first.mail.subject}\n\n{first.mail.body}\n\n"
             f"The last of them is {row.mail_id}. Answer this mail with reply_to, or with a "
             "contract that names its escalation_id (read_mail says it) in answers."
         ),
@@ -124,38 +150,42 @@ def _notify_ceo(
         now=now,
         system=system.name,
     )
-    Escalation.objects.create(
-        mail_id=mail_id,
-        organisation_id=row.organisation_id,
-        sender_id=row.sender_id,
-        recipient_id=top.id,
+    insert_in_thread(
+        Escalation(
+            mail_id=mail_id,
+            organisation_id=row.organisation_id,
+            sender_id=row.sender_id,
+            recipient_id=top.id,
+            due_at=now + timedelta(seconds=policy.settings["ceo_timeout"]),
+        ),
         follows=row,
-        root=root,
-        due_at=now + timedelta(seconds=policy.settings["ceo_timeout"]),
+        root_id=row.root_id or row.id,
     )
-    Escalation.objects.filter(id=root.id).update(told_ceo_at=now)
+    first.told_ceo_at = now
+    first.save(update_fields=["told_ceo_at"])
     record(
         Action.ESCALATION_CEO_TOLD,
         by=system,
         at=now,
-        subject=f"escalation:{root.id}",
+        subject=f"escalation:{first.id}",
         for_agent_id=top.id,
         details={"mail": mail_id},
     )
 
 
-def _notify_board(row: Escalation, root: Escalation, policy: Policy, now: datetime) -> None:
+def _notify_board(row: Escalation, first: Escalation, policy: Policy, now: datetime) -> None:
     """Send the Board a notice, once for a thread; without a channel it waits until there is one."""
-    if root.told_board_at is not None:
+    if first.told_board_at is not None:
         return
     system = System(name="escalations", organisation_id=row.organisation_id)
     if not outbox.channels_of(policy):
-        Escalation.objects.filter(id=row.id).update(board_waits_since=now)
+        first.board_waits_since = now
+        first.save(update_fields=["board_waits_since"])
         record(
             Action.ESCALATION_BOARD_NOT_TOLD,
             by=system,
             at=now,
-            subject=f"escalation:{root.id}",
+            subject=f"escalation:{first.id}",
             reason="neither board_webhook nor board_email is set",
             details={"mail": row.mail_id},
         )
@@ -165,13 +195,14 @@ def _notify_board(row: Escalation, root: Escalation, policy: Policy, now: dateti
         policy=policy,
         event=Action.ESCALATION_UNANSWERED,
         subject=f"{policy.organisation}: an escalation has no answer",
-        body=f"{root.mail.subject}\n\n{root.mail.body}",
+        body=f"{first.mail.subject}\n\n{first.mail.body}",
         data={
-            "escalation": str(root.id),
+            "escalation": str(first.id),
             "mail": row.mail_id,
             "from": sender.handle if sender else "",
         },
         caller=system,
         now=now,
     )
-    Escalation.objects.filter(id=root.id).update(told_board_at=now)
+    first.told_board_at = now
+    first.save(update_fields=["told_board_at"])

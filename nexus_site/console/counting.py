@@ -14,7 +14,7 @@ from contracts.models import Contract
 from contracts.vocabulary import ContractState
 from ledger.models import Event, Seal
 from mailroom.models import Escalation, Mail
-from mailroom.vocabulary import UNSETTLED, EscalationState
+from mailroom.vocabulary import UNSETTLED
 from orgchart.editing import TABLES
 from orgchart.models import Agent, Organisation
 from tasks.models import Task
@@ -169,7 +169,7 @@ def escalations(ids: Ids, now: datetime) -> Mapping[int, tuple[int, int, int]]:
     counts = rows.values_list("organisation_id").annotate(
         n=Count("id"),
         late=Count("id", filter=Q(due_at__lt=now)),
-        untold=Count("board_waits_since", filter=Q(state=EscalationState.UNANSWERED)),
+        untold=Count("board_waits_since"),
     )
     return {key: (n, late, untold) for key, n, late, untold in counts}
 

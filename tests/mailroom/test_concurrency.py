@@ -16,7 +16,7 @@ from core.actions import Action
 from core.events import Event as LedgerEvent
 from ledger.models import Event
 from mailroom import inbox, services
-from mailroom.escalations import answers
+from mailroom.escalations import answers, threads
 from mailroom.escalations import services as escalations
 from mailroom.escalations import timeouts as unanswered
 from mailroom.models import Escalation, Mail, OutgoingNotice
@@ -210,6 +210,69 @@ class TestSweepsAtOnce:
         assert answered.details["late"] is bool(silent)
 
 
+class TestOneThread:
+    """Escalations at once of one sender to one superior: the database knows one open thread."""
+
+    def test_is_begun_once_by_whichever_tool(self, company):
+        caller = company.caller("backend_worker")
+        by_mail = sender(company, mail_type="escalation")
+
+        def by_tool():
+            made = escalations.escalate(
+                caller=caller, subject="Help", body="Now.", now=timezone.now()
+            )
+            return made["mail_id"]
+
+        at_once([by_tool, by_mail] * 6)
+        rows = Escalation.objects.order_by("id")
+        assert rows.count() == 12
+        assert rows.filter(first=None).count() == 1
+        late = timezone.now() + timedelta(days=1)
+        assert unanswered.sweep_due(now=late) == 12
+        assert Mail.objects.filter(from_agent="system", to_agent="ceo").count() == 1
+
+    def test_is_open_or_answered_as_a_whole(self, company):
+        """Escalations, an answer and a sweep at once: no row is left behind its thread."""
+        caller, boss = company.caller("backend_worker"), company.caller("it_manager")
+        made = escalations.escalate(caller=caller, subject="Help", body="Now.", now=timezone.now())
+        late = timezone.now() + timedelta(days=1)
+        answer = draft("backend_worker", reply_to=made["mail_id"])
+
+        def again():
+            return escalations.escalate(caller=caller, subject="Help", body="Now.", now=late)
+
+        at_once(
+            [
+                again,
+                lambda: services.send_mail(caller=boss, draft=answer, now=late),
+                again,
+                lambda: unanswered.sweep_due(now=late),
+                again,
+            ]
+        )
+        for first in Escalation.objects.filter(first=None):
+            states = {row.state in ("open", "unanswered") for row in first.thread.all()}
+            assert states <= {first.state in ("open", "unanswered")}
+        assert Escalation.objects.filter(first=None).count() <= 2 + 1  # the CEO's notice
+
+    def test_that_two_pass_on_to_each_others_superior_does_not_lock_up(self, company):
+        caller, boss = company.caller("backend_worker"), company.caller("it_manager")
+        made = escalations.escalate(caller=caller, subject="Help", body="Now.", now=timezone.now())
+        late = timezone.now() + timedelta(days=1)
+
+        def pass_on():
+            return escalations.escalate(
+                caller=boss,
+                subject="Help",
+                body="Me.",
+                follows=int(made["escalation_id"]),
+                now=late,
+            )
+
+        at_once([pass_on, lambda: unanswered.sweep_due(now=late), pass_on])
+        assert Escalation.objects.get(id=made["escalation_id"]).state == "passed_on"
+
+
 class TestStepsAtOnce:
     """Many take the same step of one row: exactly one does, and leaves one event."""
 
@@ -261,7 +324,7 @@ class TestStepsAtOnce:
         def time_out(row):
             row.time_out(at=timezone.now())
             event = LedgerEvent.by(company.system, Action.ESCALATION_UNANSWERED, at=timezone.now())
-            escalations.save_step(row, "open", event)
+            threads.save_step(row, "open", event)
             return "timed out"
 
         ends = at_once([partial(time_out, row) for row in rows])

@@ -325,11 +325,13 @@ class TestSilence:
             assert len(mails(nexus, "ceo", sender="system")) == (attempt >= 2)
         assert Event.objects.filter(action="escalation.ceo_told").count() == 1
 
-    def test_of_three_separate_ones_is_not(self, nexus):
+    def test_of_three_separate_ones_is_told_as_well(self, nexus):
+        """They are one thread until the superior answers (Spec: escalation 10)."""
         for _ in range(3):
             escalate(nexus)
         sweep_due(now=after(seconds=WAIT))
-        assert mails(nexus, "ceo") == []
+        (told,) = mails(nexus, "ceo", sender="system")
+        assert told.subject == "backend_worker has escalated 3 times without an answer"
 
     def test_of_the_ceo_after_being_told_goes_to_the_board(self, nexus):
         configure(nexus, board_webhook="https://board.example/hook")
@@ -372,8 +374,12 @@ class TestSilence:
         escalate(nexus, "it_manager", after(days=1), follows=first["escalation_id"])
         sweep_due(now=after(days=2))
         assert OutgoingNotice.objects.count() == 1
-        escalate(nexus, "it_manager", after(days=3))
+        last = escalate(nexus, "it_manager", after(days=3))
         sweep_due(now=after(days=4))
+        assert OutgoingNotice.objects.count() == 1, "one thread until the CEO answers"
+        reply(nexus, "ceo", "it_manager", last["mail_id"], after(days=4))
+        escalate(nexus, "it_manager", after(days=5))
+        sweep_due(now=after(days=6))
         assert OutgoingNotice.objects.count() == 2, "another thread is another matter"
 
     def test_without_a_channel_to_the_board_is_still_an_event(self, nexus):
@@ -406,3 +412,115 @@ class TestSilence:
             escalate(nexus)
         assert sweep_due(now=after(days=365)) == 4
         assert sweep_due(now=after(days=365)) == 0
+
+
+def by_tool(company, who, at, **more):
+    return escalate(company, who, at)["mail_id"]
+
+
+def by_mail(company, who, at, **more):
+    superior = company.policy.agents[who].superior
+    return sent(company, who, superior, at, type="escalation", **HELP, **more)
+
+
+class TestOneThread:
+    """Escalations of one sender to one superior are one thread until the superior answers."""
+
+    def three(self, company, who, how, *, linked=False):
+        last = None
+        for attempt in range(3):
+            more = {"reply_to": last} if linked and last else {}
+            last = how(company, who, after(seconds=attempt * (WAIT + 1)), **more)
+            sweep_due(now=after(seconds=(attempt + 1) * (WAIT + 1)))
+        return last
+
+    @pytest.mark.parametrize("linked", [False, True])
+    @pytest.mark.parametrize(
+        ("who", "how"),
+        [
+            ("backend_worker", by_tool),
+            ("backend_worker", by_mail),
+            ("frontend_worker", by_mail),
+            ("research_worker", by_mail),
+            ("qa_worker", by_mail),
+        ],
+    )
+    def test_of_three_unanswered_tells_the_ceo_once(self, nexus, who, how, linked):
+        self.three(nexus, who, how, linked=linked)
+        (told,) = mails(nexus, "ceo", sender="system")
+        assert told.subject == f"{who} has escalated 3 times without an answer"
+        assert Escalation.objects.filter(sender__handle=who, first=None).count() == 2  # and its own
+
+    @pytest.mark.parametrize("who", ["frontend_worker", "research_worker"])
+    def test_of_the_ceo_who_is_silent_too_tells_the_board(self, nexus, who):
+        configure(nexus, board_webhook="https://board.example/hook")
+        self.three(nexus, who, by_mail)
+        sweep_due(now=after(seconds=3 * (WAIT + 1) + CEO_WAIT))
+        assert OutgoingNotice.objects.count() == 1
+
+    @pytest.mark.parametrize("who", ["frontend_worker", "research_worker"])
+    def test_is_said_to_go_on_with_a_tool_that_the_sender_has(self, nexus, who):
+        mail = by_mail(nexus, who, NOW)
+        sweep_due(now=after(seconds=WAIT))
+        (told,) = mails(nexus, who, sender="system")
+        assert "type escalation" in told.body
+        assert mail in told.body
+        assert "call escalate" not in told.body
+
+    def test_ends_with_an_answer_to_any_of_it_and_all_of_it_is_answered(self, nexus):
+        first, second = escalate(nexus), escalate(nexus, at=after(seconds=60))
+        reply(nexus, "it_manager", "backend_worker", first["mail_id"], after(seconds=90))
+        assert {row(first).state, row(second).state} == {"answered"}
+        assert Event.objects.filter(action="escalation.answered").count() == 2
+        third = escalate(nexus, at=after(seconds=120))
+        assert row(third).first is None
+
+    def test_ends_with_a_contract_that_names_one_of_it(self, nexus):
+        rows = [escalate(nexus) for _ in range(3)]
+        contract(nexus, "it_manager", "backend_worker", rows[1])
+        assert {row(each).state for each in rows} == {"answered"}
+        assert sweep_due(now=after(days=1)) == 0
+
+    def test_that_was_answered_in_between_tells_nobody(self, nexus):
+        for attempt in range(6):
+            at = after(seconds=attempt * (WAIT + 1))
+            made = escalate(nexus, at=at)
+            sweep_due(now=after(seconds=(attempt + 1) * (WAIT + 1)))
+            if attempt % 2:
+                reply(nexus, "it_manager", "backend_worker", made["mail_id"], at)
+        assert mails(nexus, "ceo", sender="system") == []
+
+    def test_is_not_answered_by_a_reply_to_somebody_else(self, nexus):
+        made = escalate(nexus)
+        reply(nexus, "it_manager", "ceo", made["mail_id"])
+        reply(nexus, "it_manager", "qa_worker", made["mail_id"])
+        assert row(made).state == "open"
+
+    def test_is_passed_on_by_mail_too(self, nexus):
+        made = escalate(nexus)
+        mail = by_mail(nexus, "it_manager", NOW, reply_to=made["mail_id"])
+        assert row(made).state == "passed_on"
+        assert Escalation.objects.get(mail_id=mail).root_id == row(made).id
+
+    def test_of_each_sender_is_its_own(self, nexus):
+        for who in ("backend_worker", "devops_worker", "qa_worker"):
+            escalate(nexus, who)
+        sweep_due(now=after(seconds=WAIT))
+        assert mails(nexus, "ceo", sender="system") == []
+
+    def test_is_one_in_the_table_too(self, nexus):
+        made = row(escalate(nexus))
+        second = row(escalate(nexus))
+        with (
+            pytest.raises(IntegrityError, match="escalation_one_open_thread"),
+            transaction.atomic(),
+        ):
+            Escalation.objects.filter(id=second.id).update(first=None)
+        assert second.first_id == made.id
+
+    def test_whose_superior_left_tells_the_ceo_at_once(self, nexus):
+        escalate(nexus)
+        deactivate(nexus, "it_manager")
+        sweep_due(now=after(seconds=WAIT))
+        told = [m.subject for m in mails(nexus, "ceo", sender="system")]
+        assert told == ["backend_worker has escalated once without an answer"]
