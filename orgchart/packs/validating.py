@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, TypeVar
 
@@ -26,8 +25,7 @@ def validated(form: type[F], document: Document, known: Known, notes: Notes) -> 
     except ValidationError as errors:
         for error in errors.errors(include_url=False):
             place = tuple(part for part in error["loc"] if part != "[key]")
-            words = WORDS.get(error["type"], _text)(Fault(error, place, form))
-            notes.add(document.file, document.line(*place), *words)
+            notes.add(document.file, document.line(*place), *_words(error, place, form))
         return None
 
 
@@ -41,111 +39,58 @@ def json_schema() -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """One error of pydantic in a form, in words."""
-
-    error: ErrorDetails
-    place: Place
-    form: type[Form]
-
-    @property
-    def key(self) -> str:
-        """The key that the value belongs to."""
-        keys = [part for part in self.place if isinstance(part, str)]
-        return keys[-1] if keys else "the file"
-
-    @property
-    def is_item(self) -> bool:
-        """Whether the value is an item of the key's list."""
-        return bool(self.place) and isinstance(self.place[-1], int)
-
-    @property
-    def what(self) -> str:
-        """The value as the subject of a sentence."""
-        return f"each of {self.key}" if self.is_item else self.key
-
-    @property
-    def kind(self) -> str:
-        """What the value is."""
-        return kind_of(self.error["input"])
-
-    def limit(self, *names: str) -> Any:
-        """The first of these limits that the error or the form's schema names."""
-        given = [self.error.get("ctx", {}), *_nodes(self.form, self.place)]
-        return next((node[name] for node in given for name in names if name in node), None)
-
-
-def _text(fault: Fault) -> tuple[str, str]:
-    return f"{fault.what} must be text, this is {fault.kind}", "put it in quotes if it is"
-
-
-def _choice(fault: Fault) -> tuple[str, str]:
-    value = fault.error["input"]
-    if not isinstance(value, str):
-        return _text(fault)
-    what = (
-        f"there is no {fault.key.removesuffix('s')}" if fault.is_item else f"{fault.key} cannot be"
-    )
-    return f"{what} {value!r}", suggest(value, list(filter(None, fault.limit("enum"))))
-
-
-def _blank(fault: Fault) -> tuple[str, str]:
-    if fault.is_item:
-        return f"'' in {fault.key} is empty", "remove it"
-    return f"{fault.key} is empty", f"give the {fault.key}"
-
-
-def _unknown(fault: Fault) -> tuple[str, str]:
-    around = _nodes(fault.form, fault.place[:-1])
-    keys = [key for node in around for key in node.get("properties", ())]
-    return f"unknown key {fault.key}", suggest(fault.key, keys)
-
-
-def _range(fault: Fault) -> tuple[str, str]:
-    low, high = fault.limit("minimum"), fault.limit("maximum")
-    return f"{fault.what} must be a whole number from {low} to {high}", "correct it"
-
-
-def _long(fault: Fault) -> tuple[str, str]:
-    return f"{fault.what} is longer than {fault.limit('max_length')} characters", "shorten it"
-
-
-def _unstorable(fault: Fault) -> tuple[str, str]:
-    return f"{fault.what} holds a character that cannot be stored", "remove it"
-
-
-def _mapping(fault: Fault) -> tuple[str, str]:
-    return f"{fault.what} must hold `key: value`, this is {fault.kind}", "correct it"
-
-
-WORDS: dict[str, Callable[[Fault], tuple[str, str]]] = {
-    "pack": lambda fault: (fault.limit("message"), fault.limit("fix")),
-    "missing": lambda fault: (f"{fault.key} is missing", f"add `{fault.key}: …`"),
-    "extra_forbidden": _unknown,
-    "blank": _blank,
-    "twice": lambda fault: (f"{fault.limit('item')!r} in {fault.key} is there twice", "remove it"),
-    "unstorable": _unstorable,
-    "string_unicode": _unstorable,
-    "string_too_long": _long,
-    "too_long": _long,
-    "list_type": lambda fault: (
-        f"{fault.what} must be a list, this is {fault.kind}",
-        "write [a, b]",
-    ),
-    "bool_type": lambda fault: (
-        f"{fault.what} must be true or false, this is {fault.kind}",
-        "write one of them",
-    ),
-    "model_type": _mapping,
-    "dict_type": _mapping,
-    "int_type": _range,
-    "greater_than_equal": _range,
-    "less_than_equal": _range,
-    "enum": _choice,
-    "literal_error": _choice,
+WORDS: dict[str, tuple[str, str]] = {
+    "pack": ("{message}", "{fix}"),
+    "missing": ("{key} is missing", "add `{key}: …`"),
+    "extra_forbidden": ("unknown key {key}", "{suggestion}"),
+    "blank": ("{key} is empty", "give the {key}"),
+    "blank item": ("'' in {key} is empty", "remove it"),
+    "twice item": ("{item!r} in {key} is there twice", "remove it"),
+    "unstorable": ("{what} holds a character that cannot be stored", "remove it"),
+    "string_unicode": ("{what} holds a character that cannot be stored", "remove it"),
+    "string_too_long": ("{what} is longer than {max_length} characters", "shorten it"),
+    "too_long": ("{what} is longer than {max_length} characters", "shorten it"),
+    "list_type": ("{what} must be a list, this is {kind}", "write [a, b]"),
+    "bool_type": ("{what} must be true or false, this is {kind}", "write one of them"),
+    "model_type": ("{what} must hold `key: value`, this is {kind}", "correct it"),
+    "dict_type": ("{what} must hold `key: value`, this is {kind}", "correct it"),
+    "range": ("{what} must be a whole number from {minimum} to {maximum}", "correct it"),
+    "choice": ("{key} cannot be {value!r}", "{suggestion}"),
+    "choice item": ("there is no {one} {value!r}", "{suggestion}"),
+    "text": ("{what} must be text, this is {kind}", "put it in quotes if it is"),
 }
-"""What is wrong and how to correct it, by the type of pydantic's error; any other asks for text."""
+"""What is wrong and how to correct it, by the type of pydantic's error."""
+SAME = {
+    "int_type": "range",
+    "greater_than_equal": "range",
+    "less_than_equal": "range",
+    "enum": "choice",
+    "literal_error": "choice",
+}
+
+
+def _words(error: ErrorDetails, place: Place, form: type[Form]) -> tuple[str, str]:
+    """What is wrong and how to correct it, for one error of pydantic."""
+    value, sort = error["input"], SAME.get(error["type"], error["type"])
+    if sort == "choice" and not isinstance(value, str):
+        sort = "text"
+    is_item = bool(place) and isinstance(place[-1], int)
+    key = next((part for part in reversed(place) if isinstance(part, str)), "the file")
+    facts = _described(form, place)
+    known = [choice for choice in facts.get("enum", ()) if choice]
+    if sort == "extra_forbidden":
+        known = list(_described(form, place[:-1]).get("properties", ()))
+    facts |= {
+        "key": key,
+        "one": key.removesuffix("s"),
+        "what": f"each of {key}" if is_item else key,
+        "kind": kind_of(value),
+        "value": value,
+        "suggestion": suggest(str(value if sort == "choice" else key), known),
+        **error.get("ctx", {}),
+    }
+    words = (is_item and WORDS.get(f"{sort} item")) or WORDS.get(sort, WORDS["text"])
+    return words[0].format_map(facts), words[1].format_map(facts)
 
 
 @cache
@@ -153,19 +98,19 @@ def _schema(form: type[Form]) -> dict[str, Any]:
     return form.model_json_schema()
 
 
-def _nodes(form: type[Form], place: Place) -> Iterator[dict[str, Any]]:
-    """The parts of a form's JSON schema that describe a place."""
+def _described(form: type[Form], place: Place) -> dict[str, Any]:
+    """What a form's JSON schema says of a place."""
     root = _schema(form)
     nodes = list(_options(root, root))
     for part in place:
-        nodes = [option for node in nodes for option in _options(root, _child(node, part))]
-    return iter(nodes)
+        nodes = [option for node in nodes for option in _options(root, _below(node, part))]
+    return {name: value for node in nodes for name, value in node.items()}
 
 
-def _child(node: dict[str, Any], part: str | int) -> Any:
+def _below(node: dict[str, Any], part: str | int) -> Any:
     if isinstance(part, int):
         return node.get("items")
-    return node.get("properties", {}).get(part, node.get("additionalProperties") or None)
+    return node.get("properties", {}).get(part, node.get("additionalProperties"))
 
 
 def _options(root: dict[str, Any], node: Any) -> Iterator[dict[str, Any]]:

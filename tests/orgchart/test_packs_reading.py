@@ -72,6 +72,8 @@ MISTAKES = [
     (ROLES, "read_code", "''", 12, "'' in tools is empty"),
     (ROLES, "[send_mail, create_contract, read_code, web_search]", "send_mail", 12, "a list"),
     (ROLES, "[git_push]", "[git_psh]", 20, "there is no tool 'git_psh'; did you mean git_push?"),
+    (ROLES, "[git_push]", "[return_result]", 20, "return_result is built in and cannot be denied"),
+    (ORG, "tool: web_search", "tool: read_inbox", 8, "read_inbox is built in and cannot be denied"),
     (ROLES, "task_lead: true", "task_lead: 1", 13, "task_lead must be true or false"),
     (ROLES, "permissions: {", "permissions: [{", 14, "this is no YAML"),
     (ORG, "max_rounds: 5", "max_rounds: 2026-01-01", 4, "must be a whole number"),
@@ -89,7 +91,7 @@ MISTAKES = [
     (ROLES, "  hand:", "  board:", 15, "`board` names the humans"),
     (ROLES, "  hand:", "  lead:", 15, "lead is set twice (first on line 7)"),
     # the protocol
-    (MAIL, "[lead, hand]}\n  contract", "[led]}\n  contract", 3, "there is no role 'led'"),
+    (MAIL, "[lead, hand]}\n  contract", "[led]}\n  contract", 3, "there is no role or kind 'led'"),
     (MAIL, "senders: all", "senders: everybody", 2, "must be a list, this is text; or `all`"),
     (MAIL, "senders: all, ", "", 2, "senders is missing"),
     (MAIL, "to: superior", "to: boss", 5, "to cannot be 'boss'; there are superior"),
