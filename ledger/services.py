@@ -7,7 +7,7 @@ from django.db import connection
 
 from core.actions import Action
 from core.actors import Actor
-from core.database import OutsideTransaction
+from core.database import needs_transaction
 from core.events import Event, EventFields
 from ledger import sql
 
@@ -22,10 +22,9 @@ def record(action: Action, *, by: Actor, at: datetime, **fields: Unpack[EventFie
     return insert_event(Event.by(by, action, at=at, **fields))
 
 
+@needs_transaction
 def insert_event(event: Event) -> int:
     """Write an event in the transaction of its effect; as `record`."""
-    if not connection.in_atomic_block:
-        raise OutsideTransaction(f"{event.action} needs the transaction of its effect")
     return record_alone(event)
 
 

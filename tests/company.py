@@ -8,6 +8,7 @@ from typing import Any
 
 from django.apps import apps
 from django.db import connection
+from django.db.models import Q
 from django.test import Client
 from django.utils import timezone
 from pydantic import TypeAdapter
@@ -136,7 +137,7 @@ def load_company(pack: str = "nexus", *, now: datetime | None = None) -> Company
     every further test: they are the same rows, with the same ids.
     """
     POLICIES.clear()
-    if now is None and pack in _snapshots and connection.in_atomic_block:
+    if now is None and connection.in_atomic_block and _can_be_restored(pack):
         _restore(_snapshots[pack])
     else:
         before = _counts()
@@ -145,6 +146,14 @@ def load_company(pack: str = "nexus", *, now: datetime | None = None) -> Company
         if now is None and connection.in_atomic_block and not any(before.values()):
             _snapshots[pack] = _rows()
     return Company(Organisation.objects.get(slug=pack))
+
+
+def _can_be_restored(pack: str) -> bool:
+    """Whether its rows are known, and none of them is there: not loaded, not renamed."""
+    if pack not in _snapshots:
+        return False
+    ids = [row["id"] for row in json.loads(_snapshots[pack]["orgchart_organisation"])]
+    return not Organisation.objects.filter(Q(slug=pack) | Q(id__in=ids)).exists()
 
 
 def _tables() -> list[str]:

@@ -32,6 +32,11 @@ INSIDE = {
     "tasks.Counter",  # a number, seen in the newest task
     "tasks.Experience",  # sums of tasks
     "tasks.FeedbackHook",  # a secret
+    "governance.Artifact",  # on the page of its case
+    "governance.Note",  # as above
+    "governance.Violation",  # as above
+    "governance.Intervention",  # as above
+    "governance.CodeAttempt",  # counts wrong confirmation codes
 }
 """Tables without a page of their own, and why."""
 MOST_QUERIES = 16

@@ -97,7 +97,7 @@ def test_a_card_is_dragged_and_a_stale_one_goes_home(board, ada, make, complaint
     )
     assert complaints == []
     sight.card("stale").drag_to(sight.column("in_progress"))
-    expect(sight.page.locator("#tb-said.tb-bad")).to_contain_text("Load the page again")
+    expect(sight.page.locator("#tb-said.tb-bad")).to_contain_text("Reload the page")
     expect(sight.column("pending").locator(".tb-card", has_text="stale")).to_have_count(1)
     assert status_of("stale") == "pending"
     sight.said.get_by_role("link", name="Load it again").click()

@@ -6,6 +6,7 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.db import transaction
 from django.utils import timezone
 
 from core.actors import System
@@ -71,8 +72,9 @@ class TestAPlay:
 
     def test_sees_what_was_done_twice(self, play):
         system = System(name="trial", organisation_id=play.policy.organisation_id)
-        for _ in range(2):
-            record("contract.overdue", by=system, at=play.now, subject="contract:CON-1")
+        with transaction.atomic():
+            for _ in range(2):
+                record("contract.overdue", by=system, at=play.now, subject="contract:CON-1")
         assert Command().twice() == ["a deadline told twice: contract:CON-1"]
 
     def test_knows_what_is_due_on_every_clock_that_goes_by_rows(self):

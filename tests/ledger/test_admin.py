@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
@@ -40,22 +40,23 @@ def board(client, db):
 
 @pytest.fixture
 def events(db) -> dict[str, int]:
-    return {
-        "mail": services.insert_event(make_event(request_id="req-1")),
-        "denied": services.insert_event(
-            make_event(
-                action="tool.denied",
-                actor="agent:frontend_worker",
-                decision=EventOutcome.DENY,
-                code="MODE_DENIED",
-                reason="<script>alert(1)</script>" + "x" * 100,
-                tool="read_file",
-                subject="session:7",
-                organisation_id=2,
-                details={"html": "<b>"},
-            )
-        ),
-    }
+    with transaction.atomic():
+        return {
+            "mail": services.insert_event(make_event(request_id="req-1")),
+            "denied": services.insert_event(
+                make_event(
+                    action="tool.denied",
+                    actor="agent:frontend_worker",
+                    decision=EventOutcome.DENY,
+                    code="MODE_DENIED",
+                    reason="<script>alert(1)</script>" + "x" * 100,
+                    tool="read_file",
+                    subject="session:7",
+                    organisation_id=2,
+                    details={"html": "<b>"},
+                )
+            ),
+        }
 
 
 def shown(client, query: str = "") -> set[int]:

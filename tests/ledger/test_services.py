@@ -8,7 +8,7 @@ from django.db import DatabaseError, IntegrityError, connection, transaction
 from hypothesis import HealthCheck, given, settings
 
 from core.database import OutsideTransaction
-from core.events import EventOutcome, UnrecordableEvent
+from core.events import Event, EventOutcome, UnrecordableEvent
 from ledger import services, sql
 from ledger.events import FIELDS, digest
 from ledger.models import Event as EventRow
@@ -26,6 +26,12 @@ def stored_leaf(seq: int):
         return read_leaf(cursor.fetchone())
 
 
+def insert(event: Event) -> int:
+    """Insert an event in a transaction of its own."""
+    with transaction.atomic():
+        return services.insert_event(event)
+
+
 class TestRecord:
     def test_writes_every_field(self, db):
         event = make_event(
@@ -41,7 +47,7 @@ class TestRecord:
             kind="tool_denied",
             details={"mode": "chat_safe", "half": 0.5},
         )
-        seq = services.insert_event(event)
+        seq = insert(event)
         row = EventRow.objects.get(seq=seq)
         assert {name: getattr(row, name) for name in FIELDS} == {
             name: getattr(event, name) for name in FIELDS
@@ -49,7 +55,7 @@ class TestRecord:
         assert bytes(row.digest) == digest(event)
 
     def test_notes_its_transaction_and_its_cluster(self, db):
-        row = EventRow.objects.get(seq=services.insert_event(make_event()))
+        row = EventRow.objects.get(seq=insert(make_event()))
         with connection.cursor() as cursor:
             cursor.execute(
                 "SELECT pg_current_xact_id()::text::bigint, (pg_control_system()).system_identifier"
@@ -57,7 +63,7 @@ class TestRecord:
             assert (row.xid, row.era) == cursor.fetchone()
 
     def test_costs_one_query(self, db, django_assert_num_queries):
-        with django_assert_num_queries(1):
+        with transaction.atomic(), django_assert_num_queries(1):
             services.insert_event(make_event())
 
     @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -66,7 +72,7 @@ class TestRecord:
         """A trip through PostgreSQL's own types changes no digest."""
         if not event.actor or not event.action or (event.decision == "deny" and not event.code):
             return
-        leaf = stored_leaf(services.insert_event(event))
+        leaf = stored_leaf(insert(event))
         assert leaf.digest == digest(event)
         assert leaf.fields["id"] == str(event.id)
 
@@ -107,7 +113,7 @@ class TestRecord:
 
     def test_writes_hostile_text_all_the_same(self, db):
         hostile = "a\x00\ud800" + "x" * 5000
-        seq = services.insert_event(
+        seq = insert(
             make_event(
                 tool=hostile,
                 subject=hostile,
@@ -235,7 +241,7 @@ class TestTime:
     def test_is_kept_to_the_microsecond_in_any_year(self, db):
         for year in (1, 1883, 9999):
             at = datetime(year, 12, 30, 23, 59, 59, 999_999, tzinfo=UTC)
-            seq = services.insert_event(make_event(at=at))
+            seq = insert(make_event(at=at))
             assert EventRow.objects.get(seq=seq).at == at
 
 

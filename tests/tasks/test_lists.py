@@ -156,7 +156,7 @@ class TestRecommend:
         one = make()
         update("test-leader", one, owner="test-leader", status=Status.IN_PROGRESS)
         update("test-leader", one, owner="")
-        assert "somebody has to finish it" in " ".join(recommended()[0]["reasons"])
+        assert "it has to be finished" in " ".join(recommended()[0]["reasons"])
 
     def test_the_best_of_each_group_are_enough(self):
         """What the index gives for each role and type holds the best of all."""
