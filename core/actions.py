@@ -70,6 +70,7 @@ class Action(StrEnum):
     HUMAN_DENIED = "human.denied"
     KEY_ISSUED = "key.issued"
     KEY_REVOKED = "key.revoked"
+    LEDGER_ADOPTED = "ledger.adopted"
     MAIL_DELIVERED = "mail.delivered"
     MAIL_READ = "mail.read"
     MAIL_TYPE_ADDED = "mail_type.added"

@@ -15,6 +15,7 @@ from ledger.seals import SIGNED, index_keys, key_id, read_public, write_public
 
 PRIVATE = "ed25519.key"
 PUBLIC = "ed25519.pub"
+HEAD = "head.json"
 
 
 class KeyMissing(RuntimeError):
@@ -95,19 +96,28 @@ def read_private(text: str) -> Ed25519PrivateKey:
     raise KeyMissing("the signing key is neither an Ed25519 key in PEM nor base64 of 32 bytes")
 
 
-def known_head(database: str) -> tuple[int, str] | None:
-    """Return number and digest of the last seal this machine has seen in that database."""
+def known_head() -> tuple[int, str] | None:
+    """Return number and digest of the last seal of the chain that this machine keeps."""
     try:
-        head = json.loads((folder() / f"head-{database}.json").read_text("ascii"))
+        head = json.loads((folder() / HEAD).read_text("ascii"))
         return int(head["number"]), str(head["digest"])
     except FileNotFoundError:
         return None
 
 
-def remember_head(database: str, number: int, digest: str) -> None:
-    """Keep the last seal outside the database, so that cutting the end of the chain shows."""
+def remember_head(number: int, digest: str) -> None:
+    """Keep the last seal outside the database, so that cutting the end of the chain shows.
+
+    It belongs to the chain, in whatever database that lies: a copy of the ledger that was cut and
+    restored elsewhere does not begin anew.
+    """
     head = json.dumps({"number": number, "digest": digest}).encode()
-    place(folder() / f"head-{database}.json", head, replace=True)
+    place(folder() / HEAD, head, replace=True)
+
+
+def forget_head() -> None:
+    """Forget the chain that this machine kept."""
+    (folder() / HEAD).unlink(missing_ok=True)
 
 
 def folder() -> Path:

@@ -20,6 +20,7 @@ class Fault(StrEnum):
     EVENT_REWRITTEN = "event_rewritten"
     EVENT_MISSING = "event_missing"
     EVENT_INSERTED = "event_inserted"
+    EVENT_UNSEALED = "event_unsealed"
     SEAL_MISSING = "seal_missing"
     SEAL_FIELDS = "seal_fields"
     SEAL_KEY = "seal_key"

@@ -20,6 +20,7 @@ LOCK = 0x6C65646765723031  # "ledger01": the advisory lock of the one sealer
 BATCH = 4096  # leaves of one seal; a larger transaction is sealed whole
 FETCH = 2000
 LAST = 2**63 - 1
+LATEST = 60.0  # seconds within which every event is sealed
 
 logger = logging.getLogger(__name__)
 
@@ -64,6 +65,14 @@ def seal_events(*, now: datetime, batch: int = BATCH) -> int:
     while (seal := seal_next(now=now, batch=batch)) is not None:
         made += 1
         _remember(seal)
+    backlog = read_backlog(now=now)
+    if backlog and backlog.is_late:
+        logger.error(
+            "event %s is not sealed after %.0f s; held back by %s",
+            backlog.seq,
+            backlog.seconds,
+            backlog.holder or "an unknown transaction",
+        )
     return made
 
 
@@ -109,14 +118,48 @@ def read_seal(row: SealRow) -> Seal:
     )
 
 
-def database_name(cursor: CursorWrapper) -> str:
-    """Return what this machine calls the database when it remembers its head."""
-    cursor.execute(
-        "SELECT (pg_control_system()).system_identifier, oid "
-        "FROM pg_database WHERE datname = current_database()"
-    )
-    cluster, oid = cursor.fetchone()
-    return f"{cluster}-{oid}"
+def adopt_head() -> tuple[tuple[int, str] | None, Head | None]:
+    """Accept the chain in the database as this machine's; the head kept before and the new one.
+
+    After a restore or a move to another machine, by a person's decision only.
+    """
+    before, last = keys.known_head(), last_seal()
+    if last is None:
+        keys.forget_head()
+    else:
+        keys.remember_head(last.number, last.digest.hex())
+    return before, last
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """The oldest event that is not sealed, and the open transaction that holds sealing back."""
+
+    seq: int
+    seconds: float
+    holder: str
+
+    @property
+    def is_late(self) -> bool:
+        """True if it should have been sealed long ago."""
+        return self.seconds > LATEST
+
+
+def read_backlog(*, now: datetime) -> Backlog | None:
+    """Return what waits longest for its seal; None where everything is sealed."""
+    with connection.cursor() as cursor:
+        oldest: tuple[int, datetime] | None = None
+        for era in read_eras(cursor):
+            cursor.execute(OLDEST, {"era": era.era, "hi": era.sealed})
+            row = cursor.fetchone()
+            if row and (oldest is None or row[1] < oldest[1]):
+                oldest = row
+        if oldest is None:
+            return None
+        cursor.execute(HOLDER)
+        holder = cursor.fetchone()
+    words = "process {} (role {}, database {})".format(*holder) if holder else ""
+    return Backlog(oldest[0], (now - oldest[1]).total_seconds(), words)
 
 
 @contextmanager
@@ -142,6 +185,15 @@ SELECT era,
 FROM eras WHERE era IS NOT NULL ORDER BY era = (pg_control_system()).system_identifier, era
 """
 # One transaction more than fits is looked for; it is where the batch is cut.
+OLDEST = """
+SELECT seq, at FROM ledger_event WHERE era = %(era)s AND xid >= %(hi)s ORDER BY xid, seq LIMIT 1
+"""
+# Another role's transactions show their process only; that is enough to find and end them.
+HOLDER = """
+SELECT pid, usename, coalesce(datname, '') FROM pg_stat_activity
+WHERE pid <> pg_backend_pid() AND backend_xid IS NOT NULL
+ORDER BY age(backend_xid) DESC LIMIT 1
+"""
 EDGE = """
 SELECT min(xid), max(xid), count(*) FROM (
     SELECT xid FROM ledger_event WHERE era = %(era)s AND xid >= %(lo)s AND xid < %(hi)s
@@ -225,14 +277,15 @@ def _insert(seal: Seal, marks: bytes) -> None:
 
 
 def _remember(seal: Seal) -> None:
-    """Keep the seal as this machine's head, unless the chain lost the head kept before."""
-    with connection.cursor() as cursor:
-        database = database_name(cursor)
-    known = keys.known_head(database)
+    """Keep the seal as this machine's head, unless that is not the end of the chain it kept."""
+    known = keys.known_head()
+    if known is None and seal.number > 1:
+        logger.error("this machine has no head of the chain: see `manage.py ledger verify`")
+        return
     if known and not _holds(*known):
         logger.error("the chain no longer holds seal %s as this machine saw it", known[0])
         return
-    keys.remember_head(database, seal.number, seal.digest.hex())
+    keys.remember_head(seal.number, seal.digest.hex())
 
 
 def _holds(number: int, digest: str) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from django.db import DatabaseError, connection, transaction
@@ -12,7 +13,7 @@ from ledger import keys
 from ledger.events import FIELDS, parse, stamp
 from ledger.models import Seal as SealRow
 from ledger.rules import Chain, Fault, Finding, Keys, Leaves, check_event
-from ledger.sealing import database_name, read_eras, read_seal, stream
+from ledger.sealing import read_backlog, read_eras, read_seal, stream
 from ledger.seals import Leaf, Seal
 
 COLUMNS = ", ".join("details::text" if name == "details" else name for name in FIELDS)
@@ -25,12 +26,33 @@ OPEN = f"""
 SELECT era, xid, seq, digest, {COLUMNS} FROM ledger_event
 WHERE era = %(era)s AND (xid >= %(hi)s OR xid < 0) ORDER BY xid, seq
 """
+ADOPT = "If people restored or moved the ledger, they accept it with `manage.py ledger adopt`"
 GUARDS = """
-SELECT tgrelid::regclass::text FROM pg_trigger
-WHERE tgname IN ('ledger_event_only_grows', 'ledger_seal_only_grows')
-  AND tgenabled IN ('O', 'A') AND tgtype = 58
-  AND tgfoid = to_regproc('ledger_refuse_change')
+SELECT t.tgrelid::regclass::text FROM pg_trigger t
+JOIN pg_proc p ON p.oid = t.tgfoid JOIN pg_language l ON l.oid = p.prolang
+WHERE t.tgname IN ('ledger_event_only_grows', 'ledger_seal_only_grows')
+  AND t.tgenabled IN ('O', 'A') AND t.tgtype = 58 AND t.tgqual IS NULL
+  AND p.oid = to_regproc('ledger_refuse_change') AND l.lanname = 'plpgsql'
+  AND p.proconfig IS NULL AND btrim(p.prosrc) = btrim(%(source)s)
 """  # 58: before, statement, update, delete, truncate
+# What could swallow, change or hide rows: other triggers, rules, row security, child tables.
+STRANGE = """
+SELECT 'the trigger ' || tgname FROM pg_trigger
+WHERE tgrelid = %(table)s::regclass AND NOT tgisinternal AND tgname <> %(table)s || '_only_grows'
+UNION ALL SELECT 'the rule ' || rulename FROM pg_rewrite WHERE ev_class = %(table)s::regclass
+UNION ALL SELECT 'row security' FROM pg_class WHERE oid = %(table)s::regclass AND relrowsecurity
+UNION ALL SELECT 'the table ' || inhrelid::regclass FROM pg_inherits
+WHERE inhparent = %(table)s::regclass
+LIMIT 1
+"""
+REFUSAL = """
+BEGIN
+    RAISE EXCEPTION '% only grows: % is refused', TG_TABLE_NAME, TG_OP
+        USING ERRCODE = 'restrict_violation',
+              HINT = 'What happened stays written; record a new event that corrects it.';
+END
+"""
+"""The body of `ledger_refuse_change`, as its migration made it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,14 +68,15 @@ class VerificationReport:
 class Verification:
     """One pass over seals and events in one snapshot; nothing is held but the seal at hand."""
 
-    def __init__(self, trusted: Keys) -> None:
+    def __init__(self, trusted: Keys, now: datetime) -> None:
         self.chain = Chain(trusted)
+        self.now = now
         self.events = 0
         self.unsealed = 0
 
     def run(self) -> VerificationReport:
         """Verify seals with their events, the end of the chain, and what is not sealed yet."""
-        finding = self._seals() or self._head() or self._unsealed()
+        finding = self._seals() or self._head() or self._unsealed() or self._backlog()
         return VerificationReport(
             seals=self.chain.last.number if self.chain.last else 0,
             events=self.events,
@@ -88,14 +111,19 @@ class Verification:
 
     def _head(self) -> Finding | None:
         """Compare the chain's end with the last seal that this machine saw."""
-        with connection.cursor() as cursor:
-            known = keys.known_head(database_name(cursor))
+        known, last = keys.known_head(), self.chain.last
         if known is None:
-            return None
+            if last is None:
+                return None
+            message = f"this machine has not seen this chain. {ADOPT}"
+            return Finding(fault=Fault.SEAL_HEAD, seal=last.number, message=message)
         row = SealRow.objects.filter(number=known[0]).first()
         if row is not None and bytes(row.digest).hex() == known[1]:
             return None
-        message = "this machine has seen this seal; the chain ends before it or goes on otherwise"
+        message = (
+            "this machine has seen this seal; the chain ends before it or goes on otherwise. "
+            f"{ADOPT}"
+        )
         return Finding(fault=Fault.SEAL_HEAD, seal=known[0], message=message)
 
     def _unsealed(self) -> Finding | None:
@@ -109,6 +137,15 @@ class Verification:
                         return finding
         return None
 
+    def _backlog(self) -> Finding | None:
+        """Check that sealing keeps up: what is not sealed could be deleted unseen."""
+        backlog = read_backlog(now=self.now)
+        if backlog is None or not backlog.is_late:
+            return None
+        message = f"this event is not sealed after {backlog.seconds:.0f} s"
+        message += f"; {backlog.holder} keeps a transaction open" if backlog.holder else ""
+        return Finding(fault=Fault.EVENT_UNSEALED, message=message, seq=backlog.seq)
+
     def _open(self, row: tuple[Any, ...]) -> Finding | None:
         self.unsealed += 1
         if row[1] < 0:
@@ -120,23 +157,33 @@ class Verification:
             return _unreadable(row, error, None)
 
 
-def verify_ledger(*, trusted: Keys) -> VerificationReport:
+def verify_ledger(*, trusted: Keys, now: datetime) -> VerificationReport:
     """Verify the database in one read-only snapshot; memory does not grow with the ledger."""
     with snapshot():
-        report = Verification(trusted).run()
+        report = Verification(trusted, now).run()
     return report if report.finding else replace(report, finding=check_guards())
 
 
 def check_guards() -> Finding | None:
     """Check that the database refuses changes of both tables, by asking it to change nothing."""
     with connection.cursor() as cursor:
-        cursor.execute(GUARDS)
+        cursor.execute(GUARDS, {"source": REFUSAL})
         standing = {table for (table,) in cursor.fetchall()}
     for table in ("ledger_event", "ledger_seal"):
         if table not in standing or not _refuses(table):
             message = f"the trigger that refuses changes of {table} is off, gone or altered"
             return Finding(fault=Fault.GUARD, message=message)
+        if strange := _strange(table):
+            message = f"{table} has {strange}, which the ledger never made"
+            return Finding(fault=Fault.GUARD, message=message)
     return None
+
+
+def _strange(table: str) -> str:
+    with connection.cursor() as cursor:
+        cursor.execute(STRANGE, {"table": table})
+        found = cursor.fetchone()
+    return str(found[0]) if found else ""
 
 
 def _refuses(table: str) -> bool:

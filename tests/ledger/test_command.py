@@ -7,9 +7,10 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connections
+from django.utils import timezone
 
 from ledger import keys
-from ledger.models import Seal
+from ledger.models import Event, Seal
 from ledger.seals import write_public
 from tests.ledger.world import record, record_many, tamper, wait_until_ended
 
@@ -35,9 +36,26 @@ class TestSeal:
             ledger("seal")
 
 
+class TestAdopt:
+    def test_accepts_a_restored_chain_and_keeps_the_decision(self, sealed, ledger_dir):
+        (ledger_dir / keys.HEAD).unlink()
+        with pytest.raises(CommandError, match="ledger adopt"):
+            ledger("verify")
+        assert ledger("adopt", "--reason", "moved to a new disk").endswith("seal 3 here")
+        assert ledger("verify").startswith("OK 3 seals")
+        event = Event.objects.get(action="ledger.adopted")
+        assert event.reason == "moved to a new disk"
+        assert event.details["before"] is None
+        assert event.details["now"][0] == 3
+
+    def test_needs_a_reason(self, sealed):
+        with pytest.raises(CommandError, match="--reason"):
+            ledger("adopt")
+
+
 class TestVerify:
     def test_says_that_all_is_well(self, sealed):
-        record()
+        record(at=timezone.now())
         assert ledger("verify") == "OK 3 seals, 12 events sealed, 1 not yet"
 
     def test_exits_with_1_and_the_position(self, sealed):

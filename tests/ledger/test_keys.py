@@ -106,9 +106,10 @@ class TestTrusted:
 
 
 class TestHead:
-    def test_is_what_was_remembered_of_that_database(self):
-        assert keys.known_head("1-2") is None
-        keys.remember_head("1-2", 7, "ab")
-        keys.remember_head("1-2", 8, "cd")
-        assert keys.known_head("1-2") == (8, "cd")
-        assert keys.known_head("1-3") is None
+    def test_is_what_was_remembered_of_the_chain(self):
+        assert keys.known_head() is None
+        keys.remember_head(7, "ab")
+        keys.remember_head(8, "cd")
+        assert keys.known_head() == (8, "cd")
+        keys.forget_head()
+        assert keys.known_head() is None

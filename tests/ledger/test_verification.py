@@ -1,6 +1,7 @@
 """Everything a superuser can do to the tables is found, and where."""
 
 from dataclasses import replace
+from datetime import timedelta
 from hashlib import sha256
 
 import pytest
@@ -13,10 +14,18 @@ from ledger.merkle import root
 from ledger.models import Event as EventRow
 from ledger.models import Seal as SealRow
 from ledger.rules import Fault
-from ledger.sealing import LEAVES, read_seal
+from ledger.sealing import LEAVES, read_seal, seal_events
 from ledger.seals import index_keys, mark, place_hash
 from ledger.verification import COLUMNS, read_leaf
-from tests.ledger.world import record, record_many, seal_until_covered, tamper, verify
+from tests.ledger.world import (
+    NOW,
+    own_connection,
+    record,
+    record_many,
+    seal_until_covered,
+    tamper,
+    verify,
+)
 
 
 def found() -> tuple[str, int | None, int | None]:
@@ -188,6 +197,40 @@ class TestVerifyOfSeals:
         )
         assert found() == (Fault.SEAL_HEAD, 3, None)
 
+    @pytest.mark.parametrize("kept", [0, 1, 2])
+    def test_finds_a_copy_that_was_cut_and_restored_elsewhere(self, sealed, kept):
+        """Another cluster, another database: the head belongs to the chain."""
+        last = sealed[4 * kept] if kept < 3 else 0
+        tamper(
+            f"DELETE FROM ledger_seal WHERE number > {kept}",
+            f"DELETE FROM ledger_event WHERE seq >= {last}",
+            "UPDATE ledger_event SET era = 77",
+        )
+        assert verify().finding is not None
+        tamper("TRUNCATE ledger_event, ledger_seal")
+        assert found() == (Fault.SEAL_HEAD, 3, None)
+
+    def test_finds_a_chain_that_this_machine_never_saw(self, sealed, ledger_dir):
+        (ledger_dir / keys.HEAD).unlink()
+        assert found() == (Fault.SEAL_HEAD, 3, None)
+        seal_until_covered(record_many(1))
+        assert found() == (Fault.SEAL_HEAD, 4, None)
+
+    def test_finds_an_event_that_is_kept_from_its_seal(self, sealed):
+        with own_connection() as other:
+            other.execute("SELECT pg_current_xact_id()")
+            seq = record(at=NOW - timedelta(seconds=61))
+            assert seal_events(now=NOW) == 0
+            finding = verify().finding
+            assert (finding.fault, finding.seq) == (Fault.EVENT_UNSEALED, seq)
+            assert f"process {other.info.backend_pid} (role nexus" in finding.message
+        seal_until_covered([seq])
+        assert verify().finding is None
+
+    def test_lets_a_fresh_event_wait(self, sealed):
+        record(at=NOW - timedelta(seconds=59))
+        assert verify().finding is None
+
     def test_finds_the_end_cut_off_and_grown_again(self, sealed):
         tamper(
             "DELETE FROM ledger_seal WHERE number >= 2",
@@ -278,6 +321,51 @@ class TestVerifyOfGuards:
         finally:
             with connection.cursor() as cursor:
                 cursor.execute(genuine)
+
+    def test_finds_a_trigger_function_that_spares_some(self, sealed):
+        """It still refuses what verification tries."""
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_get_functiondef('ledger_refuse_change'::regproc)")
+            (genuine,) = cursor.fetchone()
+            cursor.execute(
+                genuine.replace(
+                    "BEGIN", "BEGIN IF current_setting('x.y', true) = 'z' THEN RETURN OLD; END IF;"
+                )
+            )
+        try:
+            assert found() == (Fault.GUARD, None, None)
+        finally:
+            with connection.cursor() as cursor:
+                cursor.execute(genuine)
+
+    @pytest.mark.parametrize("table", ["ledger_event", "ledger_seal"])
+    @pytest.mark.parametrize(
+        ("make", "end"),
+        [
+            (
+                "CREATE RULE swallow AS ON INSERT TO {} WHERE false DO INSTEAD NOTHING",
+                "DROP RULE swallow ON {}",
+            ),
+            (
+                "CREATE TRIGGER e BEFORE INSERT ON {} EXECUTE FUNCTION ledger_refuse_change()",
+                "DROP TRIGGER e ON {}",
+            ),
+            (
+                "ALTER TABLE {} ENABLE ROW LEVEL SECURITY",
+                "ALTER TABLE {} DISABLE ROW LEVEL SECURITY",
+            ),
+            ("CREATE TABLE aside () INHERITS ({})", "DROP TABLE aside"),
+        ],
+    )
+    def test_finds_what_could_swallow_or_hide_rows(self, sealed, table, make, end):
+        with connection.cursor() as cursor:
+            cursor.execute(make.format(table))
+        try:
+            assert found() == (Fault.GUARD, None, None)
+        finally:
+            with connection.cursor() as cursor:
+                cursor.execute(end.format(table))
+        assert verify().finding is None
 
     def test_finds_a_trigger_that_no_longer_minds_truncate(self, sealed):
         with connection.cursor() as cursor:

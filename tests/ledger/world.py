@@ -80,7 +80,7 @@ def sealed_seqs() -> list[int]:
 
 
 def verify(trusted: dict[str, bytes] | None = None) -> VerificationReport:
-    return verify_ledger(trusted=keys.trusted() if trusted is None else trusted)
+    return verify_ledger(trusted=keys.trusted() if trusted is None else trusted, now=NOW)
 
 
 @contextmanager

@@ -7,13 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
 from django.utils import timezone
 
+from core.actions import Action
+from core.events import Event
 from ledger import keys, offline
 from ledger.export import Selection, write_export
 from ledger.rules import Keys
-from ledger.sealing import TransactionsWentBack, last_seal, seal_events
+from ledger.sealing import TransactionsWentBack, adopt_head, last_seal, seal_events
 from ledger.seals import write_public
+from ledger.services import insert_event
 from ledger.verification import VerificationReport, verify_ledger
 
 
@@ -25,6 +29,7 @@ class Verb(StrEnum):
     EXPORT = "export"
     PUBLIC_KEY = "public-key"
     NEW_KEY = "new-key"
+    ADOPT = "adopt"
 
 
 class Command(BaseCommand):
@@ -48,6 +53,8 @@ class Command(BaseCommand):
         export.add_argument("--until", type=moment, help="only before this time (ISO 8601)")
         verbs.add_parser(Verb.PUBLIC_KEY, help="print the trusted public keys, one to a line")
         verbs.add_parser(Verb.NEW_KEY, help="make a signing key if there is none")
+        adopt = verbs.add_parser(Verb.ADOPT, help="accept a restored or moved chain as it ends")
+        adopt.add_argument("--reason", required=True, help="why; it becomes an event")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Run one verb."""
@@ -64,6 +71,8 @@ class Command(BaseCommand):
                     self.stdout.write("\n".join(lines))
                 case Verb.NEW_KEY:
                     self.stdout.write(write_public(keys.make_key().public))
+                case Verb.ADOPT:
+                    self._adopt(options["reason"])
         except (keys.KeyMissing, TransactionsWentBack, OSError) as error:
             raise CommandError(str(error)) from None
 
@@ -73,8 +82,25 @@ class Command(BaseCommand):
             report = offline.verify_file(options["file"], trusted)
             self._answer(offline.describe(report), wrong=report.finding is not None)
             return
-        found = verify_ledger(trusted=trusted)
+        found = verify_ledger(trusted=trusted, now=timezone.now())
         self._answer(describe(found), wrong=found.finding is not None)
+
+    def _adopt(self, reason: str) -> None:
+        before, last = adopt_head()
+        details = {
+            "before": list(before) if before else None,
+            "now": [last.number, last.digest.hex()] if last else None,
+        }
+        with transaction.atomic():
+            event = Event(
+                action=Action.LEDGER_ADOPTED,
+                actor="system:ledger",
+                at=timezone.now(),
+                reason=reason,
+                details=details,
+            )
+            insert_event(event)
+        self.stdout.write(f"the chain ends with seal {last.number if last else 0} here")
 
     def _export(self, options: dict[str, Any]) -> None:
         now = timezone.now()
