@@ -284,6 +284,7 @@ CONTENT_SECURITY_POLICY = {
 UNFOLD = theme.UNFOLD
 
 # Watching it run
+METRICS_TOKEN = env.text("METRICS_TOKEN")
 LOGGING_CONFIG = None  # nexus_site/logs.py sets up structlog and the standard library together
 PROMETHEUS_METRIC_NAMESPACE = "nexus"
 DJANGO_STRUCTLOG_CELERY_ENABLED = False

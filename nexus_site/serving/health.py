@@ -1,7 +1,13 @@
 """Is it alive, can it work, what does it count: for proxies and Prometheus."""
 
+import secrets
+import time
+from threading import Lock
+from typing import Any
+
 import psycopg
 import structlog
+from django.conf import settings
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
@@ -9,12 +15,19 @@ from django_prometheus.exports import ExportToDjangoView
 from kombu.exceptions import OperationalError
 from prometheus_client import generate_latest
 
+from ledger.sealing import read_backlog
 from nexus_site.celery import app
 from nexus_site.run.postgres import PostgresUnavailable
+from nexus_site.serving.proxies import client_address
 from tasks.insight.prometheus import LIVE
 from toolbox.scheduler import database_now, late_jobs, scheduler_problem, seconds_since_last_run
 
 QUICKLY = {"connect_timeout": 2}  # seconds, psycopg's least
+LOOPBACK = frozenset({"127.0.0.1", "::1"})
+KEPT_SECONDS = 1.0  # that an answer of `ready` holds
+
+_checking = Lock()
+_checked: dict[str, Any] = {}
 
 log = structlog.get_logger(__name__)
 
@@ -27,20 +40,31 @@ def alive(request: HttpRequest) -> JsonResponse:
 
 @require_safe
 def ready(request: HttpRequest) -> JsonResponse:
-    """Whether database and broker can be reached; and, in words, whether scheduled jobs run."""
+    """Whether database and broker can be reached; in words, whether jobs run and events are sealed.
+
+    Strangers may ask, so it is found out once a second at most.
+    """
+    with _checking:
+        if "answer" not in _checked or time.monotonic() > _checked["until"]:
+            _checked["answer"] = check_readiness()
+            _checked["until"] = time.monotonic() + KEPT_SECONDS
+        fine, words = _checked["answer"]
+    return JsonResponse(words, status=200 if fine else 503)
+
+
+def check_readiness() -> tuple[bool, dict[str, str]]:
+    """Whether it can work, and what each part says."""
     checks = {"database": database_problem(), "broker": broker_problem()}
-    scheduler = "unknown"
+    scheduler = ledger = "unknown"
     try:
-        scheduler = scheduler if checks["database"] else scheduler_status()
+        if not checks["database"]:
+            scheduler, ledger = scheduler_status(), ledger_status()
     except DatabaseError as error:
         checks["database"] = type(error).__name__
     fine = not any(checks.values())
-    return JsonResponse(
-        {"status": "ready" if fine else "unavailable"}
-        | {name: problem or "reachable" for name, problem in checks.items()}
-        | {"scheduler": scheduler},
-        status=200 if fine else 503,
-    )
+    words = {"status": "ready" if fine else "unavailable"}
+    words |= {name: problem or "reachable" for name, problem in checks.items()}
+    return fine, words | {"scheduler": scheduler, "ledger": ledger}
 
 
 def database_problem() -> str:
@@ -76,9 +100,30 @@ def scheduler_status() -> str:
     return last + (f"; late: {', '.join(late)}" if late else "")
 
 
+def ledger_status() -> str:
+    """Whether events are sealed in time; what is not sealed could be deleted unseen."""
+    backlog = read_backlog(now=database_now())
+    if backlog is None or not backlog.is_late:
+        return "sealed"
+    return f"NOT SEALED for {backlog.seconds:.0f} s: see `manage.py ledger verify`"
+
+
+def can_read_metrics(request: HttpRequest) -> bool:
+    """True with METRICS_TOKEN; without one, for this machine alone, and not in production."""
+    if settings.METRICS_TOKEN:
+        sent = request.META.get("HTTP_AUTHORIZATION", "")
+        return secrets.compare_digest(
+            sent.encode("utf-8", "replace"), f"Bearer {settings.METRICS_TOKEN}".encode()
+        )
+    return not settings.PRODUCTION and client_address(request) in LOOPBACK
+
+
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
     """What all processes of this machine counted."""
+    if not can_read_metrics(request):
+        text = "Metrics need Authorization: Bearer METRICS_TOKEN.\n"
+        return HttpResponse(text, status=401, content_type="text/plain")
     answer: HttpResponse = ExportToDjangoView(request)
     try:
         answer.content += generate_latest(LIVE)

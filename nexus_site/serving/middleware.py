@@ -6,9 +6,11 @@ from time import perf_counter
 from uuid import uuid4
 
 from django.http import HttpRequest, HttpResponse
+from structlog.contextvars import bound_contextvars
 
 from nexus_site.serving.metrics import REQUESTS
 
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 REQUEST_ID = re.compile(r"[\w.-]{8,64}", re.ASCII)
 
 
@@ -20,14 +22,19 @@ class Observe:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Answer; a client's own request id is kept if it is a plain word."""
+        """Answer; a client's own request id is for its logs and ours, never for the ledger."""
         begun = perf_counter()
-        given = request.META.get("HTTP_X_REQUEST_ID", "")
-        request_id = given if REQUEST_ID.fullmatch(given) else uuid4().hex
+        request_id = uuid4().hex
         setattr(request, "request_id", request_id)  # noqa: B010 - an attribute of ours on Django's class
-        response = self.get_response(request)
+        given = request.META.get("HTTP_X_REQUEST_ID", "")
+        if REQUEST_ID.fullmatch(given):
+            with bound_contextvars(request_id=request_id, client_request_id=given):
+                response = self.get_response(request)
+        else:
+            response = self.get_response(request)
         response.headers["X-Request-ID"] = request_id
         response.headers.setdefault("X-Content-Type-Options", "nosniff")
         route = request.resolver_match.route if request.resolver_match else "none"
-        REQUESTS.labels(request.method, route, response.status_code).observe(perf_counter() - begun)
+        method = request.method if request.method in METHODS else "other"
+        REQUESTS.labels(method, route, response.status_code).observe(perf_counter() - begun)
         return response

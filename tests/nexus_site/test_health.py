@@ -7,6 +7,7 @@ import pytest
 from celery import Celery
 from django.db import DatabaseError
 
+from ledger.sealing import Backlog
 from nexus_site.serving import health
 from toolbox.models import JobRun
 from toolbox.scheduler import JOBS, NOT_RUNNING, database_now
@@ -18,6 +19,11 @@ class TestAlive:
 
     def test_takes_no_orders(self, client):
         assert client.post("/healthz").status_code == 405
+
+
+@pytest.fixture(autouse=True)
+def nothing_checked_yet():
+    health._checked.clear()
 
 
 @pytest.fixture
@@ -36,6 +42,7 @@ class TestReady:
             "database": "reachable",
             "broker": "reachable",
             "scheduler": f"{NOT_RUNNING} (no job has run yet)",
+            "ledger": "sealed",
         }
 
     @pytest.mark.parametrize(
@@ -56,6 +63,19 @@ class TestReady:
         word = client.get("/readyz").json()["scheduler"]
         assert re.match(r"last run \d+ s ago; late: ", word)
         assert set(word.partition("late: ")[2].split(", ")) == {"leases", "files", "notices"}
+
+    def test_is_found_out_once_a_second_whoever_asks(self, client, broker, monkeypatch):
+        found = []
+        check = health.check_readiness
+        monkeypatch.setattr(health, "check_readiness", lambda: found.append(1) or check())
+        for _ in range(20):
+            assert client.get("/readyz").status_code == 200
+        assert 1 <= len(found) < 20
+
+    def test_says_that_events_wait_for_their_seal(self, client, broker, monkeypatch):
+        late = Backlog(seq=5, seconds=61.0, holder="")
+        monkeypatch.setattr(health, "read_backlog", lambda now: late)
+        assert client.get("/readyz").json()["ledger"].startswith("NOT SEALED for 61 s")
 
     def test_is_unavailable_without_its_database(self, client, monkeypatch):
         monkeypatch.setitem(health.QUICKLY, "port", "1")
@@ -86,6 +106,30 @@ class TestMetrics:
         client.get("/healthz")
         text = client.get("/metrics").content.decode()
         assert 'nexus_http_request_seconds_count{method="GET",route="healthz",status="200"}' in text
+
+    def test_answer_this_machine_only(self, client):
+        assert client.get("/metrics", REMOTE_ADDR="192.0.2.1").status_code == 401
+        forged = {"REMOTE_ADDR": "192.0.2.1", "HTTP_X_FORWARDED_FOR": "127.0.0.1"}
+        assert client.get("/metrics", **forged).status_code == 401
+
+    def test_need_the_token_where_there_is_one(self, client, settings):
+        settings.METRICS_TOKEN = "s3cret"
+        assert client.get("/metrics").status_code == 401
+        assert client.get("/metrics", HTTP_AUTHORIZATION="Bearer other").status_code == 401
+        found = client.get("/metrics", REMOTE_ADDR="1.2.3.4", HTTP_AUTHORIZATION="Bearer s3cret")
+        assert found.status_code == 200
+
+    def test_need_a_token_in_production(self, client, settings):
+        settings.PRODUCTION = True
+        assert client.get("/metrics").status_code == 401
+
+    def test_do_not_grow_with_invented_methods_and_paths(self, client):
+        for number in range(20):
+            client.generic(f"INVENTED{number}", f"/nowhere/{number}")
+            client.get(f"/api/v1/nowhere/{number}")
+        text = client.get("/metrics").content.decode()
+        assert "INVENTED" not in text
+        assert "nowhere" not in text
 
     def test_counts_on_without_its_database(self, client, monkeypatch):
         def lost(registry):

@@ -144,7 +144,7 @@ class TestProduction:
             settings_of(tmp_path, "DATABASES", "CELERY_BROKER_URL", **PRODUCTION)
         )
         assert databases["default"]["HOST"] == "database"
-        assert databases["default"]["ENGINE"] == "django.db.backends.postgresql"
+        assert databases["default"]["ENGINE"] == "nexus_site.run.database"
         assert broker == "redis://broker/0"
 
 
@@ -176,7 +176,7 @@ class TestDatabaseFromUrl:
     def test_reads_every_part(self):
         database = database_from_url("postgresql://me:p%40ss@host:6432/na%2Fme?sslmode=require")
         assert database == {
-            "ENGINE": "django.db.backends.postgresql",
+            "ENGINE": "nexus_site.run.database",
             "NAME": "na/me",
             "USER": "me",
             "PASSWORD": "p@ss",

@@ -9,7 +9,7 @@ from django.utils import timezone
 from prometheus_client import CollectorRegistry
 
 from core.actors import Person
-from orgchart.models import Role
+from orgchart.models import Organisation, Role
 from tasks import services
 from tasks.insight import prometheus
 from tasks.insight.figures import (
@@ -195,11 +195,13 @@ class TestShowing:
         monkeypatch.setattr("nexus_site.serving.health.LIVE", fresh)
         http.call("architect", "task_update", taskId=make(), status="completed")
         text = client.get("/metrics").content.decode()
-        labels = 'measure="invalid_transitions",organisation="dev-team"'
+        number = Organisation.objects.get(slug="dev-team").id
+        labels = f'measure="invalid_transitions",organisation="{number}"'
         assert any(
             set(line.split("{")[1].split("}")[0].split(",")) == set(labels.split(","))
             and line.endswith(" 1.0")
             for line in text.splitlines()
             if line.startswith("nexus_tasks_measure{")
         )
-        assert 'nexus_tasks_unfinished{organisation="dev-team",status="pending"} 1.0' in text
+        assert f'nexus_tasks_unfinished{{organisation="{number}",status="pending"}} 1.0' in text
+        assert "dev-team" not in text, "metrics name no tenant"

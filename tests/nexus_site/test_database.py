@@ -1,0 +1,58 @@
+"""Connections that the server ended while they rested in the pool."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import psycopg
+import pytest
+from django.db import close_old_connections, connection
+
+AT_ONCE = 4
+
+
+@pytest.fixture
+def pooled(transactional_db):
+    """Threads that have filled the pool."""
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        together = Barrier(AT_ONCE)
+        list(threads.map(lambda _: ask(together), range(AT_ONCE)))
+        connection.close()
+        yield threads
+    connection.close()
+
+
+def ask(together=None):
+    """The process that answers a query; the connection goes back to the pool."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_backend_pid()")
+            if together:
+                together.wait(10)
+            return cursor.fetchone()[0]
+    finally:
+        close_old_connections()
+
+
+def end_all():
+    """End every connection to the test's database, as a restart or a failover does."""
+    given = connection.get_connection_params()
+    where = {name: given[name] for name in ("dbname", "user", "host", "port") if given.get(name)}
+    with psycopg.connect(**where, autocommit=True) as other:
+        other.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+
+def test_a_call_never_meets_a_connection_that_the_server_ended(pooled):
+    for _ in range(3):
+        end_all()
+        assert all(pooled.map(lambda _: ask(), range(3 * AT_ONCE)))
+
+
+def test_agents_and_people_get_answers_after_a_restart(pooled, client):
+    end_all()
+    answers = list(pooled.map(lambda _: client.get("/api/v1/me").status_code, range(AT_ONCE)))
+    end_all()
+    answers += pooled.map(lambda _: client.get("/admin/login/").status_code, range(AT_ONCE))
+    assert set(answers) == {401, 200}
