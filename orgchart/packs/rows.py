@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -23,42 +23,49 @@ class Changes:
         self.lines.append(f"{noun} {name} {verb}{f': {which}' if which else ''}")
 
 
+SETS = frozenset({"tools", "denied_tools", "offices", "senders", "types", "skills"})
+"""Columns that hold names in no order."""
+
+
 def differing(row: Model, values: Mapping[str, Any]) -> list[str]:
     """Set the values on the row; the names of those that were others before."""
-    changed = [name for name, value in values.items() if getattr(row, name) != value]
+    changed = [name for name, value in values.items() if not _same(row, name, value)]
     for name in changed:
         setattr(row, name, values[name])
     return changed
 
 
+def _same(row: Model, name: str, value: Any) -> bool:
+    present = getattr(row, name)
+    if name in SETS and present is not None and value is not None:
+        return set(present) == set(value)
+    return bool(present == value)
+
+
 def upsert(
+    new: Callable[..., Row],
     rows: Mapping[str, Row],
-    wanted: Mapping[str, Row],
-    names: list[str],
+    wanted: Mapping[str, Mapping[str, Any]],
     changes: Changes,
     noun: str,
 ) -> dict[str, Row]:
-    """Write what is new or different of the wanted rows; the rows as they stand afterwards."""
-    standing: dict[str, Row] = {}
-    fresh = [row for key, row in wanted.items() if key not in rows]
-    for key, row in wanted.items():
+    """Write the rows of the wanted values that are new or different; every wanted row."""
+    found: dict[str, Row] = {}
+    for key, values in wanted.items():
         if key not in rows:
+            found[key] = new(**values)
+            found[key].save(force_insert=True)
             changes.add("added", noun, key)
-            standing[key] = row
             continue
-        standing[key] = rows[key]
-        changed = differing(rows[key], {name: getattr(row, name) for name in names})
-        if changed:
+        found[key] = rows[key]
+        if changed := differing(rows[key], values):
             rows[key].save(update_fields=changed)
             changes.add("changed", noun, key, changed)
-    if fresh:
-        for row in fresh:
-            row.save(force_insert=True)
-    return standing
+    return found
 
 
 def delete_missing(
-    rows: Mapping[str, Model], wanted: Mapping[str, Model], changes: Changes, noun: str
+    rows: Mapping[str, Model], wanted: Collection[str], changes: Changes, noun: str
 ) -> None:
     """Delete the rows that are not wanted."""
     for key, row in rows.items():

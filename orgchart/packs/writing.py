@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from orgchart import models
 from orgchart.packs.pack import Pack
 from orgchart.packs.rows import Changes, delete_missing, differing, upsert
 from orgchart.packs.staffing import write_staff
-from orgchart.policy.compiled import ContactRule, MailTypeRule, Role
+from orgchart.policy.compiled import Role
 from orgchart.policy.vocabulary import BOARD, ContractScope
 
 RETIRED: Mapping[str, Any] = {
@@ -60,116 +62,72 @@ def _write_organisation(
         row.save(update_fields=changed)
 
 
-ROLE_COLUMNS = [
-    "title",
-    "level",
-    "kind",
-    "summary",
-    "tools",
-    "denied_tools",
-    "prohibitions",
-    "files_read",
-    "files_write",
-    "files_deny",
-    "files_contract",
-    "task_lead",
-    "permissions",
-    "offices",
-]
-
-
-def _role_row(organisation: models.Organisation, role: Role) -> models.Role:
-    return models.Role(
-        organisation=organisation,
-        name=role.name,
-        title=role.title,
-        level=role.level,
-        kind=role.kind.value,
-        summary=role.summary,
-        tools=sorted(role.tools),
-        denied_tools=sorted(role.denied_tools),
-        prohibitions=list(role.prohibitions),
-        files_read=list(role.files.read),
-        files_write=list(role.files.write),
-        files_deny=list(role.files.deny),
-        files_contract=role.files.contract.value,
-        task_lead=role.task_lead,
-        permissions=dict(role.permissions),
-        offices=sorted(office.value for office in role.offices),
-    )
+def _role_values(role: Role) -> dict[str, Any]:
+    return {
+        "name": role.name,
+        "title": role.title,
+        "level": role.level,
+        "kind": role.kind.value,
+        "summary": role.summary,
+        "tools": sorted(role.tools),
+        "denied_tools": sorted(role.denied_tools),
+        "prohibitions": list(role.prohibitions),
+        "files_read": list(role.files.read),
+        "files_write": list(role.files.write),
+        "files_deny": list(role.files.deny),
+        "files_contract": role.files.contract.value,
+        "task_lead": role.task_lead,
+        "permissions": dict(role.permissions),
+        "offices": sorted(office.value for office in role.offices),
+    }
 
 
 def _write_roles(
     organisation: models.Organisation, pack: Pack, changes: Changes
 ) -> dict[str, models.Role]:
     rows = {row.name: row for row in organisation.roles.all()}
-    for row in rows.values():
-        row.tools, row.denied_tools = sorted(row.tools), sorted(row.denied_tools)
-        row.offices = sorted(row.offices)
-    wanted = {role.name: _role_row(organisation, role) for role in pack.roles}
-    return upsert(rows, wanted, ROLE_COLUMNS, changes, "role")
+    wanted = {role.name: _role_values(role) for role in pack.roles}
+    return upsert(partial(models.Role, organisation=organisation), rows, wanted, changes, "role")
 
 
 def _write_groups(
     organisation: models.Organisation, pack: Pack, changes: Changes
 ) -> dict[str, models.Group]:
-    wanted = {
-        group.slug: models.Group(
-            organisation=organisation,
-            slug=group.slug,
-            name=group.name,
-            context=group.context,
-            member_delegation=group.member_delegation,
-        )
-        for group in pack.groups
-    }
     rows = {row.slug: row for row in organisation.groups.all()}
-    return upsert(rows, wanted, ["name", "context", "member_delegation"], changes, "group")
+    wanted = {group.slug: asdict(group) for group in pack.groups}
+    return upsert(partial(models.Group, organisation=organisation), rows, wanted, changes, "group")
 
 
 def _write_aliases(organisation: models.Organisation, pack: Pack, changes: Changes) -> None:
-    agents = {row.handle: row for row in organisation.agents.all()}
+    agents = dict(organisation.agents.values_list("handle", "id"))
+    rows = {row.alias: row for row in organisation.aliases.all()}
     wanted = {
-        alias: models.Alias(organisation=organisation, alias=alias, agent=agents[handle])
+        alias: {"alias": alias, "agent_id": agents[handle]}
         for alias, handle in pack.aliases.items()
     }
-    rows = {row.alias: row for row in organisation.aliases.all()}
-    upsert(rows, wanted, ["agent_id"], changes, "alias")
+    upsert(partial(models.Alias, organisation=organisation), rows, wanted, changes, "alias")
     delete_missing(rows, wanted, changes, "alias")
 
 
-def _type_row(organisation: models.Organisation, rule: MailTypeRule) -> models.MailTypeRule:
-    return models.MailTypeRule(
-        organisation=organisation,
-        name=rule.name,
-        senders=None if rule.senders is None else sorted(rule.senders),
-        issued_by=list(rule.issued_by),
-        to_superior=rule.to_superior,
-        description=rule.description,
-    )
+def _names(values: frozenset[str] | None) -> list[str] | None:
+    return None if values is None else sorted(values)
 
 
 def _write_mail_types(organisation: models.Organisation, pack: Pack, changes: Changes) -> None:
     rows = {row.name: row for row in organisation.mail_types.all()}
-    for row in rows.values():
-        row.senders = None if row.senders is None else sorted(row.senders)
-    wanted = {rule.name: _type_row(organisation, rule) for rule in pack.mail_types}
-    columns = ["senders", "issued_by", "to_superior", "description"]
-    upsert(rows, wanted, columns, changes, "mail type")
+    wanted = {
+        rule.name: {
+            "name": rule.name,
+            "senders": _names(rule.senders),
+            "issued_by": list(rule.issued_by),
+            "to_superior": rule.to_superior,
+            "description": rule.description,
+        }
+        for rule in pack.mail_types
+    }
+    new = partial(models.MailTypeRule, organisation=organisation)
+    upsert(new, rows, wanted, changes, "mail type")
     delete_missing(rows, wanted, changes, "mail type")
-
-
-def _contact_row(
-    organisation: models.Organisation, rule: ContactRule, roles: Mapping[str, models.Role]
-) -> models.ContactRule:
-    return models.ContactRule(
-        organisation=organisation,
-        sender=roles[rule.sender],
-        recipient=None if rule.recipient == BOARD else roles[rule.recipient],
-        types=None if rule.types is None else sorted(rule.types),
-        needs_contract=rule.needs_contract,
-        relation=rule.relation.value,
-    )
 
 
 def _write_contacts(
@@ -179,11 +137,18 @@ def _write_contacts(
     changes: Changes,
 ) -> None:
     rows = {str(row): row for row in organisation.contacts.select_related("sender", "recipient")}
-    for row in rows.values():
-        row.types = None if row.types is None else sorted(row.types)
-    found = [_contact_row(organisation, rule, roles) for rule in pack.contacts]
-    wanted = {str(row): row for row in found}
-    upsert(rows, wanted, ["types", "needs_contract", "relation"], changes, "contact")
+    wanted = {
+        f"{rule.sender} -> {rule.recipient}": {
+            "sender_id": roles[rule.sender].id,
+            "recipient_id": None if rule.recipient == BOARD else roles[rule.recipient].id,
+            "types": _names(rule.types),
+            "needs_contract": rule.needs_contract,
+            "relation": rule.relation.value,
+        }
+        for rule in pack.contacts
+    }
+    new = partial(models.ContactRule, organisation=organisation)
+    upsert(new, rows, wanted, changes, "contact")
     delete_missing(rows, wanted, changes, "contact")
 
 
