@@ -166,3 +166,22 @@ class Artifact(models.Model):
 
     def __str__(self) -> str:
         return self.path
+
+
+class KeptFile(models.Model):
+    """The content of a file at the moment it was attached to a mail. Never changes."""
+
+    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+", db_index=False)
+    sha256 = models.CharField(max_length=64)
+    content = models.BinaryField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["organisation", "sha256"], name="kept_file_once"),
+            models.CheckConstraint(
+                condition=Q(sha256__regex=r"^[0-9a-f]{64}$"), name="kept_file_digest_form"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.sha256

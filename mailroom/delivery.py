@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from django.db import connection
 from pydantic_core import to_json
@@ -51,6 +51,15 @@ SELECT (SELECT count(*) FROM parties), (SELECT count(*) FROM mail)
 """
 
 
+class Attachment(TypedDict):
+    """A file that a mail names; with the digest of its content once that is kept."""
+
+    path: str
+    description: str
+    sha256: NotRequired[str]
+    bytes: NotRequired[int]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailDraft:
     """A mail as its sender writes it: the one value that is decided and then inserted."""
@@ -60,7 +69,7 @@ class MailDraft:
     subject: str
     body: str
     priority: str = "medium"
-    attachments: Sequence[Mapping[str, str]] = ()
+    attachments: Sequence[Attachment] = ()
     reply_to: str | None = None
     contract_ref: str | None = None
 
@@ -160,7 +169,7 @@ def send_as(  # noqa: PLR0913  a mail has these parts
     priority: str = "medium",
     contract_ref: str = "",
     reply_to: str | None = None,
-    attachments: Sequence[Mapping[str, str]] = (),
+    attachments: Sequence[Attachment] = (),
     rule: str = "",
 ) -> str:
     """Send what a higher room has decided may be sent: a contract's notice, a report, a verdict.

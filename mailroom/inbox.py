@@ -14,6 +14,7 @@ from core.decision import Code, refuse
 from core.events import Event
 from core.machines import Swap, swap
 from ledger.sql import event_cte
+from mailroom.attachments import open_attachments
 from mailroom.models import Mail
 from mailroom.results import InboxPage, MailHeader, WholeMail
 from mailroom.rules import can_read_left_mail
@@ -132,11 +133,13 @@ def _find_leaver(caller: Caller, name: str) -> Agent:
     return leaver
 
 
-def read_mail(*, caller: Caller, mail_id: str, now: datetime) -> WholeMail:
+def read_mail(
+    *, caller: Caller, mail_id: str, now: datetime, attachment: str | None = None
+) -> WholeMail:
     """One mail whole, for its sender or recipient; reading marks it for its recipient only.
 
-    The next agent above a deactivated one reads its unread mail. Raises Denied NOT_FOUND for any
-    other mail.
+    The next agent above a deactivated one reads its unread mail. `attachment` is the digest of one
+    to read whole. Raises Denied NOT_FOUND for any other mail, and for an attachment that it lacks.
     """
     mails = Mail.objects.select_related("escalation")
     row = mails.filter(id=mail_id, organisation_id=caller.organisation_id).first()
@@ -147,6 +150,7 @@ def read_mail(*, caller: Caller, mail_id: str, now: datetime) -> WholeMail:
             "list yours with read_inbox",
             rule="a mail is read by its sender and its recipient",
         )
+    attachments = open_attachments(row, attachment)
     if row.recipient_id == caller.agent.id and row.read_at is None:
         row = _mark_read(caller, row, now)
     mail: WholeMail = {
@@ -162,7 +166,7 @@ def read_mail(*, caller: Caller, mail_id: str, now: datetime) -> WholeMail:
         "contract_ref": row.contract_ref,
         "reply_to": row.reply_to_id,
         "body": row.body,
-        "attachments": row.attachments,
+        "attachments": attachments,
         "route_log": row.route_log,
     }
     escalation = getattr(row, "escalation", None)

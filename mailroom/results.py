@@ -31,10 +31,18 @@ class MailHeader(_FromAndTo):
 
 @wire_result
 class AttachedFile(TypedDict):
-    """A file of the company tree that a mail names."""
+    """A file as it was when it was attached."""
 
     path: str
     description: str
+    sha256: NotRequired[str]
+    bytes: NotRequired[int]
+    text: NotRequired[
+        Annotated[str, Field(description="its content; of a long one only if it was asked for")]
+    ]
+    base64: NotRequired[
+        Annotated[str, Field(description="its content where it is no text; only if asked for")]
+    ]
 
 
 @wire_result

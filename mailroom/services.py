@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import datetime
 
 from django.db import transaction
@@ -12,9 +13,10 @@ from django.db.models import Q
 from core.actions import Action
 from core.actors import Actor
 from core.decision import Denied, Deny
+from documents.attachments import keep_file
 from ledger.services import record
 from mailroom import rules
-from mailroom.delivery import MailDraft, insert_mail, send_system_mail
+from mailroom.delivery import Attachment, MailDraft, insert_mail, send_system_mail
 from mailroom.escalations import answers
 from mailroom.escalations import services as escalations
 from mailroom.models import ContactGrant, Escalation, Mail
@@ -45,9 +47,12 @@ def send_mail(*, caller: Caller, draft: MailDraft, now: datetime) -> SentMail:
         rule = rules.rule_to(caller.agent, recipient, caller.policy)
         granted = rule is not None and rule.needs_contract
         escalates = draft.mail_type == ESCALATION
-        with transaction.atomic() if granted or escalates or draft.reply_to else nullcontext():
+        parts = granted or escalates or draft.reply_to or draft.attachments
+        with transaction.atomic() if parts else nullcontext():
             channels = _hold_channels(caller, draft) if granted else ()
             route_log = _decide(caller, draft, recipient, channels)
+            if draft.attachments:
+                draft = replace(draft, attachments=_keep_attachments(caller, draft))
             mail_id = insert_mail(
                 draft, recipient=recipient, route_log=route_log, caller=caller, now=now
             )
@@ -62,6 +67,15 @@ def send_mail(*, caller: Caller, draft: MailDraft, now: datetime) -> SentMail:
     except Denied as refusal:
         raise as_rejection(refusal, caller, draft.to, draft.mail_type, now) from refusal
     return {"mail_id": mail_id, "status": "delivered", "created_at": now}
+
+
+def _keep_attachments(caller: Caller, draft: MailDraft) -> Sequence[Attachment]:
+    """The attachments with the digest of what each holds now (Spec: mail 28)."""
+    kept = [keep_file(caller, each["path"]) for each in draft.attachments]
+    return [
+        {**each, "sha256": file.sha256, "bytes": len(file.content)}
+        for each, file in zip(draft.attachments, kept, strict=True)
+    ]
 
 
 def _earlier(caller: Caller, draft: MailDraft) -> Escalation | None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from core.params import (
     Description,
@@ -58,7 +58,7 @@ def send_mail(caller: Caller, params: SendMail, now: datetime) -> SentMail:
         subject=params.subject,
         body=params.body,
         priority=params.priority,
-        attachments=[a.model_dump() for a in params.attachments],
+        attachments=[{"path": a.path, "description": a.description} for a in params.attachments],
         reply_to=params.reply_to,
         contract_ref=params.contract_ref,
     )
@@ -126,10 +126,16 @@ def read_inbox(caller: Caller, params: ReadInbox, now: datetime) -> InboxPage:
     )
 
 
+Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+
+
 class ReadMail(Params):
     """One mail."""
 
     mail_id: Reference
+    attachment: Digest | None = Field(
+        None, description="sha256 of an attachment to read whole, however long it is"
+    )
 
 
 @tool(
@@ -143,4 +149,6 @@ class ReadMail(Params):
 )
 def read_mail(caller: Caller, params: ReadMail, now: datetime) -> WholeMail:
     """Read one mail whole, with its attachments and route log; marks it read for its recipient."""
-    return inbox.read_mail(caller=caller, mail_id=params.mail_id, now=now)
+    return inbox.read_mail(
+        caller=caller, mail_id=params.mail_id, attachment=params.attachment, now=now
+    )

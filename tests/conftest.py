@@ -22,6 +22,7 @@ ONLY_GROW = (
     "documents_document",
     "documents_memory",
     "documents_artifact",
+    "documents_keptfile",
     "governance_artifact",
     "governance_violation",
     "governance_intervention",

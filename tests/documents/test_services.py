@@ -111,7 +111,8 @@ class TestTheRow:
 
     @pytest.mark.parametrize("statement", ["DELETE FROM {}", "TRUNCATE {} CASCADE"])
     @pytest.mark.parametrize(
-        "table", ["documents_document", "documents_memory", "documents_artifact"]
+        "table",
+        ["documents_document", "documents_memory", "documents_artifact", "documents_keptfile"],
     )
     def test_is_not_deleted(self, nexus, table, statement):
         with (

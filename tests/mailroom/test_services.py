@@ -1,5 +1,6 @@
 """Sending through the real door: every pair and type, what is stored, what is refused and kept."""
 
+import hashlib
 import itertools
 import re
 from datetime import UTC
@@ -18,7 +19,7 @@ from mailroom import delivery, services
 from mailroom.models import ContactGrant, Mail, MailRejection
 from tests.company import load_company
 from tests.contracts import world as contracts
-from tests.mailroom.world import NOW, draft, mails, send, sent
+from tests.mailroom.world import NOW, draft, mails, put_file, send, sent
 from tests.oracle import mail as oracle
 from tests.oracle.org import AGENTS, BOARD, FRONTEND, IT, PM
 
@@ -74,6 +75,7 @@ class TestTheDoor:
 
 class TestAMail:
     def test_is_stored_with_every_column_of_the_seed(self, nexus):
+        put_file(nexus, "tests/a.py", b"assert True")
         mail_id = sent(
             nexus,
             "backend_worker",
@@ -93,7 +95,9 @@ class TestAMail:
             "delivered",
         )
         assert mail.created_at == mail.delivered_at == NOW
-        assert mail.attachments == [{"path": "tests/a.py", "description": "a test"}]
+        (attached,) = mail.attachments
+        assert (attached["path"], attached["description"]) == ("tests/a.py", "a test")
+        assert attached["sha256"] == hashlib.sha256(b"assert True").hexdigest()
         assert mail.read_at is mail.rejected_reason is None
         assert mail.route_log[0] == "from agent:backend_worker"
         assert mail.route_log[2] == f"policy {nexus.policy.version}"
@@ -192,7 +196,7 @@ class TestAReference:
 
 class TestAttachments:
     def test_reach_as_far_as_a_contract_in_progress(self, nexus):
-        files = [{"path": "src/search/index.py"}]
+        files = [{"path": put_file(nexus, "src/search/index.py")}]
         refused = send(nexus, "backend_worker", "it_manager", attachments=files)
         assert refused.code == "SCOPE_DENIED"
         assert MailRejection.objects.get().code == "SCOPE_DENIED"

@@ -6,6 +6,7 @@ from typing import Any
 from django.db import transaction
 
 from contracts.models import Contract
+from documents.files import tree_of
 from mailroom.delivery import MailDraft
 from mailroom.models import Mail
 from mailroom.outgoing import outbox
@@ -75,6 +76,12 @@ def configure(company: Company, **settings: Any) -> None:
 
 def state_of(contract_id: str) -> str:
     return str(Contract.objects.get(id=contract_id).state)
+
+
+def put_file(company: Company, path: str, content: bytes = b"content") -> str:
+    """A file of the company tree, as a person or a tool left it there."""
+    tree_of(company.organisation.slug).write(path, content)
+    return path
 
 
 def deactivate(company, handle):

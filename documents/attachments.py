@@ -1,0 +1,70 @@
+"""What a mail carries: the content of a file at the moment it was attached, kept by its digest."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from core.database import needs_transaction
+from core.decision import Code, Denied, refuse
+from documents.files import tree_of
+from documents.models import Artifact, Document, KeptFile
+from documents.tree import Missing, TooLarge, Unsafe
+from toolbox.caller import Caller
+
+MAX_ATTACHED = 4 * 1024 * 1024
+"""Bytes of one attached file."""
+
+
+@needs_transaction
+def keep_file(caller: Caller, path: str) -> KeptFile:
+    """Keep what a path of the company tree holds now; the caller's right to read it is decided.
+
+    The same content is kept once. Raises Denied NOT_FOUND where there is no file, QUOTA_EXCEEDED
+    where it is too large.
+    """
+    content = _read(caller, path)
+    digest = hashlib.sha256(content).hexdigest()
+    row = KeptFile(organisation_id=caller.organisation_id, sha256=digest, content=content)
+    KeptFile.objects.bulk_create([row], ignore_conflicts=True)
+    return row
+
+
+def kept_contents(organisation_id: int, digests: Sequence[str]) -> dict[str, bytes]:
+    """The contents of kept files by their digests."""
+    rows = KeptFile.objects.filter(organisation_id=organisation_id, sha256__in=digests)
+    return {digest: bytes(content) for digest, content in rows.values_list("sha256", "content")}
+
+
+def _read(caller: Caller, path: str) -> bytes:
+    """The row of a document or an artifact is the truth; everything else is a file of the tree."""
+    organisation = caller.organisation_id
+    documents = Document.objects.filter(organisation_id=organisation, path=path)
+    artifacts = Artifact.objects.filter(organisation_id=organisation, path=path)
+    text = documents.values_list("body", flat=True).first()
+    if text is None:
+        text = artifacts.order_by("-version").values_list("content", flat=True).first()
+    if text is not None:
+        return text.encode()
+    try:
+        return tree_of(caller.policy.organisation).read(path, limit=MAX_ATTACHED)
+    except (Missing, Unsafe) as problem:
+        raise _not_found(path) from problem
+    except TooLarge as problem:
+        raise refuse(
+            Code.QUOTA_EXCEEDED,
+            f"{path[:200]} holds more than {MAX_ATTACHED} bytes",
+            "attach a smaller file, or name its path in the mail",
+            rule="an attachment has a limit",
+            what="attachment bytes",
+            limit=MAX_ATTACHED,
+        ) from problem
+
+
+def _not_found(path: str) -> Denied:
+    return refuse(
+        Code.NOT_FOUND,
+        f"there is no file {path[:200]!r} to attach",
+        "name a file or document that exists, or leave the attachment out",
+        rule="an attachment exists (Spec: mail 27)",
+    )
