@@ -22,7 +22,6 @@ from orgchart.packs.values import (
     Known,
     MailTypeName,
     RoleName,
-    RoleOrKind,
     Scope,
     Sentence,
     ShortText,
@@ -88,7 +87,7 @@ class MailTypeForm(Form):
     """Who may send a type of mail at all."""
 
     senders: Annotated[
-        Annotated[tuple[RoleOrKind, ...], Distinct] | None,
+        Annotated[tuple[RoleName, ...], Distinct] | None,
         BeforeValidator(_senders, json_schema_input_type=Literal["all"] | list[str]),
     ]
     issued_by: Annotated[tuple[Tool, ...], Distinct] = ()

@@ -91,7 +91,7 @@ MISTAKES = [
     (ROLES, "  hand:", "  board:", 15, "`board` names the humans"),
     (ROLES, "  hand:", "  lead:", 15, "lead is set twice (first on line 7)"),
     # the protocol
-    (MAIL, "[lead, hand]}\n  contract", "[led]}\n  contract", 3, "there is no role or kind 'led'"),
+    (MAIL, "[lead, hand]}\n  contract", "[led]}\n  contract", 3, "there is no role 'led'"),
     (MAIL, "senders: all", "senders: everybody", 2, "must be a list, this is text; or `all`"),
     (MAIL, "senders: all, ", "", 2, "senders is missing"),
     (MAIL, "to: superior", "to: boss", 5, "to cannot be 'boss'; there are superior"),
