@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from core.decision import Code, Denied, Deny
 
 MAX_DEPTH = 32
+MAX_ELEMENTS = 10_000  # values of all lists and objects together
+MAX_KEYS = 1000  # of one object
+TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 UNSTORABLE = "holds NUL or half a surrogate pair"
 
 
@@ -15,11 +19,15 @@ def read_object(body: bytes) -> dict[str, Any]:
     """The JSON object of a body; an empty body is an empty object.
 
     Raises Denied INVALID_PARAMS for anything else: not UTF-8, duplicate keys, NaN or infinity,
-    nested deeper than 32, a NUL or half a surrogate pair in a text.
+    nested deeper than 32, more than 10,000 elements or 1,000 keys of one object, a NUL or half a
+    surrogate pair in a text.
     """
     if not body.strip():
         return {}
-    if body.count(b"[") + body.count(b"{") > MAX_DEPTH:
+    openings, marks = body.count(b"[") + body.count(b"{"), body.count(b",")
+    if openings + marks > MAX_ELEMENTS:
+        _check_elements(body)
+    if openings > MAX_DEPTH:
         _check_depth(body)
     try:
         found = DECODER.decode(body.decode("utf-8"))
@@ -37,6 +45,13 @@ def read_object(body: bytes) -> dict[str, Any]:
     if b"\\u" in body:
         _check_texts(found)
     return found
+
+
+def _check_elements(body: bytes) -> None:
+    """Count what is outside of texts, before anything is built."""
+    bare = TEXT.sub(b"", body)
+    if bare.count(b"[") + bare.count(b"{") + bare.count(b",") > MAX_ELEMENTS:
+        raise _invalid("body", f"more than {MAX_ELEMENTS} elements")
 
 
 def _check_depth(body: bytes) -> None:
@@ -60,6 +75,8 @@ def _check_depth(body: bytes) -> None:
 
 
 def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(pairs) > MAX_KEYS:
+        raise _invalid("body", f"an object with more than {MAX_KEYS} keys")
     found = dict(pairs)
     if len(found) != len(pairs):
         seen: set[str] = set()

@@ -161,6 +161,13 @@ DATABASES: dict[str, dict[str, Any]] = {
         "OPTIONS": {},
     }
 }
+DATABASE_OWNER_URL = env.text("DATABASE_OWNER_URL")  # migrates; DATABASE_URL then only serves
+SERVING_ROLE = DATABASES["default"]["USER"]
+OWNER = {
+    name: value
+    for name, value in (database_from_url(DATABASE_OWNER_URL) if DATABASE_OWNER_URL else {}).items()
+    if name not in {"ENGINE", "OPTIONS"}
+}
 DATABASES["default"]["TEST"] = {"NAME": env.text("TEST_DATABASE", "test_nexus")}
 DATABASES["default"]["CONN_MAX_AGE"] = 0  # the pool keeps connections instead
 DATABASES["default"]["OPTIONS"]["pool"] = {

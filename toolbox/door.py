@@ -35,6 +35,7 @@ T = TypeVar("T")
 
 FORGED_SENDER = ("from", "from_agent", "from_")
 REPLAYED = "Idempotency-Replayed"
+MOST_PROBLEMS = 20  # named in one answer
 ATTEMPTS = 3
 TRANSIENT = frozenset({"40P01", "40001"})
 """SQLSTATEs of a broken deadlock and of a serialisation that failed."""
@@ -174,7 +175,8 @@ def validate(tool: Tool, params: Mapping[str, Any]) -> Any:
     try:
         return tool.params.model_validate(params)
     except ValidationError as problems:
-        details = {_field_of(p["loc"]): _problem_of(p) for p in problems.errors(include_url=False)}
+        found = problems.errors(include_url=False, include_input=False)
+        details = {_field_of(p["loc"]): _problem_of(p) for p in found[:MOST_PROBLEMS]}
         field, problem = next(iter(details.items()), ("body", "invalid"))
         raise Denied(
             Deny(

@@ -25,7 +25,7 @@ def main(words: list[str]) -> int:
 def up(var: Path, options: list[str]) -> int:
     """Run `manage.py up`, with the folder named in which all processes count for /metrics."""
     metrics = var / "metrics"
-    metrics.mkdir(parents=True, exist_ok=True)
+    metrics.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(metrics)  # read when the library is imported
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "nexus_site.settings")
     from django.core.management import execute_from_command_line

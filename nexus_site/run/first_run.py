@@ -15,6 +15,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from core.actors import System
 from core.deeds import PeopleGroup
+from nexus_site.run import roles
 from orgchart.models import Agent, Organisation
 from orgchart.packs import load_pack
 from orgchart.services import issue_key
@@ -30,10 +31,11 @@ PEOPLE = {
 def migrate() -> bool:
     """Bring the tables up to date; say whether there was anything to do."""
     executor = MigrationExecutor(connection)
-    if not executor.migration_plan(executor.loader.graph.leaf_nodes()):
-        return False
-    call_command("migrate", verbosity=0, interactive=False)
-    return True
+    due = bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+    if due:
+        call_command("migrate", verbosity=0, interactive=False)
+    roles.grant_serving()
+    return due
 
 
 def load_missing_packs(*, packs: Path, now: datetime) -> list[str]:

@@ -33,6 +33,7 @@ OPTIONS = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
     "max_connections": "200",
+    "idle_in_transaction_session_timeout": "600s",  # an open transaction holds back sealing
     "shared_buffers": "256MB",
     "jit": "off",
     "timezone": "UTC",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from nexus_site.run import broker, web, worker
+from nexus_site.run import broker, roles, web, worker
 from nexus_site.run.postgres import Cluster
 from nexus_site.run.supervisor import Child
 
@@ -84,7 +84,7 @@ def wanted_by(pid_file: Path) -> Callable[[], bool]:
 def prepare(plan: Plan) -> None:
     """Clear what an earlier run left: counts of processes that ended."""
     shutil.rmtree(plan.metrics, ignore_errors=True)
-    plan.metrics.mkdir(parents=True)
+    plan.metrics.mkdir(mode=0o700, parents=True)
 
 
 def children(plan: Plan, *, listening: socket.socket, on_ready: Callable[[], None]) -> list[Child]:
@@ -96,10 +96,13 @@ def children(plan: Plan, *, listening: socket.socket, on_ready: Callable[[], Non
     serve_broker = partial(broker.serve, plan.var)
     return [
         *([Child(name="broker", run=serve_broker)] if plan.embedded_broker else []),
-        Child(name="web 1", run=first),
-        *[Child(name=f"web {number}", run=others) for number in range(2, plan.workers + 1)],
-        Child(name="worker", run=worker.work),
-        Child(name="beat", run=worker.beat),
+        Child(name="web 1", run=roles.serve(first)),
+        *[
+            Child(name=f"web {number}", run=roles.serve(others))
+            for number in range(2, plan.workers + 1)
+        ],
+        Child(name="worker", run=roles.serve(worker.work)),
+        Child(name="beat", run=roles.serve(worker.beat)),
         *([Child(name="postgres", run=plan.cluster.keep)] if plan.cluster else []),
     ]
 

@@ -84,3 +84,11 @@ class TestOurOwnFault:
         assert (body["ok"], body["tool_name"], body["mode"]) == (False, "send_mail", "chat_safe")
         assert body["message"]
         assert body["next_action"]
+
+
+class TestProblems:
+    def test_are_named_for_the_first_twenty_fields_only(self, nexus):
+        unknown = {f"field_{number}": 1 for number in range(900)}
+        body = nexus.call("ceo", "send_mail", **unknown).body
+        assert body["error_code"] == "INVALID_PARAMS"
+        assert len(body["details"]) == 20

@@ -1,13 +1,16 @@
 """Bodies: what is refused before any rule sees it."""
 
 import json
+from time import process_time
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core import strictjson
 from core.decision import Code, Denied
-from core.strictjson import MAX_DEPTH, read_object
+from core.strictjson import MAX_DEPTH, MAX_KEYS, read_object
 
 PLAIN = st.recursive(
     st.none()
@@ -97,3 +100,38 @@ class TestReadObject:
     @given(st.dictionaries(st.text(alphabet="abc", min_size=1), PLAIN, max_size=4))
     def test_reads_back_whatever_is_plain(self, value):
         assert read_object(json.dumps(value).encode()) == value
+
+
+class TestBounds:
+    @pytest.mark.parametrize(
+        "body",
+        [
+            b'{"a": [' + b"[]," * 340_000 + b"[]]}",
+            b'{"a": [' + b"1," * 500_000 + b"1]}",
+            b'{"a": [' + b'"",' * 250_000 + b'""]}',
+            b"{" + b",".join(b'"%d":1' % n for n in range(90_000)) + b"}",
+            b'{"a": [' + b"{}," * 10_000 + b"{}]}",
+        ],
+        ids=["lists", "numbers", "texts", "keys", "objects"],
+    )
+    def test_refuse_many_elements_before_anything_is_built(self, body, monkeypatch):
+        built = []
+        monkeypatch.setattr(strictjson, "DECODER", Mock(decode=built.append))
+        begun = process_time()
+        with pytest.raises(Denied, match="more than 10000 elements"):
+            read_object(body)
+        assert built == []
+        assert process_time() - begun < 0.2
+
+    def test_refuse_an_object_of_many_keys(self):
+        body = json.dumps({str(n): 1 for n in range(MAX_KEYS + 1)}).encode()
+        with pytest.raises(Denied, match="more than 1000 keys"):
+            read_object(body)
+
+    def test_let_marks_within_a_text_pass(self):
+        prose = {"a": 'x, [y], {z}, \\" ' * 20_000, "b": "\\"}
+        assert read_object(json.dumps(prose).encode()) == prose
+
+    def test_hold_for_an_unfinished_text(self):
+        with pytest.raises(Denied):
+            read_object(b'{"a": "' + b"," * 20_000)

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from nexus_site.run import first_run, lease, up
+from nexus_site.run import first_run, lease, roles, up
 from nexus_site.run.postgres import Cluster, PostgresUnavailable
 from nexus_site.run.supervisor import Child, Supervisor
 from orgchart.packs import BadPack
@@ -79,6 +79,13 @@ class Command(BaseCommand):
     def begin(self) -> int:
         """Make what a first run needs, and say what is said only once; the exit status."""
         try:
+            if settings.PRODUCTION and not roles.serving_role():
+                self.stderr.write(
+                    "One role owns the tables and serves: name the owner in DATABASE_OWNER_URL, "
+                    "and in DATABASE_URL a role that owns nothing"
+                )
+                return 1
+            roles.become_owner()
             first_run.migrate()
             now = timezone.now()
             if loaded := first_run.load_missing_packs(packs=settings.BASE_DIR / "packs", now=now):
@@ -93,6 +100,11 @@ class Command(BaseCommand):
 
     def introduce(self, passwords: Mapping[str, str]) -> None:
         """Show the first people's passwords, which nothing can show again."""
+        if passwords and settings.PRODUCTION and not self.stdout.isatty():
+            path = settings.NEXUS_KEYS / "first-people.json"
+            first_run.write_keys(path, passwords)
+            self.say(f"The first people's passwords are in {path}; read it, then delete it.")
+            return
         for username, password in passwords.items():
             self.say(f"First {username} user: {username}   password: {password}   (shown once)")
 

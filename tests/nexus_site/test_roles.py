@@ -1,0 +1,81 @@
+"""The role that serves can do its work, and cannot undo what the database guards."""
+
+from types import SimpleNamespace
+
+import psycopg
+import pytest
+from django.db import connection
+
+from ledger import services, sql
+from nexus_site.run import roles
+from tests.ledger.world import make_event
+
+
+@pytest.fixture
+def serving(transactional_db, settings):
+    """A connection as the serving role."""
+    settings.DATABASE_URL = ""
+    roles.grant_serving()
+    roles.grant_serving()  # as often as there is a start
+    given = connection.get_connection_params()
+    where = {name: given[name] for name in ("dbname", "host", "port") if given.get(name)}
+    with psycopg.connect(**where, user=roles.EMBEDDED, autocommit=True) as found:
+        yield found
+
+
+class TestServing:
+    @pytest.mark.parametrize(
+        "attempt",
+        [
+            "ALTER TABLE ledger_event DISABLE TRIGGER USER",
+            "ALTER TABLE ledger_event DISABLE TRIGGER ALL",
+            "DROP TRIGGER ledger_event_only_grows ON ledger_event",
+            (
+                "CREATE OR REPLACE FUNCTION ledger_refuse_change() RETURNS trigger "
+                "LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'"
+            ),
+            "CREATE RULE swallow AS ON INSERT TO ledger_event DO INSTEAD NOTHING",
+            "TRUNCATE ledger_event",
+            "TRUNCATE ledger_seal",
+            "TRUNCATE orgchart_organisation CASCADE",
+            "DELETE FROM ledger_event",
+            "DELETE FROM ledger_seal",
+            "UPDATE ledger_event SET actor = 'x'",
+            "UPDATE ledger_seal SET number = 9",
+            "DELETE FROM mailroom_mailrejection",
+            "DELETE FROM mailroom_mail",
+            "UPDATE governance_artifact SET id = id",
+            "DROP TABLE ledger_event",
+            "SET session_replication_role = replica",
+            "CREATE TABLE public.mine (a int)",
+            "CREATE ROLE other SUPERUSER",
+            "SET ROLE nexus",
+            "DELETE FROM django_migrations",
+            "COPY ledger_seal TO PROGRAM 'cat'",
+        ],
+    )
+    def test_may_not(self, serving, attempt):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            serving.execute(attempt)
+
+    def test_may_write_events_and_read_what_sealing_needs(self, serving):
+        serving.execute(services.INSERT, sql.params(make_event()))
+        serving.execute("SELECT system_identifier FROM pg_control_system()")
+        serving.execute("SELECT pg_walfile_name(pg_current_wal_lsn())")
+        serving.execute("UPDATE orgchart_agent SET active = active")
+
+    def test_may_not_idle_in_a_transaction(self, serving):
+        (limit,) = serving.execute("SHOW idle_in_transaction_session_timeout").fetchone()
+        assert limit == "1min"
+
+    def test_is_told_from_one_that_owns(self, serving, monkeypatch):
+        assert roles.is_unsafe()
+        cursor = SimpleNamespace(cursor=serving.cursor)
+        monkeypatch.setattr(roles, "connection", cursor)
+        assert not roles.is_unsafe()
+
+    def test_is_the_one_of_the_url_where_an_owner_is_named(self, settings):
+        settings.DATABASE_URL, settings.DATABASE_OWNER_URL = "postgresql://a@b/c", ""
+        assert roles.serving_role() == ""
+        settings.DATABASE_OWNER_URL, settings.SERVING_ROLE = "postgresql://o@b/c", "a"
+        assert roles.serving_role() == "a"
