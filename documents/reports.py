@@ -1,4 +1,4 @@
-"""Reading reports: pages of those in the caller's read scope, newest first; or one report whole."""
+"""Reading documents: pages of the reports that the caller may read, newest first; or one whole."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from toolbox.caller import Caller
 EXCERPT = 500
 
 COLUMNS = (
-    "d.id, d.path, d.title, d.author_id, d.department, d.report_type, d.contract_ref, d.sha256, "
-    f"d.created_at, left(d.body, {EXCERPT}) AS excerpt"
+    "d.id, d.kind, d.path, d.title, d.author_id, d.department, d.report_type, d.contract_ref, "
+    f"d.sha256, d.created_at, left(d.body, {EXCERPT}) AS excerpt"
 )
 
 FOLDERS = """
@@ -40,8 +40,9 @@ SELECT folder FROM seen WHERE folder IS NOT NULL
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportFilter:
-    """Which reports to list; None means any."""
+    """Which documents to list; None means any. Notes and PRDs are the caller's own."""
 
+    kind: DocumentKind = DocumentKind.REPORT
     department: str | None = None
     date_range: str | None = None
     report_type: str | None = None
@@ -50,36 +51,48 @@ class ReportFilter:
 
 
 @cache
-def page_query(*, typed: bool, ranged: bool, paged: bool) -> str:
-    """One page over several folders: the newest of each by its index, then the newest of these."""
-    where = ["d.organisation_id = %(organisation)s", "d.kind = 'report'", "d.folder = f.folder"]
+def page_query(*, typed: bool, ranged: bool, paged: bool, filed: bool = False) -> str:
+    """One page over several folders and authors: the newest of each by its index, then of these."""
+    where = ["d.organisation_id = %(organisation)s", "d.kind = %(kind)s"]
+    if filed:
+        where.append("d.department = %(department)s")
     if typed:
         where.append("d.report_type = %(report_type)s")
     if ranged:
         where.append("d.created_at >= %(begins)s AND d.created_at < %(ends)s")
     if paged:
         where.append("(d.created_at, d.id) < (%(before)s, %(before_id)s)")
+    newest = "ORDER BY d.created_at DESC, d.id DESC LIMIT %(limit)s + 1"
+    chosen = f"SELECT {COLUMNS} FROM documents_document d WHERE {' AND '.join(where)}"
     return f"""
-    SELECT page.* FROM unnest(%(folders)s::text[]) AS f (folder) CROSS JOIN LATERAL (
-        SELECT {COLUMNS} FROM documents_document d WHERE {" AND ".join(where)}
-        ORDER BY d.created_at DESC, d.id DESC LIMIT %(limit)s + 1
+    SELECT page.* FROM (
+        SELECT f.* FROM unnest(%(folders)s::text[]) AS one (folder) CROSS JOIN LATERAL (
+            {chosen} AND d.folder = one.folder {newest}) AS f
+        UNION
+        SELECT a.* FROM unnest(%(authors)s::bigint[]) AS one (id) CROSS JOIN LATERAL (
+            {chosen} AND d.author_id = one.id {newest}) AS a
     ) AS page ORDER BY page.created_at DESC, page.id DESC LIMIT %(limit)s + 1
     """
 
 
 def read_reports(*, caller: Caller, wanted: ReportFilter) -> ReportPage:
-    """One page of the reports that the caller's read scope holds, newest first (seed 000 §1.2).
+    """One page of the reports that the caller may read, newest first (seed 000 §1.2).
 
-    Raises Denied SCOPE_DENIED for a department outside its scope, INVALID_PARAMS for a range that
-    is malformed or an unknown cursor.
+    These are the reports in its read scope, its own, and those of the agents below it (Spec: files
+    14). Raises Denied SCOPE_DENIED for a department of which it reads nothing, INVALID_PARAMS for a
+    range that is malformed or an unknown cursor.
     """
     span = rules.parse_date_range(wanted.date_range)
     if isinstance(span, Deny):
         raise Denied(span)
     before, before_id = _place(wanted.cursor)
+    folders, authors = _sources(caller, wanted)
     values: dict[str, Any] = {
         "organisation": caller.organisation_id,
-        "folders": _folders(caller, wanted.department),
+        "kind": wanted.kind,
+        "folders": folders,
+        "authors": authors,
+        "department": wanted.department,
         "report_type": wanted.report_type,
         "begins": span and span.begins,
         "ends": span and span.ends,
@@ -88,44 +101,54 @@ def read_reports(*, caller: Caller, wanted: ReportFilter) -> ReportPage:
         "limit": wanted.limit,
     }
     text = page_query(
-        typed=wanted.report_type is not None, ranged=span is not None, paged=before is not None
+        typed=wanted.report_type is not None,
+        ranged=span is not None,
+        paged=before is not None,
+        filed=wanted.department is not None and wanted.kind is DocumentKind.REPORT,
     )
     with connection.cursor() as db:
         db.execute(text, values)
         rows = db.fetchall()
     page, more = rows[: wanted.limit], len(rows) > wanted.limit
     return {
-        "reports": [_listed(caller, row) for row in page if _readable(caller, row[1])],
-        "next_cursor": _cursor(page[-1][0], page[-1][8]) if more else None,
+        "reports": [_listed(caller, row) for row in page if _readable(caller, row[2], row[4])],
+        "next_cursor": _cursor(page[-1][0], page[-1][9]) if more else None,
     }
 
 
-def read_report(*, caller: Caller, document_id: str, within: str = rules.REPORTS) -> WholeReport:
-    """One report whole. Raises Denied NOT_FOUND, also for one outside the caller's scope."""
+def read_report(*, caller: Caller, document_id: str, within: str = "") -> WholeReport:
+    """One report that the caller may read, or a note or PRD of its own, whole.
+
+    `within` is the only folder to read from. Raises Denied NOT_FOUND, also for one that the caller
+    may not read.
+    """
     row = (
         Document.objects.select_related("author")
         .filter(
             id=int(document_id),
             organisation_id=caller.organisation_id,
-            kind=DocumentKind.REPORT,
             path__startswith=within,
         )
         .first()
     )
-    if row is None or not _readable(caller, row.path):
+    if row is None or not (
+        row.author_id == caller.agent.id
+        or (row.kind == DocumentKind.REPORT and _readable(caller, row.path, row.author_id))
+    ):
         raise refuse(
             Code.NOT_FOUND,
             f"there is no report {document_id} in your read scope",
             "list the reports without document_id",
-            rule="a report is read where the reader's scope holds it",
+            rule="a report is read in the reader's scope, by its author and by those above",
         )
     return {
         "document_id": str(row.id),
+        "kind": DocumentKind(row.kind),
         "path": row.path,
         "title": row.title,
         "author": row.author.handle,
-        "department": row.department,
-        "report_type": ReportType(row.report_type),
+        "department": row.department or None,
+        "report_type": ReportType(row.report_type) if row.report_type else None,
         "contract_ref": row.contract_ref or None,
         "sha256": row.sha256,
         "created_at": row.created_at,
@@ -133,31 +156,48 @@ def read_report(*, caller: Caller, document_id: str, within: str = rules.REPORTS
     }
 
 
-def _folders(caller: Caller, department: str | None) -> list[str]:
-    """The folders to read: the department's, if the caller may read it, else all that it may."""
-    if department is not None:
-        folder = rules.reports_folder(department)
-        caller.require(rules.can_read(folder, caller.agent, caller.policy))
-        return [folder]
+def _sources(caller: Caller, wanted: ReportFilter) -> tuple[list[str], list[int]]:
+    """The folders and the authors to read: of notes and PRDs, the caller; of a department's
+    reports, its folder and its agents below the caller; else all that the caller may read.
+
+    Raises Denied SCOPE_DENIED for a department of which the caller reads nothing.
+    """
+    if wanted.kind is not DocumentKind.REPORT:
+        return [], [caller.agent.id]
+    if wanted.department is not None:
+        folder = rules.reports_folder(wanted.department)
+        below = rules.members_below(caller.agent, wanted.department, caller.policy)
+        if not below:
+            caller.require(rules.can_read(folder, caller.agent, caller.policy))
+        return [folder] if _in_scope(caller, folder) else [], below
     with connection.cursor() as db:
         db.execute(FOLDERS, {"organisation": caller.organisation_id})
-        return [folder for (folder,) in db.fetchall() if _readable(caller, folder)]
+        folders = [folder for (folder,) in db.fetchall() if _in_scope(caller, folder)]
+    return folders, rules.authors_below(caller.agent, caller.policy)
 
 
-def _readable(caller: Caller, path: str) -> bool:
+def _in_scope(caller: Caller, path: str) -> bool:
     return isinstance(rules.can_read(path, caller.agent, caller.policy), Allow)
 
 
+def _readable(caller: Caller, path: str, author_id: int) -> bool:
+    author = caller.policy.by_id.get(author_id)
+    return _in_scope(caller, path) or (
+        author is not None and rules.can_read_of(author, caller.agent, caller.policy)
+    )
+
+
 def _listed(caller: Caller, row: tuple[Any, ...]) -> ListedReport:
-    number, path, title, author_id, department, kind, contract_ref, sha256, at, excerpt = row
+    number, kind, path, title, author_id, department, about, contract_ref, sha256, at, excerpt = row
     author = caller.policy.by_id.get(author_id)
     return {
         "document_id": str(number),
+        "kind": DocumentKind(kind),
         "path": path,
         "title": title,
         "author": author.handle if author else "",
-        "department": department,
-        "report_type": ReportType(kind),
+        "department": department or None,
+        "report_type": ReportType(about) if about else None,
         "contract_ref": contract_ref or None,
         "sha256": sha256,
         "created_at": at,

@@ -29,14 +29,15 @@ class WrittenDocument(TypedDict):
 
 @wire_result
 class ListedReport(TypedDict):
-    """A report in a list, with how it begins."""
+    """A report, or a note or PRD of the caller, in a list, with how it begins."""
 
     document_id: str
+    kind: DocumentKind
     path: str
     title: str
     author: str
-    department: str
-    report_type: ReportType
+    department: str | None
+    report_type: ReportType | None
     contract_ref: str | None
     sha256: str
     created_at: datetime
@@ -53,14 +54,15 @@ class ReportPage(TypedDict):
 
 @wire_result
 class WholeReport(TypedDict):
-    """One report with its body."""
+    """One report, or a note or PRD of the caller, with its body."""
 
     document_id: str
+    kind: DocumentKind
     path: str
     title: str
     author: str
-    department: str
-    report_type: ReportType
+    department: str | None
+    report_type: ReportType | None
     contract_ref: str | None
     sha256: str
     created_at: datetime

@@ -88,6 +88,32 @@ def can_read(path: str, agent: Agent, policy: Policy) -> Decision:
     return can_touch(path, Access.READ, agent=agent, files=policy.roles[agent.role].files)
 
 
+def can_read_of(author: Agent, reader: Agent, policy: Policy) -> bool:
+    """Whether an agent reads another's reports wherever they are filed (Spec: files 14).
+
+    The author does, its managers, and those above them.
+    """
+    if reader.handle in (author.handle, *author.managers):
+        return True
+    above = (policy.agents[each] for each in author.managers if each in policy.agents)
+    return any(reader in policy.chain_above(manager) for manager in above)
+
+
+def authors_below(reader: Agent, policy: Policy) -> list[int]:
+    """The ids of all whose reports an agent reads, its own first."""
+    others = (each for each in policy.agents.values() if each.id != reader.id)
+    return [reader.id, *(each.id for each in others if can_read_of(each, reader, policy))]
+
+
+def members_below(reader: Agent, department: str, policy: Policy) -> list[int]:
+    """The ids of a department's agents that an agent is above, in the chain of command."""
+    return [
+        each.id
+        for each in policy.agents.values()
+        if reader in policy.chain_above(each) and department_of(each, policy) == department
+    ]
+
+
 def can_mark_for_board(agent: Agent) -> Decision:
     """Only the top agent writes for the Board: an escalation goes step by step (seed 000 §4.4)."""
     if agent.superior == BOARD:

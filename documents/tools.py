@@ -10,6 +10,7 @@ from pydantic import Field, StringConstraints
 from core.params import Page, Params, RowId, Title
 from documents import reports, rules, services
 from documents.memory import tools as memory_tools  # noqa: F401  declares them
+from documents.models import DocumentKind
 from documents.results import ReportPage, WholeReport, WrittenDocument
 from orgchart.policy.vocabulary import ToolGroup
 from toolbox.caller import Caller
@@ -105,6 +106,7 @@ class ReadReports(ReadTechReports):
     """A page of reports, or one whole (seed 000 §1.2)."""
 
     department: Department | None = Field(None, description="tech, hr, product, qa, research, …")
+    kind: Literal["report", "note", "prd"] = Field("report", description="note, prd: your own")
 
 
 @tool(
@@ -119,7 +121,8 @@ def read_reports(caller: Caller, params: ReadReports, now: datetime) -> ReportPa
     """List the reports you may read, newest first, or read one whole by its document_id."""
     if params.document_id is not None:
         return reports.read_report(caller=caller, document_id=params.document_id)
-    return reports.read_reports(caller=caller, wanted=_report_filter(params, params.department))
+    wanted = _report_filter(params, params.department, DocumentKind(params.kind))
+    return reports.read_reports(caller=caller, wanted=wanted)
 
 
 @tool(
@@ -141,8 +144,11 @@ def read_tech_reports(
     return reports.read_reports(caller=caller, wanted=_report_filter(params, rules.TECH))
 
 
-def _report_filter(params: ReadTechReports, department: str | None) -> reports.ReportFilter:
+def _report_filter(
+    params: ReadTechReports, department: str | None, kind: DocumentKind = DocumentKind.REPORT
+) -> reports.ReportFilter:
     return reports.ReportFilter(
+        kind=kind,
         department=department,
         date_range=params.date_range,
         report_type=params.report_type,

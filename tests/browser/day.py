@@ -11,6 +11,7 @@ from contracts.issuing.services import issue_for_board
 from core.actors import denial
 from core.decision import Code, Deny
 from core.deeds import PeopleGroup
+from documents.files import tree_of
 from ledger.services import record
 from mailroom.delivery import send_as
 from tests.company import Company
@@ -205,6 +206,7 @@ def fill_the_day(company: Company) -> None:
 def vandalise(company: Company) -> int:
     """Markup in every text an agent may write; how many calls were taken."""
     evil = HOSTILE
+    tree_of(company.organisation.slug).write("tests/x", evil.encode())
     calls: list[tuple[str, str, dict[str, object]]] = [
         ("ceo", "generate_contract", {"to": "it_manager", "title": evil[:200], "body": evil}),
         ("ceo", "write_note", {"title": evil[:100], "content": evil}),

@@ -11,7 +11,7 @@ from django.db import IntegrityError, connection, connections, transaction
 from core import paging
 from core.decision import Code, Denied
 from documents import files, services
-from documents.models import Document
+from documents.models import Document, DocumentKind
 from documents.reports import ReportFilter, read_report, read_reports
 from documents.tree import SafeTree
 from ledger.models import Event
@@ -198,9 +198,9 @@ class TestFileReport:
 
 READERS = {
     "ceo": {"Backend", "QA", "Research"},
-    "it_manager": {"Backend"},
+    "it_manager": {"Backend", "QA"},
     "hr_manager": set(),
-    "product_manager": set(),
+    "product_manager": {"Research"},
 }
 
 
@@ -312,7 +312,7 @@ class TestReadReports:
         for number in range(300):
             filed(research, f"r{number}", now=NOW + timedelta(hours=number))
         filed(backend, "Old", now=NOW - timedelta(days=9))
-        assert titles(listed(it)) == ["Backend", "Old"]
+        assert titles(listed(it)) == ["QA", "Backend", "Old"]
         with connection.cursor() as db:
             db.execute("ANALYZE documents_document")
             db.execute("SET LOCAL enable_seqscan = on")
@@ -349,10 +349,44 @@ class TestReadReport:
             assert refusal.value.deny.code is Code.NOT_FOUND
         assert len(answers) == 1
 
-    def test_is_for_reports_only(self, nexus):
-        note(caller_of(nexus, "ceo"))
-        with pytest.raises(Denied):
-            read_report(caller=caller_of(nexus, "ceo"), document_id=str(Document.objects.get().id))
+    @pytest.mark.parametrize("handle", ["ceo", "it_manager", "hr_manager", "product_manager"])
+    def test_gives_a_note_to_its_author_only(self, nexus, handle):
+        number = note(caller_of(nexus, handle))["document_id"]
+        for reader in ("ceo", "it_manager", "hr_manager", "product_manager"):
+            if reader == handle:
+                own = read_report(caller=caller_of(nexus, reader), document_id=number)
+                assert (own["kind"], own["body"]) == ("note", "We hire.")
+                assert (own["report_type"], own["department"]) == (None, None)
+            else:
+                with pytest.raises(Denied) as refusal:
+                    read_report(caller=caller_of(nexus, reader), document_id=number)
+                assert refusal.value.deny.code is Code.NOT_FOUND
+
+    def test_lists_an_agents_own_notes(self, nexus):
+        note(caller_of(nexus, "hr_manager"), "Mine")
+        note(caller_of(nexus, "ceo"), "Others")
+        assert titles(listed(caller_of(nexus, "hr_manager"), kind=DocumentKind.NOTE)) == ["Mine"]
+
+    @pytest.mark.parametrize(
+        ("author", "reader", "department"),
+        [
+            ("research_worker", "product_manager", "research"),
+            ("qa_worker", "it_manager", "qa"),
+            ("research_worker", "ceo", "research"),
+        ],
+    )
+    def test_opens_for_the_manager_of_its_author(self, nexus, author, reader, department):
+        row = filed(caller_of(nexus, author))
+        caller = caller_of(nexus, reader)
+        assert titles(listed(caller)) == ["Week 7"]
+        assert titles(listed(caller, department=department)) == ["Week 7"]
+        assert read_report(caller=caller, document_id=str(row.id))["body"] == row.body
+
+    def test_is_no_way_from_one_manager_to_another(self, nexus):
+        row = filed(caller_of(nexus, "it_manager"))
+        for reader in ("hr_manager", "product_manager", "backend_worker"):
+            with pytest.raises(Denied):
+                read_report(caller=caller_of(nexus, reader), document_id=str(row.id))
 
     def test_of_the_tech_tool_is_for_tech_only(self, nexus):
         row = filed(caller_of(nexus, "qa_worker"))
