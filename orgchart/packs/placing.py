@@ -22,22 +22,23 @@ def place_agents(
     An agent of a group needs neither `role` nor `reports_to`: it is a group's leader or member. A
     member reports to its leader; a leader to the one agent above all groups, else to the Board.
     """
-    leaders = {form.group: handle for handle, form in forms.items() if form.is_leader}
+    members = {handle: form for handle, form in forms.items() if form.group}
+    leaders = {form.group: handle for handle, form in members.items() if form.is_leader}
     tops = [h for h, form in forms.items() if form.reports_to == BOARD and not form.group]
     staff = []
     for handle, form in forms.items():
-        values = dict(form)
-        role = (LEADER if form.is_leader else MEMBER) if form.group else ""
-        above = leaders.get(form.group, BOARD) if form.group else ""
-        if above and form.is_leader:
+        role = form.role or (LEADER if form.is_leader else MEMBER)
+        above = form.reports_to or leaders.get(form.group, "")
+        if handle in members and form.is_leader and not form.reports_to:
             above = tops[0] if len(tops) == 1 else BOARD
-        values["role"] = form.role or (role if role in known.roles else "")
-        values["reports_to"] = form.reports_to or above
-        for key in ("role", "reports_to"):
-            if not values[key]:
-                file = files[handle]
-                notes.add(file.file, file.line(), f"{key} is missing", f"add `{key}: …`")
-        staff.append(Staff(handle=handle, **values))
+        file = files[handle]
+        if not form.role and not (form.group and role in known.roles):
+            notes.add(file.file, file.line(), "role is missing", "add `role: …`")
+        if not above:
+            fix = "add `is_leader: true` to the agent that leads its group, or add `reports_to: …`"
+            fix = fix if form.group else "add `reports_to: …`"
+            notes.add(file.file, file.line(), "reports_to is missing", fix)
+        staff.append(Staff(handle=handle, **{**dict(form), "role": role, "reports_to": above}))
     _note_circle({one.handle: one.reports_to for one in staff}, files, notes)
     return tuple(staff)
 

@@ -102,16 +102,25 @@ class TestWhatIsLeftOut:
         assert (file, line) == ("agents/investment_analyst.yaml", 1)
         assert "is_leader is missing" in said
 
-    @pytest.mark.parametrize("leaders", [0, 2])
-    def test_each_group_has_exactly_one_leader(self, tmp_path, leaders):
-        folder = written(tmp_path / "solo", PRINTED)
-        flag = "true" if leaders else "false"
+    def all_lead(self, folder, flag):
+        written(folder, PRINTED)
         for name in ("leader", "analyst"):
             path = folder / f"agents/investment_{name}.yaml"
             path.write_text(re.sub("is_leader: \\w+", f"is_leader: {flag}", path.read_text()))
-        [(file, line, said)] = wrong(folder)
+        return wrong(folder)
+
+    def test_a_group_with_two_leaders_is_refused(self, tmp_path):
+        [(file, line, said)] = self.all_lead(tmp_path / "solo", "true")
         assert (file, line) == ("groups/investment.yaml", 1)
-        assert f"has {leaders} leaders" in said
+        assert "has 2 leaders" in said
+
+    def test_members_without_a_leader_have_no_superior(self, tmp_path):
+        found = self.all_lead(tmp_path / "solo", "false")
+        assert [(file, line) for file, line, _ in found] == [
+            ("agents/investment_analyst.yaml", 1),
+            ("agents/investment_leader.yaml", 1),
+        ]
+        assert all("reports_to is missing; add `is_leader: true` to the" in s for _, _, s in found)
 
     def test_a_leader_reports_to_the_one_agent_above_all_groups(self, tmp_path):
         leader = edited("agents/lead.yaml", ("reports_to: boss\n", ""))
@@ -127,6 +136,11 @@ class TestWhatIsLeftOut:
             "reports_to is missing; add `reports_to: …`",
             "role is missing; add `role: …`",
         ]
+
+    def test_an_agent_that_leads_no_group_has_no_default(self, tmp_path):
+        text = "title: Lonely\nis_leader: true\n"
+        folder = written(tmp_path / "solo", PRINTED | {"agents/lonely.yaml": text})
+        assert len(wrong(folder)) == 2
 
     def test_a_group_without_its_file_is_no_group(self, tmp_path):
         folder = written(tmp_path / "solo", PRINTED)
