@@ -18,6 +18,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic_core import to_json
+from starlette.responses import Response
 
 from core.decision import Code, Denied, refuse
 from core.strictjson import read_object
@@ -28,6 +29,7 @@ from toolbox.caller import Caller
 from toolbox.faces import changes
 from toolbox.faces.exports import listing
 from toolbox.faces.long_poll import poll, seconds_to_wait
+from toolbox.faces.mcp_calls import PlainCall, read_plain_call, write_result
 from toolbox.faces.threads import in_thread, prove_caller, send_denial
 from toolbox.registry import REGISTRY
 
@@ -197,10 +199,50 @@ async def application(scope: Message, receive: Any, send: Any) -> None:
     except Denied as refusal:
         await send_denial(refusal.deny, send)
         return
+    if scope["method"] == "POST" and _begins_with_a_handshake(scope):
+        body, receive = await _peek(receive)
+        plain = read_plain_call(dict(scope["headers"]), body)
+        if plain is not None:
+            await _answer_plainly(caller, plain, scope, send)
+            return
     manager = _running
     if manager is None:
         raise RuntimeError("the MCP face is used outside of its lifespan")
     await manager.handle_request({**scope, CALLER: caller, CREDENTIALS: credentials}, receive, send)
+
+
+async def _answer_plainly(caller: Caller, call: PlainCall, scope: Message, send: Any) -> None:
+    """Call the door and send the answer as JSON; the SDK would open a stream for it."""
+    key = _header_or_none(scope, "idempotency-key")
+    found = await in_thread(
+        lambda: door.call(
+            caller, call.name, call.arguments, now=timezone.now(), idempotency_key=key
+        )
+    )
+    response = Response(write_result(call, found.body), media_type="application/json")
+    await response(scope, _nothing_more, send)
+
+
+async def _peek(receive: Any) -> tuple[bytes, Any]:
+    """The body, and a `receive` that gives it once more; of a too long one, the beginning."""
+    messages: list[Message] = []
+    size = 0
+    while True:
+        message = await receive()
+        messages.append(message)
+        size += len(message.get("body", b""))
+        whole = message["type"] != "http.request" or not message.get("more_body", False)
+        if whole or size > settings.NEXUS_MAX_BODY:
+            break
+
+    async def again() -> Message:
+        return messages.pop(0) if messages else await receive()
+
+    return b"".join(message.get("body", b"") for message in messages), again
+
+
+async def _nothing_more() -> Message:
+    return {"type": "http.disconnect"}
 
 
 def _begins_with_a_handshake(scope: Message) -> bool:

@@ -1,0 +1,79 @@
+"""The short way of MCP's most frequent message: a tool call as one JSON request and its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from pydantic_core import to_json
+
+from core.decision import Denied
+from core.strictjson import read_object
+from toolbox.faces.long_poll import seconds_to_wait
+from toolbox.registry import REGISTRY
+
+CALL = ("2.0", "tools/call")
+KEYS = frozenset({"jsonrpc", "id", "method", "params"})
+PARAMS = frozenset({"name", "arguments", "_meta"})
+
+
+@dataclass(frozen=True, slots=True)
+class PlainCall:
+    """A `tools/call` that needs nothing of the protocol but its answer."""
+
+    id: str | int
+    name: str
+    arguments: dict[str, Any]
+
+
+def read_plain_call(headers: Mapping[bytes, bytes], body: bytes) -> PlainCall | None:
+    """The call in a request's body, or None: then the SDK answers it, errors included.
+
+    Plain is a single request of revisions with a handshake, whose client takes JSON, that asks for
+    no progress and does not wait for something to happen.
+    """
+    if b"application/json" not in headers.get(b"accept", b""):
+        return None
+    if headers.get(b"content-type", b"").partition(b";")[0].strip() != b"application/json":
+        return None
+    try:
+        message = read_object(body)
+    except Denied:
+        return None
+    number, params = message.get("id"), message.get("params")
+    asked = message.keys() == KEYS and (message["jsonrpc"], message["method"]) == CALL
+    numbered = isinstance(number, str | int) and not isinstance(number, bool)
+    if not (asked and numbered and isinstance(params, dict) and _is_plain(params)):
+        return None
+    return PlainCall(cast("str | int", number), params["name"], params.get("arguments") or {})
+
+
+def _is_plain(params: Mapping[str, Any]) -> bool:
+    """Whether a call's parameters have their form, and ask for nothing further."""
+    name, arguments = params.get("name"), params.get("arguments")
+    if not (params.keys() <= PARAMS and isinstance(name, str)):
+        return False
+    if not (arguments is None or isinstance(arguments, dict)) or params.get("_meta"):
+        return False
+    tool = REGISTRY.get(name)
+    return tool is not None and not (tool.waits_for and seconds_to_wait(arguments or {}))
+
+
+def write_result(call: PlainCall, body: Mapping[str, Any]) -> bytes:
+    """The message that answers a plain call: the envelope as text and as structured content."""
+    text = to_json(body)
+    quoted = to_json(text.decode())
+    return b"".join(
+        (
+            b'{"jsonrpc":"2.0","id":',
+            to_json(call.id),
+            b',"result":{"content":[{"type":"text","text":',
+            quoted,
+            b'}],"structuredContent":',
+            text,
+            b',"isError":',
+            b"false" if body["ok"] else b"true",
+            b"}}",
+        )
+    )
