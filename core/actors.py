@@ -43,10 +43,20 @@ class Unexplained:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Confirmation:
+    """A second person's yes to one change: to exactly the difference that was shown."""
+
+    by: str
+    allowed: tuple[str, ...]
+    forbidden: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Person(Unexplained):
     """A person in the admin or on the command line, acting on one organisation.
 
     `groups` are the names of the Django groups that give rights; a superuser has every right.
+    `confirmation` is given by the service that confirms a proposed change, and by nothing else.
     """
 
     username: str
@@ -55,6 +65,8 @@ class Person(Unexplained):
     is_superuser: bool = False
     policy_version: int | None = None
     request_id: str = ""
+    at_shell: bool = False
+    confirmation: Confirmation | None = None
 
     @property
     def actor(self) -> str:

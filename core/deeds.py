@@ -72,7 +72,7 @@ def _deed(
 def _edit(model: str, title: str, verbs: Iterable[str] = ALL) -> DeedRule:
     name = model.partition(".")[2]
     codenames = tuple(f"{verb}_{name}" for verb in verbs)
-    return DeedRule(model=model, codenames=codenames, title=title, groups=HR)
+    return DeedRule(model=model, codenames=codenames, title=title, groups=(*BOARD, *HR))
 
 
 class Deed(Enum):
@@ -85,6 +85,14 @@ class Deed(Enum):
     )
     LOAD_PACK = _deed("orgchart.organisation", "load_organisation", "Load pack", needs_reason=False)
     EDIT_ORGANISATION = _edit("orgchart.organisation", "Edit organisation", ("change",))
+    SET_BOARD_SETTINGS = _deed(
+        "orgchart.organisation", "set_board_settings", "Change settings of the Board"
+    )
+    CONFIRM_CHANGE = _deed("orgchart.pendingchange", "confirm_pendingchange", "Confirm change")
+    REJECT_CHANGE = _deed("orgchart.pendingchange", "reject_pendingchange", "Reject change")
+    WITHDRAW_CHANGE = _deed(
+        "orgchart.pendingchange", "withdraw_pendingchange", "Withdraw change", (*BOARD, *HR)
+    )
     EDIT_ROLE = _edit("orgchart.role", "Edit role")
     EDIT_GROUP = _edit("orgchart.group", "Edit group")
     EDIT_AGENT = _edit("orgchart.agent", "Edit agent", ("add", "change"))

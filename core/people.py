@@ -7,7 +7,9 @@ from datetime import datetime
 from getpass import getuser
 from typing import Any
 
+from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.db.models import Q
 from django.http import HttpRequest
 
 from core.actions import Action
@@ -77,7 +79,26 @@ def operator(organisation_id: int = 0, policy_version: int | None = None) -> Per
         groups=frozenset({PeopleGroup.BOARD}),
         is_superuser=True,
         policy_version=policy_version,
+        at_shell=True,
     )
+
+
+def person_named(username: str, organisation_id: int) -> Person:
+    """A person by the groups that they have now; without any where there is no such user."""
+    user = get_user_model().objects.filter(username=username).first()
+    return Person(
+        username=username,
+        organisation_id=organisation_id,
+        groups=groups_of(user) if user else frozenset(),
+        is_superuser=bool(user and user.is_active and getattr(user, "is_superuser", False)),
+    )
+
+
+def board_members() -> frozenset[str]:
+    """The usernames of everyone who acts for the Board in the admin: active, staff, by group."""
+    users = get_user_model().objects.filter(is_active=True, is_staff=True)
+    of_board = Q(is_superuser=True) | Q(groups__name=PeopleGroup.BOARD)
+    return frozenset(users.filter(of_board).values_list("username", flat=True))
 
 
 def record_refusal(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db.models import Model
 
 from contracts.queries import open_contracts_of
@@ -12,6 +14,9 @@ from governance.cases import admin as case_admin  # noqa: F401  registers its ta
 from governance.staff.deactivation import deactivate_by_person
 from mailroom.models import Mail
 from orgchart.models import Agent
+from orgchart.pending.edits import activating
+from orgchart.pending.services import WAITS, propose_change
+from orgchart.services import SecondPersonNeeded
 from orgchart.staffing import activate_agent
 
 COUNTED = 1000
@@ -31,13 +36,16 @@ def _deactivate(call: ActRequest) -> Answer:
 
 
 def _activate(call: ActRequest) -> Answer:
-    activate_agent(
-        handle=call.row.handle,
-        caller=call.person,
-        reason=call.reason,
-        expected_version=call.version,
-        now=call.now,
-    )
+    given: dict[str, Any] = {
+        "caller": call.person,
+        "reason": call.reason,
+        "expected_version": call.version,
+        "now": call.now,
+    }
+    try:
+        activate_agent(handle=call.row.handle, **given)
+    except SecondPersonNeeded:
+        return f"{propose_change(edit=activating(call.row), **given)} {WAITS}"
     return f"{call.row.handle} is active again. It needs a new key."
 
 

@@ -119,7 +119,7 @@ def _role(row: models.Role) -> Role:
             tuple(row.files_read),
             tuple(row.files_write),
             tuple(row.files_deny),
-            ContractScope(row.files_contract),
+            contract=ContractScope(row.files_contract),
         ),
         task_lead=row.task_lead,
         permissions=row.permissions,

@@ -24,6 +24,7 @@ from orgchart.models import (
     Role,
     ToolOverride,
 )
+from orgchart.orgsettings import BOARD_SETTINGS, merged
 from orgchart.services import PolicyChange, change_policy
 
 
@@ -71,6 +72,8 @@ def save_row(
     an empty reason, a broken invariant, or what a constraint of the database refuses.
     """
     require_deed(caller, TABLES[type(row)].deed, reason=reason)
+    if changes_board_settings(row):
+        require_deed(caller, Deed.SET_BOARD_SETTINGS, reason=reason)
     added = row.pk is None
 
     def apply(_organisation: Organisation) -> None:
@@ -95,6 +98,18 @@ def save_row(
         )
     except IntegrityError as error:
         raise _constraint(error) from error
+
+
+def changes_board_settings(row: models.Model) -> bool:
+    """Whether saving the row changes a setting that only the Board changes (Spec: people 13)."""
+    if isinstance(row, Group):
+        before = Group.objects.filter(pk=row.pk).values_list("member_delegation", flat=True)
+        return row.member_delegation is not next(iter(before), False)
+    if isinstance(row, Organisation):
+        stored = merged(Organisation.objects.get(pk=row.pk).settings)
+        wanted = merged(row.settings)
+        return any(stored[name] != wanted[name] for name in BOARD_SETTINGS)
+    return False
 
 
 def delete_row(

@@ -7,6 +7,7 @@ from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import Q
 
+from orgchart.pending.models import PendingChange as PendingChange  # noqa: PLC0414  a table of this app
 from orgchart.policy.vocabulary import (
     BOARD,
     HANDLE_FORM,

@@ -127,7 +127,12 @@ SETTINGS: Mapping[str, Setting] = {
         14_400, "seconds the top agent has to answer before the Board is told", _seconds
     ),
     "task_lease": Setting(
-        1800, "seconds a claim on a task lasts without an update; 0 = for ever", _seconds
+        0, "seconds a claim on a task lasts without an update; 0 = no lease", _seconds
+    ),
+    "task_visibility": Setting(
+        "contacts",
+        "whose tasks and comments an agent sees: contacts = by the contact rules, all = everyone's",
+        _one_of("contacts", "all"),
     ),
     "approval_task_types": Setting(
         [], "task types that a task lead approves before they are completed", _names
@@ -146,6 +151,21 @@ SETTINGS: Mapping[str, Setting] = {
         False, "whether outgoing notices may go to loopback or private addresses", _flag
     ),
 }
+
+
+BOARD_SETTINGS = frozenset(
+    {
+        "board_webhook",
+        "board_email",
+        "escalation_timeout",
+        "ceo_timeout",
+        "enforcement",
+        "enabled_modes",
+        "allow_internal_addresses",
+        "task_visibility",
+    }
+)
+"""Settings that reach outside or weaken a rule: only the Board changes them (Spec: people 13)."""
 
 
 def checked(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -13,13 +13,15 @@ from django.db import transaction
 from django.db.models import F
 
 from core.actions import Action
-from core.actors import Actor
-from core.decision import Code, refuse
+from core.actors import Actor, Person
+from core.decision import Allow, Code, Decision, Denied, Deny, refuse
 from core.deeds import Deed, require_deed
+from core.people import board_members
 from ledger.services import record
 from orgchart.compiling import compile_policy, mark_changing
 from orgchart.models import Agent, ApiKey, Organisation
-from orgchart.orgsettings import BadSetting, checked
+from orgchart.orgsettings import BOARD_SETTINGS, BadSetting, checked
+from orgchart.pending.rules import can_apply, can_change_alone
 from orgchart.policy import difference, invariants
 from orgchart.policy.compiled import Policy
 from orgchart.policy.difference import Difference
@@ -35,12 +37,22 @@ PREFIX_LENGTH = 12
 class PolicyChange:
     """A change that took effect, or would: the policy after it, and the difference it makes.
 
-    `changed` is False where everything was so already: no new version, no event.
+    `changed` is False where everything was so already: no new version, no event. `alone` says
+    whether it takes effect without a second person.
     """
 
     after: Policy
     difference: Difference
     changed: bool = True
+    alone: Decision = field(default_factory=Allow)
+
+
+class SecondPersonNeeded(Denied):
+    """A person's change that gives a right: refused here, so that it is proposed instead."""
+
+    def __init__(self, deny: Deny, change: PolicyChange) -> None:
+        super().__init__(deny)
+        self.change = change
 
 
 class _PreviewDone(Exception):
@@ -62,19 +74,26 @@ def change_policy(  # noqa: PLR0913  a change has these parts
     expected_version: int | None = None,
     preview: bool = False,
     new: bool = False,
+    is_removal: bool = False,
     details: Mapping[str, Any] | None = None,
 ) -> PolicyChange:
     """Change the policy, in one transaction: lock, apply, check every invariant, count, record.
 
     `details` go into the event with the difference. With `preview` everything is done and rolled
-    back. Raises Denied: VERSION_MISMATCH when the policy is no longer the expected version,
-    INVALID_PARAMS with every broken invariant in `details["violations"]`; nothing has changed then.
+    back. `is_removal` marks a change that takes an agent out of service: what others inherit by
+    that, no person gives them. Raises Denied: VERSION_MISMATCH when the policy is no longer the
+    expected version, INVALID_PARAMS with every broken invariant in `details["violations"]`, and
+    SecondPersonNeeded for a person's change that gives a right; nothing has changed then.
     """
     try:
         with transaction.atomic():
             change = _apply_change(organisation_id, apply, expected_version, new=new)
+            if isinstance(caller, Person) and not is_removal:
+                change = replace(change, alone=_can_take_effect(caller, change.difference))
             if preview:
                 raise _PreviewDone(change)  # noqa: TRY301  rolls back what was tried
+            if isinstance(change.alone, Deny):
+                raise SecondPersonNeeded(change.alone, change)
             record(
                 action,
                 by=caller,
@@ -85,12 +104,24 @@ def change_policy(  # noqa: PLR0913  a change has these parts
                     "policy_version": change.after.version,
                     "allowed": _first_sentences(change.difference.allowed),
                     "forbidden": _first_sentences(change.difference.forbidden),
+                    **_confirmed_by(caller),
                     **(details or {}),
                 },
             )
             return change
     except _PreviewDone as seen:
         return seen.change
+
+
+def _can_take_effect(person: Person, change: Difference) -> Decision:
+    if person.confirmation is not None:
+        return can_apply(person.confirmation, change)
+    return can_change_alone(person, change, board_members())
+
+
+def _confirmed_by(caller: Actor) -> dict[str, str]:
+    confirmation = caller.confirmation if isinstance(caller, Person) else None
+    return {"confirmed_by": confirmation.by} if confirmation else {}
 
 
 def _first_sentences(sentences: Sequence[str]) -> list[str]:
@@ -171,6 +202,8 @@ def set_settings(
     """
     reason = ", ".join(f"{name}={value}" for name, value in values.items())
     require_deed(caller, Deed.EDIT_ORGANISATION, reason=reason)
+    if not BOARD_SETTINGS.isdisjoint(values):
+        require_deed(caller, Deed.SET_BOARD_SETTINGS, reason=reason)
     try:
         valid = checked(values)
     except BadSetting as problem:

@@ -94,6 +94,7 @@ def deactivate_agent(
         subject=f"agent:{handle}",
         expected_version=expected_version,
         preview=preview,
+        is_removal=True,
         details=details,
     )
 

@@ -6,7 +6,9 @@ from datetime import datetime
 
 from core.actions import Action
 from core.actors import Actor
+from core.decision import Code, refuse
 from core.deeds import Deed, require_deed
+from orgchart import catalogue
 from orgchart.models import Agent, Organisation, ToolOverride
 from orgchart.policy.vocabulary import ToolMode
 from orgchart.services import PolicyChange, change_policy
@@ -63,6 +65,37 @@ def set_tool_restriction(  # noqa: PLR0913  each optional, each named by its cal
         expected_version=expected_version,
         preview=preview,
     )
+
+
+def save_tool_restriction(
+    *,
+    row: ToolOverride,
+    caller: Actor,
+    now: datetime,
+    reason: str,
+    expected_version: int | None = None,
+    preview: bool = False,
+) -> PolicyChange:
+    """Save a restriction as a person filled it in. Raises Denied like `set_tool_restriction`."""
+    entry = catalogue.known().get(row.tool)
+    try:
+        return set_tool_restriction(
+            organisation_id=row.organisation_id,
+            tool=row.tool,
+            modes=frozenset(ToolMode(mode) for mode in row.modes),
+            tool_modes=entry.modes if entry else frozenset(),
+            caller=caller,
+            now=now,
+            reason=reason,
+            agent=row.agent,
+            role_id=row.role_id,
+            expected_version=expected_version,
+            preview=preview,
+        )
+    except ValueError as problem:
+        raise refuse(
+            Code.INVALID_PARAMS, str(problem), "choose fewer modes", rule="only removes modes"
+        ) from problem
 
 
 def clear_tool_restriction(

@@ -45,7 +45,9 @@ def undated_claims() -> QuerySet[Task]:
 
 def _date_claims() -> None:
     """Date claims that began while the organisation's lease was 0, from their last update."""
-    with_lease = Organisation.objects.exclude(settings__contains={"task_lease": 0})
+    with_lease = Organisation.objects.filter(settings__has_key="task_lease").exclude(
+        settings__contains={"task_lease": 0}
+    )
     ids = list(with_lease.values_list("id", flat=True))
     undated = Task.objects.filter(UNDATED, organisation_id__in=ids).order_by()
     for organisation_id in undated.values_list("organisation_id", flat=True).distinct():

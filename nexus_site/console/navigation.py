@@ -33,6 +33,7 @@ SECTIONS: tuple[Section, ...] = (
         (
             ("Organisations", "domain", "orgchart.organisation"),
             ("Agents", "smart_toy", "orgchart.agent"),
+            ("Changes to confirm", "how_to_reg", "orgchart.pendingchange"),
             ("Roles", "badge", "orgchart.role"),
             ("Groups", "groups", "orgchart.group"),
             ("Contact rules", "conversion_path", "orgchart.contactrule"),

@@ -6,6 +6,7 @@ from ledger.admin import name_organisations
 from orgchart.admin.agents import AgentAdmin, ApiKeyAdmin
 from orgchart.admin.chart import AliasAdmin, GroupAdmin, OrganisationAdmin, RoleAdmin
 from orgchart.admin.contact_rules import ContactRuleAdmin, MailTypeAdmin, ToolRestrictionAdmin
+from orgchart.admin.pending import PendingChangeAdmin
 from orgchart.models import Organisation
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "GroupAdmin",
     "MailTypeAdmin",
     "OrganisationAdmin",
+    "PendingChangeAdmin",
     "RoleAdmin",
     "ToolRestrictionAdmin",
 ]

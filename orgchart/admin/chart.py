@@ -22,6 +22,7 @@ from orgchart.admin.forms import (
     RoleForm,
     setting_field,
 )
+from orgchart.admin.preview import Change
 from orgchart.models import (
     Alias,
     Group,
@@ -29,6 +30,7 @@ from orgchart.models import (
     Role,
 )
 from orgchart.orgsettings import SETTINGS, merged
+from orgchart.pending.edits import Edit, replacing_leader
 
 WHY = ("This change", {"fields": ("reason", "seen_version")})
 BY_ORGANISATION = ("organisation", RelatedDropdownFilter)
@@ -162,7 +164,7 @@ class GroupAdmin(EditAdmin):
     search_fields = ("slug", "name")
     fixed = ("slug",)
     edit_fieldsets = (
-        (None, {"fields": ("slug", "name", "context", "member_delegation")}),
+        (None, {"fields": ("slug", "name", "context", "member_delegation", "leader_choice")}),
         WHY,
     )
     view_fieldsets = (
@@ -176,6 +178,11 @@ class GroupAdmin(EditAdmin):
         """With the members, in one query more."""
         rows: QuerySet[Group] = super().get_queryset(request)
         return rows.prefetch_related("members")
+
+    def edit_of(self, change: Change) -> Edit:
+        """With another leader: the two exchange their places in the same change."""
+        leader = change.form.new_leader() if isinstance(change.form, GroupForm) else None
+        return replacing_leader(change.row, leader) if leader else super().edit_of(change)
 
     @column("leader")
     def leader(self, row: Group) -> str:

@@ -14,8 +14,6 @@ from unfold.contrib.filters.admin import (
 
 from core.admin.base import chips, column
 from core.admin.browsing import MomentFilter
-from core.decision import Code, refuse
-from orgchart import catalogue
 from orgchart.admin.chart import BY_ORGANISATION, WHY
 from orgchart.admin.editing import EditAdmin
 from orgchart.admin.forms import (
@@ -23,15 +21,12 @@ from orgchart.admin.forms import (
     MailTypeForm,
     ToolRestrictionForm,
 )
-from orgchart.admin.preview import Change
 from orgchart.models import (
     ContactRule,
     MailTypeRule,
     ToolOverride,
 )
-from orgchart.policy.vocabulary import BOARD, ToolMode
-from orgchart.services import PolicyChange
-from orgchart.tool_restrictions import clear_tool_restriction, set_tool_restriction
+from orgchart.policy.vocabulary import BOARD
 
 
 @admin.register(MailTypeRule)
@@ -66,7 +61,7 @@ class MailTypeAdmin(EditAdmin):
 
     @column("senders")
     def who(self, row: MailTypeRule) -> SafeString:
-        """Roles that may send it at all."""
+        """Roles and kinds that may send it at all."""
         return chips(["every role"] if row.senders is None else row.senders, "no role")
 
     @column("issued by")
@@ -158,43 +153,6 @@ class ToolRestrictionAdmin(EditAdmin):
     def left(self, row: ToolOverride) -> SafeString:
         """In which modes it still runs."""
         return chips(row.modes, "taken away")
-
-    def save(self, change: Change, *, preview: bool) -> PolicyChange:
-        """By the service that never loosens. Raises Denied."""
-        row: ToolOverride = change.row
-        entry = catalogue.known().get(row.tool)
-        try:
-            return set_tool_restriction(
-                organisation_id=row.organisation_id,
-                tool=row.tool,
-                modes=frozenset(ToolMode(m) for m in row.modes),
-                tool_modes=entry.modes if entry else frozenset(),
-                caller=change.person,
-                now=change.now,
-                reason=change.data["reason"],
-                agent=row.agent,
-                role_id=row.role_id,
-                expected_version=change.data["seen_version"],
-                preview=preview,
-            )
-        except ValueError as problem:
-            raise refuse(
-                Code.INVALID_PARAMS,
-                str(problem),
-                "choose fewer modes",
-                rule="only removes modes",
-            ) from problem
-
-    def remove(self, change: Change, *, preview: bool) -> PolicyChange:
-        """By the service that removes a restriction. Raises Denied."""
-        return clear_tool_restriction(
-            restriction=change.row,
-            caller=change.person,
-            now=change.now,
-            reason=change.data["reason"],
-            expected_version=change.data["seen_version"],
-            preview=preview,
-        )
 
     def _row_url(self, row: Any) -> str:
         """A new restriction has no row yet; the list shows it."""

@@ -13,6 +13,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils import timezone
 from unfold.forms import AdminForm, Fieldline
 
@@ -20,9 +21,11 @@ from core.decision import Denied
 from core.people import person
 from orgchart.admin.fields import PolicyForm, ReasonedForm
 from orgchart.admin.preview import BACK, CONFIRM, Change, PreviewingAdmin
-from orgchart.editing import delete_row, save_row, subject_of
+from orgchart.editing import subject_of
 from orgchart.models import Organisation
-from orgchart.services import PolicyChange
+from orgchart.pending.edits import Edit, apply_edit, deleting, saving
+from orgchart.pending.services import WAITS, propose_change
+from orgchart.services import PolicyChange, SecondPersonNeeded
 
 
 class EditAdmin(PreviewingAdmin):
@@ -67,24 +70,15 @@ class EditAdmin(PreviewingAdmin):
         """What names a row never changes: other rows and the ledger know it by that."""
         return (*self.readonly_fields, *(self.fixed if obj is not None else ()))
 
-    def save(self, change: Change, *, preview: bool) -> PolicyChange:
-        """Hand the row to the service. Raises Denied."""
-        return save_row(
-            row=change.row,
-            organisation_id=self.organisation_id_of(change.row),
-            caller=change.person,
-            now=change.now,
-            reason=change.data["reason"],
-            expected_version=change.data["seen_version"],
-            links=change.form.links() if change.form else {},
-            preview=preview,
-        )
+    def edit_of(self, change: Change) -> Edit:
+        """What the form writes, as data."""
+        return saving(change.row, change.form.links() if change.form else {})
 
-    def remove(self, change: Change, *, preview: bool) -> PolicyChange:
-        """Hand the row to the service that takes it away. Raises Denied."""
-        return delete_row(
-            row=change.row,
-            organisation_id=self.organisation_id_of(change.row),
+    def apply(self, change: Change, edit: Edit, *, preview: bool) -> PolicyChange:
+        """Pass the edit to the service of its table. Raises Denied."""
+        return apply_edit(
+            edit,
+            organisation_id=change.person.organisation_id,
             caller=change.person,
             now=change.now,
             reason=change.data["reason"],
@@ -168,12 +162,46 @@ class EditAdmin(PreviewingAdmin):
         change = self._change(request, form.instance, form.cleaned_data, form)
         if CONFIRM not in request.POST:
             return self._preview(request, change, removal=False)
+        return self._carry_out(request, change, self.edit_of(change), removal=False)
+
+    def _carry_out(
+        self, request: HttpRequest, change: Change, edit: Edit, *, removal: bool
+    ) -> HttpResponse:
+        """Apply the edit, or propose it where a second person must confirm it."""
+        shown = [] if removal else self._changed_values(change)
         try:
-            done = self.save(change, preview=False)
+            try:
+                done = self.apply(change, edit, preview=False)
+            except SecondPersonNeeded:
+                return self._propose(request, change, edit, shown)
         except Denied as refusal:
-            return self._refused(request, change, refusal.deny, removal=False)
-        self.message_user(request, _said("saved", change.row, done), messages.SUCCESS)
+            return self._refused(request, change, refusal.deny, removal=removal)
+        verb = "deleted" if removal else "saved"
+        self.message_user(request, _said(verb, change.row, done), messages.SUCCESS)
+        if removal or edit.key is None:
+            return HttpResponseRedirect(self._list_url())
         return self._to_row(change.row)
+
+    def _propose(
+        self,
+        request: HttpRequest,
+        change: Change,
+        edit: Edit,
+        shown: list[tuple[str, str, str]],
+    ) -> HttpResponse:
+        """Keep the edit for a second person. Raises Denied."""
+        pending = propose_change(
+            edit=edit,
+            caller=change.person,
+            now=change.now,
+            reason=change.data["reason"],
+            expected_version=change.data["seen_version"],
+            shown=shown,
+        )
+        self.message_user(request, f"{pending} {WAITS}", messages.WARNING)
+        return HttpResponseRedirect(
+            reverse("admin:orgchart_pendingchange_change", args=[pending.pk])
+        )
 
     def _change(
         self, request: HttpRequest, row: Any, data: Mapping[str, Any], form: PolicyForm | None
@@ -202,25 +230,16 @@ class EditAdmin(PreviewingAdmin):
         change = self._change(request, row, form.cleaned_data, None)
         if CONFIRM not in request.POST:
             return self._preview(request, change, removal=True)
-        try:
-            done = self.remove(change, preview=False)
-        except Denied as refusal:
-            return self._refused(request, change, refusal.deny, removal=True)
-        self.message_user(request, _said("deleted", row, done), messages.SUCCESS)
-        return HttpResponseRedirect(self._list_url())
+        return self._carry_out(request, change, deleting(row), removal=True)
 
     def _preview(self, request: HttpRequest, change: Change, *, removal: bool) -> HttpResponse:
         """What would become allowed and forbidden, worked out by doing it and rolling it back."""
-        work = self.remove if removal else self.save
-        adding = not removal and change.row.pk is None
         changed = [] if removal else self._changed_values(change)
+        edit = deleting(change.row) if removal else self.edit_of(change)
         try:
-            seen = work(change, preview=True)
+            seen = self.apply(change, edit, preview=True)
         except Denied as refusal:
             return self._preview_page(request, change, removal=removal, deny=refusal.deny)
-        finally:
-            if adding:
-                change.row.pk = None
         return self._preview_page(request, change, removal=removal, seen=seen, changed=changed)
 
     def _form_again(self, request: HttpRequest, row: Any, form: PolicyForm) -> HttpResponse:

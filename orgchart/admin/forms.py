@@ -15,9 +15,12 @@ from unfold.widgets import (
 
 from orgchart import catalogue
 from orgchart.admin.fields import Lines, PolicyForm, Several, several
-from orgchart.models import Organisation
-from orgchart.orgsettings import SETTINGS, BadSetting, checked, merged
-from orgchart.policy.vocabulary import Office, ToolMode
+from orgchart.models import Agent, Organisation
+from orgchart.orgsettings import BOARD_SETTINGS, SETTINGS, BadSetting, checked, merged
+from orgchart.policy.vocabulary import KINDS, Office, ToolMode
+
+BOARD_ONLY = "Only the Board changes this."
+CHOICES = {"enforcement": ("enforce", "warn", "off"), "task_visibility": ("contacts", "all")}
 
 
 class OrganisationForm(PolicyForm):
@@ -58,6 +61,8 @@ def setting_field(name: str) -> str:
 def _setting(name: str) -> forms.Field:
     setting = SETTINGS[name]
     meaning = setting.meaning[:1].upper() + setting.meaning[1:] + "."
+    if name in BOARD_SETTINGS:
+        meaning = f"{meaning} {BOARD_ONLY}"
     label = name.replace("_", " ").capitalize()
     if isinstance(setting.default, bool):
         return forms.BooleanField(
@@ -66,8 +71,8 @@ def _setting(name: str) -> forms.Field:
     if isinstance(setting.default, int):
         widget: forms.Widget = UnfoldAdminIntegerFieldWidget()
         return forms.IntegerField(label=label, help_text=meaning, widget=widget)
-    if name == "enforcement":
-        choices = [(c, c) for c in ("enforce", "warn", "off")]
+    if name in CHOICES:
+        choices = [(c, c) for c in CHOICES[name]]
         widget = UnfoldAdminSelectWidget(choices=choices)
         return forms.ChoiceField(label=label, help_text=meaning, choices=choices, widget=widget)
     widget = UnfoldAdminTextInputWidget()
@@ -97,7 +102,35 @@ class RoleForm(PolicyForm):
 
 
 class GroupForm(PolicyForm):
-    """A team."""
+    """A team, and who leads it."""
+
+    leader_choice = forms.ModelChoiceField(
+        queryset=Agent.objects.none(),
+        required=False,
+        label="Leader",
+        widget=UnfoldAdminSelect2Widget(),
+        help_text=(
+            "Choose another member to replace the leader: the two exchange their roles and places "
+            "in one change."
+        ),
+    )
+
+    def offer(self, organisation: Organisation) -> None:
+        """The active members of the group."""
+        self.fields["member_delegation"].help_text = BOARD_ONLY
+        members = Agent.objects.filter(organisation=organisation, group=self.instance, active=True)
+        if self.instance.pk is None:
+            del self.fields["leader_choice"]
+            return
+        field = self.fields["leader_choice"]
+        assert isinstance(field, forms.ModelChoiceField)  # noqa: S101  narrows the type
+        field.queryset = members
+        field.initial = members.filter(is_leader=True).first()
+
+    def new_leader(self) -> Agent | None:
+        """The member that replaces the leader; None where the leader stays."""
+        chosen: Agent | None = self.cleaned_data.get("leader_choice")
+        return None if chosen is None or chosen.is_leader else chosen
 
 
 class AgentForm(PolicyForm):
@@ -124,15 +157,15 @@ class MailTypeForm(PolicyForm):
         required=False,
         widget=UnfoldBooleanSwitchWidget(),
         label="Every role may send it",
-        help_text="Off: only the roles chosen below; none chosen means no role.",
+        help_text="Off: only the roles and kinds chosen below; none chosen means no role.",
     )
-    senders = Several(help_text="Roles that may send this type at all.")
+    senders = Several(help_text="Roles, or every role of a kind, that may send it.")
     issued_by = Several(help_text="Tools that alone make mails of this type.")
 
     def offer(self, organisation: Organisation) -> None:
         """Roles of the organisation, tools of the registry."""
         names = organisation.roles.values_list("name", flat=True)
-        several(self, "senders").offer(names, self.stored("senders"))
+        several(self, "senders").offer({*names, *KINDS}, self.stored("senders"))
         several(self, "issued_by").offer(catalogue.known(), self.stored("issued_by"))
         self.fields["every_role"].initial = self.stored("senders") is None
 

@@ -23,6 +23,7 @@ from orgchart.packs.values import (
     MailTypeName,
     RoleName,
     Scope,
+    SenderName,
     Sentence,
     ShortText,
     Text,
@@ -87,7 +88,7 @@ class MailTypeForm(Form):
     """Who may send a type of mail at all."""
 
     senders: Annotated[
-        Annotated[tuple[RoleName, ...], Distinct] | None,
+        Annotated[tuple[SenderName, ...], Distinct] | None,
         BeforeValidator(_senders, json_schema_input_type=Literal["all"] | list[str]),
     ]
     issued_by: Annotated[tuple[Tool, ...], Distinct] = ()

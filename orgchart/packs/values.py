@@ -24,7 +24,7 @@ from orgchart import catalogue
 from orgchart.catalogue import Source
 from orgchart.packs.source import Place
 from orgchart.policy.paths import problem_of_deny, problem_of_scope
-from orgchart.policy.vocabulary import BOARD, HANDLE_FORM, HANDLE_MEANT
+from orgchart.policy.vocabulary import BOARD, HANDLE_FORM, HANDLE_MEANT, KINDS
 
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -47,6 +47,7 @@ class Known:
             "superior": others | {BOARD},
             "co-manager": others,
             "role": self.roles,
+            "role or kind": {*self.roles, *KINDS},
             "group": self.groups,
             "mail type": self.mail_types,
         }
@@ -164,6 +165,7 @@ Title = Annotated[ShortText, AfterValidator(_require_filled)]
 Sentence = Annotated[Text, Field(max_length=1000), AfterValidator(_require_filled)]
 Distinct = WrapValidator(_require_distinct)
 RoleName = Annotated[str, reference("role")]
+SenderName = Annotated[str, reference("role or kind")]
 AgentName = Annotated[str, reference("agent")]
 MailTypeName = Annotated[str, reference("mail type")]
 TaskType = Annotated[str, reference("task type")]

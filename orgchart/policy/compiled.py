@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from orgchart.policy.parties import BOARD_PARTY, Party, chain_of
 from orgchart.policy.parties import Agent as Agent  # noqa: PLC0414  imported with the Policy
+from orgchart.policy.protected import protected_from_writing, with_protected
 from orgchart.policy.vocabulary import BOARD, ContractScope, Kind, Office, Relation, ToolMode
 
 ALL_ROLES: frozenset[str] | None = None
@@ -18,12 +19,14 @@ ALL_ROLES: frozenset[str] | None = None
 class FileScopes:
     """A role's paths in the company tree (seed 000 §1.2-§1.10); '/' ends a folder.
 
-    `{agent}` is the handle of the agent that holds the role.
+    `{agent}` is the handle of the agent that holds the role. `deny_write` is what the compiled
+    role reads at most, whatever its row says.
     """
 
     read: tuple[str, ...] = ()
     write: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
+    deny_write: tuple[str, ...] = ()
     contract: ContractScope = ContractScope.NONE
 
 
@@ -57,13 +60,21 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class MailTypeRule:
-    """The ceiling of a mail type (seed 000 §3.2): who may send it at all, and how."""
+    """The ceiling of a mail type (Spec: mail 5): who may send it at all, and how.
+
+    `senders` are names of roles and of kinds, so that a role added later has the ceiling of its
+    kind (Spec: organisation 4).
+    """
 
     name: str
     senders: frozenset[str] | None
     issued_by: tuple[str, ...] = ()
     to_superior: bool = False
     description: str = ""
+
+    def can_come_from(self, role: Role) -> bool:
+        """Whether holders of the role may send it at all."""
+        return self.senders is None or not self.senders.isdisjoint({role.name, role.kind.value})
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,15 +264,13 @@ def build_policy(  # noqa: PLR0913  the parts of a policy, each by its name
     tool_restrictions: list[ToolRestriction] | None = None,
 ) -> Policy:
     """Compile lists into the indexed Policy. An alias never shadows a handle or an address."""
+    roles = [_with_protected(role) for role in roles]
     names = dict(aliases)
     names |= {agent.address: agent.handle for agent in agents}
     names |= {agent.handle: agent.handle for agent in agents}
     known = {agent.handle for agent in agents}
     ceilings = {
-        role.name: frozenset(
-            t.name for t in mail_types if t.senders is None or role.name in t.senders
-        )
-        for role in roles
+        role.name: frozenset(t.name for t in mail_types if t.can_come_from(role)) for role in roles
     }
     restrictions: dict[tuple[str, str], frozenset[ToolMode]] = {}
     for item in tool_restrictions or []:
@@ -284,3 +293,12 @@ def build_policy(  # noqa: PLR0913  the parts of a policy, each by its name
         by_id={a.id: a for a in agents},
         aliases=dict(aliases),
     )
+
+
+def _with_protected(role: Role) -> Role:
+    files = replace(
+        role.files,
+        deny=with_protected(role.files.deny),
+        deny_write=protected_from_writing(role.tools - role.denied_tools),
+    )
+    return role if files == role.files else replace(role, files=files)

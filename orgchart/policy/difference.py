@@ -50,6 +50,10 @@ def denials(policy: Policy) -> Iterator[str]:
             yield f"{role.name} is denied {tool}"
         for path in role.files.deny:
             yield f"{role.name} is denied {path}"
+    for task_type in policy.settings.get("approval_task_types", ()):
+        yield f"tasks of type {task_type} wait for approval"
+    if policy.settings.get("enforcement", "enforce") == "enforce":
+        yield "changes of tasks are refused without the required role and version"
 
 
 def facts(policy: Policy) -> Iterator[str]:
@@ -57,8 +61,7 @@ def facts(policy: Policy) -> Iterator[str]:
 
     Contacts are in `reach`, built-in tools in `builtins`.
     """
-    for mode in policy.enabled_modes:
-        yield f"sessions may be in {mode}"
+    yield from _shared_facts(policy)
     for agent in policy.agents.values():
         if agent.active:
             yield from _agent_facts(policy, agent)
@@ -71,13 +74,28 @@ def facts(policy: Policy) -> Iterator[str]:
             yield f"{role.name} holds the office {office}"
 
 
+def _shared_facts(policy: Policy) -> Iterator[str]:
+    """What holds for every agent of the organisation or of a group."""
+    for mode in policy.enabled_modes:
+        yield f"sessions may be in {mode}"
+    if policy.settings.get("task_visibility") == "all":
+        yield "every agent may read every task"
+    if policy.settings.get("allow_internal_addresses"):
+        yield "notices may go to internal addresses"
+    for group in policy.groups.values():
+        if group.member_delegation:
+            yield f"members of {group.slug} may delegate to each other"
+
+
 def _agent_facts(policy: Policy, agent: Agent) -> Iterator[str]:
     role = policy.role_of(agent)
     yield f"{agent.handle} acts as {role.name} (level {role.level})"
     for manager in agent.managers:
         yield f"{manager} manages {agent.handle}"
-    if agent.is_leader:
-        yield f"{agent.handle} leads {agent.group}"
+    if agent.group:
+        yield f"{agent.handle} {'leads' if agent.is_leader else 'is a member of'} {agent.group}"
+    for skill in agent.skills - catalogue.known().keys():
+        yield f"{agent.handle} has the skill {skill}"
     for tool in (role.tools | agent.skills) - role.denied_tools:
         yield from _tool_facts(policy, agent, tool)
     for path in role.files.write:

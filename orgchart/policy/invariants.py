@@ -6,12 +6,20 @@ import re
 from collections.abc import Callable, Iterator
 
 from orgchart import catalogue
-from orgchart.policy import separation
+from orgchart.policy import guarantees, separation
 from orgchart.policy.compiled import ContactRule, Policy
 from orgchart.policy.parties import chain_of
 from orgchart.policy.paths import problem_of_deny, problem_of_scope
 from orgchart.policy.violation import Subject, Violation
-from orgchart.policy.vocabulary import BOARD, HANDLE_FORM, HANDLE_MEANT, RESERVED, Kind, Relation
+from orgchart.policy.vocabulary import (
+    BOARD,
+    HANDLE_FORM,
+    HANDLE_MEANT,
+    KINDS,
+    RESERVED,
+    Kind,
+    Relation,
+)
 
 
 def violations(policy: Policy) -> list[Violation]:
@@ -46,6 +54,17 @@ def _names(policy: Policy) -> Iterator[Violation]:
                 f"the address {agent.address} already names {policy.names[agent.address]}",
                 "choose another name or group",
             )
+
+
+def _kinds(policy: Policy) -> Iterator[Violation]:
+    for name in sorted(KINDS.intersection(policy.roles)):
+        yield Violation(
+            "names",
+            Subject.ROLE,
+            name,
+            f"`{name}` means every role of that kind",
+            "choose another name",
+        )
 
 
 def _forms(policy: Policy) -> Iterator[Violation]:
@@ -104,13 +123,13 @@ def _known_tools(policy: Policy) -> Iterator[Violation]:
 
 def _known_types(policy: Policy) -> Iterator[Violation]:
     for kind in policy.mail_types.values():
-        for sender in sorted((kind.senders or frozenset()) - frozenset(policy.roles)):
+        for sender in sorted((kind.senders or frozenset()) - KINDS - frozenset(policy.roles)):
             yield Violation(
                 "known names",
                 Subject.MAIL_TYPE,
                 kind.name,
                 f"sender {sender} is no role",
-                "name a role of this pack",
+                f"name a role of this pack, or a kind: {', '.join(sorted(KINDS))}",
             )
     for rule in policy.contacts.values():
         for mail_type in sorted((rule.types or frozenset()) - frozenset(policy.mail_types)):
@@ -180,11 +199,13 @@ def _contacts(policy: Policy) -> Iterator[Violation]:
                     "only the top agent writes to the Board",
                     "remove the rule",
                 )
-        elif (
-            sender.kind is Kind.EXECUTIVE
-            and policy.roles[rule.recipient].kind is Kind.WORKER
-            and rule.relation is not Relation.OWN
-        ):
+            else:
+                yield from _board_contact(policy, rule)
+        elif rule.relation is Relation.OWN:
+            continue
+        elif sender.kind is Kind.MANAGER:
+            yield from _manager_contact(policy, rule)
+        elif policy.roles[rule.recipient].kind is Kind.WORKER:
             yield Violation(
                 "C-01",
                 Subject.CONTACT,
@@ -192,6 +213,38 @@ def _contacts(policy: Policy) -> Iterator[Violation]:
                 "the top agent writes to managers, or to workers of its own",
                 "set `relation: own` or remove the rule",
             )
+
+
+def _board_contact(policy: Policy, rule: ContactRule) -> Iterator[Violation]:
+    for agent in policy.agents.values():
+        if agent.active and agent.role == rule.sender and agent.superior != BOARD:
+            yield Violation(
+                "C-02",
+                Subject.CONTACT,
+                rule.label,
+                f"{agent.handle} is not the top agent and would write to the Board",
+                "only the role of the top agent writes to the Board; remove the rule",
+            )
+
+
+def _manager_contact(policy: Policy, rule: ContactRule) -> Iterator[Violation]:
+    kind = policy.roles[rule.recipient].kind
+    if kind is Kind.WORKER:
+        yield Violation(
+            "C-02",
+            Subject.CONTACT,
+            rule.label,
+            "a manager writes to its own workers only",
+            "set `relation: own` or remove the rule",
+        )
+    elif kind is Kind.MANAGER and rule.types is None and not rule.needs_contract:
+        yield Violation(
+            "C-02",
+            Subject.CONTACT,
+            rule.label,
+            "managers write to each other under conditions only",
+            "name the mail types, set `needs_contract: true` or remove the rule",
+        )
 
 
 def _worker_contact(policy: Policy, rule: ContactRule) -> Iterator[Violation]:
@@ -259,6 +312,7 @@ def circle_in(reports_to: dict[str, str]) -> list[str]:
 
 CHECKS: tuple[Callable[[Policy], Iterator[Violation]], ...] = (
     _names,
+    _kinds,
     _forms,
     _aliases,
     _known_tools,
@@ -266,8 +320,13 @@ CHECKS: tuple[Callable[[Policy], Iterator[Violation]], ...] = (
     _paths,
     _chain,
     _contacts,
+    guarantees.one_top_agent,
+    guarantees.way_up,
+    guarantees.builtin_tools,
+    guarantees.protected_paths,
     separation.contracts,
     separation.judges,
+    separation.responsible,
     _leaders,
     separation.single_entry,
     separation.skills,

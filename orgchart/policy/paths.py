@@ -120,7 +120,8 @@ def can_touch(
     normal = normal_path(path)
     if isinstance(normal, Deny):
         return normal
-    caught = is_denied(normal, expand(files.deny, agent))
+    denied = files.deny if access is Access.READ else (*files.deny, *files.deny_write)
+    caught = is_denied(normal, expand(denied, agent))
     if caught:
         return deny(
             Code.SCOPE_DENIED,

@@ -60,6 +60,26 @@ def judges(policy: Policy) -> Iterator[Violation]:
             yield from _judge_writes(role)
 
 
+def responsible(policy: Policy) -> Iterator[Violation]:
+    """Who writes verdicts answers for no one's work (Spec: organisation 29).
+
+    `review_pr` is the exception that the tool matrix makes for the IT manager (Spec: tools 4).
+    """
+    for role in policy.roles.values():
+        if "write_verdict" not in role.tools - role.denied_tools:
+            continue
+        issues = sorted(role.tools & {"create_contract", "generate_contract", "assign_task"})
+        if role.kind is not Kind.WORKER or issues:
+            yield Violation(
+                "a judge is not responsible",
+                Subject.ROLE,
+                role.name,
+                f"write_verdict is for a worker that orders no work; this is of kind {role.kind}"
+                + (f" with {', '.join(issues)}" if issues else ""),
+                "give write_verdict to a role of its own",
+            )
+
+
 def _judge_writes(role: Role) -> Iterator[Violation]:
     loose = [w for w in role.files.write if not any(is_within(w, ok) for ok in JUDGES_WRITE)]
     if loose or role.files.contract is ContractScope.WRITE:

@@ -11,6 +11,10 @@ class Kind(StrEnum):
     WORKER = "worker"
 
 
+KINDS = frozenset(kind.value for kind in Kind)
+"""Names that mean every role of a kind among a mail type's senders; no role has one of them."""
+
+
 class ToolMode(StrEnum):
     """Modes of a session (seed 002 §2.1)."""
 

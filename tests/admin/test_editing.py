@@ -44,9 +44,9 @@ def add_page(model, company):
 
 
 class TestPreview:
-    def test_says_what_becomes_allowed_and_forbidden(self, hr, company, rule):
+    def test_says_what_becomes_allowed_and_forbidden(self, board, company, rule):
         answer = preview(
-            hr,
+            board,
             change_page(rule),
             "contactrule_form",
             types=["info", "staffing_request"],
@@ -57,17 +57,17 @@ class TestPreview:
         assert "it_manager may send info to any hr_manager" in allowed
         assert "it_manager may send tool_request to any hr_manager" in forbidden
 
-    def test_leaves_nothing(self, hr, company, rule):
+    def test_leaves_nothing(self, board, company, rule):
         before = (version(company), newest().seq, list(rule.types))
-        preview(hr, change_page(rule), "contactrule_form", types=["info"], reason=REASON)
+        preview(board, change_page(rule), "contactrule_form", types=["info"], reason=REASON)
         rule.refresh_from_db()
         assert (version(company), newest().seq, list(rule.types)) == before
         assert current_policy(company.organisation.id).version == before[0]
 
-    def test_of_a_new_row_leaves_nothing(self, hr, company):
+    def test_of_a_new_row_leaves_nothing(self, board, company):
         before = (version(company), newest().seq, Role.objects.count())
         answer = preview(
-            hr,
+            board,
             add_page(Role, company),
             "role_form",
             name="archivist",
@@ -81,10 +81,10 @@ class TestPreview:
         assert (version(company), newest().seq, Role.objects.count()) == before
 
     def test_names_every_invariant_that_would_break_and_offers_no_confirmation(
-        self, hr, company, role
+        self, board, company, role
     ):
         answer = preview(
-            hr,
+            board,
             change_page(role),
             "role_form",
             files_write="tests/\nreports/qa/\nsrc/",
@@ -97,45 +97,54 @@ class TestPreview:
         assert "C-07" in html
         assert 'name="_confirm"' not in html
 
-    def test_can_be_gone_back_from_with_everything_typed(self, hr, company, role):
+    def test_can_be_gone_back_from_with_everything_typed(self, board, company, role):
         page = change_page(role)
-        data = filled(hr, page, "role_form", title="Quality", reason=REASON)
+        data = filled(board, page, "role_form", title="Quality", reason=REASON)
         html = hr.post(page, {**data, "_edit": "1"}).content.decode()
         assert 'value="Quality"' in html
         assert REASON in html
 
-    def test_escapes_what_was_typed(self, hr, company, role):
+    def test_escapes_what_was_typed(self, board, company, role):
         answer = preview(
-            hr, change_page(role), "role_form", prohibitions=HOSTILE, title=HOSTILE, reason=HOSTILE
+            board,
+            change_page(role),
+            "role_form",
+            prohibitions=HOSTILE,
+            title=HOSTILE,
+            reason=HOSTILE,
         )
         html = answer.content.decode()
         assert "<script>document.title" not in html
         assert "&lt;script&gt;document.title" in html
 
-    def test_asks_for_a_reason(self, hr, company, role):
-        answer = preview(hr, change_page(role), "role_form", title="Quality", reason="  ")
+    def test_asks_for_a_reason(self, board, company, role):
+        answer = preview(board, change_page(role), "role_form", title="Quality", reason="  ")
         html = answer.content.decode()
         assert 'id="confirm-form"' not in html
         assert "This field is required" in html
 
 
 class TestConfirmation:
-    def test_changes_the_policy_once_and_tells_the_ledger_who_and_why(self, hr, company, rule):
+    def test_changes_the_policy_once_and_tells_the_ledger_who_and_why(self, board, company, rule):
         before = version(company)
-        seen = preview(hr, change_page(rule), "contactrule_form", types=["info"], reason=REASON)
-        answer = confirm(hr, change_page(rule), seen)
+        seen = preview(board, change_page(rule), "contactrule_form", types=["info"], reason=REASON)
+        answer = confirm(board, change_page(rule), seen)
         rule.refresh_from_db()
         event = newest()
         assert answer.status_code == 302
         assert rule.types == ["info"]
         assert version(company) == before + 1
-        assert (event.action, event.actor, event.reason) == ("contact.changed", "human:hr", REASON)
+        assert (event.action, event.actor, event.reason) == (
+            "contact.changed",
+            "human:board",
+            REASON,
+        )
         assert event.details["allowed"] == ["it_manager may send info to any hr_manager"]
         assert event.organisation_id == company.organisation.id
 
-    def test_alone_without_a_preview_is_judged_all_the_same(self, hr, company, role):
+    def test_alone_without_a_preview_is_judged_all_the_same(self, board, company, role):
         page = change_page(role)
-        data = filled(hr, page, "role_form", files_write="src/", reason=REASON)
+        data = filled(board, page, "role_form", files_write="src/", reason=REASON)
         answer = hr.post(page, {**data, "_confirm": "1"})
         role.refresh_from_db()
         assert answer.status_code == 422
@@ -143,12 +152,14 @@ class TestConfirmation:
         assert newest().action == "human.denied"
         assert newest().decision == "deny"
 
-    def test_of_a_stale_form_is_refused_clearly_and_changes_nothing(self, hr, company, rule, role):
-        stale = preview(hr, change_page(rule), "contactrule_form", types=["info"], reason=REASON)
-        fresh = preview(hr, change_page(role), "role_form", title="Quality", reason=REASON)
-        assert confirm(hr, change_page(role), fresh).status_code == 302
+    def test_of_a_stale_form_is_refused_clearly_and_changes_nothing(
+        self, board, company, rule, role
+    ):
+        stale = preview(board, change_page(rule), "contactrule_form", types=["info"], reason=REASON)
+        fresh = preview(board, change_page(role), "role_form", title="Quality", reason=REASON)
+        assert confirm(board, change_page(role), fresh).status_code == 302
         seen = version(company)
-        answer = confirm(hr, change_page(rule), stale)
+        answer = confirm(board, change_page(rule), stale)
         rule.refresh_from_db()
         html = answer.content.decode()
         assert answer.status_code == 409
@@ -158,10 +169,10 @@ class TestConfirmation:
         assert version(company) == seen
         assert (newest().action, newest().code) == ("human.denied", "VERSION_MISMATCH")
 
-    def test_of_a_form_that_hides_its_version_is_no_way_around(self, hr, company, rule):
+    def test_of_a_form_that_hides_its_version_is_no_way_around(self, board, company, rule):
         page = change_page(rule)
         for wrong in [None, "", "true", "-1", "9" * 30, "1.5"]:
-            data = filled(hr, page, "contactrule_form", types=["info"], reason=REASON)
+            data = filled(board, page, "contactrule_form", types=["info"], reason=REASON)
             data = {k: v for k, v in data.items() if k != "seen_version"}
             if wrong is not None:
                 data["seen_version"] = [wrong]
@@ -169,21 +180,21 @@ class TestConfirmation:
             rule.refresh_from_db()
             assert rule.types != ["info"], wrong
 
-    def test_twice_is_once(self, hr, company, rule):
-        seen = preview(hr, change_page(rule), "contactrule_form", types=["info"], reason=REASON)
-        confirm(hr, change_page(rule), seen)
+    def test_twice_is_once(self, board, company, rule):
+        seen = preview(board, change_page(rule), "contactrule_form", types=["info"], reason=REASON)
+        confirm(board, change_page(rule), seen)
         after = version(company)
-        assert confirm(hr, change_page(rule), seen).status_code == 409
+        assert confirm(board, change_page(rule), seen).status_code == 409
         assert version(company) == after
 
 
 class TestEveryTable:
     """Each table of the policy through its own form: added, changed, deleted, recorded."""
 
-    def test_roles(self, hr, company):
+    def test_roles(self, board, company):
         page = add_page(Role, company)
         seen = preview(
-            hr,
+            board,
             page,
             "role_form",
             name="archivist",
@@ -194,7 +205,7 @@ class TestEveryTable:
             files_write="reports/archive/",
             reason=REASON,
         )
-        assert confirm(hr, page, seen).status_code == 302
+        assert confirm(board, page, seen).status_code == 302
         row = Role.objects.get(name="archivist")
         assert (row.organisation, row.tools, row.files_write) == (
             company.organisation,
@@ -202,22 +213,22 @@ class TestEveryTable:
             ["reports/archive/"],
         )
         assert newest().action == "role.added"
-        assert removed(hr, row)
+        assert removed(board, row)
         assert newest().action == "role.removed"
 
-    def test_groups_and_their_members(self, hr, company):
+    def test_groups_and_their_members(self, board, company):
         page = add_page(Group, company)
-        seen = preview(hr, page, "group_form", slug="search", name="Search", reason=REASON)
-        assert confirm(hr, page, seen).status_code == 302
+        seen = preview(board, page, "group_form", slug="search", name="Search", reason=REASON)
+        assert confirm(board, page, seen).status_code == 302
         group = Group.objects.get(slug="search")
         agent = company.agent("backend_worker")
         seen = preview(
-            hr, change_page(agent), "agent_form", group=str(group.id), name="a", reason=REASON
+            board, change_page(agent), "agent_form", group=str(group.id), name="a", reason=REASON
         )
         assert seen.status_code == 422
         assert "exactly one leader" in seen.content.decode()
         seen = preview(
-            hr,
+            board,
             change_page(agent),
             "agent_form",
             group=str(group.id),
@@ -225,13 +236,13 @@ class TestEveryTable:
             is_leader="on",
             reason=REASON,
         )
-        assert confirm(hr, change_page(agent), seen).status_code == 302
+        assert confirm(board, change_page(agent), seen).status_code == 302
         assert current_policy(company.organisation.id).agents["backend_worker"].is_leader
 
-    def test_agents(self, hr, company):
+    def test_agents(self, board, company):
         page = add_page(Agent, company)
         seen = preview(
-            hr,
+            board,
             page,
             "agent_form",
             handle="backend_worker_2",
@@ -241,13 +252,13 @@ class TestEveryTable:
             reason=REASON,
         )
         assert "backend_worker_2 acts as backend_worker" in seen.content.decode()
-        assert confirm(hr, page, seen).status_code == 302
+        assert confirm(board, page, seen).status_code == 302
         assert "backend_worker_2" in current_policy(company.organisation.id).agents
 
-    def test_agents_in_a_circle_are_refused(self, hr, company):
+    def test_agents_in_a_circle_are_refused(self, board, company):
         boss = company.agent("it_manager")
         seen = preview(
-            hr,
+            board,
             change_page(boss),
             "agent_form",
             reports_to=str(company.agent("backend_worker").id),
@@ -256,35 +267,40 @@ class TestEveryTable:
         assert seen.status_code == 422
         assert "circle" in seen.content.decode()
 
-    def test_agents_with_a_second_manager(self, hr, company):
+    def test_agents_with_a_second_manager(self, board, company):
         agent = company.agent("backend_worker")
         manager = company.agent("product_manager")
         seen = preview(
-            hr, change_page(agent), "agent_form", co_managers=[str(manager.id)], reason=REASON
+            board, change_page(agent), "agent_form", co_managers=[str(manager.id)], reason=REASON
         )
         assert "product_manager manages backend_worker" in seen.content.decode()
         assert agent.co_managers.count() == 0
-        assert confirm(hr, change_page(agent), seen).status_code == 302
+        assert confirm(board, change_page(agent), seen).status_code == 302
         assert list(agent.co_managers.all()) == [manager]
 
-    def test_agents_are_never_deleted(self, hr, company):
+    def test_agents_are_never_deleted(self, board, company):
         agent = company.agent("backend_worker")
         assert hr.get(page_of(agent, "delete")).status_code == 403
         assert hr.post(page_of(agent, "delete"), {"post": "yes"}).status_code == 403
 
-    def test_aliases(self, hr, company):
+    def test_aliases(self, board, company):
         page = add_page(Alias, company)
         seen = preview(
-            hr, page, "alias_form", alias="chief", agent=str(company.agent("ceo").id), reason=REASON
+            board,
+            page,
+            "alias_form",
+            alias="chief",
+            agent=str(company.agent("ceo").id),
+            reason=REASON,
         )
-        assert confirm(hr, page, seen).status_code == 302
+        assert confirm(board, page, seen).status_code == 302
         policy = current_policy(company.organisation.id)
         assert policy.resolve("chief") is policy.agents["ceo"]
 
-    def test_mail_types(self, hr, company):
+    def test_mail_types(self, board, company):
         row = MailTypeRule.objects.get(name="info")
         seen = preview(
-            hr,
+            board,
             change_page(row),
             "mailtyperule_form",
             senders=["ceo"],
@@ -292,36 +308,36 @@ class TestEveryTable:
             reason=REASON,
         )
         assert seen.status_code == 200, seen.content.decode()[-2000:]
-        assert confirm(hr, change_page(row), seen).status_code == 302
+        assert confirm(board, change_page(row), seen).status_code == 302
         row.refresh_from_db()
         assert row.senders == ["ceo"]
 
-    def test_contact_rules_with_every_type_or_none(self, hr, company, rule):
+    def test_contact_rules_with_every_type_or_none(self, board, company, rule):
         page = change_page(rule)
         for every, types, stored in [("on", [], None), (None, None, [])]:
             seen = preview(
-                hr, page, "contactrule_form", every_type=every, types=types, reason=REASON
+                board, page, "contactrule_form", every_type=every, types=types, reason=REASON
             )
-            assert confirm(hr, page, seen).status_code == 302
+            assert confirm(board, page, seen).status_code == 302
             rule.refresh_from_db()
             assert rule.types == stored
 
-    def test_contact_rules_delete_only_through_the_preview(self, hr, company, rule):
+    def test_contact_rules_delete_only_through_the_preview(self, board, company, rule):
         hr.post(page_of(rule, "delete"), {"post": "yes"})
         assert ContactRule.objects.filter(id=rule.id).exists()
-        assert removed(hr, rule)
+        assert removed(board, rule)
         assert newest().action == "contact.removed"
         assert any("it_manager may send" in fact for fact in newest().details["forbidden"])
 
-    def test_tightenings_only_tighten(self, hr, company):
+    def test_tightenings_only_tighten(self, board, company):
         page = add_page(ToolOverride, company)
         loose = preview(
-            hr, page, "tooloverride_form", tool="run_test", modes=["chat_safe"], reason=REASON
+            board, page, "tooloverride_form", tool="run_test", modes=["chat_safe"], reason=REASON
         )
         assert loose.status_code == 422
         assert "can only remove modes" in loose.content.decode()
         seen = preview(
-            hr,
+            board,
             page,
             "tooloverride_form",
             tool="run_test",
@@ -329,16 +345,21 @@ class TestEveryTable:
             reason=REASON,
         )
         assert "qa_worker may call run_test in coding" in seen.content.decode()
-        assert confirm(hr, page, seen).status_code == 302
+        assert confirm(board, page, seen).status_code == 302
         row = ToolOverride.objects.get()
-        assert (row.tool, row.modes, row.set_by, row.reason) == ("run_test", [], "human:hr", REASON)
-        assert removed(hr, row)
+        assert (row.tool, row.modes, row.set_by, row.reason) == (
+            "run_test",
+            [],
+            "human:board",
+            REASON,
+        )
+        assert removed(board, row)
         assert newest().action == "tool.restored"
 
-    def test_settings_of_the_organisation(self, hr, company):
+    def test_settings_of_the_organisation(self, board, company):
         page = change_page(company.organisation)
         seen = preview(
-            hr,
+            board,
             page,
             "organisation_form",
             setting_enabled_modes="chat_safe",
@@ -346,22 +367,22 @@ class TestEveryTable:
             reason=REASON,
         )
         assert "sessions may be in coding" in seen.content.decode()
-        assert confirm(hr, page, seen).status_code == 302
+        assert confirm(board, page, seen).status_code == 302
         row = Organisation.objects.get(id=company.organisation.id)
         assert row.settings["enabled_modes"] == ["chat_safe"]
         assert row.settings["escalation_timeout"] == 60
         assert row.policy_version == company.organisation.policy_version + 1
 
-    def test_settings_that_cannot_be_are_explained_beside_their_field(self, hr, company):
+    def test_settings_that_cannot_be_are_explained_beside_their_field(self, board, company):
         page = change_page(company.organisation)
         html = preview(
-            hr, page, "organisation_form", setting_enabled_modes="god_mode", reason=REASON
+            board, page, "organisation_form", setting_enabled_modes="god_mode", reason=REASON
         ).content.decode()
         assert "must be a list of chat_safe, coding" in html
 
-    def test_a_name_taken_is_said_before_the_database_says_it(self, hr, company):
+    def test_a_name_taken_is_said_before_the_database_says_it(self, board, company):
         answer = preview(
-            hr,
+            board,
             add_page(Role, company),
             "role_form",
             name="ceo",
@@ -374,15 +395,15 @@ class TestEveryTable:
         assert 'id="confirm-form"' not in html
         assert "already exists" in html or "is violated" in html
 
-    def test_a_role_with_holders_is_not_deleted(self, hr, company, role):
-        answer = preview(hr, page_of(role, "delete"), "removal-form", reason=REASON)
+    def test_a_role_with_holders_is_not_deleted(self, board, company, role):
+        answer = preview(board, page_of(role, "delete"), "removal-form", reason=REASON)
         assert answer.status_code == 422
         assert "still needed by" in answer.content.decode()
         assert Role.objects.filter(id=role.id).exists()
 
 
 class TestBorders:
-    def test_rows_of_another_organisation_cannot_be_chosen(self, hr, company):
+    def test_rows_of_another_organisation_cannot_be_chosen(self, board, company):
         from tests.company import load_company
 
         other = load_company("dev-team")
@@ -393,11 +414,11 @@ class TestBorders:
             ("co_managers", other.agent("team-lead")),
         ]:
             answer = preview(
-                hr, change_page(agent), "agent_form", **{field: str(row.id), "reason": REASON}
+                board, change_page(agent), "agent_form", **{field: str(row.id), "reason": REASON}
             )
             assert 'id="confirm-form"' not in answer.content.decode(), field
 
-    def test_a_new_row_asks_for_its_organisation_first(self, hr, company):
+    def test_a_new_row_asks_for_its_organisation_first(self, board, company):
         from tests.company import load_company
 
         load_company("dev-team")
@@ -405,20 +426,20 @@ class TestBorders:
         assert "For which organisation?" in html
         assert 'name="reason"' not in html
 
-    def test_activity_is_no_field_of_the_form(self, hr, company):
+    def test_activity_is_no_field_of_the_form(self, board, company):
         agent = company.agent("backend_worker")
         page = change_page(agent)
-        data = filled(hr, page, "agent_form", title="T", reason=REASON)
+        data = filled(board, page, "agent_form", title="T", reason=REASON)
         seen = hr.post(page, {**data, "active": ""})
-        confirm(hr, page, seen)
+        confirm(board, page, seen)
         agent.refresh_from_db()
         assert agent.active
         assert agent.title == "T"
 
-    def test_what_names_a_row_is_no_field_of_the_form(self, hr, company, role):
+    def test_what_names_a_row_is_no_field_of_the_form(self, board, company, role):
         page = change_page(role)
-        data = filled(hr, page, "role_form", title="T", reason=REASON)
-        confirm(hr, page, hr.post(page, {**data, "name": "ceo2", "organisation": "999"}))
+        data = filled(board, page, "role_form", title="T", reason=REASON)
+        confirm(board, page, hr.post(page, {**data, "name": "ceo2", "organisation": "999"}))
         role.refresh_from_db()
         assert (role.name, role.organisation_id) == ("qa_worker", company.organisation.id)
 

@@ -44,7 +44,7 @@ CHANGES = [
     ("update_agent_jd", {"agent": "backend_worker", "title": "Senior"}),
     ("deactivate_agent", {"agent": "backend_worker", "reason": "over"}),
     ("update_org_chart", {
-        "changes": [{"agent": "research_worker", "reports_to": "it_manager"}], "reason": "closer",
+        "changes": [{"agent": "qa_worker", "co_managers": ["product_manager"]}], "reason": "closer",
     }),
 ]  # fmt: skip
 
@@ -309,6 +309,11 @@ class TestAPackThatHasAnAgentNoMore:
             text = path.read_text(encoding="utf-8").replace("reports_to: it_manager", REST)
             lines = [line for line in text.splitlines(True) if not line.rstrip().endswith(LEFT)]
             path.write_text("".join(lines), encoding="utf-8")
+        protocol = folder / "mail-protocol.yaml"
+        text = protocol.read_text(encoding="utf-8")
+        own = "  - {{from: {}, to: ceo, relation: own}}\n"
+        up = "".join(own.format(f"{w}_worker") for w in ("devops", "frontend", "qa"))
+        protocol.write_text(text.replace("\nboard:", f"{up}\nboard:"), encoding="utf-8")
         return folder
 
     def test_hands_over_to_the_next_above_it_that_stays(self, nexus, pack):
@@ -357,14 +362,14 @@ class TestDeactivateByPerson:
         assert answer["handed_to"] == "it_manager"
         assert Event.objects.get(action="agent.deactivated").actor == "human:alice"
 
-    def test_hands_the_top_agents_to_the_board(self, nexus, contract):
-        Agent.objects.filter(reports_to__handle="ceo").update(reports_to=None)
-        answer = deactivate_by_person(
-            person=self.person(nexus, "Board"), agent="ceo", reason="over",
-            expected_version=compile_policy(nexus.id).version, now=NOW,
-        )  # fmt: skip
-        assert answer["handed_to"] == "board"
-        assert Contract.objects.get(id=contract).issuer is None
+    def test_refuses_to_leave_the_organisation_without_its_top_agent(self, nexus, contract):
+        with pytest.raises(Denied) as refusal:
+            deactivate_by_person(
+                person=self.person(nexus, "Board"), agent="ceo", reason="over",
+                expected_version=compile_policy(nexus.id).version, now=NOW,
+            )  # fmt: skip
+        assert refusal.value.deny.rule == "one top agent"
+        assert Contract.objects.get(id=contract).issuer.handle == "ceo"
 
 
 class TestUpdateOrgChart:
@@ -373,13 +378,22 @@ class TestUpdateOrgChart:
 
     def test_moves_several_together(self, nexus, contract):
         answer = done(nexus, "update_org_chart", reason="closer", changes=[
-            {"agent": "research_worker", "reports_to": "it_manager"},
+            {"agent": "research_worker", "co_managers": ["it_manager"]},
             {"agent": "qa_worker", "co_managers": ["product_manager"]},
         ])  # fmt: skip
         policy = compile_policy(nexus.id)
-        assert policy.agents["research_worker"].managers == ("it_manager",)
+        assert policy.agents["research_worker"].managers == ("product_manager", "it_manager")
         assert policy.agents["qa_worker"].managers == ("it_manager", "product_manager")
         assert "it_manager manages research_worker" in answer["newly_allowed"]
+
+    @pytest.mark.parametrize(
+        ("agent", "above"),
+        [("qa_worker", "product_manager"), ("research_worker", "it_manager"), ("devops", "ceo")],
+    )
+    def test_leaves_no_agent_without_its_way_up(self, nexus, contract, agent, above):
+        answer = call(nexus, "update_org_chart", **self.move(agent=agent, reports_to=above))
+        assert (answer["error_code"], answer["rule"]) == ("INVALID_PARAMS", "way up")
+        assert compile_policy(nexus.id).resolve(agent).superior in ("it_manager", "product_manager")
 
     def test_moves_nobody_when_one_is_refused(self, nexus, contract):
         assert refused(nexus, "update_org_chart", reason="r", changes=[

@@ -46,7 +46,7 @@ def role_of(name: str, row: dict[str, Any]) -> Role:
             tuple(paths["read"]),
             tuple(paths["write"]),
             tuple(paths["deny"]),
-            ContractScope(paths["contract"]),
+            contract=ContractScope(paths["contract"]),
         ),
     )
 

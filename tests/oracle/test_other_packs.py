@@ -100,9 +100,16 @@ class TestConstitution:
         assert {row["role"] for row in agents("constitution").values()} == set(offices)
         assert {office for held in offices.values() for office in held} == set(Office)
 
-    def test_lets_nobody_write_to_anybody(self):
+    def test_lets_mail_go_up_and_answers_come_down_alone(self):
         for name in ("constitution", "soloqueue"):
             protocol = read(name, "mail-protocol.yaml")
-            assert protocol["contacts"] == []
+            up = [c for c in protocol["contacts"] if c["types"] == ["escalation"]]
+            down = [c for c in protocol["contacts"] if c["types"] == ["info"]]
+            assert len(up) + len(down) == len(protocol["contacts"])
+            assert {(c["to"], c["from"]) for c in down} == {(c["from"], c["to"]) for c in up}
+            assert all(c["relation"] == "own" for c in protocol["contacts"])
             assert protocol["board"] == []
-            assert all("send_mail" not in role["tools"] for role in roles(name).values())
+            assert all(
+                role["tools"] == (["escalate"] if role["kind"] == "worker" else ["send_mail"])
+                for role in roles(name).values()
+            )

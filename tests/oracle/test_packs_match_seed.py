@@ -21,7 +21,7 @@ def nexus() -> Policy:
 
 class TestNexusRoles:
     def test_are_the_nine_of_the_overview(self):
-        assert tuple(roles("nexus")) == org.AGENTS
+        assert tuple(roles("nexus")) == (*org.AGENTS, "hr_worker")
         assert set(agents("nexus")) == set(org.AGENTS)
 
     @pytest.mark.parametrize("role", org.AGENTS)

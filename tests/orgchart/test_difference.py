@@ -7,6 +7,7 @@ from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import PackToolRestriction, policy_of
 from orgchart.policy.compiled import ToolRestriction
 from orgchart.policy.difference import between
+from orgchart.policy.protected import PROTECTED
 from orgchart.policy.vocabulary import Relation, ToolMode
 from tests.orgchart.test_invariants import NEXUS, with_agent, with_contact, with_role
 from tests.orgchart.world import PACKS
@@ -64,12 +65,13 @@ def test_names_a_denial_and_its_lifting():
         [],
         ["qa_worker is denied read_code"],
     )
-    files = BEFORE.roles["qa_worker"].files
-    lifted = replace(files, deny=tuple(p for p in files.deny if p != ".env"))
-    assert change(with_role("qa_worker", files=lifted)) == (
-        ["qa_worker is denied .env (lifted)"],
+    files = BEFORE.roles["backend_worker"].files
+    denied = next(p for p in files.deny if p not in PROTECTED)
+    lifted = replace(files, deny=tuple(p for p in files.deny if p not in (denied, ".env")))
+    assert change(with_role("backend_worker", files=lifted)) == (
+        [f"backend_worker is denied {denied} (lifted)"],
         [],
-    )
+    ), "a protected denial is never lifted"
 
 
 def test_names_each_pair_that_a_rule_opens():

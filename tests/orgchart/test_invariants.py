@@ -4,11 +4,21 @@ from dataclasses import replace
 
 import pytest
 
+from core.decision import Deny
 from orgchart.packs.checking import sound_pack
-from orgchart.packs.pack import Pack, policy_of
+from orgchart.packs.pack import Pack, PackToolRestriction, Staff, policy_of
 from orgchart.policy import invariants
-from orgchart.policy.compiled import ContactRule, FileScopes, MailTypeRule
-from orgchart.policy.vocabulary import BOARD, ContractScope, Kind, Office, Relation
+from orgchart.policy.compiled import ContactRule, FileScopes, MailTypeRule, ToolRestriction
+from orgchart.policy.paths import can_touch
+from orgchart.policy.vocabulary import (
+    BOARD,
+    Access,
+    ContractScope,
+    Kind,
+    Office,
+    Relation,
+    ToolMode,
+)
 from tests.orgchart.world import PACKS, SHIPPED
 
 NEXUS = sound_pack(PACKS / "nexus")
@@ -45,7 +55,35 @@ def with_type(**fields) -> Pack:
     return replace(NEXUS, mail_types=(*NEXUS.mail_types, MailTypeRule(**fields)))
 
 
+def with_restrictions(*tools, scope="agent:qa_worker", modes=frozenset()) -> Pack:
+    given = tuple(PackToolRestriction(restriction=ToolRestriction(scope, t, modes)) for t in tools)
+    return replace(NEXUS, tool_restrictions=given)
+
+
+def hired(handle, role, reports_to, **fields) -> Pack:
+    return replace(
+        NEXUS,
+        staff=(*NEXUS.staff, Staff(handle=handle, role=role, reports_to=reports_to, **fields)),
+    )
+
+
+def renamed_role(old, new) -> Pack:
+    rename = {old: new}
+    return replace(
+        NEXUS,
+        roles=tuple(replace(r, name=rename.get(r.name, r.name)) for r in NEXUS.roles),
+        contacts=tuple(c for c in NEXUS.contacts if old not in (c.sender, c.recipient)),
+    )
+
+
+def without_contact(sender, recipient) -> Pack:
+    kept = [c for c in NEXUS.contacts if (c.sender, c.recipient) != (sender, recipient)]
+    return replace(NEXUS, contacts=tuple(kept))
+
+
 OWN, ANY = Relation.OWN, Relation.ANY
+NO_ESCALATION = tuple(t for t in NEXUS.mail_types if t.name != "escalation")
+TWO_TOPS = hired("ceo_2", "ceo", BOARD)
 BREAKING = [
     # (invariant, check, pack, what is said)
     ("names", "_names", with_agent("qa_worker", handle="board"), "`board` means another actor"),
@@ -134,6 +172,214 @@ BREAKING = [
         "_chain",
         with_agent("backend_worker", reports_to="qa_worker"),
         "qa_worker is a worker and manages no agent",
+    ),
+    ("names", "_kinds", renamed_role("hr_worker", "worker"), "means every role of that kind"),
+    (
+        "one top agent",
+        "one_top_agent",
+        hired("adviser", "backend_worker", BOARD),
+        "adviser, ceo: exactly one agent is directly under the Board",
+    ),
+    ("one top agent", "one_top_agent", TWO_TOPS, "ceo, ceo_2: exactly one agent"),
+    (
+        "one top agent",
+        "one_top_agent",
+        with_agent("ceo", active=False),
+        "hr_manager, it_manager, product_manager: exactly one agent",
+    ),
+    (
+        "one top agent",
+        "one_top_agent",
+        replace(NEXUS, staff=tuple(replace(s, active=False) for s in NEXUS.staff)),
+        "no active agent: exactly one agent",
+    ),
+    (
+        "one top agent",
+        "one_top_agent",
+        with_agent("coding_developer", SOLO, reports_to=BOARD),
+        "coding_developer, coding_leader, investment_leader: exactly one agent",
+    ),
+    (
+        "way up",
+        "way_up",
+        with_agent("qa_worker", reports_to="product_manager"),
+        "could not escalate to product_manager: no contact rule leads from qa_worker",
+    ),
+    (
+        "way up",
+        "way_up",
+        hired("recruiter", "hr_worker", "it_manager"),
+        "could not escalate to it_manager: no contact rule leads from hr_worker",
+    ),
+    (
+        "way up",
+        "way_up",
+        without_contact("backend_worker", "it_manager"),
+        "could not escalate to it_manager: no contact rule",
+    ),
+    (
+        "way up",
+        "way_up",
+        with_contact("backend_worker", "it_manager", relation=OWN, needs_contract=True),
+        "does not carry escalation",
+    ),
+    (
+        "way up",
+        "way_up",
+        with_contact("backend_worker", "it_manager", relation=OWN, types=frozenset({"info"})),
+        "does not carry escalation",
+    ),
+    (
+        "way up",
+        "way_up",
+        replace(NEXUS, mail_types=NO_ESCALATION),
+        "does not carry escalation",
+    ),
+    (
+        "way up",
+        "way_up",
+        replace(
+            NEXUS,
+            mail_types=(
+                *NO_ESCALATION,
+                MailTypeRule("escalation", frozenset({"worker"}), to_superior=True),
+            ),
+        ),
+        "it could not escalate to ceo: the rule contact it_manager -> ceo does not carry",
+    ),
+    (
+        "way up",
+        "way_up",
+        with_role("research_worker", denied_tools=frozenset({"send_mail"})),
+        "it can use neither escalate nor send_mail",
+    ),
+    (
+        "way up",
+        "way_up",
+        with_role("frontend_worker", tools=frozenset({"read_file"})),
+        "it can use neither escalate nor send_mail",
+    ),
+    (
+        "way up",
+        "way_up",
+        with_restrictions("send_mail", "escalate"),
+        "it can use neither escalate nor send_mail",
+    ),
+    (
+        "way up",
+        "way_up",
+        with_restrictions("send_mail", scope="organisation"),
+        "it can use neither escalate nor send_mail",
+    ),
+    (
+        "way up",
+        "way_up",
+        with_restrictions(
+            "send_mail", scope="role:frontend_worker", modes=frozenset({ToolMode.CODING})
+        ),
+        "it can use neither escalate nor send_mail",
+    ),
+    (
+        "way up",
+        "way_up",
+        replace(
+            with_role("frontend_worker"),
+            mail_types=(
+                *NO_ESCALATION,
+                MailTypeRule("escalation", None, issued_by=("escalate",), to_superior=True),
+            ),
+        ),
+        "send_mail does not send escalation",
+    ),
+    (
+        "built-in tools",
+        "builtin_tools",
+        with_role("ceo", denied_tools=frozenset({"read_inbox"})),
+        "read_inbox is built in",
+    ),
+    (
+        "built-in tools",
+        "builtin_tools",
+        with_role("qa_worker", denied_tools=frozenset({"return_result"})),
+        "return_result is built in",
+    ),
+    (
+        "built-in tools",
+        "builtin_tools",
+        with_restrictions("accept_contract"),
+        "accept_contract is built in",
+    ),
+    (
+        "built-in tools",
+        "builtin_tools",
+        with_restrictions("read_mail", scope="organisation", modes=frozenset({ToolMode.CODING})),
+        "read_mail is built in",
+    ),
+    *(
+        (
+            "protected denials",
+            "protected_paths",
+            with_role("backend_worker", files=FileScopes(read=(path,))),
+            f"the path {path} is protected",
+        )
+        for path in (
+            ".env",
+            "config/.ENV",
+            "deploy/prod.pem",
+            "secrets/",
+            ".git/",
+            "agents/",
+            "agents/qa_worker/",
+            "agents/qa_worker/workspace/",
+        )
+    ),
+    (
+        "protected denials",
+        "protected_paths",
+        with_role("it_manager", files=FileScopes(write=("agents/qa_worker/workspace/",))),
+        "the path agents/qa_worker/workspace/ is protected",
+    ),
+    (
+        "protected denials",
+        "protected_paths",
+        with_role("backend_worker", files=FileScopes(write=(".github/workflows/",))),
+        "only a role with manage_ci_config",
+    ),
+    (
+        "a judge is not responsible",
+        "responsible",
+        with_role("it_manager", more_tools={"write_verdict"}),
+        "kind manager with assign_task, create_contract",
+    ),
+    (
+        "a judge is not responsible",
+        "responsible",
+        with_role("ceo", more_tools={"write_verdict"}),
+        "of kind executive",
+    ),
+    (
+        "a judge is not responsible",
+        "responsible",
+        with_role("qa_worker", more_tools={"assign_task"}),
+        "kind worker with assign_task",
+    ),
+    (
+        "C-02",
+        "_contacts",
+        with_contact("hr_manager", "backend_worker"),
+        "a manager writes to its own workers only",
+    ),
+    (
+        "C-02",
+        "_contacts",
+        with_contact("it_manager", "hr_manager"),
+        "managers write to each other under conditions only",
+    ),
+    (
+        "C-02",
+        "_contacts",
+        hired("ceo_2", "ceo", "ceo"),
+        "ceo_2 is not the top agent and would write to the Board",
     ),
     ("C-01", "_contacts", with_contact("ceo", "backend_worker"), "the top agent writes to"),
     ("C-02", "_contacts", with_contact("it_manager", BOARD), "only the top agent writes to"),
@@ -264,6 +510,56 @@ def test_every_check_has_an_organisation_that_breaks_it():
 
 
 class TestWhatIsAllowed:
+    def test_one_leader_for_each_group_under_the_board(self):
+        assert broken(SOLO) == []
+
+    def test_an_agent_without_its_superior_until_it_has_another(self):
+        """Spec: escalation 7: the next agent above is told."""
+        assert broken(with_agent("it_manager", active=False)) == []
+
+    def test_a_restriction_that_leaves_one_way_up(self):
+        assert broken(with_restrictions("send_mail")) == []
+
+    def test_an_agent_of_hr_under_hr(self):
+        assert broken(hired("recruiter", "hr_worker", "hr_manager")) == []
+
+
+class TestProtectedPaths:
+    @pytest.mark.parametrize(
+        "path", [".env", "src/.env", "a/key.pem", ".git/config", ".github/workflows/ci.yml"]
+    )
+    def test_are_denied_to_a_role_whose_row_denies_nothing(self, path):
+        pack = with_role("backend_worker", files=FileScopes(contract=ContractScope.WRITE))
+        policy = policy_of(pack)
+        decision = can_touch(
+            path,
+            Access.WRITE,
+            agent=policy.agents["backend_worker"],
+            files=policy.roles["backend_worker"].files,
+            contract_scope=("src/", "a/", ".git/", ".env", ".github/"),
+        )
+        assert isinstance(decision, Deny)
+
+    def test_are_ci_files_only_where_a_role_may_not_change_them(self):
+        policy = policy_of(NEXUS)
+        assert ".github/" not in policy.roles["devops_worker"].files.deny_write
+        assert all(
+            ".github/" in role.files.deny_write
+            for role in policy.roles.values()
+            if "manage_ci_config" not in role.tools
+        )
+
+
+class TestCeilingsByKind:
+    @pytest.mark.parametrize("kind", list(Kind))
+    def test_hold_for_every_role_of_the_kind(self, kind):
+        pack = with_type(name="odd", senders=frozenset({kind.value}))
+        policy = policy_of(pack)
+        able = {role for role in policy.roles if "odd" in policy.types_from(role)}
+        assert able == {role.name for role in policy.roles.values() if role.kind is kind}
+
+
+class TestWhatElseIsAllowed:
     def test_the_top_agent_may_write_to_workers_of_its_own(self):
         assert broken(with_contact("ceo", "backend_worker", relation=OWN)) == []
 

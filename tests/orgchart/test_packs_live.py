@@ -9,6 +9,7 @@ from orgchart.compiling import compile_policy, current_policy
 from orgchart.models import ApiKey, Organisation
 from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import policy_of
+from orgchart.policy.protected import with_protected
 from orgchart.policy.vocabulary import ToolMode
 from orgchart.services import change_policy, issue_key, set_settings
 from orgchart.tool_restrictions import set_tool_restriction
@@ -24,6 +25,14 @@ from tests.orgchart.world import (
 )
 
 pytestmark = pytest.mark.django_db
+
+
+FEW = """\
+types: {escalation: {senders: [manager, worker], to: superior}}
+contacts:
+  - {from: lead, to: boss}
+  - {from: hand, to: lead, relation: own}
+"""
 
 
 @pytest.fixture
@@ -56,7 +65,9 @@ class TestLoadingOverALiveOrganisation:
     def test_says_what_became_allowed_and_forbidden(self, pack, acme):
         write_pack(
             pack,
-            edited("mail-protocol.yaml", ("types: [report, escalation]", "types: [report, info]")),
+            edited(
+                "mail-protocol.yaml", ("types: [report, escalation]", "types: [escalation, info]")
+            ),
         )
         difference = load(pack).difference
         assert difference.allowed == (
@@ -65,8 +76,9 @@ class TestLoadingOverALiveOrganisation:
             "hand_two may send info to other_lead",
         )
         assert difference.forbidden == (
-            "hand_one may send escalation to lead",
-            "hand_two may send escalation to other_lead",
+            "hand_one may send report to lead",
+            "hand_one may send report to other_lead",
+            "hand_two may send report to other_lead",
         )
 
     def test_deactivates_who_is_gone_and_keeps_their_keys(self, pack, acme):
@@ -147,14 +159,21 @@ class TestLoadingOverALiveOrganisation:
             "  spare: {title: S, level: 5, kind: worker, tools: [read_file], "
             "files: {write: [docs/], deny: [.env], contract: write}, task_lead: true}\n"
         )
-        extra = {"roles.yaml": roles, "agents/spare_one.yaml": "role: spare\nreports_to: lead\n"}
+        extra = {
+            "roles.yaml": roles.replace("tools: [read_file]", "tools: [read_file, escalate]"),
+            "agents/spare_one.yaml": "role: spare\nreports_to: lead\n",
+        } | edited(
+            "mail-protocol.yaml",
+            ("senders: [lead, hand], to", "senders: [manager, worker], to"),
+            ("board:", "  - {from: spare, to: lead, relation: own}\nboard:"),
+        )
         write_pack(pack, extra)
         load(pack)
         write_pack(pack, {"agents/spare_one.yaml": None})
         policy = load(pack).after
         spare = policy.roles["spare"]
         assert (spare.tools, spare.files.write, spare.task_lead) == (frozenset(), (), False)
-        assert spare.files.deny == (".env",)
+        assert spare.files.deny == with_protected((".env",))
         assert not policy.agents["spare_one"].active
         assert not load(pack).changed
 
@@ -176,12 +195,12 @@ class TestLoadingOverALiveOrganisation:
         write_pack(
             pack,
             edited("organisation.yaml", ("aliases:\n  chief: boss\n", "aliases: {}\n"))
-            | {"mail-protocol.yaml": "types: {info: {senders: all}}\ncontacts: []\n"},
+            | {"mail-protocol.yaml": FEW},
         )
         policy = load(pack).after
         assert policy.resolve("chief") is None
-        assert set(policy.mail_types) == {"info"}
-        assert policy.contacts == {}
+        assert set(policy.mail_types) == {"escalation"}
+        assert set(policy.contacts) == {("lead", "boss"), ("hand", "lead")}
 
     def test_leaves_settings_alone_even_those_the_pack_states(self, pack, acme):
         set_settings(

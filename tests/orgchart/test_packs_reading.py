@@ -54,7 +54,7 @@ MISTAKES = [
     (ORG, "chief: boss", "board: boss", 6, "the alias board is a name already"),
     (ORG, "chief: boss", "Chief: boss", 6, "the alias 'Chief' is no name"),
     (ORG, "tool: web_search", "tool: web_serch", 8, "there is no tool 'web_serch'; did you mean"),
-    (ORG, "role: lead", "role: led", 8, "there is no role 'led'"),
+    (ORG, "role: lead", "role: led", 8, "there is no role or kind 'led'"),
     (ORG, "role: lead", "agent: nobody", 8, "there is no agent 'nobody'"),
     (ORG, "role: lead", "role: lead, agent: boss", 8, "names both an agent and a role"),
     (ORG, "modes: []", "modes: [fast]", 8, "there is no mode 'fast'"),

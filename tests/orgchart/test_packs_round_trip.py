@@ -25,7 +25,15 @@ from orgchart.policy.compiled import (
     Role,
     ToolRestriction,
 )
-from orgchart.policy.vocabulary import BOARD, ContractScope, Kind, Relation, ToolMode
+from orgchart.policy.vocabulary import (
+    BOARD,
+    ESCALATION,
+    KINDS,
+    ContractScope,
+    Kind,
+    Relation,
+    ToolMode,
+)
 from orgchart.staffing import deactivate_agent
 from tests.orgchart.world import NOW, PACKS, SHIPPED, load, person, plain, write_pack
 
@@ -150,7 +158,7 @@ def roles(draw, name, level, kind):
         title=draw(titles),
         level=level,
         kind=kind,
-        tools=frozenset(draw(some(TOOLS))),
+        tools=frozenset({"escalate", *draw(some(TOOLS))}),
         denied_tools=frozenset(draw(some(TOOLS))),
         summary=draw(long_texts),
         prohibitions=tuple(draw(st.lists(titles, max_size=3, unique=True))),
@@ -158,7 +166,7 @@ def roles(draw, name, level, kind):
             draw(some(PATHS)),
             draw(some(PATHS)),
             draw(some(DENIES)),
-            draw(st.sampled_from(ContractScope)),
+            contract=draw(st.sampled_from(ContractScope)),
         ),
         task_lead=draw(st.booleans()),
         permissions=draw(permissions),
@@ -220,15 +228,27 @@ def packs(draw):
         )
         for name in types
     )
+    senders = draw(st.none() | st.just(frozenset({lead, hand})) | st.just(frozenset(KINDS)))
+    mail_types += (MailTypeRule(ESCALATION, senders, to_superior=True),)
     pairs = [
         (boss, lead, Relation.ANY),
-        (lead, boss, Relation.ANY),
-        (lead, lead, draw(st.sampled_from(Relation))),
-        (lead, hand, draw(st.sampled_from(Relation))),
-        (hand, lead, Relation.OWN),
+        (lead, lead, Relation.OWN),
+        (lead, hand, Relation.OWN),
         (boss, BOARD, Relation.ANY),
     ]
-    contacts = tuple(
+    way_up = [
+        ContactRule(
+            sender,
+            recipient,
+            types=draw(st.none() | some(tuple(types)).map(lambda t: frozenset({*t, ESCALATION}))),
+            relation=relation,
+        )
+        for sender, recipient, relation in (
+            (lead, boss, draw(st.sampled_from(Relation))),
+            (hand, lead, Relation.OWN),
+        )
+    ]
+    contacts = tuple(way_up) + tuple(
         ContactRule(
             sender,
             recipient,
@@ -237,7 +257,7 @@ def packs(draw):
             relation=relation,
         )
         for sender, recipient, relation in draw(
-            st.lists(st.sampled_from(pairs), unique=True, max_size=6)
+            st.lists(st.sampled_from(pairs), unique=True, max_size=4)
         )
     )
     scopes = ("organisation", f"role:{hand}", f"agent:{third}")

@@ -60,7 +60,7 @@ class TestTheRuleOfAPair:
             tmp_path,
             edited(
                 "mail-protocol.yaml",
-                ("  - {from: lead, to: boss}\n", "  - {from: lead, to: lead}\n"),
+                ("board:", "  - {from: lead, to: lead, types: [report]}\nboard:"),
             ),
         )
         policy = policy_of(sound_pack(tmp_path))
@@ -86,10 +86,11 @@ class TestWhatMayBeSent:
         assert self.sendable(policy, "hand_one", "other_lead") == {"report"}
 
     def test_is_nothing_under_an_empty_list(self, tmp_path):
-        write_pack(tmp_path, edited("mail-protocol.yaml", ("[report, escalation]", "[]")))
+        empty = ("{from: lead, to: hand,", "{from: lead, to: hand, types: [],")
+        write_pack(tmp_path, edited("mail-protocol.yaml", empty))
         policy = policy_of(sound_pack(tmp_path))
-        assert rule(policy, "hand_one", "lead") is not None
-        assert self.sendable(policy, "hand_one", "lead") == frozenset()
+        assert rule(policy, "lead", "hand_one") is not None
+        assert self.sendable(policy, "lead", "hand_one") == frozenset()
 
     def test_is_nothing_for_a_role_that_no_type_names(self, policy):
         assert policy.types_from("nobody") == frozenset()

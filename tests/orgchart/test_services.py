@@ -68,7 +68,9 @@ class TestChangingThePolicy:
 
     def test_records_the_beginning_of_a_very_long_list(self, acme, monkeypatch):
         monkeypatch.setattr(services, "MOST_SENTENCES", 2)
-        done = change(acme, lambda o: o.roles.filter(name="hand").update(tools=[]) and None)
+        done = change(
+            acme, lambda o: o.roles.filter(name="hand").update(tools=["escalate"]) and None
+        )
         told = last_event().details["forbidden"]
         assert told == [
             *done.difference.forbidden[:2],
@@ -98,7 +100,7 @@ class TestChangingThePolicy:
     def test_leaves_nothing_of_a_preview(self, acme):
         seen = change(
             acme,
-            lambda o: o.roles.filter(name="hand").update(tools=[]) and None,
+            lambda o: o.roles.filter(name="hand").update(tools=["escalate"]) and None,
             preview=True,
         )
         assert "hand_one may call write_file in coding" in seen.difference.forbidden
@@ -127,6 +129,7 @@ class TestChangingThePolicy:
             "known tools",
             "paths",
             "C-07",
+            "way up",
         }
         assert all(v["mend"] for v in deny.details["violations"])
         assert "write_file" in current_policy(acme.id).roles["hand"].tools

@@ -43,14 +43,14 @@ roles:
     level: 2
     kind: manager
     summary: Leads.
-    tools: [send_mail, create_contract, read_code, web_search]
+    tools: [send_mail, escalate, create_contract, read_code, web_search]
     task_lead: true
     permissions: {claim_task_type: [code_review], update_own_tasks: true}
   hand:
     title: Hand
     level: 3
     kind: worker
-    tools: [send_mail, read_file, write_file, git_commit]
+    tools: [send_mail, escalate, read_file, write_file, git_commit]
     denied_tools: [git_push]
     prohibitions: [Speak to the boss]
     files:

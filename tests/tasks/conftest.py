@@ -13,7 +13,7 @@ def _fresh(settings):
 
 @pytest.fixture
 def team(db):
-    return dev_team()
+    return dev_team(task_lease=1800)
 
 
 @pytest.fixture

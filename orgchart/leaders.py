@@ -1,0 +1,77 @@
+"""Replacing the leader of a group: one change, so that every invariant holds before and after."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from core.actions import Action
+from core.actors import Actor
+from core.decision import Code, refuse
+from core.deeds import Deed, require_deed
+from orgchart.editing import changes_board_settings
+from orgchart.models import Agent, Group, Organisation
+from orgchart.services import PolicyChange, change_policy
+
+
+def replace_leader(
+    *,
+    group: Group,
+    leader: Agent,
+    caller: Actor,
+    now: datetime,
+    reason: str,
+    expected_version: int | None,
+    preview: bool = False,
+) -> PolicyChange:
+    """Let another member lead the group; the old leader becomes a member under the new one.
+
+    The two exchange their roles and places: who reported to the old leader reports to the new one.
+    The group's own columns are saved with it. Raises Denied like `save_row`, and INVALID_PARAMS for
+    an agent that is no active member.
+    """
+    require_deed(caller, Deed.EDIT_GROUP, reason=reason)
+    if changes_board_settings(group):
+        require_deed(caller, Deed.SET_BOARD_SETTINGS, reason=reason)
+
+    def apply(_organisation: Organisation) -> None:
+        group.save()
+        _exchange(group, leader)
+
+    return change_policy(
+        organisation_id=group.organisation_id,
+        apply=apply,
+        caller=caller,
+        action=Action.GROUP_CHANGED,
+        now=now,
+        reason=reason,
+        subject=f"group:{group.slug}",
+        expected_version=expected_version,
+        preview=preview,
+        details={"leader": leader.handle},
+    )
+
+
+def _exchange(group: Group, leader: Agent) -> None:
+    members = Agent.objects.filter(group=group, active=True)
+    new = members.filter(pk=leader.pk).first()
+    if new is None:
+        raise refuse(
+            Code.INVALID_PARAMS,
+            f"{leader.handle} is no active member of {group.slug}",
+            "choose one of its members",
+            rule="a member leads the group",
+        )
+    old = members.filter(is_leader=True).exclude(pk=new.pk).first()
+    if old is None:
+        Agent.objects.filter(pk=new.pk).update(is_leader=True)
+        return
+    above = old.reports_to_id if old.reports_to_id != new.pk else new.reports_to_id
+    under = list(Agent.objects.filter(reports_to=old).exclude(pk=new.pk))
+    shared = list(Agent.objects.filter(co_managers=old).exclude(pk=new.pk))
+    Agent.objects.filter(pk=old.pk).update(is_leader=False, role=new.role, reports_to=new)
+    Agent.objects.filter(pk=new.pk).update(is_leader=True, role=old.role, reports_to=above)
+    Agent.objects.filter(pk__in=[agent.pk for agent in under]).update(reports_to=new)
+    for agent in shared:
+        agent.co_managers.remove(old)
+        agent.co_managers.add(new)
+    new.co_managers.remove(old)

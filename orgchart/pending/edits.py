@@ -1,0 +1,159 @@
+"""An edit of one row as data: kept while it waits, applied again by the service that made it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from django.db import models
+
+from core.actors import Actor
+from core.decision import Code, refuse
+from orgchart.editing import TABLES, delete_row, save_row, subject_of
+from orgchart.leaders import replace_leader
+from orgchart.models import Agent, Group, ToolOverride
+from orgchart.services import PolicyChange
+from orgchart.staffing import activate_agent
+from orgchart.tool_restrictions import clear_tool_restriction, save_tool_restriction
+
+
+class EditAct(StrEnum):
+    """What is done to the row."""
+
+    SAVE = "save"
+    DELETE = "delete"
+    ACTIVATE = "activate"
+    LEAD = "replace leader of"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """What one person's change writes: only the columns that differ, so that it overwrites no
+    other change. `key` is None for a new row; `links` are the ids of its many-to-many sides.
+    """
+
+    act: EditAct
+    table: str
+    subject: str
+    key: int | None = None
+    values: Mapping[str, Any] = field(default_factory=dict)
+    links: Mapping[str, list[int]] = field(default_factory=dict)
+
+    def stored(self) -> dict[str, Any]:
+        """The edit as JSON."""
+        return asdict(self)
+
+
+def edit_from(stored: Mapping[str, Any]) -> Edit:
+    """The edit of a stored JSON."""
+    return Edit(**{**stored, "act": EditAct(stored["act"])})
+
+
+def saving(row: models.Model, links: Mapping[str, Sequence[models.Model]] | None = None) -> Edit:
+    """The edit that saves a row as it is in memory."""
+    before = type(row)._default_manager.filter(pk=row.pk).first() if row.pk else None  # noqa: SLF001
+    columns = [f.attname for f in row._meta.concrete_fields if not f.primary_key]  # noqa: SLF001
+    values = {name: getattr(row, name) for name in columns}
+    if before is not None:
+        values = {name: value for name, value in values.items() if getattr(before, name) != value}
+    if isinstance(row, ToolOverride):
+        values = {k: v for k, v in values.items() if k not in ("at", "set_by", "reason")}
+    return Edit(
+        act=EditAct.SAVE,
+        table=type(row).__name__,
+        subject=subject_of(row),
+        key=row.pk,
+        values=values,
+        links={name: [other.pk for other in others] for name, others in (links or {}).items()},
+    )
+
+
+def deleting(row: models.Model) -> Edit:
+    """The edit that deletes a row."""
+    table = type(row).__name__
+    return Edit(act=EditAct.DELETE, table=table, subject=subject_of(row), key=row.pk)
+
+
+def replacing_leader(group: Group, leader: Agent) -> Edit:
+    """The edit that saves a group and lets another member lead it."""
+    edit = saving(group)
+    return replace(edit, act=EditAct.LEAD, links={"leader": [leader.pk]})
+
+
+def activating(agent: Agent) -> Edit:
+    """The edit that activates an agent again."""
+    return Edit(act=EditAct.ACTIVATE, table="Agent", subject=subject_of(agent), key=agent.pk)
+
+
+def apply_edit(
+    edit: Edit,
+    *,
+    organisation_id: int,
+    caller: Actor,
+    now: datetime,
+    reason: str,
+    expected_version: int | None,
+    preview: bool = False,
+) -> PolicyChange:
+    """Apply an edit by the service of its table. Raises Denied like that service, and NOT_FOUND."""
+    row = _row_of(edit, organisation_id)
+    given: dict[str, Any] = {
+        "caller": caller,
+        "now": now,
+        "reason": reason,
+        "expected_version": expected_version,
+        "preview": preview,
+    }
+    if isinstance(row, ToolOverride):
+        if edit.act is EditAct.DELETE:
+            return clear_tool_restriction(restriction=row, **given)
+        return save_tool_restriction(row=row, **given)
+    match edit.act:
+        case EditAct.ACTIVATE:
+            return activate_agent(handle=str(row), **given)
+        case EditAct.LEAD:
+            leader = Agent.objects.get(pk=edit.links["leader"][0], organisation_id=organisation_id)
+            assert isinstance(row, Group)  # noqa: S101  narrows the type
+            return replace_leader(group=row, leader=leader, **given)
+        case EditAct.DELETE:
+            return delete_row(row=row, organisation_id=organisation_id, **given)
+        case EditAct.SAVE:
+            links = _links_of(row, edit.links, organisation_id)
+            return save_row(row=row, organisation_id=organisation_id, links=links, **given)
+
+
+def _row_of(edit: Edit, organisation_id: int) -> models.Model:
+    """The row as it is now, with the edit's columns set in memory."""
+    model = next(table for table in TABLES if table.__name__ == edit.table)
+    row: models.Model | None
+    if edit.key is None:
+        row = model()
+    else:
+        own = "pk" if edit.table == "Organisation" else "organisation_id"
+        found = model._default_manager.filter(pk=edit.key)  # noqa: SLF001  Django's public name
+        row = found.filter(**{own: organisation_id}).first()
+    if row is None:
+        raise refuse(
+            Code.NOT_FOUND,
+            f"{edit.subject} is there no more",
+            "propose the change again",
+            rule="the row exists",
+        )
+    for name, value in edit.values.items():
+        setattr(row, name, value)
+    return row
+
+
+def _links_of(
+    row: models.Model, links: Mapping[str, list[int]], organisation_id: int
+) -> dict[str, list[models.Model]]:
+    found = {}
+    for name, ids in links.items():
+        model = row._meta.get_field(name).related_model  # noqa: SLF001  Django's public name
+        assert isinstance(model, type)  # noqa: S101  narrows the type
+        rows = model._default_manager.filter(id__in=ids, organisation_id=organisation_id)  # noqa: SLF001
+        found[name] = list(rows)
+    return found

@@ -1,0 +1,75 @@
+"""Changes of the policy that a person proposed and a second person has not confirmed yet."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+from orgchart.pending.vocabulary import PENDING_MACHINE
+
+
+class PendingChange(models.Model):
+    """One proposed change: `edit` is what the same service applies again when it is confirmed.
+
+    `allowed` and `forbidden` are the difference that was shown, on `policy_version`.
+    """
+
+    organisation = models.ForeignKey(
+        "orgchart.Organisation", models.CASCADE, related_name="pending_changes"
+    )
+    state = PENDING_MACHINE.field(max_length=16)
+    version = models.PositiveIntegerField(default=1)
+    subject = models.CharField(max_length=200)
+    edit = models.JSONField()
+    shown = models.JSONField(default=list, blank=True)
+    allowed = ArrayField(models.TextField(), default=list, blank=True)
+    forbidden = ArrayField(models.TextField(), default=list, blank=True)
+    policy_version = models.PositiveBigIntegerField()
+    proposed_by = models.CharField(max_length=150)
+    proposed_at = models.DateTimeField()
+    reason = models.TextField()
+    decided_by = models.CharField(max_length=150, blank=True)
+    decided_at = models.DateTimeField(null=True, blank=True)
+    decision_reason = models.TextField(blank=True)
+
+    class Meta:
+        app_label = "orgchart"
+        ordering = ["-id"]
+        verbose_name = "change to confirm"
+        verbose_name_plural = "changes to confirm"
+        indexes = [models.Index(fields=["organisation", "state"], name="pending_by_state")]
+        constraints = [
+            models.CheckConstraint(
+                condition=~models.Q(state="confirmed")
+                | (~models.Q(decided_by="") & ~models.Q(decided_by=models.F("proposed_by"))),
+                name="pending_second_person",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"change {self.pk}: {self.subject}"
+
+    @PENDING_MACHINE.step("confirm", state)
+    def confirm(self, *, by: str, at: datetime, reason: str) -> None:
+        """A second person confirms it."""
+        self._decide(by, at, reason)
+
+    @PENDING_MACHINE.step("reject", state)
+    def reject(self, *, by: str, at: datetime, reason: str) -> None:
+        """A second person rejects it."""
+        self._decide(by, at, reason)
+
+    @PENDING_MACHINE.step("withdraw", state)
+    def withdraw(self, *, by: str, at: datetime, reason: str) -> None:
+        """The proposer takes it back."""
+        self._decide(by, at, reason)
+
+    @PENDING_MACHINE.step("expire", state)
+    def expire(self, *, by: str, at: datetime, reason: str) -> None:
+        """It can no longer be made as it was shown."""
+        self._decide(by, at, reason)
+
+    def _decide(self, by: str, at: datetime, reason: str) -> None:
+        self.decided_by, self.decided_at, self.decision_reason = by, at, reason

@@ -1,0 +1,74 @@
+"""Which changes of a person need a second one, and who that can be: pure (Spec: people 9-12)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from core.actors import Confirmation, Person
+from core.decision import Allow, Code, Decision, deny
+from core.deeds import PeopleGroup
+from orgchart.policy.difference import Difference
+
+SECOND_PERSON = "a new right needs a second person"
+
+
+def can_change_alone(person: Person, change: Difference, board: Collection[str]) -> Decision:
+    """Decide whether a person's change takes effect without a second person.
+
+    `board` are the usernames of the Board's members. Operators at the shell are outside of this
+    rule: they own the database.
+    """
+    if not change.allowed:
+        return Allow("a change that gives no right needs no confirmation")
+    if person.at_shell:
+        return Allow("an operator at the command line")
+    others = set(board) - {person.username}
+    if is_of_board(person) and not others:
+        return Allow("the only member of the Board needs no confirmation")
+    return deny(
+        Code.APPROVAL_REQUIRED,
+        f"this gives rights that nobody has confirmed: {change.allowed[0]}",
+        "propose it; a member of the Board other than you confirms it",
+        rule=SECOND_PERSON,
+    )
+
+
+def is_of_board(person: Person) -> bool:
+    """Whether the person is a member of the Board."""
+    return person.is_superuser or PeopleGroup.BOARD in person.groups
+
+
+def can_decide(person: Person, proposed_by: str) -> Decision:
+    """Decide whether a person may confirm or reject a change: not the one who proposed it."""
+    if person.username == proposed_by:
+        return deny(
+            Code.NOT_YOURS,
+            "you proposed this change, so you cannot confirm or reject it",
+            "ask another member of the Board, or withdraw it",
+            rule="the proposer does not confirm",
+        )
+    return Allow("a second person decides")
+
+
+def can_withdraw(person: Person, proposed_by: str) -> Decision:
+    """Decide whether a person may withdraw a change: the one who proposed it."""
+    if person.username != proposed_by:
+        return deny(
+            Code.NOT_YOURS,
+            f"{proposed_by} proposed this change",
+            "a member of the Board rejects what another person proposed",
+            rule="the proposer withdraws",
+        )
+    return Allow("the proposer withdraws")
+
+
+def can_apply(confirmation: Confirmation, change: Difference) -> Decision:
+    """Decide whether a confirmed change may take effect: if it does exactly what was shown."""
+    if (change.allowed, change.forbidden) == (confirmation.allowed, confirmation.forbidden):
+        return Allow(f"confirmed by {confirmation.by}")
+    return deny(
+        Code.VERSION_MISMATCH,
+        "the organisation changed: this no longer does what was shown when it was proposed",
+        "propose the change again",
+        rule="a change is confirmed as it was shown",
+    )

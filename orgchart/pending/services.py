@@ -1,0 +1,238 @@
+"""Proposing a change that gives a right, and confirming, rejecting or withdrawing it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from django.db import transaction
+
+from core.actions import Action
+from core.actors import Confirmation, Person
+from core.database import needs_transaction
+from core.decision import Code, Denied, refuse, require
+from core.deeds import Deed, require_deed
+from core.events import Event
+from core.machines import Swap, swap
+from core.people import person_named
+from ledger.services import record
+from ledger.sql import event_cte
+from orgchart.models import Organisation, PendingChange
+from orgchart.pending.edits import Edit, apply_edit, edit_from
+from orgchart.pending.rules import can_decide, can_withdraw
+from orgchart.pending.vocabulary import PendingState
+from orgchart.services import PolicyChange
+
+SUBJECT = "change:{}"
+WAITS = "waits for a member of the Board other than you. Nothing has changed yet."
+
+
+def propose_change(
+    *,
+    edit: Edit,
+    caller: Person,
+    now: datetime,
+    reason: str,
+    expected_version: int | None,
+    shown: Sequence[tuple[str, str, str]] = (),
+) -> PendingChange:
+    """Keep a change until a second person confirms it; nothing of it takes effect.
+
+    `shown` are the columns it changes with their values before and after, for people. Raises Denied
+    for what the change itself would be refused.
+    """
+    with transaction.atomic():
+        seen = apply_edit(
+            edit,
+            organisation_id=caller.organisation_id,
+            caller=caller,
+            now=now,
+            reason=reason,
+            expected_version=expected_version,
+            preview=True,
+        )
+        row = PendingChange.objects.create(
+            organisation_id=caller.organisation_id,
+            subject=edit.subject[:200],
+            edit=edit.stored(),
+            shown=[list(line) for line in shown],
+            allowed=list(seen.difference.allowed),
+            forbidden=list(seen.difference.forbidden),
+            policy_version=seen.after.version - 1,
+            proposed_by=caller.username,
+            proposed_at=now,
+            reason=reason,
+        )
+        record(
+            Action.CHANGE_PROPOSED,
+            by=caller,
+            at=now,
+            subject=SUBJECT.format(row.pk),
+            reason=reason,
+            details={"change": edit.subject, "allowed": row.allowed[:20]},
+        )
+    return row
+
+
+def confirm_change(
+    *, change_id: int, expected_version: int | None, caller: Person, now: datetime, reason: str
+) -> PolicyChange:
+    """Let a proposed change take effect, on the policy of this moment, by another person.
+
+    Raises Denied: NOT_YOURS for the proposer and for other groups, NOT_FOUND, INVALID_TRANSITION,
+    VERSION_MISMATCH; where the change can no longer be made as it was shown it becomes stale.
+    """
+    require_deed(caller, Deed.CONFIRM_CHANGE, reason=reason)
+    try:
+        with transaction.atomic():
+            row = _locked(change_id, caller, expected_version)
+            require(can_decide(caller, row.proposed_by))
+            change = _apply(row, caller, now)
+            _save_step(row, row.confirm, Action.CHANGE_CONFIRMED, caller, now, reason)
+            return change
+    except _CannotApply as problem:
+        with transaction.atomic():
+            row = _locked(change_id, caller, expected_version)
+            _save_step(
+                row, row.expire, Action.CHANGE_STALE, caller, now, problem.cause.deny.message
+            )
+        raise refuse(
+            problem.cause.deny.code,
+            problem.cause.deny.message,
+            "propose the change again",
+            rule=problem.cause.deny.rule,
+            **dict(problem.cause.deny.details),
+        ) from problem
+
+
+def reject_change(
+    *, change_id: int, expected_version: int | None, caller: Person, now: datetime, reason: str
+) -> None:
+    """Refuse a proposed change for good. Raises Denied like `confirm_change`."""
+    require_deed(caller, Deed.REJECT_CHANGE, reason=reason)
+    with transaction.atomic():
+        row = _locked(change_id, caller, expected_version)
+        require(can_decide(caller, row.proposed_by))
+        _save_step(row, row.reject, Action.CHANGE_REJECTED, caller, now, reason)
+
+
+def withdraw_change(
+    *, change_id: int, expected_version: int | None, caller: Person, now: datetime, reason: str
+) -> None:
+    """Take back one's own proposal. Raises Denied like `confirm_change`."""
+    require_deed(caller, Deed.WITHDRAW_CHANGE, reason=reason)
+    with transaction.atomic():
+        row = _locked(change_id, caller, expected_version)
+        require(can_withdraw(caller, row.proposed_by))
+        _save_step(row, row.withdraw, Action.CHANGE_WITHDRAWN, caller, now, reason)
+
+
+class _CannotApply(Exception):
+    """The change itself was refused: it can no longer be made as it was shown."""
+
+    def __init__(self, cause: Denied) -> None:
+        self.cause = cause
+
+
+@needs_transaction
+def _apply(row: PendingChange, caller: Person, now: datetime) -> PolicyChange:
+    """Apply the edit as its proposer, with the rights that they have now."""
+    confirmation = Confirmation(
+        by=caller.actor, allowed=tuple(row.allowed), forbidden=tuple(row.forbidden)
+    )
+    proposer = replace(
+        person_named(row.proposed_by, row.organisation_id),
+        confirmation=confirmation,
+        request_id=caller.request_id,
+    )
+    try:
+        with transaction.atomic():
+            return apply_edit(
+                edit_from(row.edit),
+                organisation_id=row.organisation_id,
+                caller=proposer,
+                now=now,
+                reason=row.reason,
+                expected_version=None,
+            )
+    except Denied as refusal:
+        raise _CannotApply(refusal) from refusal
+
+
+@needs_transaction
+def _locked(change_id: int, caller: Person, expected_version: int | None) -> PendingChange:
+    """The proposed change of the caller's organisation, at the version that was looked at."""
+    # The organisation first, as every change of policy locks it.
+    Organisation.objects.select_for_update(no_key=True).filter(id=caller.organisation_id).first()
+    row = (
+        PendingChange.objects.select_for_update(no_key=True)
+        .filter(id=change_id, organisation_id=caller.organisation_id)
+        .first()
+    )
+    if row is None:
+        raise refuse(
+            Code.NOT_FOUND,
+            f"there is no change {change_id} to confirm",
+            "choose one of the list",
+            rule="the change exists",
+        )
+    if row.state != PendingState.PROPOSED:
+        raise refuse(
+            Code.INVALID_TRANSITION,
+            f"change {change_id} is {row.state} already",
+            "nothing is left to do",
+            rule="only a proposed change is decided",
+        )
+    if expected_version is not None and expected_version != row.version:
+        raise refuse(
+            Code.VERSION_MISMATCH,
+            f"change {change_id} changed after you opened it",
+            "open it again",
+            expected=expected_version,
+            current=row.version,
+        )
+    return row
+
+
+@needs_transaction
+def _save_step(
+    row: PendingChange,
+    step: Callable[..., None],
+    action: Action,
+    caller: Person,
+    now: datetime,
+    reason: str,
+) -> None:
+    """Save the decision with its event, as one statement."""
+    before = row.state
+    step(by=caller.username, at=now, reason=reason)
+    event = Event.by(
+        caller,
+        action,
+        at=now,
+        subject=SUBJECT.format(row.pk),
+        reason=reason,
+        details={"change": row.subject, "proposed_by": row.proposed_by},
+    )
+    saved = swap(
+        Swap(
+            model=PendingChange,
+            key=row.pk,
+            version=row.version,
+            state=("state", before, row.state),
+            values={
+                "decided_by": row.decided_by,
+                "decided_at": row.decided_at,
+                "decision_reason": row.decision_reason,
+            },
+        ),
+        [event_cte(event)],
+    )
+    if not saved:
+        raise refuse(
+            Code.VERSION_MISMATCH,
+            f"change {row.pk} changed after you opened it",
+            "open it again",
+            rule="a decision names the version it is about",
+        )

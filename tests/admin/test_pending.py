@@ -1,0 +1,409 @@
+"""A right that a person gives waits for a second person; each way around it is refused."""
+
+import pytest
+from django.contrib.auth import get_user_model
+
+from core.deeds import PeopleGroup
+from ledger.models import Event
+from orgchart.compiling import current_policy
+from orgchart.models import (
+    Agent,
+    Alias,
+    ContactRule,
+    Group,
+    MailTypeRule,
+    Organisation,
+    PendingChange,
+    Role,
+    ToolOverride,
+)
+from orgchart.pending.vocabulary import PendingState
+from tests.admin.forms import confirm, preview
+from tests.admin.places import change_page, list_page, page_of
+
+REASON = "The new team needs it."
+
+
+@pytest.fixture
+def rule(company):
+    return ContactRule.objects.get(sender__name="it_manager", recipient__name="hr_manager")
+
+
+@pytest.fixture
+def role(company):
+    return Role.objects.get(name="qa_worker")
+
+
+@pytest.fixture
+def second(sign_in, groups, board):
+    """A client of a second member of the Board."""
+    client = sign_in(None)
+    user = get_user_model().objects.get(username="nobody")
+    user.groups.set([groups[PeopleGroup.BOARD]])
+    return client
+
+
+def version(company):
+    return Organisation.objects.get(id=company.organisation.id).policy_version
+
+
+def newest():
+    return Event.objects.order_by("-seq").first()
+
+
+def proposed(client, page, form, **fields):
+    """Propose a change as the pages do; the change that waits."""
+    seen = preview(client, page, form, reason=REASON, **fields)
+    assert "second-person" in seen.content.decode()
+    answer = confirm(client, page, seen)
+    assert answer.status_code == 302
+    row = PendingChange.objects.first()
+    assert answer.url == change_page(row)
+    return row
+
+
+def decide(client, row, act):
+    return client.post(page_of(row, act), {"reason": "Looked at it.", "version": row.version})
+
+
+def widen(client, rule):
+    return proposed(client, change_page(rule), "contactrule_form", types=["info"])
+
+
+def state(row):
+    return PendingChange.objects.get(pk=row.pk).state
+
+
+class TestProposal:
+    def test_changes_nothing_and_is_recorded(self, hr, company, rule):
+        before = (version(company), rule.types)
+        row = widen(hr, rule)
+        rule.refresh_from_db()
+        assert (version(company), rule.types) == before
+        assert (row.state, row.proposed_by) == (PendingState.PROPOSED, "hr")
+        assert row.allowed == ["it_manager may send info to any hr_manager"]
+        assert (newest().action, newest().actor, newest().reason) == (
+            "change.proposed",
+            "human:hr",
+            REASON,
+        )
+
+    def test_is_not_needed_for_a_change_that_only_takes_rights_away(self, hr, company, rule):
+        page = change_page(rule)
+        seen = preview(hr, page, "contactrule_form", types=["tool_request"], reason=REASON)
+        assert "second-person" not in seen.content.decode()
+        confirm(hr, page, seen)
+        rule.refresh_from_db()
+        assert rule.types == ["tool_request"]
+        assert not PendingChange.objects.exists()
+
+    def test_is_not_needed_for_a_change_of_no_right(self, hr, company, role):
+        page = change_page(role)
+        confirm(hr, page, preview(hr, page, "role_form", title="Quality", reason=REASON))
+        role.refresh_from_db()
+        assert role.title == "Quality"
+
+    def test_is_not_needed_by_the_only_member_of_the_board(self, board, company, rule):
+        page = change_page(rule)
+        seen = preview(board, page, "contactrule_form", types=["info"], reason=REASON)
+        assert "You are the only member of the Board" in seen.content.decode()
+        confirm(board, page, seen)
+        rule.refresh_from_db()
+        assert rule.types == ["info"]
+
+    def test_is_needed_by_one_of_two_members_of_the_board(self, board, second, company, rule):
+        row = widen(board, rule)
+        assert decide(board, row, "confirm").status_code == 200
+        assert state(row) == PendingState.PROPOSED
+        assert decide(second, row, "confirm").status_code == 302
+        assert state(row) == PendingState.CONFIRMED
+
+    def test_of_what_breaks_an_invariant_is_refused(self, hr, company, role):
+        answer = preview(
+            hr,
+            change_page(Role.objects.get(name="it_manager")),
+            "role_form",
+            tools=["send_mail", "write_verdict", "create_contract"],
+            reason=REASON,
+        )
+        assert answer.status_code == 422
+        assert not PendingChange.objects.exists()
+
+
+class TestConfirmation:
+    def test_takes_effect_once_and_names_both_people(self, hr, board, company, rule):
+        row = widen(hr, rule)
+        assert decide(board, row, "confirm").status_code == 302
+        rule.refresh_from_db()
+        assert rule.types == ["info"]
+        assert state(row) == PendingState.CONFIRMED
+        change = Event.objects.get(action="contact.changed")
+        assert (change.actor, change.details["confirmed_by"]) == ("human:hr", "human:board")
+        assert (newest().action, newest().actor) == ("change.confirmed", "human:board")
+        after = version(company)
+        decide(board, row, "confirm")
+        assert version(company) == after
+        assert newest().code == "INVALID_TRANSITION"
+
+    @pytest.mark.parametrize("act", ["confirm", "reject"])
+    def test_is_not_for_hr(self, hr, company, rule, act):
+        row = widen(hr, rule)
+        assert decide(hr, row, act).status_code == 403
+        assert state(row) == PendingState.PROPOSED
+        assert newest().code == "NOT_YOURS"
+
+    def test_is_not_for_the_proposer_who_joined_the_board(self, hr, board, company, groups, rule):
+        """HR that is a member of the Board too, or becomes one, still needs another person."""
+        row = widen(hr, rule)
+        get_user_model().objects.get(username="hr").groups.add(groups[PeopleGroup.BOARD])
+        decide(hr, row, "confirm")
+        assert state(row) == PendingState.PROPOSED
+        assert newest().code == "NOT_YOURS"
+
+    def test_of_another_difference_is_refused_and_makes_it_stale(self, hr, board, company, rule):
+        row = widen(hr, rule)
+        MailTypeRule.objects.filter(name="info").update(senders=["ceo"])
+        Organisation.objects.update(policy_version=version(company) + 1)
+        assert decide(board, row, "confirm").status_code == 200
+        rule.refresh_from_db()
+        assert rule.types != ["info"]
+        assert state(row) == PendingState.STALE
+        assert Event.objects.filter(action="change.stale").exists()
+
+    def test_of_a_row_that_is_gone_makes_it_stale(self, hr, board, company, rule):
+        row = widen(hr, rule)
+        rule.delete()
+        decide(board, row, "confirm")
+        assert state(row) == PendingState.STALE
+        assert newest().code == "NOT_FOUND"
+
+    def test_keeps_what_others_changed_meanwhile(self, hr, board, company, rule):
+        row = widen(hr, rule)
+        ContactRule.objects.filter(pk=rule.pk).update(needs_contract=False)
+        Role.objects.filter(name="qa_worker").update(title="Quality")
+        decide(board, row, "confirm")
+        assert state(row) == PendingState.CONFIRMED
+        assert Role.objects.get(name="qa_worker").title == "Quality"
+
+    def test_checks_every_invariant_again(self, hr, board, company):
+        page = f"{list_page(Agent)}add/?organisation={company.organisation.id}"
+        row = proposed(
+            hr,
+            page,
+            "agent_form",
+            handle="qa_two",
+            title="Second",
+            role=str(Role.objects.get(name="qa_worker").id),
+            reports_to=str(company.agent("it_manager").id),
+        )
+        ContactRule.objects.filter(sender__name="qa_worker").delete()
+        decide(board, row, "confirm")
+        assert not Agent.objects.filter(handle="qa_two").exists()
+        assert state(row) == PendingState.STALE
+        assert newest().details["rule"] == "way up"
+
+    def test_of_a_proposer_without_rights_any_more_is_refused(self, hr, board, company, rule):
+        row = widen(hr, rule)
+        get_user_model().objects.get(username="hr").groups.clear()
+        decide(board, row, "confirm")
+        rule.refresh_from_db()
+        assert rule.types != ["info"]
+        assert state(row) == PendingState.STALE
+
+    def test_asks_for_a_reason_and_the_version_looked_at(self, hr, board, company, rule):
+        row = widen(hr, rule)
+        board.post(page_of(row, "confirm"), {"reason": " ", "version": row.version})
+        board.post(page_of(row, "confirm"), {"reason": "r", "version": row.version + 1})
+        assert state(row) == PendingState.PROPOSED
+        assert newest().code == "VERSION_MISMATCH"
+
+    def test_of_another_organisation_is_not_found(self, hr, board, company, rule):
+        from core.decision import Denied
+        from core.people import person_named
+        from orgchart.pending.services import confirm_change
+        from tests.company import load_company
+        from tests.orgchart.world import NOW as AT
+
+        row = widen(hr, rule)
+        other = load_company("dev-team")
+        with pytest.raises(Denied) as refused:
+            confirm_change(
+                change_id=row.pk,
+                expected_version=None,
+                caller=person_named("board", other.organisation.id),
+                now=AT,
+                reason="r",
+            )
+        assert refused.value.deny.code == "NOT_FOUND"
+
+
+class TestOtherDecisions:
+    def test_reject_changes_nothing(self, hr, board, company, rule):
+        row = widen(hr, rule)
+        assert decide(board, row, "reject").status_code == 302
+        assert state(row) == PendingState.REJECTED
+        decide(board, row, "confirm")
+        assert state(row) == PendingState.REJECTED
+
+    def test_withdraw_is_the_proposers(self, hr, board, company, rule):
+        row = widen(hr, rule)
+        decide(board, row, "withdraw")
+        assert state(row) == PendingState.PROPOSED
+        assert decide(hr, row, "withdraw").status_code == 302
+        assert state(row) == PendingState.WITHDRAWN
+
+    def test_each_page_opens(self, hr, board, company, rule):
+        row = widen(hr, rule)
+        for client in (hr, board):
+            assert client.get(list_page(PendingChange)).status_code == 200
+            assert client.get(change_page(row)).status_code == 200
+        for act in ("confirm", "reject", "withdraw"):
+            html = board.get(page_of(row, act)).content.decode()
+            assert act == "withdraw" or "it_manager may send info" in html
+
+
+class TestEveryTable:
+    """HR's change on each table that gives a right: proposed, then made by the same service."""
+
+    def test_roles(self, hr, board, company):
+        role = Role.objects.get(name="research_worker")
+        fields = {"tools": [*role.tools, "read_file"]}
+        decide(board, proposed(hr, change_page(role), "role_form", **fields), "confirm")
+        role.refresh_from_db()
+        assert "read_file" in role.tools
+
+    def test_agents_with_their_links(self, hr, board, company):
+        agent = company.agent("backend_worker")
+        manager = company.agent("product_manager")
+        fields = {"co_managers": [str(manager.id)]}
+        row = proposed(hr, change_page(agent), "agent_form", **fields)
+        assert agent.co_managers.count() == 0
+        decide(board, row, "confirm")
+        assert list(agent.co_managers.all()) == [manager]
+
+    def test_mail_types(self, hr, board, company):
+        kind = MailTypeRule.objects.get(name="tech_review")
+        fields = {"senders": ["it_manager", "product_manager"]}
+        decide(board, proposed(hr, change_page(kind), "mailtyperule_form", **fields), "confirm")
+        kind.refresh_from_db()
+        assert kind.senders == ["it_manager", "product_manager"]
+
+    def test_restrictions_that_are_taken_back(self, hr, board, company):
+        page = f"{list_page(ToolOverride)}add/?organisation={company.organisation.id}"
+        fields = {"tool": "run_test", "role": str(Role.objects.get(name="qa_worker").id)}
+        confirm(hr, page, preview(hr, page, "tooloverride_form", reason=REASON, **fields))
+        made = ToolOverride.objects.get()
+        row = proposed(hr, page_of(made, "delete"), "removal-form")
+        assert ToolOverride.objects.exists()
+        decide(board, row, "confirm")
+        assert not ToolOverride.objects.exists()
+
+    def test_activation(self, hr, board, company):
+        agent = company.agent("qa_worker")
+        hr.post(page_of(agent, "deactivate"), {"reason": "r", "version": version(company)})
+        agent.refresh_from_db()
+        assert not agent.active, "a deactivation needs no second person"
+        hr.post(page_of(agent, "activate"), {"reason": "r", "version": version(company)})
+        agent.refresh_from_db()
+        assert not agent.active
+        decide(board, PendingChange.objects.get(), "confirm")
+        agent.refresh_from_db()
+        assert agent.active
+
+    def test_aliases_give_no_right(self, hr, company):
+        page = f"{list_page(Alias)}add/?organisation={company.organisation.id}"
+        fields = {"alias": "chief", "agent": str(company.agent("ceo").id)}
+        confirm(hr, page, preview(hr, page, "alias_form", reason=REASON, **fields))
+        assert Alias.objects.filter(alias="chief").exists()
+
+
+class TestSettingsOfTheBoard:
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("board_webhook", "https://example.org/x"),
+            ("board_email", "x@example.org"),
+            ("escalation_timeout", "999999"),
+            ("ceo_timeout", "999999"),
+            ("enforcement", "off"),
+            ("enabled_modes", "chat_safe"),
+            ("allow_internal_addresses", "on"),
+            ("task_visibility", "all"),
+        ],
+    )
+    def test_are_not_changed_by_hr(self, hr, company, name, value):
+        page = change_page(company.organisation)
+        before = Organisation.objects.get(id=company.organisation.id).settings
+        fields = {f"setting_{name}": value, "reason": REASON}
+        seen = preview(hr, page, "organisation_form", **fields)
+        assert seen.status_code == 422
+        hr.post(page, {**dict(seen.wsgi_request.POST.lists()), "_confirm": "1"})
+        assert Organisation.objects.get(id=company.organisation.id).settings == before
+        assert newest().code == "NOT_YOURS"
+        assert not PendingChange.objects.exists()
+
+    def test_are_changed_by_the_board(self, board, company):
+        page = change_page(company.organisation)
+        fields = {"setting_enforcement": "off", "reason": REASON}
+        confirm(board, page, preview(board, page, "organisation_form", **fields))
+        assert current_policy(company.organisation.id).settings["enforcement"] == "off"
+
+    def test_the_others_are_hrs_too(self, hr, company):
+        page = change_page(company.organisation)
+        fields = {"setting_max_rounds": "4", "reason": REASON}
+        confirm(hr, page, preview(hr, page, "organisation_form", **fields))
+        assert current_policy(company.organisation.id).settings["max_rounds"] == 4
+
+    def test_member_delegation_is_the_boards(self, hr, board, company):
+        group = Group.objects.create(organisation=company.organisation, slug="api", name="API")
+        page = change_page(group)
+        fields = {"member_delegation": "on", "reason": REASON}
+        assert preview(hr, page, "group_form", **fields).status_code == 422
+        confirm(board, page, preview(board, page, "group_form", **fields))
+        group.refresh_from_db()
+        assert group.member_delegation
+
+
+class TestReplacingALeader:
+    @pytest.fixture
+    def queue(self, db):
+        from tests.company import load_company
+
+        return load_company("soloqueue")
+
+    def test_is_one_change(self, board, queue):
+        group = Group.objects.get(organisation=queue.organisation, slug="investment")
+        page = change_page(group)
+        analyst = queue.agent("investment_analyst")
+        before = version(queue)
+        seen = preview(board, page, "group_form", leader_choice=str(analyst.id), reason=REASON)
+        assert seen.status_code == 200
+        assert "investment_analyst leads investment" in seen.content.decode()
+        assert confirm(board, page, seen).status_code == 302
+        policy = queue.policy
+        assert policy.version == before + 1
+        assert policy.agents["investment_analyst"].is_leader
+        assert policy.agents["investment_analyst"].superior == "board"
+        old = policy.agents["investment_leader"]
+        assert (old.is_leader, old.superior, old.role) == (
+            False,
+            "investment_analyst",
+            "group_member",
+        )
+        assert policy.agents["investment_trader"].superior == "investment_analyst"
+
+    def test_by_hr_waits_for_the_board(self, hr, board, queue):
+        group = Group.objects.get(organisation=queue.organisation, slug="coding")
+        fields = {"leader_choice": str(queue.agent("coding_developer").id)}
+        row = proposed(hr, change_page(group), "group_form", **fields)
+        assert queue.policy.agents["coding_leader"].is_leader
+        assert decide(board, row, "confirm").status_code == 302
+        assert queue.policy.agents["coding_developer"].is_leader
+
+    def test_offers_members_of_the_group_only(self, board, queue):
+        group = Group.objects.get(organisation=queue.organisation, slug="coding")
+        stranger = str(queue.agent("investment_trader").id)
+        seen = preview(
+            board, change_page(group), "group_form", leader_choice=stranger, reason=REASON
+        )
+        assert 'id="confirm-form"' not in seen.content.decode()
