@@ -36,7 +36,7 @@ class CreateAgentJd(Params):
     """A new agent and its job description (seed 000 §1.4)."""
 
     handle: Handle
-    role: Name
+    role: Name = Field(description="an existing role; the handle itself: a new kind of worker")
     title: Title
     job_description: Job
     reports_to: Name | None = Field(

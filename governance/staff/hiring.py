@@ -12,6 +12,7 @@ from core.actions import Action
 from core.decision import Code, refuse
 from governance.results import DescribedAgent, HiredAgent
 from governance.staff import org_changes, rules
+from governance.staff.new_kinds import insert_role, role_of_new_kind
 from governance.staff.org_files import write_job_file_soon
 from orgchart import catalogue
 from orgchart.models import Agent as AgentRow
@@ -48,7 +49,8 @@ def hire_agent(
     with transaction.atomic():
         contract = org_changes.require_org_change(caller)
         version = org_changes.require_version(caller, expected_version)
-        role = org_changes.find_role(caller, hire.role)
+        role = _role(caller, hire)
+        is_new_kind = role.name not in caller.policy.roles
         caller.require(rules.can_give_role(caller.agent, role, caller.policy))
         caller.require(rules.can_name(hire.handle, role, caller.policy))
         caller.require(rules.can_give_skills(hire.skills, catalogue.known()))
@@ -57,6 +59,8 @@ def hire_agent(
         co_managers = org_changes.find_co_managers(caller, hire.co_managers)
 
         def apply(organisation: Organisation) -> None:
+            if is_new_kind:
+                insert_role(organisation, role, above.role)
             row = AgentRow.objects.create(
                 organisation=organisation,
                 handle=hire.handle,
@@ -140,6 +144,26 @@ def describe_agent(
             changed=sorted(values),
         )
     return {"agent": target.handle, "policy_version": change.after.version}
+
+
+def _role(caller: Caller, hire: NewAgent) -> PolicyRole:
+    """The role to hire into: one there is, or a new kind of worker that has the agent's own name.
+
+    Raises Denied INVALID_PARAMS for another unknown role, or a new kind without its manager.
+    """
+    if hire.role in caller.policy.roles or hire.role != hire.handle:
+        return org_changes.find_role(caller, hire.role)
+    caller.require(rules.can_name_kind(hire.role, caller.policy))
+    if hire.reports_to is None:
+        raise refuse(
+            Code.INVALID_PARAMS,
+            f"reports_to: {hire.role} is a new kind of worker; name its manager",
+            "give reports_to",
+            rule="every agent has a superior",
+            reports_to="name an agent",
+        )
+    above = org_changes.find_active(caller, hire.reports_to, "reports_to")
+    return role_of_new_kind(hire.role, hire.title, above, caller.policy)
 
 
 def _require_place(caller: Caller, hire: NewAgent, role: PolicyRole) -> None:

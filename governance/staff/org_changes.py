@@ -101,7 +101,8 @@ def find_role(caller: Caller, name: str) -> Role:
         raise refuse(
             Code.INVALID_PARAMS,
             f"role: there is no role {name[:64]!r}",
-            f"name one of: {', '.join(sorted(caller.policy.roles))}",
+            f"name one of: {', '.join(sorted(caller.policy.roles))}; a new kind of worker has the "
+            "handle of its first holder as its role",
             rule="the role exists",
             role="there is no such role",
         )

@@ -8,7 +8,7 @@ from core.decision import Allow, Code, Decision, deny
 from orgchart.catalogue import Entry, Source
 from orgchart.policy.compiled import Agent, Policy, Role
 from orgchart.policy.separation import ORGANISATION_TOOLS
-from orgchart.policy.vocabulary import BOARD, RESERVED, ToolMode
+from orgchart.policy.vocabulary import BOARD, KINDS, RESERVED, ToolMode
 
 PEOPLE = "ask the Board: people change this in the admin"
 
@@ -72,6 +72,19 @@ def can_name(name: str, role: Role, policy: Policy) -> Decision:
             handle="is the name of another agent or role",
         )
     return Allow("a name of its own")
+
+
+def can_name_kind(name: str, policy: Policy) -> Decision:
+    """Decide whether a new kind of worker may have this name: one that nothing else has."""
+    if name in RESERVED | KINDS or name in policy.names:
+        return deny(
+            Code.INVALID_PARAMS,
+            f"role: {name} is the name of an agent or of a kind",
+            f"name a role there is ({', '.join(sorted(policy.roles))}), or choose another name",
+            rule="one name, one role",
+            role="is the name of an agent or of a kind",
+        )
+    return Allow("a new kind of worker")
 
 
 def can_give_skills(skills: Iterable[str], known: Mapping[str, Entry]) -> Decision:

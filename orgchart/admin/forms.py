@@ -118,10 +118,10 @@ class GroupForm(PolicyForm):
     def offer(self, organisation: Organisation) -> None:
         """The active members of the group."""
         self.fields["member_delegation"].help_text = BOARD_ONLY
-        members = Agent.objects.filter(organisation=organisation, group=self.instance, active=True)
         if self.instance.pk is None:
             del self.fields["leader_choice"]
             return
+        members = Agent.objects.filter(organisation=organisation, group=self.instance, active=True)
         field = self.fields["leader_choice"]
         assert isinstance(field, forms.ModelChoiceField)  # noqa: S101  narrows the type
         field.queryset = members

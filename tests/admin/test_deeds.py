@@ -20,6 +20,7 @@ from mailroom.outgoing.outbox import resend
 from orgchart import models
 from orgchart.editing import delete_row, save_row
 from orgchart.packs import load_pack
+from orgchart.pending.services import confirm_change, reject_change, withdraw_change
 from orgchart.policy.vocabulary import ToolMode
 from orgchart.services import issue_key, revoke_key, set_settings
 from orgchart.staffing import activate_agent, deactivate_agent
@@ -130,6 +131,8 @@ def person_of(who):
     return {"person": who["caller"], "now": who["now"]}
 
 
+CHANGE = {"change_id": 0, "expected_version": None, "reason": REASON}
+
 CASE = {"case_id": "none", "reason": REASON, "expected_version": 1}
 ORGANISATION = models.Organisation(id=NOBODY, slug="none")
 AGENT = models.Agent(handle="nobody", active=False)
@@ -218,6 +221,12 @@ SERVICES = {
     ],
     Deed.END_CASE: [lambda who: cases.end_case(confirmed=None, **CASE, **person_of(who))],
     Deed.ADD_NOTE: [lambda who: cases.add_note(case_id="none", note="x", **person_of(who))],
+    Deed.SET_BOARD_SETTINGS: [
+        lambda who: set_settings(organisation=ORGANISATION, values={"enforcement": "off"}, **who)
+    ],
+    Deed.CONFIRM_CHANGE: [lambda who: confirm_change(**CHANGE, **who)],
+    Deed.REJECT_CHANGE: [lambda who: reject_change(**CHANGE, **who)],
+    Deed.WITHDRAW_CHANGE: [lambda who: withdraw_change(**CHANGE, **who)],
     Deed.RESEND_NOTICE: [lambda who: resend(notice_id=0, reason=REASON, **who)],
 }
 """Each deed's services, called with rows that do not exist: the deed is decided before them."""

@@ -1,5 +1,7 @@
 """HR changes the organisation under the CEO's contract, and only then (seed 000 §1.4, §4.5)."""
 
+import pytest
+
 HIRE = {
     "handle": "backend_two",
     "role": "backend_worker",
@@ -7,6 +9,11 @@ HIRE = {
     "job_description": "Helps the first.",
 }
 HELLO = {"type": "info", "subject": "Hello", "body": "A word."}
+
+
+def hiring(handle):
+    """A contract of the CEO that allows one hire."""
+    return {"kind": "org_change"}
 
 
 class TestHiring:
@@ -52,3 +59,51 @@ class TestLeaving:
         answer = stage.call("it_manager", "send_mail", to="devops_worker", **HELLO)
         assert answer.code == "RECIPIENT_INACTIVE"
         assert any("devops_worker" in m["subject"] for m in stage.inbox("ceo", from_="system"))
+
+
+class TestANewKind:
+    """Spec: organisation 4 and 19: it works on its first day, and reaches its manager alone."""
+
+    @pytest.mark.parametrize(
+        ("handle", "role", "manager"),
+        [
+            ("recruiter", "hr_worker", "hr_manager"),
+            ("sourcer", "sourcer", "hr_manager"),
+            ("sec_analyst", "sec_analyst", "it_manager"),
+            ("designer", "designer", "product_manager"),
+            ("exec_assistant", "exec_assistant", "ceo"),
+        ],
+    )
+    def test_can_work_on_its_first_day(self, stage, handle, role, manager):
+        stage.issued_and_accepted("ceo", "hr_manager", **hiring(handle))
+        new = {**HIRE, "handle": handle, "role": role, "reports_to": manager}
+        assert stage.call("hr_manager", "create_agent_jd", **new).result["agent"] == handle
+        for kind in ("report", "info", "question", "escalation"):
+            mail = {**HELLO, "type": kind}
+            assert stage.call(handle, "send_mail", to=manager, **mail).code == "OK", kind
+        assert stage.call(handle, "escalate", subject="Help", body="b").result["to"] == manager
+        assert stage.call(manager, "send_mail", to=handle, **HELLO).code == "OK"
+        assert stage.issued_and_accepted(manager, handle)
+        for other in {"ceo", "it_manager", "hr_manager", "backend_worker"} - {manager}:
+            assert stage.call(handle, "send_mail", to=other, **HELLO).code == "CONTACT_DENIED"
+        for tool in ("write_file", "create_contract", "write_verdict", "create_agent_jd"):
+            assert stage.call(handle, tool).code == "TOOL_NOT_BOUND"
+
+    @pytest.mark.parametrize(
+        ("changes", "code"),
+        [
+            ({"handle": "designer", "role": "desinger", "reports_to": "ceo"}, "INVALID_PARAMS"),
+            ({"handle": "designer", "role": "designer"}, "INVALID_PARAMS"),
+            ({"handle": "worker", "role": "worker", "reports_to": "ceo"}, "INVALID_PARAMS"),
+            ({"handle": "pm", "role": "pm", "reports_to": "ceo"}, "INVALID_PARAMS"),
+            (
+                {"handle": "designer", "role": "designer", "reports_to": "qa_worker"},
+                "INVALID_PARAMS",
+            ),
+        ],
+    )
+    def test_is_refused_without_a_name_or_a_manager_of_its_own(self, stage, changes, code):
+        stage.issued_and_accepted("ceo", "hr_manager", **hiring(changes["handle"]))
+        roles = set(stage.company.policy.roles)
+        assert stage.call("hr_manager", "create_agent_jd", **{**HIRE, **changes}).code == code
+        assert set(stage.company.policy.roles) == roles

@@ -280,6 +280,7 @@ def test_a_change_by_people_is_undone_by_the_next_load(pack, acme):
     )
     assert load(pack).after.roles["hand"].tools == {
         "send_mail",
+        "escalate",
         "read_file",
         "write_file",
         "git_commit",

@@ -117,8 +117,8 @@ class TestLoadingTheSamePackAgain:
             pack,
             edited(
                 "roles.yaml",
-                ("[send_mail, create_contract, read_code, web_search]",) * 2,
-                ("[send_mail, create_contract,", "[create_contract, send_mail,"),
+                ("[send_mail, escalate, create_contract, read_code, web_search]",) * 2,
+                ("[send_mail, escalate, create", "[escalate, send_mail, create"),
             ),
         )
         assert not load(pack).changed

@@ -54,7 +54,7 @@ MISTAKES = [
     (ORG, "chief: boss", "board: boss", 6, "the alias board is a name already"),
     (ORG, "chief: boss", "Chief: boss", 6, "the alias 'Chief' is no name"),
     (ORG, "tool: web_search", "tool: web_serch", 8, "there is no tool 'web_serch'; did you mean"),
-    (ORG, "role: lead", "role: led", 8, "there is no role or kind 'led'"),
+    (ORG, "role: lead", "role: led", 8, "there is no role 'led'"),
     (ORG, "role: lead", "agent: nobody", 8, "there is no agent 'nobody'"),
     (ORG, "role: lead", "role: lead, agent: boss", 8, "names both an agent and a role"),
     (ORG, "modes: []", "modes: [fast]", 8, "there is no mode 'fast'"),
@@ -70,7 +70,13 @@ MISTAKES = [
     (ROLES, "read_code", "read_inbox", 12, "read_inbox comes by itself (builtin)"),
     (ROLES, "read_code", "send_mail", 12, "'send_mail' in tools is there twice"),
     (ROLES, "read_code", "''", 12, "'' in tools is empty"),
-    (ROLES, "[send_mail, create_contract, read_code, web_search]", "send_mail", 12, "a list"),
+    (
+        ROLES,
+        "[send_mail, escalate, create_contract, read_code, web_search]",
+        "send_mail",
+        12,
+        "a list",
+    ),
     (ROLES, "[git_push]", "[git_psh]", 20, "there is no tool 'git_psh'; did you mean git_push?"),
     (ROLES, "[git_push]", "[return_result]", 20, "return_result is built in and cannot be denied"),
     (ORG, "tool: web_search", "tool: read_inbox", 8, "read_inbox is built in and cannot be denied"),
@@ -91,7 +97,7 @@ MISTAKES = [
     (ROLES, "  hand:", "  board:", 15, "`board` names the humans"),
     (ROLES, "  hand:", "  lead:", 15, "lead is set twice (first on line 7)"),
     # the protocol
-    (MAIL, "[lead, hand]}\n  contract", "[led]}\n  contract", 3, "there is no role 'led'"),
+    (MAIL, "[lead, hand]}\n  contract", "[led]}\n  contract", 3, "there is no role or kind 'led'"),
     (MAIL, "senders: all", "senders: everybody", 2, "must be a list, this is text; or `all`"),
     (MAIL, "senders: all, ", "", 2, "senders is missing"),
     (MAIL, "to: superior", "to: boss", 5, "to cannot be 'boss'; there are superior"),
@@ -128,7 +134,7 @@ MISTAKES = [
     (HAND, "name: one", "name: leader", 1, "the address crew.leader already names"),
     (HAND, "is_leader: false", "is_leader: true", 1, "group crew has 2 leaders"),
     (HAND, "group: crew\nname: one\nis_leader: false", "is_leader: true", 1, "leads no group"),
-    (MAIL, "hand, relation: own", "hand", 10, None),
+    (MAIL, "hand, relation: own", "hand", 9, "a manager writes to its own workers only"),
 ]
 
 
