@@ -100,6 +100,12 @@ class Deed(Enum):
     EDIT_MAIL_TYPE = _edit("orgchart.mailtyperule", "Edit mail type")
     EDIT_CONTACT = _edit("orgchart.contactrule", "Edit contact rule")
     RESTRICT_TOOL = _edit("orgchart.tooloverride", "Restrict tool")
+    KEEP_MEMORY = _deed(
+        "documents.memory",
+        "keep_memory",
+        "Add, correct or withdraw memory",
+        needs_reason=False,
+    )
     SWITCH_MODE = _deed("toolbox.session", "switch_mode", "Open or close coding mode")
     CANCEL_FRAME = _deed("toolbox.frame", "cancel_frame", "Cancel delegated work")
     APPROVE_SKILL = _deed("workspace.skill", "approve_skill", "Approve skill")

@@ -1,7 +1,8 @@
-"""The admin of documents, memories and artifacts, read only."""
+"""The admin of documents, memories and artifacts; people correct memories."""
 
 from __future__ import annotations
 
+from django import forms
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -12,10 +13,14 @@ from unfold.contrib.filters.admin import (
     ChoicesDropdownFilter,
     RelatedDropdownFilter,
 )
+from unfold.widgets import UnfoldAdminTextareaWidget
 
+from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import BrowseAdmin, block, column
 from core.admin.browsing import MomentFilter
+from core.deeds import Deed
 from core.events import text
+from documents.memory.services import add_as_person, correct_memory, withdraw_memory
 from documents.models import Artifact, Document, Memory
 
 
@@ -95,11 +100,82 @@ class DocumentAdmin(BrowseAdmin):
         return block(row.body)
 
 
-@admin.register(Memory)
-class MemoryAdmin(BrowseAdmin):
-    """Entries that agents added to memories."""
+class MemoryForm(forms.Form):
+    """The text of an entry."""
 
-    list_display = ("beginning", "scope", "author", "agent", "group", "created_at", "organisation")
+    text = forms.CharField(max_length=10_000, widget=UnfoldAdminTextareaWidget(attrs={"rows": 8}))
+
+
+def _add(call: ActRequest) -> Answer:
+    number = add_as_person(
+        memory_id=call.row.id, text=str(call.data["text"]), person=call.person, now=call.now
+    )
+    return f"Added as memory {number}."
+
+
+def _correct(call: ActRequest) -> Answer:
+    number = correct_memory(
+        memory_id=call.row.id, text=str(call.data["text"]), person=call.person, now=call.now
+    )
+    return f"Corrected by memory {number}."
+
+
+def _withdraw(call: ActRequest) -> Answer:
+    withdraw_memory(memory_id=call.row.id, person=call.person, now=call.now)
+    return "Withdrawn. Agents no longer read it."
+
+
+MEMORY_ACTS = (
+    Act(
+        name="add",
+        title="Add to this memory",
+        icon="add_notes",
+        deed=Deed.KEEP_MEMORY,
+        explanation="The agents that read this memory read the new entry with your name.",
+        perform=_add,
+        form=MemoryForm,
+    ),
+    Act(
+        name="correct",
+        title="Correct entry",
+        icon="edit_note",
+        deed=Deed.KEEP_MEMORY,
+        explanation="Agents read your text instead of this entry. The entry stays in the history.",
+        perform=_correct,
+        form=MemoryForm,
+        possible=lambda row: row.is_current,
+        text=lambda row: row.text,
+    ),
+    Act(
+        name="withdraw",
+        title="Withdraw entry",
+        icon="delete_history",
+        danger=True,
+        deed=Deed.KEEP_MEMORY,
+        explanation="Agents no longer read this entry. It stays in the history.",
+        perform=_withdraw,
+        form=forms.Form,
+        possible=lambda row: row.is_current,
+        text=lambda row: row.text,
+    ),
+)
+
+
+@admin.register(Memory)
+class MemoryAdmin(ActingAdmin):
+    """Entries of memories; people add, correct and withdraw them."""
+
+    acts = MEMORY_ACTS
+    list_display = (
+        "beginning",
+        "scope",
+        "author",
+        "person",
+        "agent",
+        "group",
+        "created_at",
+        "organisation",
+    )
     list_filter = (
         ("organisation", RelatedDropdownFilter),
         ("scope", ChoicesDropdownFilter),
@@ -108,7 +184,17 @@ class MemoryAdmin(BrowseAdmin):
     )
     list_select_related = ("organisation", "author", "agent", "group")
     search_fields = ("=author__handle",)
-    fields = ("organisation", "scope", "author", "agent", "group", "entry", "created_at")
+    fields = (
+        "organisation",
+        "scope",
+        "author",
+        "person",
+        "agent",
+        "group",
+        "replaces",
+        "entry",
+        "created_at",
+    )
     readonly_fields = ("entry",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Memory]:

@@ -104,13 +104,19 @@ class MemoryScope(models.TextChoices):
 
 
 class Memory(models.Model):
-    """One entry of a MEMORY.md. Never changes; `words` is what a search reads."""
+    """One entry of a MEMORY.md. Never changes; `words` is what a search reads.
+
+    Its author is an agent or a `person`. An entry that `replaces` another corrects it, or withdraws
+    it if its own text is empty.
+    """
 
     organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+", db_index=False)
     scope = models.CharField(max_length=16, choices=MemoryScope.choices)
     agent = models.ForeignKey(Agent, models.PROTECT, null=True, related_name="+", db_index=False)
     group = models.ForeignKey(Group, models.PROTECT, null=True, related_name="+", db_index=False)
-    author = models.ForeignKey(Agent, models.PROTECT, related_name="+", db_index=False)
+    author = models.ForeignKey(Agent, models.PROTECT, null=True, related_name="+", db_index=False)
+    person = models.CharField(max_length=150, blank=True, default="", db_default="")
+    replaces = models.OneToOneField("self", models.PROTECT, null=True, related_name="replaced_by")
     text = models.TextField()
     words = SearchVectorField()
     created_at = models.DateTimeField()
@@ -134,11 +140,46 @@ class Memory(models.Model):
                 | Q(scope="group", agent__isnull=True, group__isnull=False)
                 | Q(scope="organisation", agent__isnull=True, group__isnull=True),
                 name="memory_has_one_owner",
-            )
+            ),
+            models.CheckConstraint(
+                condition=Q(author__isnull=False, person="") | Q(author=None) & ~Q(person=""),
+                name="memory_has_one_author",
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.scope} {self.id}"
+
+    @property
+    def written_by(self) -> str:
+        """The address of the agent, or the name of the person, that wrote it."""
+        author = self.author
+        if author is None:
+            return self.person
+        return f"{author.group.slug}.{author.name}" if author.group else author.handle
+
+    @property
+    def is_current(self) -> bool:
+        """Whether agents read it: it is neither a withdrawal nor replaced."""
+        return bool(self.text) and not Memory.objects.filter(replaces=self).exists()
+
+
+class MemoryFile(models.Model):
+    """What was last written to, or taken in from, the file of a memory."""
+
+    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+", db_index=False)
+    path = models.CharField(max_length=400)
+    text = models.TextField()
+    edited = models.BooleanField(default=False)
+    last_entry = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["organisation", "path"], name="memory_file_once")
+        ]
+
+    def __str__(self) -> str:
+        return self.path
 
 
 class Artifact(models.Model):

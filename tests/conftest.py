@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -107,6 +108,14 @@ def _let_go() -> None:
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
             "WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
+
+
+@pytest.fixture(autouse=True)
+def no_memory_files_of_other_tests() -> Iterator[None]:
+    """A MEMORY.md that an earlier test left would be taken in as a person's edit."""
+    yield
+    for file in Path(settings.NEXUS_COMPANY_ROOT).rglob("MEMORY.md"):
+        file.unlink(missing_ok=True)
 
 
 @pytest.fixture

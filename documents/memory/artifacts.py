@@ -13,8 +13,10 @@ from core.actions import Action
 from core.decision import Code, refuse
 from documents.files import write_file
 from documents.memory import rules
+from documents.memory.files import lock
+from documents.memory.owners import owner_of
 from documents.memory.results import SavedArtifact, WholeArtifact
-from documents.memory.services import insert_entry, lock, write_memory_file
+from documents.memory.services import insert_entry, write_on_commit
 from documents.models import Artifact
 from ledger.services import record
 from toolbox.caller import Caller
@@ -54,7 +56,7 @@ def save_artifact(
         note = f"Saved artifact {row.id}: {name} (version {version}). {description}".rstrip()
         insert_entry(caller, rules.AGENT, note, now)
         transaction.on_commit(partial(_write_artifact, caller, name), robust=True)
-        transaction.on_commit(partial(write_memory_file, caller, rules.AGENT), robust=True)
+        write_on_commit(owner_of(rules.AGENT, caller.agent, caller.policy))
     return {
         "artifact_id": str(row.id),
         "path": row.path,

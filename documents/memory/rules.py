@@ -14,15 +14,28 @@ NAME = re.compile(r"[^\W_][\w. -]{0,118}[\w-]|[^\W_]")
 """A plain file name of any script: no slash, no leading dot, no blank at its end."""
 
 
+ORGANISATION_FILE = "MEMORY.md"
+
+
+def agent_file(handle: str) -> str:
+    """The path of an agent's memory."""
+    return f"agents/{handle}/MEMORY.md"
+
+
+def group_file(slug: str) -> str:
+    """The path of a group's memory."""
+    return f"groups/{slug}/MEMORY.md"
+
+
 def file_of(scope: str, agent: Agent) -> str:
     """The path of a memory in the company tree (seed 003 §2.1: MEMORY.md)."""
     match scope:
         case "agent":
-            return f"agents/{agent.handle}/MEMORY.md"
+            return agent_file(agent.handle)
         case "group":
-            return f"groups/{agent.group}/MEMORY.md"
+            return group_file(agent.group)
         case _:
-            return "MEMORY.md"
+            return ORGANISATION_FILE
 
 
 def artifact_path(name: str, agent: Agent) -> str:

@@ -9,10 +9,12 @@ from django.db import connection
 from pydantic_core import to_json
 
 from core import paging
-from documents.memory.entries import author_of
+from documents.memory.files import take_in_edits
+from documents.memory.owners import owner_of
 from documents.memory.query import parse_query
 from documents.memory.results import FoundMemories
 from documents.models import MemoryScope
+from orgchart.models import Agent
 from toolbox.caller import Caller
 
 SEARCH = r"""
@@ -24,7 +26,7 @@ WITH query AS (
 ), own_group AS (
     SELECT id FROM orgchart_group WHERE organisation_id = %(organisation)s AND slug = %(group)s
 ), found AS (
-    SELECT m.id, m.scope, m.author_id, m.text, m.created_at,
+    SELECT m.id, m.scope, m.author_id, m.person, m.text, m.created_at,
            sum(ts_rank(m.words, query.words)::float8) AS rank
     FROM documents_memory m CROSS JOIN query
     WHERE m.words @@ query.words
@@ -37,11 +39,12 @@ WITH query AS (
           WHERE strpos(lower(regexp_replace(normalize(m.text, NFKC), '\s+', ' ', 'g')),
                        lower(unwanted)) > 0)
       AND m.organisation_id = %(organisation)s
+      AND NOT EXISTS (SELECT FROM documents_memory newer WHERE newer.replaces_id = m.id)
       AND (m.scope = 'organisation' OR m.agent_id = %(agent)s
            OR m.group_id IN (SELECT id FROM own_group))
     GROUP BY m.id
 )
-SELECT id, scope, author_id, text, created_at, rank FROM found
+SELECT id, scope, author_id, person, text, created_at, rank FROM found
 WHERE %(rank)s::float8 IS NULL OR (rank, id) < (%(rank)s::float8, %(id)s::bigint)
 ORDER BY rank DESC, id DESC LIMIT %(limit)s + 1
 """
@@ -50,6 +53,9 @@ ORDER BY rank DESC, id DESC LIMIT %(limit)s + 1
 def search_memory(*, caller: Caller, query: str, cursor: str | None, limit: int) -> FoundMemories:
     """Entries that match, best first, in every memory that the caller may read."""
     rank, number = _place(cursor)
+    for scope in MemoryScope:
+        if scope != MemoryScope.GROUP or caller.agent.group:
+            take_in_edits(owner_of(scope, caller.agent, caller.policy))
     values: dict[str, Any] = {
         "alternatives": to_json(parse_query(query)).decode(),
         "organisation": caller.organisation_id,
@@ -68,17 +74,23 @@ def search_memory(*, caller: Caller, query: str, cursor: str | None, limit: int)
             {
                 "memory_id": str(row[0]),
                 "scope": MemoryScope(row[1]),
-                "author": author_of(caller, row[2]),
-                "text": row[3],
-                "created_at": row[4],
-                "rank": row[5],
+                "author": row[3] or author_of(caller, row[2]),
+                "text": row[4],
+                "created_at": row[5],
+                "rank": row[6],
             }
             for row in page
         ],
         "next_cursor": (
-            paging.encode(f"{page[-1][5]!r} {page[-1][0]}") if len(rows) > limit else None
+            paging.encode(f"{page[-1][6]!r} {page[-1][0]}") if len(rows) > limit else None
         ),
     }
+
+
+def author_of(caller: Caller, agent_id: int) -> str:
+    """An author's address."""
+    agent = caller.policy.by_id.get(agent_id)
+    return agent.address if agent else Agent.objects.get(id=agent_id).handle
 
 
 def _place(cursor: str | None) -> tuple[float | None, int | None]:

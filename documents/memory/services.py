@@ -1,39 +1,31 @@
-"""Appending to memories: a row first, then its file (seed 003 §2.1, §5.1)."""
+"""Appending to memories, and people's corrections: a row first, then its file (seed 003 §2.1)."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from functools import partial
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from core.actions import Action
+from core.actors import Person
 from core.database import needs_transaction
-from documents.files import write_file
+from core.decision import Code, refuse
+from core.deeds import Deed, require_deed
 from documents.memory import rules
-from documents.memory.entries import memory_text, newest_entries
-from documents.memory.query import split_text
+from documents.memory.files import lock, take_in_edits, write_memory_file
+from documents.memory.insertion import insert_row
+from documents.memory.owners import MemoryOwner, owner_of, owner_of_row
 from documents.memory.results import AppendedMemory
-from documents.models import MemoryScope
+from documents.models import Memory, MemoryScope
 from ledger.services import record
-from orgchart.models import Group
 from toolbox.caller import Caller
-
-FILE_SIZE = 200_000
-"""Characters of the newest entries that the file of a memory shows; the rows hold all."""
-
-INSERT = """
-INSERT INTO documents_memory (organisation_id, scope, agent_id, group_id, author_id, text, words,
-                              created_at)
-VALUES (%(organisation)s, %(scope)s, %(agent)s, %(group)s, %(author)s, %(text)s,
-        to_tsvector('english', %(spaced)s) || array_to_tsvector(%(lexemes)s::text[]), %(now)s)
-RETURNING id
-"""
 
 
 def append_memory(*, caller: Caller, scope: str, text: str, now: datetime) -> AppendedMemory:
     """Add an entry to a memory. Raises Denied: SCOPE_DENIED, LEVEL_DENIED."""
     caller.require(rules.can_append(scope, caller.agent, caller.policy))
+    owner = owner_of(scope, caller.agent, caller.policy)
     with transaction.atomic():
         number = insert_entry(caller, scope, text, now)
         record(
@@ -41,53 +33,69 @@ def append_memory(*, caller: Caller, scope: str, text: str, now: datetime) -> Ap
             by=caller,
             at=now,
             subject=f"memory:{number}",
-            details={"scope": scope, "file": rules.file_of(scope, caller.agent)},
+            details={"scope": scope, "file": owner.path},
         )
-        transaction.on_commit(partial(write_memory_file, caller, scope), robust=True)
+        write_on_commit(owner)
     return {"memory_id": str(number), "scope": MemoryScope(scope), "created_at": now}
 
 
 @needs_transaction
 def insert_entry(caller: Caller, scope: str, text: str, now: datetime) -> int:
-    """Insert an entry into a memory of the caller and return its id."""
-    split = split_text(text)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            INSERT,
-            {
-                "organisation": caller.organisation_id,
-                "scope": scope,
-                "agent": caller.agent.id if scope == rules.AGENT else None,
-                "group": group_id(caller) if scope == rules.GROUP else None,
-                "author": caller.agent.id,
-                "text": text,
-                "spaced": split.spaced,
-                "lexemes": list(split.lexemes),
-                "now": now,
-            },
-        )
-        (number,) = cursor.fetchone()
-    return int(number)
-
-
-def group_id(caller: Caller) -> int:
-    """The row of the caller's group."""
-    return Group.objects.values_list("id", flat=True).get(
-        organisation_id=caller.organisation_id, slug=caller.agent.group
-    )
-
-
-def write_memory_file(caller: Caller, scope: str) -> None:
-    """Write the file of a memory from its rows; of two concurrent appends the later writes last."""
-    path = rules.file_of(scope, caller.agent)
-    with transaction.atomic():
-        lock(f"memory {caller.organisation_id} {path}")
-        entries, _ = newest_entries(caller=caller, scope=scope, limit=1000, size=FILE_SIZE)
-        write_file(caller.policy.organisation, path, memory_text(caller, entries))
+    """Insert an entry into a memory of the caller, after what people changed in its file."""
+    owner = owner_of(scope, caller.agent, caller.policy)
+    take_in_edits(owner)
+    return insert_row(owner, text, now, author_id=caller.agent.id)
 
 
 @needs_transaction
-def lock(what: str) -> None:
-    """Hold the lock of this name to the end of the transaction."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [what])
+def write_on_commit(owner: MemoryOwner) -> None:
+    """Write the file of a memory after this transaction is committed."""
+    transaction.on_commit(partial(write_memory_file, owner), robust=True)
+
+
+def add_as_person(*, memory_id: int, text: str, person: Person, now: datetime) -> int:
+    """Add a person's entry to the memory that an entry belongs to; returns its id."""
+    return _write_as_person(memory_id, text, person, now, replaces=False)
+
+
+def correct_memory(*, memory_id: int, text: str, person: Person, now: datetime) -> int:
+    """Replace an entry by a person's; agents read the new one only, the old one stays a row."""
+    return _write_as_person(memory_id, text, person, now, replaces=True)
+
+
+def withdraw_memory(*, memory_id: int, person: Person, now: datetime) -> int:
+    """Take an entry out of what agents read; it stays a row."""
+    return _write_as_person(memory_id, "", person, now, replaces=True)
+
+
+def _write_as_person(
+    memory_id: int, text: str, person: Person, now: datetime, *, replaces: bool
+) -> int:
+    """Raises Denied: NOT_YOURS by group, NOT_FOUND, INVALID_TRANSITION for a replaced entry."""
+    require_deed(person, Deed.KEEP_MEMORY)
+    with transaction.atomic():
+        lock(f"memory entry {memory_id}")
+        rows = Memory.objects.select_related("organisation", "agent", "group")
+        row = rows.filter(id=memory_id, organisation_id=person.organisation_id).first()
+        if row is None:
+            raise refuse(Code.NOT_FOUND, "there is no such memory", "look at the list again")
+        if replaces and not row.is_current:
+            raise refuse(
+                Code.INVALID_TRANSITION,
+                f"memory {row.id} was corrected or withdrawn before",
+                "open the entry that replaced it",
+                rule="an entry is replaced once",
+            )
+        owner = owner_of_row(row)
+        number = insert_row(
+            owner, text, now, person=person.username, replaces=row.id if replaces else None
+        )
+        record(
+            Action.MEMORY_APPENDED,
+            by=person,
+            at=now,
+            subject=f"memory:{number}",
+            details={"file": owner.path, **({"replaces": row.id} if replaces else {})},
+        )
+        write_on_commit(owner)
+    return number

@@ -11,6 +11,7 @@ from contracts.vocabulary import ContractOutcome
 from core.actors import Person, System
 from core.decision import Allow, Code, Denied
 from core.deeds import Deed, PeopleGroup, can_do, deed_of, require_deed
+from documents.memory.services import add_as_person, correct_memory, withdraw_memory
 from governance.cases.vocabulary import Outcome as CaseOutcome
 from governance.cases.vocabulary import Stage
 from governance.interventions import services as cases
@@ -177,6 +178,11 @@ SERVICES = {
     Deed.APPROVE_SKILL: [
         lambda who: skills.approve(name="none", digest="", reason=REASON, **who),
         lambda who: skills.withdraw(name="none", reason=REASON, **who),
+    ],
+    Deed.KEEP_MEMORY: [
+        lambda who: add_as_person(memory_id=0, text="x", **person_of(who)),
+        lambda who: correct_memory(memory_id=0, text="x", **person_of(who)),
+        lambda who: withdraw_memory(memory_id=0, **person_of(who)),
     ],
     Deed.READ_SKILLS: [lambda who: skills.scan(**who)],
     Deed.START_SKILL: [

@@ -7,9 +7,13 @@ import pytest
 from django.conf import settings
 from django.db import DatabaseError, transaction
 
+from core.decision import Denied
+from documents.memory import services
+from documents.memory.reading import global_memory
 from documents.models import Artifact, Memory
 from ledger.models import Event
 from tests.company import Company, load_company
+from tests.documents.world import NOW
 
 LEADER, OTHER = "coding_leader", "investment_leader"
 DEVELOPER, ARCHITECT, ANALYST = "coding_developer", "coding_architect", "investment_analyst"
@@ -322,3 +326,96 @@ class TestFiles:
                 DEVELOPER, "save_artifact", name="a.txt", content=content
             ).result
         assert (self.root() / result["path"]).read_text() == "two"
+
+
+class TestTheFile:
+    """People edit MEMORY.md: their change is an entry, and nothing in the file is overwritten."""
+
+    PATH = "agents/coding_developer/MEMORY.md"
+
+    def file(self, company):
+        return Path(settings.NEXUS_COMPANY_ROOT) / company.organisation.slug / self.PATH
+
+    def edit(self, company, change):
+        file = self.file(company)
+        file.write_text(change(file.read_text()))
+
+    def test_that_a_person_added_to_is_read_and_kept(self, committed):
+        remember(committed, DEVELOPER, "we use tabs")
+        self.edit(committed, lambda text: text + "\nWe use spaces from May on.\n")
+        remember(committed, DEVELOPER, "noted")
+        lying = self.file(committed).read_text()
+        assert [lying.count(t) for t in ("we use tabs", "We use spaces", "noted")] == [1, 1, 1]
+        text = read(committed, DEVELOPER).result["text"]
+        assert "We use spaces from May on." in text
+        entry = Memory.objects.get(text="We use spaces from May on.")
+        assert (entry.author, entry.person) == (None, "MEMORY.md")
+        assert found(committed, DEVELOPER, "spaces") == ["We use spaces from May on."]
+
+    def test_is_taken_in_once_by_a_read_too(self, committed):
+        remember(committed, DEVELOPER, "we use tabs")
+        self.edit(committed, lambda text: text.replace("we use tabs", "we use spaces"))
+        for _ in range(3):
+            text = read(committed, DEVELOPER).result["text"]
+        assert "we use spaces" in text
+        assert "> we use tabs" in text, "what was removed is said"
+        assert Memory.objects.count() == 2
+        assert "we use tabs" not in self.file(committed).read_text()
+        remember(committed, DEVELOPER, "third")
+        assert "we use tabs" not in self.file(committed).read_text()
+        assert "third" in self.file(committed).read_text()
+
+    def test_without_a_change_makes_no_entry(self, committed):
+        for number in range(3):
+            remember(committed, DEVELOPER, f"entry {number}")
+            read(committed, DEVELOPER)
+        assert Memory.objects.count() == 3
+
+
+class TestPeople:
+    @pytest.fixture
+    def entry(self, company):
+        remember(company, LEADER, "we close at six", "organisation")
+        return Memory.objects.get()
+
+    def test_correct_an_entry(self, company, entry):
+        services.correct_memory(
+            memory_id=entry.id, text="we close at seven", person=company.person("Board"), now=NOW
+        )
+        text = read(company, DEVELOPER, "organisation").result["text"]
+        assert "seven" in text
+        assert "six" not in text
+        assert "alice" in text
+        assert found(company, DEVELOPER, "close") == ["we close at seven"]
+        assert global_memory(company.policy) == text
+        assert Memory.objects.filter(text="we close at six").exists()
+
+    def test_withdraw_an_entry_once(self, company, entry):
+        board = company.person("Board")
+        services.withdraw_memory(memory_id=entry.id, person=board, now=NOW)
+        assert read(company, DEVELOPER, "organisation").result["text"] == ""
+        assert found(company, DEVELOPER, "close") == []
+        assert global_memory(company.policy) == ""
+        with pytest.raises(Denied) as refusal:
+            services.withdraw_memory(memory_id=entry.id, person=board, now=NOW)
+        assert refusal.value.deny.code == "INVALID_TRANSITION"
+
+    def test_add_an_entry(self, company, entry):
+        services.add_as_person(
+            memory_id=entry.id, text="we open at ten", person=company.person("Board"), now=NOW
+        )
+        text = read(company, DEVELOPER, "organisation").result["text"]
+        assert "six" in text
+        assert "ten" in text
+
+    @pytest.mark.parametrize("group", ["HR", "Reviewer", "Observer"])
+    def test_of_other_groups_do_not(self, company, entry, group):
+        with pytest.raises(Denied) as refusal:
+            services.withdraw_memory(memory_id=entry.id, person=company.person(group), now=NOW)
+        assert refusal.value.deny.code == "NOT_YOURS"
+
+    def test_reach_their_own_organisation_only(self, company, entry):
+        other = load_company("nexus").person("Board")
+        with pytest.raises(Denied) as refusal:
+            services.withdraw_memory(memory_id=entry.id, person=other, now=NOW)
+        assert refusal.value.deny.code == "NOT_FOUND"

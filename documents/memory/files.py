@@ -1,0 +1,127 @@
+"""The file of a memory, which people may edit: what they change is taken in, never overwritten."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import ndiff
+
+from django.db import connection, transaction
+from django.utils import timezone
+
+from core.actions import Action
+from core.actors import System
+from core.database import needs_transaction
+from documents.files import tree_of, write_file
+from documents.memory.entries import FILE_SIZE, MemoryEntry, memory_text, newest_entries
+from documents.memory.insertion import insert_row
+from documents.memory.owners import MemoryOwner
+from documents.models import MemoryFile
+from documents.tree import Missing, TooLarge, Unsafe
+from ledger.services import record
+
+EDITOR = "MEMORY.md"
+"""The author of what a person changed in a file; the file does not say who."""
+
+MAX_TAKEN_IN = 100_000
+"""Characters of one change of a file that are taken in."""
+
+
+def take_in_edits(owner: MemoryOwner) -> None:
+    """Take in, as a person's entry, what changed in a memory's file since it was written."""
+    if _text_on_disk(owner) == _last_written(owner):
+        return
+    with transaction.atomic():
+        lock(f"memory {owner.organisation_id} {owner.path}")
+        _take_in(owner)
+
+
+def write_memory_file(owner: MemoryOwner) -> None:
+    """Write the file of a memory; in one that a person edited, only new entries are added.
+
+    Of two concurrent appends the later writes last.
+    """
+    with transaction.atomic():
+        lock(f"memory {owner.organisation_id} {owner.path}")
+        kept = _take_in(owner)
+        entries, _ = newest_entries(owner=owner, limit=1000, size=FILE_SIZE)
+        if kept is not None and kept.edited:
+            text = _with_new_entries(kept, entries)
+        else:
+            text = memory_text(entries)
+        if write_file(owner.organisation, owner.path, text):
+            _keep(owner, text, _last_of(entries), edited=kept is not None and kept.edited)
+
+
+def _with_new_entries(kept: MemoryFile, entries: Sequence[MemoryEntry]) -> str:
+    new = [each for each in entries if each.id > kept.last_entry and each.person != EDITOR]
+    if not new:
+        return kept.text
+    return f"{kept.text.rstrip()}\n\n{memory_text(new)}"
+
+
+@needs_transaction
+def _take_in(owner: MemoryOwner) -> MemoryFile | None:
+    """Insert what a person changed, in the transaction that holds the memory's lock."""
+    kept = MemoryFile.objects.filter(organisation_id=owner.organisation_id, path=owner.path).first()
+    found = _text_on_disk(owner)
+    if found is None or found == (kept.text if kept else None):
+        return kept
+    entries, _ = newest_entries(owner=owner, limit=1000, size=FILE_SIZE)
+    if found == memory_text(entries):  # written before a crash, or by an earlier version
+        return _keep(owner, found, _last_of(entries), edited=False)
+    before = kept.text if kept else memory_text(entries)
+    change = _change_of(before, found)
+    if change:
+        now = timezone.now()
+        number = insert_row(owner, change, now, person=EDITOR)
+        record(
+            Action.MEMORY_APPENDED,
+            by=System(name="memory", organisation_id=owner.organisation_id),
+            at=now,
+            subject=f"memory:{number}",
+            details={"scope": owner.scope, "file": owner.path, "edited": True},
+        )
+    return _keep(owner, found, kept.last_entry if kept else _last_of(entries), edited=True)
+
+
+def _change_of(before: str, after: str) -> str:
+    """What a person wrote into a text, and what was removed from it."""
+    lines = list(ndiff(before.splitlines(), after.splitlines()))
+    added = "\n".join(line[2:] for line in lines if line.startswith("+ ")).strip()
+    removed = [line[2:] for line in lines if line.startswith("- ") and line[2:].strip()]
+    if removed:
+        added += "\n\nNo longer in the file:\n" + "\n".join(f"> {line}" for line in removed)
+    return added.strip()[:MAX_TAKEN_IN]
+
+
+def _keep(owner: MemoryOwner, text: str, last_entry: int, *, edited: bool) -> MemoryFile:
+    row, _ = MemoryFile.objects.update_or_create(
+        organisation_id=owner.organisation_id,
+        path=owner.path,
+        defaults={"text": text, "edited": edited, "last_entry": last_entry},
+    )
+    return row
+
+
+def _last_of(entries: Sequence[MemoryEntry]) -> int:
+    return max((each.id for each in entries), default=0)
+
+
+def _last_written(owner: MemoryOwner) -> str | None:
+    rows = MemoryFile.objects.filter(organisation_id=owner.organisation_id, path=owner.path)
+    return rows.values_list("text", flat=True).first()
+
+
+def _text_on_disk(owner: MemoryOwner) -> str | None:
+    try:
+        found = tree_of(owner.organisation).read(owner.path)
+    except (Missing, Unsafe, TooLarge, OSError):
+        return None
+    return found.decode(errors="replace").replace("\0", "\ufffd")
+
+
+@needs_transaction
+def lock(what: str) -> None:
+    """Hold the lock of this name to the end of the transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [what])
