@@ -16,7 +16,7 @@ from orgchart import staffing
 from orgchart.compiling import compile_policy
 from orgchart.models import Organisation
 from orgchart.packs.checking import sound_pack
-from orgchart.packs.layout import ORGANISATION
+from orgchart.packs.layout import ORGANISATION, PROTOCOL, ROLES
 from orgchart.packs.pack import Pack
 from orgchart.packs.writing import write_pack
 from orgchart.policy.difference import Difference
@@ -78,8 +78,8 @@ def diff_pack(
 
     Raises BadPack, Denied, and OtherOrganisation where the names differ.
     """
-    has_own = (directory / ORGANISATION).exists()
-    pack = sound_pack(directory, "" if has_own else organisation.slug)
+    names_itself = any((directory / name).exists() for name in (ORGANISATION, ROLES, PROTOCOL))
+    pack = sound_pack(directory, "" if names_itself else organisation.slug)
     if pack.organisation != organisation.slug:
         raise OtherOrganisation(
             f"{directory} is the pack of {pack.organisation}, not of {organisation.slug}"

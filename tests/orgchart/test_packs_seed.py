@@ -6,7 +6,8 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
-from orgchart.packs import check_pack, load_pack, review_pack
+from orgchart.models import Organisation
+from orgchart.packs import check_pack, diff_pack, load_pack, review_pack
 from orgchart.packs.checking import doubts_about_skill, sound_pack
 from orgchart.packs.pack import policy_of
 from tests.orgchart.world import LOADER, NOW, edited, problems
@@ -91,6 +92,12 @@ class TestTheFilesAsPrinted:
         again = load_pack(tmp_path / "out", caller=LOADER, now=NOW)
         assert not again.changed
         assert again.after == change.after
+
+    @pytest.mark.django_db
+    def test_are_compared_with_the_organisation_that_they_made(self, printed):
+        load_pack(printed, caller=LOADER, now=NOW, organisation="acme")
+        acme = Organisation.objects.get(slug="acme")
+        assert diff_pack(acme, printed, caller=LOADER, now=NOW).is_empty
 
 
 class TestWhatIsLeftOut:
