@@ -12,6 +12,9 @@ from django.apps import apps
 from django.db import connection, models
 from django_fsm import FSMField, transition
 
+from core.decision import Code, refuse
+from core.params import BIGGEST_VERSION
+
 Method = TypeVar("Method", bound=Callable[..., None])
 
 MARK = "nexus_machine"
@@ -124,9 +127,17 @@ class Swap:
 def swap(change: Swap, then: Sequence[Cte] = ()) -> bool:
     """Carry out the change and everything in `then` as one statement; False if the row moved on.
 
-    The version grows by one. Raises UndeclaredTransition for a change of state that django-fsm
-    does not know of this field: nothing else writes a state.
+    The version grows by one. Raises Denied at the highest version, and
+    UndeclaredTransition for a change of state that django-fsm does not know of this field: nothing
+    else writes a state.
     """
+    if change.version >= BIGGEST_VERSION:
+        raise refuse(
+            Code.INVALID_TRANSITION,
+            "This record has the highest version there is, and cannot change any more.",
+            "create a new one in its place",
+            rule="versions",
+        )
     values = dict(change.values)
     seen = {"swap_key": change.key, "swap_version": change.version}
     for name, before, after in filter(None, (change.state, change.also)):

@@ -1,5 +1,6 @@
 """Writing to the ledger."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Unpack
 
@@ -26,6 +27,13 @@ def record(action: Action, *, by: Actor, at: datetime, **fields: Unpack[EventFie
 def insert_event(event: Event) -> int:
     """Write an event in the transaction of its effect; as `record`."""
     return record_alone(event)
+
+
+@needs_transaction
+def insert_events(events: Iterable[Event]) -> None:
+    """Write many events in the transaction of their effects; as `insert_event`."""
+    with connection.cursor() as cursor:
+        cursor.executemany(sql.INSERT, [sql.params(event) for event in events])
 
 
 def record_alone(event: Event) -> int:

@@ -13,12 +13,15 @@ from core.decision import Code, refuse
 from tasks.dependencies import lock_dependencies
 from tasks.results import BacklogPage, RankedTasks
 from tasks.rules.values import TaskUpdate
+from tasks.rules.visibility import readership_of
 from tasks.services import update_task
+from toolbox.caller import Caller
 
 BRANCH = """
 (SELECT number, subject, required_role, task_type, rank, version, open_blockers, created_at
  FROM tasks_task
  WHERE organisation_id = %(organisation)s AND owner_id IS NULL AND status = 'pending' AND {after}
+   AND (%(readable)s::bigint[] IS NULL OR subject_writer = ANY(%(readable)s::bigint[]))
  ORDER BY rank DESC, number LIMIT %(limit)s + 1)"""
 SAME_RANK = BRANCH.format(after="rank = %(rank)s AND number > %(number)s")
 LOWER_RANK = BRANCH.format(after="rank < %(rank)s")
@@ -32,10 +35,11 @@ MAX_RANK = 2**31 - 1
 MAX_GIVEN_RANK = 1_000_000_000
 
 
-def list_backlog(*, caller: Actor, cursor: str | None, limit: int) -> BacklogPage:
-    """One page of the backlog, the highest rank first, then the oldest."""
+def list_backlog(*, caller: Caller, cursor: str | None, limit: int) -> BacklogPage:
+    """One page of the backlog that the caller may read, the highest rank first, then the oldest."""
     rank, number = _position(cursor)
     values = {
+        "readable": readership_of(caller.policy, caller.agent).ids,
         "organisation": caller.organisation_id,
         "rank": rank,
         "number": number,

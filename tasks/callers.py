@@ -18,3 +18,10 @@ def actor_of(caller: Actor, deed: Deed = Deed.MANAGE_TASK) -> TaskActor:
         return TaskActor(caller.policy, caller.agent)
     require_deed(caller, deed)
     return TaskActor(current_policy(caller.organisation_id))
+
+
+def reader_of(caller: Actor) -> TaskActor:
+    """The calling agent under its policy, or a person, whose page decided what it may see."""
+    if isinstance(caller, Caller):
+        return TaskActor(caller.policy, caller.agent)
+    return TaskActor(current_policy(caller.organisation_id))

@@ -17,13 +17,16 @@ from core.actions import Action
 from core.actors import Actor
 from core.database import needs_transaction, violated_constraint
 from core.decision import Allow, Code, Denied, Deny, refuse
+from core.params import BIGGEST_VERSION
 from ledger.services import record
+from orgchart.policy.compiled import Policy
 from tasks.notifications import notify_unblocked
 from tasks.rules.actors import TaskActor, enforcement_of
 from tasks.rules.changes import subject_of
 from tasks.rules.ownership import can_change, has_ended
 from tasks.rules.updates import SOFT
 from tasks.rules.values import TaskRow, TaskUpdate
+from tasks.rules.visibility import readership_of
 from tasks.store import READ, as_row, not_found, number_of
 from tasks.vocabulary import UNFINISHED, Enforcement, Status
 
@@ -79,7 +82,10 @@ class NamedNeighbours:
 def read_neighbours(
     actor: TaskActor, row: TaskRow, add_blocks: Sequence[str], add_blocked_by: Sequence[str]
 ) -> NamedNeighbours:
-    """Lock and read the named tasks; dependencies that exist already are left out."""
+    """Lock and read the named tasks; dependencies that exist already are left out.
+
+    A task that the actor may not read is as unknown as one that does not exist.
+    """
     if not add_blocks and not add_blocked_by:
         return NamedNeighbours()
     named = {one: number_of(one) for one in (*add_blocks, *add_blocked_by)}
@@ -91,7 +97,11 @@ def read_neighbours(
             "ORDER BY id FOR NO KEY UPDATE",
             [organisation_id, numbers],
         )
-    rows = {found.number: found for found in _read_many(organisation_id, numbers)}
+    rows = {
+        found.number: found
+        for found in _read_many(organisation_id, numbers)
+        if actor.readership.covers_task(found)
+    }
 
     def new_rows(ids: Sequence[str], existing: Sequence[int]) -> tuple[TaskRow, ...]:
         wanted = sorted({named[one] or 0 for one in ids} - set(existing))
@@ -101,6 +111,14 @@ def read_neighbours(
         blocks=new_rows(add_blocks, row.blocks),
         blocked_by=new_rows(add_blocked_by, row.blocked_by),
         unknown=tuple(one for one, number in named.items() if number not in rows),
+    )
+
+
+def unseen_by_owner(named: NamedNeighbours, row: TaskRow, policy: Policy) -> frozenset[str]:
+    """The ids of the named tasks that the owner of a task may not read."""
+    reads = readership_of(policy, row.owner_in(policy))
+    return frozenset(
+        str(one.number) for one in (*named.blocks, *named.blocked_by) if not reads.covers_task(one)
     )
 
 
@@ -186,11 +204,12 @@ def _bump_version(
     """Grow the version of a task that has to wait from now on, and record it."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE tasks_task SET version = version + 1, updated_at = %s WHERE id = %s "
-            "RETURNING version",
-            [now, other.id],
+            "UPDATE tasks_task SET version = least(version, %s) + 1, updated_at = %s "
+            "WHERE id = %s RETURNING version",
+            [BIGGEST_VERSION - 1, now, other.id],
         )
         version = cursor.fetchone()[0]
+    shows = readership_of(actor.policy, other.owner_in(actor.policy)).covers_task(row)
     record(
         Action.TASK_JOINED,
         by=caller,
@@ -198,7 +217,7 @@ def _bump_version(
         subject=subject_of(actor.policy, other.number),
         kind="task",
         for_agent_id=other.owner_id,
-        details={"version": version, "with": str(row.number)},
+        details={"version": version, **({"with": str(row.number)} if shows else {})},
     )
 
 

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from core import paging
 from core.actions import Action
 from core.actors import Actor, Person
 from core.decision import Deny
@@ -21,13 +22,14 @@ from tasks.rules.changes import TaskChange, subject_of, warning_event
 from tasks.rules.ownership import can_approve, can_comment
 from tasks.rules.updates import has_version
 from tasks.rules.values import TaskRow, TaskUpdate
-from tasks.store import read_task, save_change, task_result
+from tasks.rules.visibility import Readership, readership_of
+from tasks.store import read_for, save_change, task_result
 from tasks.vocabulary import Enforcement
 from toolbox.wake import wake
 
 NOTE = "[HUMAN_NOTE]"
 MAX_COMMENTS = 50
-"""Comments that come with a task, the last ones."""
+"""Comments on one page, the last ones first."""
 
 
 def comment_task(*, caller: Actor, task_id: str, body: str, now: datetime) -> CommentResult:
@@ -36,13 +38,12 @@ def comment_task(*, caller: Actor, task_id: str, body: str, now: datetime) -> Co
     An observer's comment is marked as a human's note. Raises Denied.
     """
     actor, body = _actor_and_body(caller, body)
-    row = read_task(caller.organisation_id, task_id)
+    row = read_for(actor, task_id)
     caller.require(can_comment(actor, row))
-    is_owner = actor.agent is not None and actor.agent.id == row.owner_id
-    notified_id = row.creator_id if is_owner else row.owner_id
+    notified_id = _notified(actor, row)
     with transaction.atomic():
         comment = Comment.objects.create(
-            task_id=row.id, author=caller.actor, body=body, created_at=now
+            task_id=row.id, author=caller.actor, writer=actor.writer, body=body, created_at=now
         )
         record(
             Action.TASK_COMMENTED,
@@ -63,6 +64,16 @@ def comment_task(*, caller: Actor, task_id: str, body: str, now: datetime) -> Co
     }
 
 
+def _notified(actor: TaskActor, row: TaskRow) -> int | None:
+    """The owner, or of its own comment the creator, if that agent may read task and comment."""
+    agent_id = row.creator_id if actor.is_agent(row.owner_id) else row.owner_id
+    reader = actor.policy.by_id.get(agent_id or 0)
+    if reader is None:
+        return None
+    reads = readership_of(actor.policy, reader)
+    return reader.id if reads.covers_task(row) and reads.covers(actor.writer) else None
+
+
 def _actor_and_body(caller: Actor, body: str) -> tuple[TaskActor, str]:
     is_marked = isinstance(caller, Person) and is_note(caller.groups)
     return actor_of(caller, Deed.COMMENT_TASK), f"{NOTE} {body}" if is_marked else body
@@ -73,13 +84,28 @@ def is_note(groups: Container[str]) -> bool:
     return PeopleGroup.BOARD not in groups
 
 
-def last_comments(row_id: int) -> list[CommentLine]:
-    """The last comments of a task, oldest first."""
-    last = Comment.objects.filter(task_id=row_id).order_by("-id")[:MAX_COMMENTS]
-    return [
+def read_comments(
+    row_id: int, reads: Readership, cursor: str | None = None
+) -> tuple[list[CommentLine], str | None]:
+    """The last comments that the reader may read, oldest first, and the cursor of those before.
+
+    Raises Denied INVALID_PARAMS for a cursor that no answer gave.
+    """
+    place = paging.decode(cursor)
+    if place is not None and not (place.isascii() and place.isdigit() and len(place) <= 18):
+        raise paging.unknown_cursor()
+    found = Comment.objects.filter(task_id=row_id).order_by("-id")
+    if place is not None:
+        found = found.filter(id__lt=int(place or 0))
+    if reads.ids is not None:
+        found = found.filter(writer__in=reads.ids)
+    last = list(found[: MAX_COMMENTS + 1])
+    page = last[:MAX_COMMENTS]
+    lines: list[CommentLine] = [
         {"author": one.author, "body": one.body, "createdAt": one.created_at}
-        for one in reversed(last)
+        for one in reversed(page)
     ]
+    return lines, paging.encode(str(page[-1].id)) if len(last) > MAX_COMMENTS else None
 
 
 def approve_task(
@@ -99,18 +125,21 @@ def approve_task(
     """
     actor = actor_of(caller, Deed.APPROVE_TASK)
     with transaction.atomic():
-        row = read_task(caller.organisation_id, task_id, lock=True)
+        row = read_for(actor, task_id, lock=True)
         version = has_version(actor, row, TaskUpdate(expected_version=expected_version))
         enforcement = enforcement_of(actor.policy)
         if enforcement is Enforcement.ENFORCE:
             caller.require(version)
         caller.require(can_approve(actor, row))
         row = _save_approval(caller, actor, row, approve=approve, now=now)
+        warnings: list[Deny] = []
         if isinstance(version, Deny) and enforcement is Enforcement.WARN:
-            insert_event(warning_event(version, caller, subject_of(actor.policy, row.number), now))
+            warnings.append(version)
+        for one in warnings:
+            insert_event(warning_event(one, caller, subject_of(actor.policy, row.number), now))
         if comment:
             comment_task(caller=caller, task_id=task_id, body=comment, now=now)
-    return task_result(row)
+    return task_result(row, actor.readership, warnings)
 
 
 def _save_approval(

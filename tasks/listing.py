@@ -12,6 +12,7 @@ from core.decision import Code, Denied, refuse
 from orgchart.policy.compiled import Agent, Policy
 from tasks.results import TaskLine, TaskPage
 from tasks.rules.ownership import unknown_owner
+from tasks.rules.visibility import readership_of
 from tasks.vocabulary import LISTED, Status
 from toolbox.caller import Caller
 
@@ -24,6 +25,12 @@ SELECT b.id, b.number FROM unnest(%(statuses)s::text[]) AS s(status) CROSS JOIN 
       AND {condition}
     ORDER BY number DESC LIMIT %(limit)s + 1
 ) AS b"""
+BY_WRITER = BRANCH.replace(
+    " CROSS JOIN LATERAL",
+    " CROSS JOIN unnest(%(readable)s::bigint[]) AS w(writer) CROSS JOIN LATERAL",
+)
+WRITTEN = "subject_writer = w.writer"
+READABLE = "subject_writer = ANY(%(readable)s::bigint[])"
 
 PAGE = """
 WITH page AS MATERIALIZED (
@@ -31,7 +38,7 @@ WITH page AS MATERIALIZED (
 )
 SELECT t.number, t.subject, t.status, o.handle, t.required_role, t.version, t.task_type,
     ARRAY(SELECT n.number FROM tasks_dependency d JOIN tasks_task n ON n.id = d.blocker_id
-          WHERE d.blocked_id = t.id ORDER BY n.number)
+          WHERE d.blocked_id = t.id AND {shown} ORDER BY n.number)
 FROM page JOIN tasks_task t ON t.id = page.id LEFT JOIN orgchart_agent o ON o.id = t.owner_id
 ORDER BY t.number DESC"""
 
@@ -44,8 +51,12 @@ OF_NAMESAKE = "owner_id = %(namesake)s"
 
 
 @cache
-def statement(owned: str, *, by_role: bool, namesake: bool) -> str:
-    """The query for one combination of filters; `owned` is '', 'by' (an agent) or 'none'."""
+def statement(owned: str, *, by_role: bool, namesake: bool, all_text: bool) -> str:
+    """The query for one combination of filters; `owned` is '', 'by' (an agent) or 'none'.
+
+    Without `all_text`, only of tasks that the reader may read. A list without filters walks the
+    index of each writer, so that other agents' tasks cost nothing.
+    """
     owner = {"": "true", "by": "owner_id = %(owner)s", "none": "owner_id IS NULL"}[owned]
     conditions = [owner]
     if by_role:
@@ -53,8 +64,14 @@ def statement(owned: str, *, by_role: bool, namesake: bool) -> str:
         if owned != "none":
             wanted += [ACROSS, *([OF_NAMESAKE] if namesake else [])]
         conditions = [f"{owner} AND {one}" for one in wanted]
-    branches = " UNION ".join(BRANCH.format(condition=one) for one in conditions)
-    return PAGE.format(branches=branches)
+    branch, shown = BRANCH, "true"
+    if not all_text:
+        branch = BRANCH if owned or by_role else BY_WRITER
+        readable = READABLE if branch is BRANCH else WRITTEN
+        conditions = [f"{one} AND {readable}" for one in conditions]
+        shown = f"n.{READABLE}"
+    branches = " UNION ".join(branch.format(condition=one) for one in conditions)
+    return PAGE.format(branches=branches, shown=shown)
 
 
 def list_tasks(
@@ -66,25 +83,28 @@ def list_tasks(
     cursor: str | None = None,
     limit: int = paging.DEFAULT_LIMIT,
 ) -> TaskPage:
-    """One page of the organisation's tasks, newest first (seed 001 §4).
+    """One page of the tasks that the caller may read, newest first (seed 001 §4).
 
     With `role_filter`: tasks that require this role, require none, or are owned by it. `owner` ''
     lists unowned tasks. Deleted tasks are listed only where `status` asks for them.
     Raises Denied INVALID_PARAMS for a role, owner or cursor that does not exist.
     """
     policy = caller.policy
+    readable = readership_of(policy, caller.agent).ids
     held = find_owner(policy, owner)
     namesake = _agent_named(policy, role_filter)
     text = statement(
         "" if owner is None else "by" if held else "none",
         by_role=role_filter is not None and not (held and held.role == role_filter),
         namesake=namesake is not None,
+        all_text=readable is None,
     )
     values: dict[str, Any] = {
         "organisation": policy.organisation_id,
         "statuses": [status] if status else list(LISTED),
         "before": _before(cursor),
         "limit": limit,
+        "readable": readable,
         "role": role_filter,
         "owner": held.id if held else None,
         "namesake": namesake.id if namesake else None,

@@ -14,7 +14,15 @@ from core.params import Cursor, Limit, Name, Page, Version
 from orgchart.policy.vocabulary import ToolGroup
 from tasks import backlog, services
 from tasks.intake import feedback
-from tasks.params import Ids, Subject, TaskId, TaskParams, Text, TypeName
+from tasks.params import (
+    Ids,
+    OptionalName,
+    OptionalTypeName,
+    Subject,
+    TaskId,
+    TaskParams,
+    Text,
+)
 from tasks.results import BacklogResult, FeedbackPage, RankedTasks, TaskResult
 from tasks.rules.validation import validate_role, validate_type
 from tasks.rules.values import TaskUpdate
@@ -79,8 +87,12 @@ class ManageBacklog(TaskParams):
     task_id: TaskId | None = Field(None, alias="taskId", description="for edit and remove")
     subject: Subject | None = Field(None, description="for add and edit")
     description: Text | None = Field(None, description="for add and edit")
-    required_role: Name | None = Field(None, alias="requiredRole", description="for add and edit")
-    task_type: TypeName | None = Field(None, alias="taskType", description="for add and edit")
+    required_role: OptionalName | None = Field(
+        None, alias="requiredRole", description="for add and edit; '' requires none"
+    )
+    task_type: OptionalTypeName | None = Field(
+        None, alias="taskType", description="for add and edit; '' for none"
+    )
     blocked_by: Ids = Field(default_factory=list, alias="blockedBy", description="for add")
     feedback_id: TaskId | None = Field(
         None, alias="feedbackId", description="for add: the user feedback that it answers"
@@ -118,7 +130,7 @@ class ManageBacklog(TaskParams):
 )
 def manage_backlog(caller: Caller, params: ManageBacklog, now: datetime) -> BacklogResult:
     """List the backlog by rank, add to it, edit or remove tasks that are unowned and pending."""
-    validate_type(params.task_type)
+    validate_type(params.task_type or None)
     match params.action:
         case "add":
             return _add(caller, params, now)
@@ -139,8 +151,8 @@ def _add(caller: Caller, params: ManageBacklog, now: datetime) -> TaskResult:
             caller=caller,
             subject=params.subject or "",
             description=params.description or "",
-            required_role=params.required_role,
-            task_type=params.task_type,
+            required_role=params.required_role or None,
+            task_type=params.task_type or None,
             blocked_by=params.blocked_by,
             now=now,
         )
@@ -156,8 +168,8 @@ def _edited(caller: Caller, params: ManageBacklog) -> TaskUpdate:
     return TaskUpdate(
         subject=params.subject,
         description=params.description,
-        required_role=None if role is None else validate_role(caller.policy, role),
-        task_type=None if kind is None else validate_type(kind),
+        required_role=None if role is None else validate_role(caller.policy, role or None),
+        task_type=None if kind is None else validate_type(kind or None),
         expected_version=params.expected_version,
         curates=True,
     )

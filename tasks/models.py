@@ -12,7 +12,7 @@ from tasks.vocabulary import MACHINE, Status, TaskType
 
 UNOWNED = Q(owner__isnull=True)
 TAKEABLE = UNOWNED & Q(status__in=["pending", "in_progress"], open_blockers=0)
-UNDATED = Q(owner__isnull=False, lease_due_at__isnull=True, status__in=["pending", "in_progress"])
+UNDATED = Q(owner__isnull=False, lease_due_at__isnull=True, status="in_progress", is_assigned=False)
 CROSS_ROLE = ~Q(required_role="") & Q(owner__isnull=False) & Q(cross_role=True)
 
 
@@ -34,6 +34,8 @@ class Task(models.Model):
     `version` grows with every change of the object; `open_blockers` and `dependents` count
     unfinished neighbours and change without it. `workers` are the agents that did the work:
     they owned it, started or completed it, or changed its content after its start.
+    `subject_writer` and `text_writers` are the agents that wrote each text last, 0 for people
+    (Spec: tasks 56). `is_assigned`: a manager or lead set the owner, so that no lease covers it.
     """
 
     organisation = models.ForeignKey(
@@ -72,10 +74,16 @@ class Task(models.Model):
     )
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())
+    subject_writer = models.BigIntegerField(default=0, db_default=0)
+    text_writers = models.JSONField(default=dict, blank=True, db_default={})
+    is_assigned = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         ordering = ["organisation", "-number"]
         indexes = [
+            models.Index(
+                fields=["organisation", "status", "subject_writer", "number"], name="task_by_writer"
+            ),
             models.Index(fields=["organisation", "status", "number"], name="task_by_status"),
             models.Index(
                 fields=["organisation", "status", "required_role", "number"], name="task_by_role"
@@ -155,7 +163,7 @@ class Task(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(lease_due_at__isnull=True)
-                | (Q(owner__isnull=False) & Q(status__in=["pending", "in_progress"])),
+                | Q(owner__isnull=False, status="in_progress", is_assigned=False),
                 name="task_lease_has_holder",
             ),
             models.CheckConstraint(
@@ -207,10 +215,11 @@ class Dependency(models.Model):
 
 
 class Comment(models.Model):
-    """One comment on a task (seed 001 §10.2)."""
+    """One comment on a task (seed 001 §10.2). `writer` is the agent's id, 0 for people."""
 
     task = models.ForeignKey(Task, models.CASCADE, related_name="comments", db_index=False)
     author = models.CharField(max_length=100)
+    writer = models.BigIntegerField(default=0, db_default=0)
     body = models.TextField()
     created_at = models.DateTimeField(db_default=Now())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from core.actions import Action
@@ -14,6 +14,7 @@ from orgchart.policy.compiled import Agent, Policy
 from tasks.rules.changes import subject_of
 from tasks.rules.ownership import can_take
 from tasks.rules.values import TaskRow
+from tasks.rules.visibility import readership_of
 from tasks.vocabulary import Status
 from toolbox.wake import wake
 
@@ -22,12 +23,13 @@ MAX_NOTIFIED = 200
 
 
 def possible_owners(policy: Policy, row: TaskRow) -> list[Agent]:
-    """Active agents who could take the task, by handle; agents of its required role first."""
+    """Active agents who could take the task and read it; agents of its required role first."""
     able = [
         agent
         for agent in policy.agents.values()
         if agent.active
         and isinstance(can_take(policy, agent, row.required_role, row.task_type), Allow)
+        and readership_of(policy, agent).covers_task(row)
     ]
     able.sort(key=lambda agent: (agent.role != row.required_role, agent.handle))
     return able[:MAX_NOTIFIED]
@@ -44,13 +46,19 @@ def notify_unblocked(
     """Notify the owner of each task whose last blocker ended, or else who could take it."""
     for row in rows:
         owner = row.owner_in(policy)
+
+        def why(agent: Agent, row: TaskRow = row) -> str:
+            seen = readership_of(policy, agent).covers_task(ended)
+            what = f"Task #{ended.number} is {status or 'ended'}" if seen else "The last one ended"
+            return f"{what}; #{row.number} has no open blockers."
+
         notify_agents(
             policy,
             [owner] if owner else possible_owners(policy, row),
             row,
             action=Action.TASK_UNBLOCKED,
-            subject=f"Task #{row.number} can go on: {row.subject}",
-            why=f"Task #{ended.number} is {status or 'ended'}; #{row.number} has no open blockers.",
+            subject=f"Task #{row.number} can go on",
+            why=why,
             now=now,
         )
 
@@ -62,30 +70,23 @@ def notify_agents(
     *,
     action: Action,
     subject: str,
-    why: str,
+    why: Callable[[Agent], str],
     now: datetime,
 ) -> None:
-    """Send a system mail and record an event for each agent; skip agents that have left."""
+    """Send a system mail and record an event for each agent; skip agents that have left.
+
+    The task's subject goes only to agents that may read it (Spec: tasks 34).
+    """
     system = System(name="tasks", organisation_id=policy.organisation_id)
-    body = "\n".join(
-        [
-            why,
-            "",
-            f"subject: {row.subject}",
-            f"requiredRole: {row.required_role or 'any'}",
-            f"taskType: {row.task_type or 'none'}",
-            f"version: {row.version}",
-            "",
-            f'Read it with task_get {{"taskId": "{row.number}"}};',
-            "take it with task_update and your handle as owner.",
-        ]
-    )
     for agent in recipients:
+        is_reader = readership_of(policy, agent).covers_task(row)
+        reason = why(agent)
+        body = _body(row, reason) if is_reader else reason
         try:
             send_system_mail(
                 organisation_id=policy.organisation_id,
                 recipient=agent,
-                subject=subject,
+                subject=f"{subject}: {row.subject}" if is_reader else subject,
                 body=body,
                 now=now,
             )
@@ -100,6 +101,22 @@ def notify_agents(
             subject=subject_of(policy, row.number),
             kind="task",
             for_agent_id=agent.id,
-            details={"why": why},
+            details={"why": reason},
         )
         wake(agent.id)
+
+
+def _body(row: TaskRow, why: str) -> str:
+    return "\n".join(
+        [
+            why,
+            "",
+            f"subject: {row.subject}",
+            f"requiredRole: {row.required_role or 'any'}",
+            f"taskType: {row.task_type or 'none'}",
+            f"version: {row.version}",
+            "",
+            f'Read it with task_get {{"taskId": "{row.number}"}};',
+            "take it with task_update and your handle as owner.",
+        ]
+    )

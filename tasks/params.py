@@ -16,6 +16,10 @@ ActiveForm = Annotated[str, StringConstraints(max_length=500)]
 Text = Annotated[str, StringConstraints(max_length=100_000)]
 StatusName = Literal["pending", "in_progress", "completed", "deleted"]
 TypeName = Annotated[Name, Field(json_schema_extra={"enum": [str(kind) for kind in TaskType]})]
+OptionalName = Annotated[str, StringConstraints(max_length=64)]
+OptionalTypeName = Annotated[
+    OptionalName, Field(json_schema_extra={"enum": ["", *(str(kind) for kind in TaskType)]})
+]
 Ids = Annotated[list[TaskId], Field(max_length=200)]
 CommentBody = Annotated[str, StringConstraints(min_length=1, max_length=10_000)]
 

@@ -24,6 +24,15 @@ class CommentLine(TypedDict):
 
 
 @wire_result
+class TaskWarning(TypedDict):
+    """What would have been refused under `enforcement: enforce`."""
+
+    code: str
+    message: str
+    rule: str
+
+
+@wire_result
 class TaskResult(TypedDict):
     """One task."""
 
@@ -47,7 +56,16 @@ class TaskResult(TypedDict):
     leaseDueAt: NotRequired[Annotated[datetime, Field(description="when the claim expires")]]
     approvedBy: NotRequired[str]
     approvedAt: NotRequired[datetime]
-    comments: NotRequired[Annotated[list[CommentLine], Field(description="the last, oldest first")]]
+    withheld: NotRequired[
+        Annotated[list[str], Field(description="fields with text that you may not read")]
+    ]
+    warnings: NotRequired[
+        Annotated[list[TaskWarning], Field(description="under `warn`: what would be refused")]
+    ]
+    comments: NotRequired[Annotated[list[CommentLine], Field(description="oldest first")]]
+    comments_cursor: NotRequired[
+        Annotated[str, Field(description="cursor of the comments before these, if there are any")]
+    ]
 
 
 @wire_result

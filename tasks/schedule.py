@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from core.actions import Action
 from core.actors import System
 from core.events import Event
+from core.params import BIGGEST_VERSION
 from orgchart.compiling import current_policy
 from orgchart.models import Organisation
 from orgchart.policy.compiled import Policy
@@ -22,6 +23,7 @@ from tasks.vocabulary import UNFINISHED
 from toolbox.scheduler import scheduled_job, sweep
 
 BATCH = 20
+RELEASED = {"owner_id": None, "owner_role": "", "lease_due_at": None, "is_assigned": False}
 
 
 @scheduled_job("leases", every=5)
@@ -31,15 +33,16 @@ def release_overdue(now: datetime) -> int:
     Several runs at once are harmless: one of them takes each row.
     """
     _date_claims()
-    expired = Task.objects.filter(lease_due_at__lte=now).order_by("lease_due_at")
-    inactive = Task.objects.filter(owner__active=False, status__in=sorted(UNFINISHED))
+    changeable = Task.objects.filter(version__lt=BIGGEST_VERSION)
+    expired = changeable.filter(lease_due_at__lte=now).order_by("lease_due_at")
+    inactive = changeable.filter(owner__active=False, status__in=sorted(UNFINISHED))
     return sweep(expired, partial(_release_expired, now=now), batch=BATCH) + sweep(
         inactive.order_by("id"), partial(_release, now=now, was_deactivated=True), batch=BATCH
     )
 
 
 def undated_claims() -> QuerySet[Task]:
-    """Unfinished tasks that are owned without a due time, the longest unchanged first."""
+    """Claims in progress without a due time, the longest unchanged first."""
     return Task.objects.filter(UNDATED).order_by("organisation", "updated_at")
 
 
@@ -90,7 +93,7 @@ def _release(task: Task, *, now: datetime, was_deactivated: bool) -> None:
     )
     released = save_change(
         row,
-        TaskChange(event=event, values={"owner_id": None, "owner_role": "", "lease_due_at": None}),
+        TaskChange(event=event, values=RELEASED),
     )
     if released is None:
         raise RuntimeError(f"task {row.number} changed under its lock")
@@ -108,7 +111,7 @@ def _notify_of_release(
             released,
             action=Action.TASK_LOST,
             subject=f"Your claim on task #{row.number} expired",
-            why=f"{why} Your version {row.version} is refused from now on.",
+            why=lambda _: f"{why} Your version {row.version} is refused from now on.",
             now=now,
         )
     if not row.waits_for:
@@ -117,7 +120,7 @@ def _notify_of_release(
             [agent for agent in possible_owners(policy, row) if agent.id != row.owner_id],
             released,
             action=Action.TASK_FREE,
-            subject=f"Task #{row.number} is free again: {row.subject}",
-            why=why,
+            subject=f"Task #{row.number} is free again",
+            why=lambda _: why,
             now=now,
         )

@@ -9,13 +9,16 @@ from typing import Any
 from django.db import connection
 from pydantic_core import from_json
 
-from core.decision import Code, Denied, refuse
+from core.decision import Code, Denied, Deny, refuse
 from core.machines import Cte, Swap, swap
 from ledger import sql as ledger_sql
 from tasks.models import Task
 from tasks.results import TaskResult
+from tasks.rules.actors import TaskActor
 from tasks.rules.changes import TaskChange
+from tasks.rules.texts import readable_metadata, withheld_texts
 from tasks.rules.values import TaskRow
+from tasks.rules.visibility import EVERYTHING, Readership
 from tasks.vocabulary import Status
 
 COLUMNS = (
@@ -23,20 +26,23 @@ COLUMNS = (
     "required_role", "task_type", "version", "rank", "open_blockers", "dependents", "cross_role",
     "owner_role", "workers", "completed_by_id", "approved_by", "approved_at", "claimed_at",
     "started_at", "completed_at", "lease_due_at", "created_by", "creator_id", "created_at",
-    "updated_at",
+    "updated_at", "subject_writer", "text_writers", "is_assigned",
 )  # fmt: skip
 
 NEIGHBOURS = """
-ARRAY(SELECT n.number FROM tasks_dependency d JOIN tasks_task n ON n.id = d.blocked_id
+ARRAY(SELECT ARRAY[n.number, n.subject_writer] FROM tasks_dependency d
+      JOIN tasks_task n ON n.id = d.blocked_id
       WHERE d.blocker_id = t.id ORDER BY n.number) AS blocks,
-ARRAY(SELECT n.number FROM tasks_dependency d JOIN tasks_task n ON n.id = d.blocker_id
+ARRAY(SELECT ARRAY[n.number, n.subject_writer] FROM tasks_dependency d
+      JOIN tasks_task n ON n.id = d.blocker_id
       WHERE d.blocked_id = t.id ORDER BY n.number) AS blocked_by,
 CASE WHEN t.open_blockers = 0 THEN '{}' ELSE
 ARRAY(SELECT n.number FROM tasks_dependency d JOIN tasks_task n ON n.id = d.blocker_id
       WHERE d.blocked_id = t.id AND n.status IN ('pending', 'in_progress') ORDER BY n.number)
 END AS waits_for"""
 
-SELECTED = ", ".join(f"t.{name}{'::text' if name == 'metadata' else ''}" for name in COLUMNS)
+JSON = ("metadata", "text_writers")
+SELECTED = ", ".join(f"t.{name}{'::text' if name in JSON else ''}" for name in COLUMNS)
 
 READ = f"""
 SELECT {SELECTED}, o.handle, {NEIGHBOURS}
@@ -44,8 +50,15 @@ FROM tasks_task t LEFT JOIN orgchart_agent o ON o.id = t.owner_id
 WHERE t.organisation_id = %(organisation)s AND t.number = %(number)s"""
 
 
+READ_AFTER = (
+    READ.replace("t.number = %(number)s", "t.number > %(number)s")
+    + """
+ORDER BY t.number LIMIT %(limit)s"""
+)
 NAMES = tuple(field.name for field in fields(TaskRow))
-STATUS, METADATA = NAMES.index("status"), NAMES.index("metadata")
+STATUS, METADATA, WRITERS, BLOCKS, BLOCKED_BY = (
+    NAMES.index(name) for name in ("status", "metadata", "text_writers", "blocks", "blocked_by")
+)
 
 EXPERIENCE = """
 INSERT INTO tasks_experience AS e (agent_id, task_type, completed)
@@ -76,6 +89,25 @@ def read_task(organisation_id: int, task_id: str, *, lock: bool = False) -> Task
         if found is not None:
             return as_row(found)
     raise not_found(task_id)
+
+
+def read_tasks_after(organisation_id: int, number: int, limit: int) -> list[TaskRow]:
+    """Read the next tasks of an organisation after a number, by number."""
+    values = {"organisation": organisation_id, "number": number, "limit": limit}
+    with connection.cursor() as cursor:
+        cursor.execute(READ_AFTER, values)
+        return [as_row(found) for found in cursor.fetchall()]
+
+
+def read_for(actor: TaskActor, task_id: str, *, lock: bool = False) -> TaskRow:
+    """Read a task that the actor may read.
+
+    Raises Denied NOT_FOUND for an unknown id, and the same for a task the actor may not read.
+    """
+    row = read_task(actor.policy.organisation_id, task_id, lock=lock)
+    if not actor.readership.covers_task(row):
+        raise not_found(task_id)
+    return row
 
 
 def save_change(task: TaskRow, change: TaskChange) -> TaskRow | None:
@@ -123,21 +155,33 @@ def as_row(values: Sequence[Any]) -> TaskRow:
     listed = list(values)
     listed[STATUS] = Status(listed[STATUS])
     listed[METADATA] = from_json(listed[METADATA])
-    return TaskRow(*listed)
+    listed[WRITERS] = from_json(listed[WRITERS])
+    writers: dict[int, int] = {}
+    for place in (BLOCKS, BLOCKED_BY):
+        neighbours = dict(listed[place])
+        listed[place] = list(neighbours)
+        writers |= neighbours
+    return TaskRow(*[*listed, writers])
 
 
-def task_result(row: TaskRow) -> TaskResult:
-    """The task object of seed 001 §2.2; optional fields appear where they have a value."""
+def task_result(
+    row: TaskRow, reads: Readership = EVERYTHING, warnings: Sequence[Deny] = ()
+) -> TaskResult:
+    """The task object of seed 001 §2.2 as one reader sees it.
+
+    Text that the reader may not read is withheld, and the ids of such neighbours are left out.
+    """
+    withheld = withheld_texts(row, reads)
     result: TaskResult = {
         "id": str(row.number),
         "subject": row.subject,
-        "description": row.description,
-        "activeForm": row.active_form or None,
+        "description": "" if "description" in withheld else row.description,
+        "activeForm": None if "activeForm" in withheld else row.active_form or None,
         "status": row.status,
         "owner": row.owner or "",
-        "metadata": row.metadata,
-        "blocks": [str(number) for number in row.blocks],
-        "blockedBy": [str(number) for number in row.blocked_by],
+        "metadata": readable_metadata(row, reads),
+        "blocks": [str(number) for number in reads.readable(row, row.blocks)],
+        "blockedBy": [str(number) for number in reads.readable(row, row.blocked_by)],
         "createdAt": row.created_at,
         "updatedAt": row.updated_at,
         "requiredRole": row.required_role or None,
@@ -155,6 +199,12 @@ def task_result(row: TaskRow) -> TaskResult:
     if row.approved_at:
         result["approvedBy"] = row.approved_by
         result["approvedAt"] = row.approved_at
+    if withheld:
+        result["withheld"] = withheld
+    if warnings:
+        result["warnings"] = [
+            {"code": one.code.value, "message": one.message, "rule": one.rule} for one in warnings
+        ]
     return result
 
 

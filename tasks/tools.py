@@ -6,7 +6,7 @@ from datetime import datetime
 
 from pydantic import Field
 
-from core.params import Name, Page, Version
+from core.params import Cursor, Name, Page, Version
 from orgchart.catalogue import Source
 from orgchart.policy.vocabulary import ToolGroup
 from tasks import discussion, listing, manager_tools, services
@@ -75,6 +75,9 @@ class GetParams(TaskParams):
     """One task."""
 
     task_id: TaskId = Field(alias="taskId")
+    comments_cursor: Cursor | None = Field(
+        None, description="comments_cursor of the answer before: the comments before those"
+    )
 
 
 @tool(
@@ -88,7 +91,9 @@ class GetParams(TaskParams):
 )
 def task_get(caller: Caller, params: GetParams, now: datetime) -> TaskResult:
     """Read one task whole, with its version."""
-    return services.get_task(caller=caller, task_id=params.task_id)
+    return services.get_task(
+        caller=caller, task_id=params.task_id, comments_cursor=params.comments_cursor
+    )
 
 
 class ListParams(Page, TaskParams):

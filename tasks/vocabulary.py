@@ -76,6 +76,13 @@ class TaskType(StrEnum):
     OTHER = "other"
 
 
+class Visibility(StrEnum):
+    """Whose tasks and comments an agent reads (Spec: tasks 33)."""
+
+    CONTACTS = "contacts"
+    ALL = "all"
+
+
 class Enforcement(StrEnum):
     """What happens when a role does not match or a version is stale (seed 001 §8.2)."""
 

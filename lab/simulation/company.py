@@ -47,6 +47,8 @@ SETTINGS = {
     "board_webhook": "http://127.0.0.1:9/",
     "escalation_timeout": 7200,
     "ceo_timeout": 14_400,
+    "task_lease": 1800,
+    "task_visibility": "all",
 }
 
 

@@ -198,7 +198,7 @@ def tasks_are_shared(one: Agent) -> None:
     """A task that is finished, and one whose claim runs out."""
     for finished in (True, False):
         row = one.call("it_manager", "task_create", subject=mark())["id"]
-        one.call("qa_worker", "task_update", taskId=row, owner="qa_worker")
+        one.call("qa_worker", "task_update", taskId=row, owner="qa_worker", status="in_progress")
         if finished:
             one.call("qa_worker", "task_update", LATE, taskId=row, status="completed")
 

@@ -113,12 +113,11 @@ GROUPS = {
 DURATIONS = """
 WITH ended AS (
     SELECT task_type, completed_by_id,
-           extract(epoch FROM completed_at - coalesce(started_at, claimed_at, created_at))::float8
-               AS took,
+           extract(epoch FROM completed_at - started_at)::float8 AS took,
            extract(epoch FROM claimed_at - created_at)::float8 AS waited
     FROM tasks_task
     WHERE organisation_id = %(organisation)s
-      AND completed_at >= %(since)s AND completed_at < %(until)s
+      AND completed_at >= %(since)s AND completed_at < %(until)s AND started_at IS NOT NULL
     ORDER BY completed_at DESC LIMIT %(most)s
 )
 SELECT {group}, count(*), avg(took), percentile_cont(0.5) WITHIN GROUP (ORDER BY took),
@@ -136,7 +135,8 @@ def durations(
 ) -> list[Duration]:
     """Mean and median time from start to completion, per type, role or agent.
 
-    With `most`, of that many tasks, the last ones completed.
+    With `most`, of that many tasks, the last ones completed. Tasks that were imported completed
+    are left out: nobody knows when their work began.
     """
     values: dict[str, Any] = {
         "organisation": organisation_id,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -11,25 +12,34 @@ from tasks.insight.recommendation_order import Candidate, Taker, best, reasons
 from tasks.models import Experience
 from tasks.results import Recommendations
 from tasks.rules.actors import read_permissions
+from tasks.rules.visibility import readership_of
 from tasks.vocabulary import Status, TaskType
 from toolbox.caller import Caller
 
 # One short walk of the index `task_takeable` for each role and type that the agent may take.
 TAKEABLE = """
 SELECT t.number, t.required_role, t.task_type, t.rank, t.dependents, t.status, t.created_at,
-       t.subject, t.version
+       t.subject, t.version,
+       CASE WHEN t.dependents = 0 OR %(readable)s::bigint[] IS NULL THEN t.dependents ELSE
+           (SELECT count(*) FROM tasks_dependency d JOIN tasks_task n ON n.id = d.blocked_id
+            WHERE d.blocker_id = t.id AND n.status IN ('pending', 'in_progress')
+              AND n.subject_writer = ANY(%(readable)s::bigint[])) END
 FROM unnest(%(roles)s::text[]) AS r(role) CROSS JOIN unnest(%(types)s::text[]) AS k(kind)
 CROSS JOIN LATERAL (
     SELECT * FROM tasks_task
     WHERE organisation_id = %(organisation)s AND required_role = r.role AND task_type = k.kind
       AND owner_id IS NULL AND status IN ('pending', 'in_progress') AND open_blockers = 0
+      AND (%(readable)s::bigint[] IS NULL OR subject_writer = ANY(%(readable)s::bigint[]))
     ORDER BY rank DESC, dependents DESC, number LIMIT %(limit)s
 ) AS t
 """
 
 
 def recommend_tasks(*, caller: Caller, limit: int, now: datetime) -> Recommendations:
-    """The caller's best next tasks with their reasons (seed 001 §10.1); claims nothing."""
+    """The caller's best next tasks with their reasons (seed 001 §10.1); claims nothing.
+
+    A reason counts only the waiting tasks that the caller may read.
+    """
     claims = read_permissions(caller.role.permissions).claims
     types = sorted(claims if claims is not None else map(str, TaskType))
     values: dict[str, Any] = {
@@ -37,6 +47,7 @@ def recommend_tasks(*, caller: Caller, limit: int, now: datetime) -> Recommendat
         "roles": sorted({"", caller.agent.role, caller.handle}),
         "types": ["", *types],
         "limit": limit,
+        "readable": readership_of(caller.policy, caller.agent).ids,
     }
     with connection.cursor() as cursor:
         cursor.execute(TAKEABLE, values)
@@ -57,7 +68,7 @@ def recommend_tasks(*, caller: Caller, limit: int, now: datetime) -> Recommendat
                 "requiredRole": task.required_role or None,
                 "taskType": task.task_type or None,
                 "version": rows[task.number][8],
-                "reasons": reasons(task, taker, now),
+                "reasons": reasons(replace(task, dependents=rows[task.number][9]), taker, now),
             }
             for task in found
         ]

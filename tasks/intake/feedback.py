@@ -23,6 +23,7 @@ from ledger.services import record
 from orgchart.models import Organisation
 from tasks.models import Feedback, FeedbackHook
 from tasks.results import FeedbackPage
+from tasks.rules.visibility import readership_of
 from toolbox.caller import Caller
 
 MAX_ITEMS = 10_000
@@ -178,6 +179,7 @@ def list_feedback(
     if place is not None:
         found = found.filter(id__lt=int(place))
     rows = list(found.select_related("task").order_by("-id")[: limit + 1])
+    reads = readership_of(caller.policy, caller.agent)
     return {
         "feedback": [
             {
@@ -188,7 +190,9 @@ def list_feedback(
                 "rating": row.rating,
                 "body": row.body,
                 "receivedAt": row.received_at,
-                "taskId": str(row.task.number) if row.task else None,
+                "taskId": str(row.task.number)
+                if row.task and reads.covers(row.task.subject_writer)
+                else None,
             }
             for row in rows[:limit]
         ],

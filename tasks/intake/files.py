@@ -10,15 +10,21 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import from_json, to_json
 
-from core.decision import Denied
+from core.decision import Denied, require
+from core.params import BIGGEST_VERSION
 from core.strictjson import read_object
 from orgchart.policy.compiled import Policy
 from tasks.intake.feedback import LenientMoment, StorableText
-from tasks.models import Task
 from tasks.results import JsonObject, TaskResult
 from tasks.rules.ownership import inactive_owner, unknown_owner
-from tasks.rules.validation import validate_metadata, validate_role, validate_type
-from tasks.store import number_of, read_task, task_result
+from tasks.rules.validation import (
+    can_type_role,
+    validate_metadata,
+    validate_role,
+    validate_subject,
+    validate_type,
+)
+from tasks.store import number_of, read_tasks_after, task_result
 from tasks.vocabulary import Status
 
 
@@ -26,8 +32,10 @@ class InvalidTask(ValueError):
     """An object of a file that is no valid task."""
 
 
-MAX_DIGITS = 10
-"""Digits of an imported id; the organisation's next number follows the largest one."""
+MAX_DIGITS = 15
+"""Digits of a new imported id; the organisation's next number follows the largest one."""
+MAX_VERSION = BIGGEST_VERSION - 1_000_000
+"""The highest version of an imported task: it leaves room for changes."""
 
 
 class StoredTask(BaseModel):
@@ -35,7 +43,7 @@ class StoredTask(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    id: str = Field(min_length=1, max_length=MAX_DIGITS)
+    id: str = Field(min_length=1)
     subject: StorableText = Field(min_length=1, max_length=500)
     description: StorableText = Field("", max_length=100_000)
     active_form: StorableText | None = Field(None, alias="activeForm", max_length=500)
@@ -47,7 +55,7 @@ class StoredTask(BaseModel):
     created_at: LenientMoment | None = Field(None, alias="createdAt")
     updated_at: LenientMoment | None = Field(None, alias="updatedAt")
     required_role: StorableText | None = Field(None, alias="requiredRole")
-    version: int = Field(1, ge=1, le=2**31 - 1)
+    version: int = Field(1, ge=1, le=MAX_VERSION, strict=True)
     task_type: StorableText | None = Field(None, alias="taskType")
 
 
@@ -119,8 +127,9 @@ def _read_task(raw: Any, policy: Policy) -> StoredTask:
         if number_of(one) is None:
             raise InvalidTask(f"{one!r} is not a task id: ids are whole numbers from 1")
     try:
-        validate_role(policy, task.required_role or None)
-        validate_type(task.task_type or None)
+        validate_subject(task.subject)
+        role = validate_role(policy, task.required_role or None)
+        require(can_type_role(policy, role, validate_type(task.task_type or None)))
         read_object(validate_metadata(task.metadata or {}).encode())
         _require_owner(policy, task.owner or "")
     except Denied as refusal:
@@ -140,13 +149,16 @@ def _require_owner(policy: Policy, name: str) -> None:
 
 def export_tasks(organisation_id: int) -> Iterator[JsonObject]:
     """Every task of the organisation as the object of seed 001 §2.2, by number."""
-    numbers = Task.objects.filter(organisation_id=organisation_id).order_by("number")
-    for number in numbers.values_list("number", flat=True).iterator(chunk_size=1000):
-        exported = task_result(read_task(organisation_id, str(number)))
-        yield {name: value for name, value in exported.items() if name in EXPORTED}
+    last = 0
+    while rows := read_tasks_after(organisation_id, last, EXPORTED_AT_ONCE):
+        for row in rows:
+            exported = task_result(row)
+            yield {name: value for name, value in exported.items() if name in EXPORTED}
+        last = rows[-1].number
 
 
 EXPORTED = TaskResult.__required_keys__
+EXPORTED_AT_ONCE = 1000
 
 
 def write_path(path: Path, tasks: Iterable[JsonObject]) -> int:

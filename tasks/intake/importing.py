@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
@@ -13,14 +13,18 @@ from django.db.models import F
 
 from core.actions import Action
 from core.actors import Actor
-from ledger.services import record
+from core.events import Event
+from core.params import BIGGEST_VERSION
+from ledger.services import insert_events
 from orgchart.policy.compiled import Policy
 from tasks.dependencies import lock_dependencies
-from tasks.intake.files import FileEntry, StoredTask, TaskFiles
+from tasks.intake.files import MAX_DIGITS, FileEntry, StoredTask, TaskFiles
 from tasks.models import Dependency, Task
-from tasks.rules.changes import subject_of
+from tasks.rules.changes import lease_due_at, subject_of
 from tasks.vocabulary import UNFINISHED, Status
 
+AT_ONCE = 1000
+"""Rows of one INSERT."""
 SHOWN = 10
 """Tasks of a circle that its message names."""
 
@@ -86,7 +90,11 @@ def _existing(organisation_id: int, numbers: list[int]) -> set[int]:
 
 def _broken(organisation_id: int, tasks: Sequence[StoredTask]) -> dict[str, str]:
     """Tasks with missing neighbours, completed before a blocker, or in a circle."""
-    broken: dict[str, str] = {}
+    broken = {
+        task.id: f"the id of a new task has {MAX_DIGITS} digits at most"
+        for task in tasks
+        if len(task.id) > MAX_DIGITS
+    }
     by_id = {task.id: task for task in tasks}
     named = {int(other) for task in tasks for other in (*task.blocks, *task.blocked_by)}
     there = dict(
@@ -161,40 +169,65 @@ def _edges(tasks: Any) -> set[tuple[str, str]]:
 def _insert_tasks(
     caller: Actor, policy: Policy, tasks: Sequence[StoredTask], now: datetime
 ) -> None:
+    """Insert tasks, dependencies and events; the number of statements does not grow with tasks."""
     organisation_id = policy.organisation_id
-    for task in tasks:
-        Task.objects.create(organisation_id=organisation_id, **_columns(task, policy, caller, now))
-        record(
-            Action.TASK_IMPORTED,
-            by=caller,
-            at=now,
-            subject=subject_of(policy, int(task.id)),
-            kind="task",
-            details={"version": task.version, "status": task.status.value},
-        )
-    edges = _edges(tasks)
-    numbers = {int(one) for edge in edges for one in edge}
+    fresh = [
+        Task(organisation_id=organisation_id, **_columns(task, policy, caller, now))
+        for task in tasks
+    ]
+    Task.objects.bulk_create(fresh, batch_size=AT_ONCE)
+    edges = {(int(blocker), int(blocked)) for blocker, blocked in _edges(tasks)}
+    numbers = {number for edge in edges for number in edge}
     rows = Task.objects.filter(organisation_id=organisation_id, number__in=numbers)
     ids = dict(rows.values_list("number", "id"))
-    for blocker, blocked in sorted(edges):
-        Dependency.objects.get_or_create(
-            organisation_id=organisation_id,
-            blocker_id=ids[int(blocker)],
-            blocked_id=ids[int(blocked)],
-        )
-    fresh = {task.id for task in tasks}
-    for number in sorted({int(blocked) for _, blocked in edges if blocked not in fresh}):
-        _bump_version(caller, policy, number, now)
-    _recount(organisation_id, list(ids.values()), max((int(t.id) for t in tasks), default=0))
-
-
-def _bump_version(caller: Actor, policy: Policy, number: int, now: datetime) -> None:
-    """Grow the version of an existing task that now waits for an imported one."""
-    Task.objects.filter(organisation_id=policy.organisation_id, number=number).update(
+    Dependency.objects.bulk_create(
+        [
+            Dependency(
+                organisation_id=organisation_id, blocker_id=ids[blocker], blocked_id=ids[blocked]
+            )
+            for blocker, blocked in _from_the_first(edges)
+        ],
+        batch_size=AT_ONCE,
+        ignore_conflicts=True,
+    )
+    new = {task.number for task in fresh}
+    joined = sorted({blocked for _, blocked in edges} - new)
+    rows.filter(number__in=joined, version__lt=BIGGEST_VERSION).update(
         version=F("version") + 1, updated_at=now
     )
+    events = [
+        _event(
+            Action.TASK_IMPORTED,
+            caller,
+            policy,
+            int(task.id),
+            now,
+            details={"version": task.version, "status": task.status.value},
+        )
+        for task in tasks
+    ]
+    events += [_event(Action.TASK_JOINED, caller, policy, number, now) for number in joined]
+    insert_events(events)
+    _recount(organisation_id, list(ids.values()), max(new, default=0))
+
+
+def _event(
+    action: Action, caller: Actor, policy: Policy, number: int, now: datetime, **fields: Any
+) -> Event:
     subject = subject_of(policy, number)
-    record(Action.TASK_JOINED, by=caller, at=now, subject=subject, kind="task")
+    return Event.by(caller, action, at=now, subject=subject, kind="task", **fields)
+
+
+def _from_the_first(edges: set[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The dependencies in the order of the work.
+
+    A task's dependants follow it, so that the trigger, which walks them, finds none yet.
+    """
+    before: dict[int, set[int]] = {}
+    for blocker, blocked in edges:
+        before.setdefault(blocked, set()).add(blocker)
+    place = {number: at for at, number in enumerate(TopologicalSorter(before).static_order())}
+    return sorted(edges, key=lambda edge: (place[edge[0]], place[edge[1]]))
 
 
 RECOUNT = """
@@ -222,7 +255,6 @@ def _columns(task: StoredTask, policy: Policy, caller: Actor, now: datetime) -> 
     owner = policy.resolve(task.owner) if task.owner else None
     at = task.updated_at or task.created_at or now
     ended = task.status is Status.COMPLETED
-    lease = policy.settings["task_lease"] if owner and task.status in UNFINISHED else 0
     return {
         "number": int(task.id),
         "subject": task.subject,
@@ -238,10 +270,12 @@ def _columns(task: StoredTask, policy: Policy, caller: Actor, now: datetime) -> 
         "task_type": task.task_type or "",
         "version": task.version,
         "claimed_at": at if owner else None,
-        "started_at": at if task.status in (Status.IN_PROGRESS, Status.COMPLETED) else None,
+        "started_at": at if task.status is Status.IN_PROGRESS else None,
         "completed_at": at if ended else None,
         "completed_by_id": owner.id if owner and ended else None,
-        "lease_due_at": now + timedelta(seconds=lease) if lease else None,
+        "lease_due_at": lease_due_at(policy, now)
+        if owner and task.status is Status.IN_PROGRESS
+        else None,
         "created_by": caller.actor,
         "created_at": task.created_at or at,
         "updated_at": at,

@@ -236,10 +236,9 @@ def _move(request: HttpRequest, task: Task, wanted: str) -> TaskResult:
     who, now = person(request, task.organisation_id), timezone.now()
     update = TaskUpdate(status=Status(wanted), expected_version=int(version))
     with transaction.atomic():
-        shown = update_task(caller=who, task_id=str(task.number), update=update, now=now)
-        if reason:
+        if reason and task.status != Status.DELETED:  # a deleted task takes no comments
             comment_task(caller=who, task_id=str(task.number), body=reason, now=now)
-    return shown
+        return update_task(caller=who, task_id=str(task.number), update=update, now=now)
 
 
 def _unreadable(message: str) -> Denied:

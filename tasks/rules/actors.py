@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.vocabulary import BOARD, Permission
+from tasks.rules.visibility import PEOPLE, Readership, readership_of
 from tasks.vocabulary import Enforcement
 
 
@@ -47,7 +49,7 @@ def _as_mapping(given: Any) -> dict[str, Any]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TaskActor:
     """An agent under its policy, or a person of the Board (agent None), who has every right."""
 
@@ -63,6 +65,16 @@ class TaskActor:
     def role(self) -> str:
         """The role's name; `board` for a person."""
         return self.agent.role if self.agent else BOARD
+
+    @property
+    def writer(self) -> int:
+        """The id under which its text is kept; PEOPLE for a person."""
+        return self.agent.id if self.agent else PEOPLE
+
+    @cached_property
+    def readership(self) -> Readership:
+        """Whose text the actor may read."""
+        return readership_of(self.policy, self.agent)
 
     @property
     def is_lead(self) -> bool:

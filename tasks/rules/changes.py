@@ -14,9 +14,10 @@ from core.events import Event
 from orgchart.policy.compiled import Agent, Policy
 from tasks.rules.actors import TaskActor
 from tasks.rules.ownership import changes_owner, keeps_approval, new_owner
+from tasks.rules.texts import changed_writers
 from tasks.rules.validation import validate_metadata
 from tasks.rules.values import TaskRow, TaskUpdate
-from tasks.vocabulary import ENDED, UNFINISHED, Status
+from tasks.vocabulary import ENDED, Status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,10 +46,11 @@ def change_of(
     if update.metadata is not None:
         values["metadata"] = merge_metadata(task.metadata, update.metadata)
         validate_metadata(values["metadata"])
+    values |= changed_writers(task, update, actor.writer)
     takes = changes_owner(actor, task, update)
     owner = new_owner(actor, update) if takes else None
     if takes:
-        values |= _ownership(task, owner, now)
+        values |= _ownership(actor, task, update, owner, now)
     if update.status is not None:
         values |= _progress(actor, task, update.status, values.get("owner_id"), now)
     values |= _lease(actor, task, update, values, now)
@@ -70,14 +72,17 @@ def change_of(
     )
 
 
-def _ownership(task: TaskRow, owner: Agent | None, now: datetime) -> dict[str, Any]:
+def _ownership(
+    actor: TaskActor, task: TaskRow, update: TaskUpdate, owner: Agent | None, now: datetime
+) -> dict[str, Any]:
     if owner is None:
-        return {"owner_id": None, "owner_role": ""}
+        return {"owner_id": None, "owner_role": "", "is_assigned": False}
     return {
         "owner_id": owner.id,
         "owner_role": owner.role,
         "cross_role": task.required_role not in ("", owner.role),
         "claimed_at": now,
+        "is_assigned": update.force or not actor.is_agent(owner.id),
     }
 
 
@@ -99,14 +104,21 @@ def _lease(
     values: Mapping[str, Any],
     now: datetime,
 ) -> dict[str, Any]:
-    """A claim lasts for the organisation's lease; each update by the owner renews it."""
+    """A claim in progress lasts for the lease (Spec: tasks 37); updates by the owner renew it."""
     owner_id = values.get("owner_id", task.owner_id)
-    if owner_id is None or (update.status or task.status) not in UNFINISHED:
+    is_working = (update.status or task.status) is Status.IN_PROGRESS
+    if owner_id is None or not is_working or values.get("is_assigned", task.is_assigned):
         return {"lease_due_at": None}  # the scheduled job may date a claim after it was read
-    if "owner_id" not in values and not actor.is_agent(owner_id):
+    begins = "owner_id" in values or update.status is not None
+    if not begins and not actor.is_agent(owner_id):
         return {}
-    seconds = actor.policy.settings["task_lease"]
-    return {"lease_due_at": now + timedelta(seconds=seconds) if seconds else None}
+    return {"lease_due_at": lease_due_at(actor.policy, now)}
+
+
+def lease_due_at(policy: Policy, now: datetime) -> datetime | None:
+    """When a claim that is renewed now expires; None: never."""
+    seconds = policy.settings["task_lease"]
+    return now + timedelta(seconds=seconds) if seconds else None
 
 
 def _event(
@@ -133,15 +145,15 @@ def _event(
     fields = sorted([*update.content, *(["metadata"] if update.metadata is not None else [])])
     if fields:
         details["fields"] = fields
-    if update.add_blocks:
-        details["addBlocks"] = list(update.add_blocks)
-    if update.add_blocked_by:
-        details["addBlockedBy"] = list(update.add_blocked_by)
-    if update.force:
-        details["forceAssign"] = True
     notified_id = owner.id if owner and not actor.is_agent(owner.id) else task.owner_id
     if actor.is_agent(notified_id):
         notified_id = None
+    unseen = update.unseen if notified_id is not None else ()
+    for name, ids in (("addBlocks", update.add_blocks), ("addBlockedBy", update.add_blocked_by)):
+        if ids:
+            details[name] = [one for one in ids if one not in unseen]
+    if update.force:
+        details["forceAssign"] = True
     return Event.by(
         caller,
         action,

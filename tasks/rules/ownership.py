@@ -273,11 +273,12 @@ def keeps_approval(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> bool:
 
 
 def can_comment(actor: TaskActor, task: TaskRow) -> Decision:
-    """Every agent comments on every task, unless its role's permissions leave that out."""
+    """Agents comment on the tasks they can read, unless their role's permissions leave that out."""
+    if task.status is Status.DELETED:
+        return has_ended(task, "comments on deleted tasks (Spec: tasks 46)")
     if actor.permissions.comment_all or actor.agent is None:
         return YES
-    own_id = actor.agent.id
-    if own_id in task.workers or own_id in (task.creator_id, task.owner_id):
+    if actor.agent.id in {*task.workers, task.creator_id, task.owner_id}:
         return YES
     return deny(
         Code.NOT_YOURS,

@@ -22,6 +22,7 @@ from tasks.rules.ownership import (
     new_owner,
 )
 from tasks.rules.values import TaskRow, TaskUpdate
+from tasks.rules.visibility import RULE, readership_of
 from tasks.vocabulary import LEAD_ONLY, TRANSITIONS, Enforcement, Status
 
 TRANSITION = "state transitions (seed 001 §5.2.3)"
@@ -137,6 +138,47 @@ def _next_state(task: TaskRow, after: Status) -> str:
     return f"set status to one of: {', '.join(TRANSITIONS[task.status])}"
 
 
+def can_owner_read(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
+    """The owner may read the subject, as it is after the update (Spec: tasks 35)."""
+    if not changes_owner(actor, task, update) and update.subject is None:
+        return YES
+    owner = new_owner(actor, update) if update.owner is not None else task.owner_in(actor.policy)
+    writer_id = task.subject_writer if update.subject is None else actor.writer
+    if owner is None or readership_of(actor.policy, owner).covers(writer_id):
+        return YES
+    writer = actor.policy.by_id.get(writer_id)
+    return deny(
+        Code.CONTACT_DENIED,
+        f"{owner.handle} cannot read task #{task.number}: its subject is by "
+        f"{writer.handle if writer else 'another agent'}, which may not contact {owner.handle}",
+        "write the subject, and what else the owner has to know, in your own words with "
+        "task_update; then assign it"
+        if update.subject is None
+        else "leave the subject as it is",
+        rule=RULE,
+    )
+
+
+def can_end_now(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
+    """A task is not completed for an owner that this very update removes or names.
+
+    An agent may claim and complete at once what it did itself (Spec: tasks 58).
+    """
+    if update.status is not Status.COMPLETED or not changes_owner(actor, task, update):
+        return YES
+    new = new_owner(actor, update)
+    if new is not None and actor.is_agent(new.id):
+        return YES
+    return deny(
+        Code.INVALID_PARAMS,
+        "owner: a task is completed for the agent that did the work, so the update that completes "
+        "it cannot release it or give it to another agent",
+        "leave owner out, or change the owner first and let it complete the task",
+        rule="who completed a task (Spec: tasks 58)",
+        owner="cannot change with status completed",
+    )
+
+
 def has_not_ended(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
     """A deleted task does not change; a completed one keeps its owner and approved content."""
     if task.status is Status.DELETED:
@@ -160,10 +202,11 @@ def is_not_blocked(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decis
     """A task with an unfinished blocker neither starts nor completes (decisions.md § Tasks)."""
     if update.status not in (Status.IN_PROGRESS, Status.COMPLETED):
         return YES
-    blockers = sorted({*task.waits_for, *update.new_blockers})
-    if not blockers:
+    seen = {*actor.readership.readable(task, task.waits_for), *update.new_blockers}
+    blockers = sorted(seen)
+    if not blockers and not task.waits_for:
         return YES
-    names = ", ".join(f"#{number}" for number in blockers)
+    names = ", ".join(f"#{number}" for number in blockers) or "of agents that you do not work with"
     return deny(
         Code.TASK_BLOCKED,
         f"Task #{task.number} is blocked by unfinished tasks: {names}.",
@@ -203,8 +246,10 @@ CHECKS: tuple[Check, ...] = (
     can_force,
     has_transition,
     has_not_ended,
+    can_end_now,
     has_matching_role,
     can_set_owner,
+    can_owner_read,
     can_change,
     is_not_blocked,
     is_approved,

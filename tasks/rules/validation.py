@@ -7,12 +7,26 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from core.decision import Code, Denied, refuse
+from core.decision import Allow, Code, Decision, Denied, deny, refuse
 from orgchart.policy.compiled import Policy
+from tasks.rules.actors import read_permissions, roles_claiming
 from tasks.vocabulary import TaskType
 
 MAX_METADATA = 64 * 1024
 """Bytes of a task's metadata as JSON."""
+
+
+def validate_subject(text: str) -> str:
+    """Return a subject that shows at least one character. Raises Denied for a blank one."""
+    if any(sign.isprintable() and not sign.isspace() for sign in text):
+        return text
+    raise refuse(
+        Code.INVALID_PARAMS,
+        "subject: it is blank",
+        "say in a few words what is to be done",
+        rule="parameters of tasks",
+        subject="it is blank",
+    )
 
 
 def validate_role(policy: Policy, name: str | None) -> str:
@@ -31,6 +45,21 @@ def validate_type(name: str | None) -> str:
     if name not in list(TaskType):
         raise _invalid("taskType", name, [str(kind) for kind in TaskType])
     return name
+
+
+def can_type_role(policy: Policy, role: str, task_type: str) -> Decision:
+    """Decide whether a required role claims tasks of a type at all (Spec: tasks 41)."""
+    known = policy.roles.get(role)
+    claims = read_permissions(known.permissions).claims if known else None
+    if not task_type or claims is None or task_type in claims:
+        return Allow("permissions (seed 001 §10.1)")
+    roles = " or ".join(roles_claiming(policy, task_type)) or "no role"
+    return deny(
+        Code.ROLE_MISMATCH,
+        f'Tasks of type "{task_type}" are claimed by {roles}, not by "{role}".',
+        f"require {roles}, or leave requiredRole or taskType out",
+        rule="permissions (seed 001 §10.1)",
+    )
 
 
 def validate_metadata(metadata: Mapping[str, Any]) -> str:

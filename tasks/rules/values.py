@@ -16,7 +16,10 @@ class TaskRow:
     """A stored task with its owner's handle and the numbers of its neighbours.
 
     `workers` did the work: they owned it, started it, or changed its content after its start.
-    `waits_for` are the unfinished tasks among `blocked_by`.
+    `waits_for` are the unfinished tasks among `blocked_by`. Each text knows the agent that wrote it
+    last, 0 for people: `subject_writer`, and `text_writers` by column and by key of the metadata;
+    `neighbour_writers` are the subjects' writers of the neighbours, by number. `is_assigned`: the
+    owner did not claim the task itself, or by force.
     """
 
     id: int
@@ -47,10 +50,14 @@ class TaskRow:
     creator_id: int | None
     created_at: datetime
     updated_at: datetime
+    subject_writer: int
+    text_writers: dict[str, Any]
+    is_assigned: bool
     owner: str | None
     blocks: list[int]
     blocked_by: list[int]
     waits_for: list[int]
+    neighbour_writers: dict[int, int]
 
     def owner_in(self, policy: Policy) -> Agent | None:
         """The owner as the policy knows it; an agent hired after the policy was read is plain."""
@@ -66,7 +73,8 @@ class TaskUpdate:
 
     `assigns`: a manager assigns one of its workers. `curates`: the backlog's tools, which reach
     unowned tasks that have not begun. `new_blockers` are the unfinished ones among
-    `add_blocked_by`; the service adds them.
+    `add_blocked_by`, `unseen` the named ids that the task's owner cannot read; the
+    service adds both.
     """
 
     status: Status | None = None
@@ -85,6 +93,7 @@ class TaskUpdate:
     assigns: bool = False
     curates: bool = False
     new_blockers: tuple[int, ...] = ()
+    unseen: frozenset[str] = frozenset()
 
     @property
     def content(self) -> dict[str, Any]:
@@ -103,6 +112,11 @@ class TaskUpdate:
     def changes_dependencies(self) -> bool:
         """Whether it adds dependencies."""
         return bool(self.add_blocks or self.add_blocked_by)
+
+    @property
+    def changes_audience(self) -> bool:
+        """Whether it changes for whom the task is, or what such an agent is asked for."""
+        return (self.subject, self.required_role, self.task_type) != (None, None, None)
 
     @property
     def reworks(self) -> bool:

@@ -103,7 +103,7 @@ class World:
                   role="research_worker", job_description="Helps.")  # fmt: skip
         return handle
 
-    def task(self, by: str = "product_manager", **fields: Any) -> str:
+    def task(self, by: str = "it_manager", **fields: Any) -> str:
         return str(self.done(by, "task_create", subject="A thing to do", **fields)["id"])
 
     def give_skill(self, handle: str) -> None:

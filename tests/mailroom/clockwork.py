@@ -569,7 +569,7 @@ def world(django_db_setup: None, django_db_blocker: Any) -> Iterator[World]:
     with django_db_blocker.unblock():
         company = load_company("nexus")
         row = Organisation.objects.get(id=company.organisation.id)
-        row.settings |= {"board_webhook": "https://board.example/hook"}
+        row.settings |= {"board_webhook": "https://board.example/hook", "task_lease": 1800}
         row.policy_version += 1
         row.save()
         yield World(company, load_company("soloqueue"))

@@ -1,5 +1,7 @@
 """Tasks of the dev team: seed 001 §4.2, §5.2, appendices A, B and C, copied by hand."""
 
+from tests.oracle.org import AGENTS
+
 ROLES = (
     "team-lead",
     "product-manager",
@@ -115,3 +117,45 @@ INVALID_TRANSITION = ('Invalid status transition: "{}" -> "{}".',)
 ALLOWED_FROM_COMPLETED = ('Allowed transitions from "completed": ["deleted"] (team-lead only).',)
 FORCE_ASSIGN = ("Only team-lead can use forceAssign",)
 INVALID_ROLE = ("Invalid requiredRole",)
+
+# decisions.md § Tasks, by hand over §2.2 and the chain of §1.1: rows write, columns read. Y: its
+# own text, may be contacted without a contract, or is above the writer.
+READERS = """
+writer  CEO IT  HR  PM  BE  FE  DO  QA  RE
+CEO     Y   Y   Y   Y   -   -   -   -   -
+IT      Y   Y   Y   Y   Y   Y   Y   Y   -
+HR      Y   Y   Y   Y   -   -   -   -   -
+PM      Y   Y   Y   Y   -   -   -   -   Y
+BE      Y   Y   -   -   Y   -   -   -   -
+FE      Y   Y   -   -   -   Y   -   -   -
+DO      Y   Y   -   -   -   -   Y   -   -
+QA      Y   Y   -   -   -   -   -   Y   -
+RE      Y   -   -   Y   -   -   -   -   Y
+"""
+
+# The roles that a task may require, by its creator: its own, or one it may contact (§2.2).
+ASKS = """
+creator CEO IT  HR  PM  BE  FE  DO  QA  RE
+CEO     Y   Y   Y   Y   -   -   -   -   -
+IT      Y   Y   Y   Y   Y   Y   Y   Y   -
+HR      Y   Y   Y   Y   -   -   -   -   -
+PM      Y   Y   Y   Y   -   -   -   -   Y
+BE      -   Y   -   -   Y   -   -   -   -
+FE      -   Y   -   -   -   Y   -   -   -
+DO      -   Y   -   -   -   -   Y   -   -
+QA      -   Y   -   -   -   -   -   Y   -
+RE      -   -   -   Y   -   -   -   -   Y
+"""
+
+
+def _cells(table: str) -> dict[tuple[str, str], bool]:
+    lines = [line.split()[1:] for line in table.strip().splitlines()[1:]]
+    return {
+        (row, column): cell == "Y"
+        for row, cells in zip(AGENTS, lines, strict=True)
+        for column, cell in zip(AGENTS, cells, strict=True)
+    }
+
+
+SEES = _cells(READERS)
+MAY_REQUIRE = _cells(ASKS)

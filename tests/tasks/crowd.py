@@ -14,7 +14,7 @@ CLIENTS = 64
 
 def make_crowd():
     """An organisation with one role and an agent for every client."""
-    organisation = make_organisation("crowd")
+    organisation = make_organisation("crowd", task_visibility="all", task_lease=1800)
     role = add_role(organisation, "worker")
     for number in range(CLIENTS):
         add_agent(organisation, f"w{number}", role)

@@ -33,6 +33,7 @@ def policy_of(roles: list[Role], agents: list[Agent]):
         settings={
             "enforcement": "enforce",
             "task_lease": 1800,
+            "task_visibility": "all",
             "approval_task_types": [NEEDS_APPROVAL],
         },
         enabled_modes=frozenset(),
@@ -101,6 +102,11 @@ def task(
         "approved_at": AT if approved else None,
         "workers": list(workers),
         "waits_for": list(blockers),
+        "metadata": {},
+        "subject_writer": 0,
+        "text_writers": {},
+        "is_assigned": False,
+        "neighbour_writers": {},
         "required_role": required_role,
         "task_type": task_type,
     }

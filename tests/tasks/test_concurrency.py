@@ -164,7 +164,7 @@ class TestLeases:
     def test_are_ended_once_by_many_sweeps(self, few):
         ids = [made(few[0]) for _ in range(30)]
         for task_id in ids:
-            claim(task_id)(few[0])
+            claim(task_id, status=Status.IN_PROGRESS)(few[0])
         later = NOW.replace(hour=12)
         handled = each(lambda _: release_overdue(now=later), range(4))
         assert sum(handled) == 30
@@ -175,7 +175,7 @@ class TestLeases:
         caller, later = few[0], NOW.replace(hour=12)
         for _ in range(10):
             task_id = made(caller)
-            claim(task_id)(caller)
+            claim(task_id, status=Status.IN_PROGRESS)(caller)
 
             def renew(task_id=task_id):
                 update = TaskUpdate(metadata={"alive": True}, expected_version=2)

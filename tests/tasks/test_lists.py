@@ -248,7 +248,8 @@ class TestSize:
     @pytest.mark.parametrize("owned", ["", "by", "none"])
     @pytest.mark.parametrize("by_role", [True, False])
     @pytest.mark.parametrize("before", [2**63 - 1, 3000])
-    def test_of_a_page_does_not_matter(self, crowded, who, owned, by_role, before):
+    @pytest.mark.parametrize("readable", [None, [0, 7, 8, 9]])
+    def test_of_a_page_does_not_matter(self, crowded, who, owned, by_role, before, readable):
         caller = who("architect")
         values = {
             "organisation": crowded.id,
@@ -258,8 +259,11 @@ class TestSize:
             "role": "architect",
             "owner": caller.agent.id,
             "namesake": None,
+            "readable": readable,
         }
-        statement = listing.statement(owned, by_role=by_role, namesake=False)
+        statement = listing.statement(
+            owned, by_role=by_role, namesake=False, all_text=readable is None
+        )
         assert self.touched(statement, values) < 300
 
     def test_of_a_recommendation_does_not_matter(self, crowded):
@@ -268,9 +272,16 @@ class TestSize:
             "roles": ["", "architect"],
             "types": ["", "api_design", "testing"],
             "limit": 5,
+            "readable": [0],
         }
         assert self.touched(recommendations.TAKEABLE, values) < 100
 
     def test_of_the_backlog_does_not_matter(self, crowded):
-        values = {"organisation": crowded.id, "rank": 0, "number": 3000, "limit": 10}
+        values = {
+            "organisation": crowded.id,
+            "rank": 0,
+            "number": 3000,
+            "limit": 10,
+            "readable": [0],
+        }
         assert self.touched(BACKLOG_PAGE, values) < 100

@@ -35,7 +35,7 @@ class Tasks(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.organisation = make_organisation(
-            next(SLUGS), task_lease=600, approval_task_types=["deployment"]
+            next(SLUGS), task_visibility="all", task_lease=600, approval_task_types=["deployment"]
         )
         roles = {name: add_role(self.organisation, name) for name in "ab"}
         lead_role = add_role(self.organisation, "lead", 1, task_lead=True)
@@ -126,10 +126,13 @@ class Tasks(RuleBasedStateMachine):
         if isinstance(done, dict):
             after = self.row(task_id)
             assert done == task_result(after)
-            assert after.version == before.version + 1
+            renewed = before.owner == agent and not (status or edit or owner is not None)
+            assert after.version == before.version + (0 if renewed else 1)
             assert status is None or status in TRANSITIONS[Status(before.status)]
             assert not force or agent == "lead"
-            if after.owner == agent and after.status in ("pending", "in_progress"):
+            leased = after.owner and after.status == "in_progress" and not after.is_assigned
+            assert (after.lease_due_at is not None) == bool(leased)
+            if leased and after.owner == agent:
                 assert after.lease_due_at == self.now + timedelta(seconds=600)
 
     @precondition(lambda self: self.ids)

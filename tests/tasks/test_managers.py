@@ -18,7 +18,7 @@ def made(http: Http, by: str = "product_manager", **fields) -> str:
 
 class TestAssignTask:
     def test_gives_a_task_to_an_own_worker(self, http):
-        one = made(http, requiredRole="backend_worker")
+        one = made(http, "it_manager", requiredRole="backend_worker")
         task = http.call("it_manager", "assign_task", taskId=one, to="backend_worker").result
         assert (task["owner"], task["version"]) == ("backend_worker", 2)
 
@@ -28,7 +28,7 @@ class TestAssignTask:
         assert (answer.status, answer.code) == (403, "NOT_YOURS")
 
     def test_keeps_to_the_required_role_unless_forced(self, http):
-        one = {"taskId": made(http, requiredRole="qa_worker"), "to": "backend_worker"}
+        one = {"taskId": made(http, "it_manager", requiredRole="qa_worker"), "to": "backend_worker"}
         assert http.call("it_manager", "assign_task", **one).code == "ROLE_MISMATCH"
         forced = http.call("it_manager", "assign_task", **one, forceAssign=True).result
         assert forced["owner"] == "backend_worker"
@@ -44,7 +44,7 @@ class TestAssignTask:
 
 class TestForceAssign:
     def test_of_an_it_manager_reaches_its_own_workers(self, http):
-        one = made(http, requiredRole="qa_worker")
+        one = made(http, "it_manager", requiredRole="qa_worker")
         for owner, code in [
             ("hr_manager", "FORCE_ASSIGN_DENIED"),
             ("research_worker", "FORCE_ASSIGN_DENIED"),
@@ -56,7 +56,7 @@ class TestForceAssign:
             assert answer.code == code
 
     def test_is_nobody_elses(self, http):
-        one = made(http)
+        one = made(http, "it_manager")
         for handle in ("ceo", "product_manager", "hr_manager", "backend_worker"):
             answer = http.call(handle, "task_update", taskId=one, owner=handle, forceAssign=True)
             assert answer.code == "FORCE_ASSIGN_DENIED"
@@ -77,7 +77,7 @@ class TestBacklog:
         assert self.ids(http) == [free]
 
     def test_is_added_to_edited_and_emptied(self, http):
-        task = self.keep(http, action="add", subject="new", requiredRole="qa_worker").result
+        task = self.keep(http, action="add", subject="new", requiredRole="research_worker").result
         one = {"taskId": task["id"], "expectedVersion": 1}
         edited = self.keep(http, action="edit", **one, subject="newer", taskType="testing").result
         assert (edited["subject"], edited["taskType"], edited["version"]) == ("newer", "testing", 2)
@@ -165,7 +165,7 @@ class TestBacklog:
     def test_ranks_what_is_recommended(self, http):
         one, two = made(http), made(http)
         http.call("product_manager", "prioritize_tasks", taskIds=[two])
-        found = http.call("qa_worker", "task_recommend").result["tasks"]
+        found = http.call("research_worker", "task_recommend").result["tasks"]
         assert [task["id"] for task in found] == [two, one]
 
     def test_is_the_product_managers(self, http):

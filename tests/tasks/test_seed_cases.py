@@ -115,7 +115,7 @@ class TestTaskList:
         assert listed["tasks"][0]["owner"] == "backend-leader"
 
     def test_gives_the_lines_of_the_seed(self, http, task):
-        task(requiredRole="backend-leader", taskType="testing")
+        task(requiredRole="backend-leader", taskType="bug_fix")
         (line,) = http.call("backend-leader", "task_list").result["tasks"]
         assert set(line) == {
             "id", "subject", "status", "owner", "blockedBy", "requiredRole", "version", "taskType",

@@ -19,6 +19,7 @@ from tasks.vocabulary import Status
 from tests.tasks.world import NOW, caller_of, configure, dev_team, permit, touch
 
 LEASE = timedelta(seconds=1800)
+STARTED = {"status": Status.IN_PROGRESS}
 
 
 @pytest.fixture
@@ -90,9 +91,8 @@ class TestCreate:
 
 
 class TestClaim:
-    def test_starts_a_lease_and_is_remembered(self, make, update):
+    def test_is_remembered(self, make, update):
         task = update("architect", make(), owner="architect")
-        assert task["leaseDueAt"] == NOW + LEASE
         assert task["claimedAt"] == NOW
         assert newest_event().action == "task.claimed"
 
@@ -175,24 +175,82 @@ class TestRelease:
 
 
 class TestLease:
-    def test_is_renewed_by_each_update_of_the_owner(self, make, update):
+    @pytest.fixture(autouse=True)
+    def _lease(self, team):
+        configure(team, task_lease=1800)
+
+    def test_is_off_unless_the_organisation_sets_it(self, make, update):
+        other = dev_team("other-team")
+        caller = caller_of(other, "architect")
+        task = services.create_task(caller=caller, subject="x", now=NOW)
+        claim = TaskUpdate(owner="architect", **STARTED)
+        done = services.update_task(caller=caller, task_id=task["id"], update=claim, now=NOW)
+        assert "leaseDueAt" not in done
+        release_overdue(now=NOW + timedelta(days=365))
+        assert services.get_task(caller=caller, task_id=task["id"])["owner"] == "architect"
+
+    def test_covers_a_claim_in_progress(self, make, update):
+        task_id = make()
+        assert "leaseDueAt" not in update("architect", task_id, owner="architect")
+        assert update("architect", task_id, **STARTED)["leaseDueAt"] == NOW + LEASE
+
+    def test_starts_with_the_work_that_a_lead_starts(self, make, update):
         task_id = make()
         update("architect", task_id, owner="architect")
+        assert update("team-lead", task_id, **STARTED)["leaseDueAt"] == NOW + LEASE
+
+    @pytest.mark.parametrize("force", [True, False])
+    def test_never_takes_an_assignment_from_a_working_agent(self, make, update, force):
+        """The attack of the first audit: finished work was given to another agent."""
+        task_id = make()
+        update("team-lead", task_id, owner="architect", force=force)
+        assert "leaseDueAt" not in update("architect", task_id, **STARTED)
+        assert "leaseDueAt" not in update("architect", task_id, description="half done")
+        assert release_overdue(now=NOW + 100 * LEASE) == 0
+        assert Task.objects.get().owner.handle == "architect"
+
+    def test_covers_the_next_claim_after_an_assignment(self, make, update):
+        task_id = make()
+        update("team-lead", task_id, owner="architect", force=True, **STARTED)
+        update("architect", task_id, owner="")
+        task = update("test-leader", task_id, owner="test-leader")
+        assert task["leaseDueAt"] == NOW + LEASE
+
+    def test_renewed_leaves_the_version(self, make, update):
+        task_id = make()
+        update("architect", task_id, owner="architect", **STARTED)
         later = NOW + timedelta(minutes=20)
-        assert update("architect", task_id, at=later)["leaseDueAt"] == later + LEASE
+        task = update("architect", task_id, at=later)
+        assert (task["leaseDueAt"], task["version"]) == (later + LEASE, 2)
+        assert newest_event().details == {"version": 2, "renewed": True}
+        assert update("architect", task_id, expected_version=2)["version"] == 2
+
+    def test_is_renewed_by_each_update_of_the_owner(self, make, update):
+        task_id = make()
+        update("architect", task_id, owner="architect", **STARTED)
+        later = NOW + timedelta(minutes=20)
+        task = update("architect", task_id, at=later, description="more")
+        assert task["leaseDueAt"] == later + LEASE
+
+    def test_stops_no_sweep_at_the_highest_version(self, make, update):
+        for task_id in (make(), make()):
+            update("architect", task_id, owner="architect", **STARTED)
+        Task.objects.filter(number=1).update(version=2**31 - 1)
+        assert release_overdue(now=NOW + LEASE) == 1
+        assert Task.objects.get(number=2).owner is None
 
     def test_is_renewed_by_who_may_claim_and_no_more(self, team, make, update, refusal):
         permit(team, "architect", claim_task_type=True)
         task_id = make()
         update("architect", task_id, owner="architect")
+        update("team-lead", task_id, **STARTED)
         later = NOW + timedelta(minutes=20)
         assert update("architect", task_id, at=later)["leaseDueAt"] == later + LEASE
-        assert refusal("architect", task_id, status=Status.IN_PROGRESS) is Code.NOT_YOURS
         assert refusal("architect", task_id, metadata={}) is Code.NOT_YOURS
 
     def test_is_not_renewed_by_anybody_else(self, make, update):
         task_id = make()
-        update("architect", task_id, owner="architect")
+        update("architect", task_id, owner="architect", **STARTED)
         later = NOW + timedelta(minutes=20)
         task = update("team-lead", task_id, at=later, description="more")
         assert task["leaseDueAt"] == NOW + LEASE
@@ -237,8 +295,8 @@ class TestLease:
         configure(team, task_lease=0)
         left, kept = make(), make()
         for task_id in (left, kept):
-            update("architect", task_id, owner="architect")
-        update("architect", kept, at=NOW + LEASE)
+            update("architect", task_id, owner="architect", **STARTED)
+        update("architect", kept, at=NOW + LEASE, description="more")
         configure(team, task_lease=1800)
         assert release_overdue(now=NOW + LEASE) == 1
         owners = dict(Task.objects.values_list("number", "owner__handle"))
@@ -246,13 +304,9 @@ class TestLease:
         assert Task.objects.get(number=kept).lease_due_at == NOW + 2 * LEASE
         assert release_overdue(now=NOW + 2 * LEASE) == 1
 
-    @pytest.mark.parametrize("chosen", [{}, {"task_lease": 1800}])
-    def test_reaches_claims_without_a_due_time_of_every_organisation_that_has_one(
-        self, chosen, team, make, update
-    ):
-        update("architect", make(), owner="architect")
+    def test_reaches_claims_without_a_due_time(self, make, update):
+        update("architect", make(), owner="architect", **STARTED)
         Task.objects.update(lease_due_at=None)
-        configure(team, **chosen)
         assert release_overdue(now=NOW + LEASE) == 1
 
     def test_of_0_gets_no_due_time(self, team, make, update):

@@ -53,7 +53,7 @@ def add_agent(
 
 def dev_team(slug: str = "dev-team", **settings: Any) -> Organisation:
     """Seed 001, appendix A: one agent for each role, and a second backend-leader."""
-    organisation = make_organisation(slug, **settings)
+    organisation = make_organisation(slug, **{"task_visibility": "all", **settings})
     lead_role = add_role(organisation, "team-lead", 1, task_lead=True)
     lead = add_agent(organisation, "team-lead", lead_role)
     for name in ROLES[1:]:
@@ -83,7 +83,7 @@ def configure(organisation: Organisation, **settings: Any) -> None:
 
 def company(slug: str = "nexus", **settings: Any) -> Organisation:
     """A slice of seed 000: CEO, two IT managers with a worker each, product and QA."""
-    organisation = make_organisation(slug, **settings)
+    organisation = make_organisation(slug, **{"task_visibility": "all", **settings})
     it = add_role(organisation, "it_manager", 2, task_lead=True, tools=["assign_task"])
     product = add_role(
         organisation,

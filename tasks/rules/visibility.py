@@ -1,0 +1,118 @@
+"""Whose text an agent may read: the one decision on tasks, comments and neighbours; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from core.decision import Allow, Code, Decision, deny
+from orgchart.policy.compiled import Agent, ContactRule, Policy
+from tasks.rules.values import TaskRow
+from tasks.vocabulary import Visibility
+
+PEOPLE = 0
+"""The writer of text that people wrote, or the system: every agent may read it."""
+
+RULE = "a task's text is a message from its writer (Spec: tasks 33)"
+
+
+def can_read_text(policy: Policy, writer: Agent, reader: Agent) -> Decision:
+    """Decide whether one agent may read what another wrote (Spec: tasks 33).
+
+    Its own text, text of those who may contact it without a contract, and text of those below it.
+    """
+    if Visibility(policy.settings["task_visibility"]) is Visibility.ALL:
+        return Allow("task_visibility: all")
+    if writer.handle == reader.handle:
+        return Allow("own text")
+    if may_contact(policy, writer, reader):
+        return Allow(f"contact {writer.role} -> {reader.role}")
+    if reader in policy.chain_above(writer):
+        return Allow("chain of command")
+    return deny(
+        Code.CONTACT_DENIED,
+        f"{writer.handle} may not contact {reader.handle}, which cannot read its text",
+        "read and change tasks that task_list shows",
+        rule=RULE,
+    )
+
+
+def may_contact(policy: Policy, sender: Agent, recipient: Agent) -> bool:
+    """Whether a contact rule is open to this pair without a contract."""
+    return _is_open(policy, sender.role, policy.rule_between(sender, recipient))
+
+
+def _is_open(policy: Policy, role: str, rule: ContactRule | None) -> bool:
+    if rule is None or rule.needs_contract:
+        return False
+    types = policy.types_from(role)
+    return bool(types if rule.types is None else types & rule.types)
+
+
+@dataclass(frozen=True, slots=True)
+class Readership:
+    """The writers whose text one reader may read, by id; None: every writer's."""
+
+    writers: frozenset[int] | None = None
+
+    def covers(self, writer: int | None) -> bool:
+        """Whether the reader may read this writer's text."""
+        return not writer or self.writers is None or writer in self.writers
+
+    def covers_task(self, row: TaskRow) -> bool:
+        """Whether the reader may read this task: the subject is what a task is known by."""
+        return self.covers(row.subject_writer)
+
+    def readable(self, row: TaskRow, numbers: Collection[int]) -> list[int]:
+        """The numbers of those of a task's neighbours that the reader may read."""
+        return [number for number in numbers if self.covers(row.neighbour_writers.get(number))]
+
+    @property
+    def ids(self) -> list[int] | None:
+        """The writers as a parameter of a query; None: no filter."""
+        return None if self.writers is None else sorted({PEOPLE, *self.writers})
+
+
+EVERYTHING = Readership()
+"""What the Board reads."""
+
+
+def readership_of(policy: Policy, reader: Agent | None) -> Readership:
+    """The writers whose text an agent may read; None, a person: every writer's."""
+    if reader is None or Visibility(policy.settings["task_visibility"]) is Visibility.ALL:
+        return EVERYTHING
+    return Readership(
+        frozenset(
+            writer.id
+            for writer in policy.agents.values()
+            if isinstance(can_read_text(policy, writer, reader), Allow)
+        )
+    )
+
+
+def can_require_role(policy: Policy, writer: Agent | None, role: str) -> Decision:
+    """Decide whether a task may require a role: one its writer may contact, or its own.
+
+    (Spec: tasks 35)
+    """
+    if writer is None or role in ("", writer.role):
+        return Allow("own role, or none")
+    if Visibility(policy.settings["task_visibility"]) is Visibility.ALL:
+        return Allow("task_visibility: all")
+    roles = sorted(name for name in policy.roles if _is_reachable(policy, writer, name))
+    if role in roles:
+        return Allow(f"contact {writer.role} -> {role}")
+    return deny(
+        Code.CONTACT_DENIED,
+        f"{writer.handle} may not contact an agent of the role {role}, so it has no work for one",
+        f"require one of: {', '.join(sorted({*roles, writer.role}))}; or leave requiredRole out",
+        rule="a task is for roles that its writer may contact (Spec: tasks 35)",
+    )
+
+
+def _is_reachable(policy: Policy, writer: Agent, role: str) -> bool:
+    """Whether the writer may contact a holder, or could contact one where there is none yet."""
+    holders = [one for one in policy.agents.values() if one.active and one.role == role]
+    if holders:
+        return any(may_contact(policy, writer, holder) for holder in holders)
+    return _is_open(policy, writer.role, policy.contacts.get((writer.role, role)))

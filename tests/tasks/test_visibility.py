@@ -1,0 +1,213 @@
+"""Whose text of tasks an agent sees: the whole NEXUS company against the oracle, over HTTP."""
+
+import pytest
+
+from core.decision import Allow
+from orgchart.compiling import current_policy
+from tasks.rules.visibility import can_read_text, can_require_role, readership_of
+from tests.company import load_company
+from tests.oracle import tasks as oracle
+from tests.oracle.org import AGENTS
+from tests.tasks.world import Http
+
+MARK = "MARKER"
+
+
+@pytest.fixture
+def company(db):
+    return load_company("nexus").organisation
+
+
+@pytest.fixture
+def http(company) -> Http:
+    return Http(company)
+
+
+@pytest.fixture
+def policy(company):
+
+    return current_policy(company.id)
+
+
+def made(http: Http, by: str, **fields) -> str:
+    return http.call(by, "task_create", **{"subject": f"{MARK} {by}", **fields}).result["id"]
+
+
+class TestRule:
+    def test_is_that_of_the_oracle(self, policy):
+        agents = policy.agents
+        found = {
+            (writer, reader): isinstance(
+                can_read_text(policy, agents[writer], agents[reader]), Allow
+            )
+            for writer in AGENTS
+            for reader in AGENTS
+        }
+        assert found == oracle.SEES
+
+    def test_of_roles_is_that_of_the_oracle(self, policy):
+        found = {
+            (writer, role): isinstance(can_require_role(policy, policy.agents[writer], role), Allow)
+            for writer in AGENTS
+            for role in AGENTS
+        }
+        assert found == oracle.MAY_REQUIRE
+
+    def test_shows_the_board_everything(self, policy):
+        assert readership_of(policy, None).ids is None
+
+
+class TestTasks:
+    def test_are_shown_as_the_oracle_says_by_every_tool(self, http):
+        ids = {writer: made(http, writer) for writer in AGENTS}
+        for reader in AGENTS:
+            seen = {ids[writer] for writer in AGENTS if oracle.SEES[writer, reader]}
+            listed = http.call(reader, "task_list").result["tasks"]
+            assert {one["id"] for one in listed} == seen
+            by_role = http.call(reader, "task_list", roleFilter=reader).result["tasks"]
+            assert {one["id"] for one in by_role} == seen
+            best = http.call(reader, "task_recommend", limit=20).result["tasks"]
+            assert {one["id"] for one in best} == seen
+            for task_id in ids.values():
+                expected = "" if task_id in seen else "NOT_FOUND"
+                for tool, params in (
+                    ("task_get", {}),
+                    ("task_update", {"metadata": {"k": None}}),
+                    ("task_comment", {"body": "hm"}),
+                ):
+                    answer = http.call(reader, tool, taskId=task_id, **params)
+                    assert (
+                        answer.code in ("", "NOT_YOURS")
+                        if not expected
+                        else (answer.code == expected)
+                    ), (reader, tool, task_id)
+        backlog = http.call("product_manager", "manage_backlog").result["tasks"]
+        assert {one["id"] for one in backlog} == {
+            ids[writer] for writer in AGENTS if oracle.SEES[writer, "product_manager"]
+        }
+
+    def test_that_cannot_be_read_answer_like_those_that_do_not_exist(self, http):
+        hidden = made(http, "research_worker")
+        for tool, params in (
+            ("task_get", {}),
+            ("task_update", {"owner": "backend_worker"}),
+            ("task_update", {"expectedVersion": 99, "status": "completed"}),
+            ("task_comment", {"body": "x"}),
+        ):
+            answers = [
+                http.call("backend_worker", tool, taskId=one, **params).body
+                for one in (hidden, "999")
+            ]
+            texts = [
+                (body["error_code"], body["message"].replace(hidden, "N").replace("999", "N"))
+                for body in answers
+            ]
+            assert texts[0] == texts[1]
+            assert texts[0][0] == "NOT_FOUND"
+
+    def test_are_no_mailbox_between_workers(self, http):
+        """The attack of the first audit: backend wrote to research by a task."""
+        refused = http.call(
+            "backend_worker", "task_create", subject="hi", requiredRole="research_worker"
+        )
+        assert (refused.status, refused.code) == (403, "CONTACT_DENIED")
+        one = made(http, "backend_worker")
+        for reader in ("research_worker", "hr_manager"):
+            assert http.call(reader, "task_get", taskId=one).code == "NOT_FOUND"
+            assert http.call(reader, "task_comment", taskId=one, body="hi").code == "NOT_FOUND"
+            assert http.call(reader, "task_update", taskId=one, owner=reader).code == "NOT_FOUND"
+
+    def test_are_not_assigned_to_who_cannot_read_them(self, http):
+        one = made(http, "product_manager")
+        refused = http.call("it_manager", "assign_task", taskId=one, to="backend_worker")
+        assert (refused.code, refused.status) == ("CONTACT_DENIED", 403)
+        http.call("it_manager", "task_update", taskId=one, subject="in my words")
+        assert http.call("it_manager", "assign_task", taskId=one, to="backend_worker").status == 200
+        assert http.call("backend_worker", "task_get", taskId=one).result["owner"]
+
+    def test_page_over_readable_rows_only(self, http):
+        mine = [made(http, "it_manager") for _ in range(3)]
+        for _ in range(6):
+            made(http, "research_worker")
+        page = http.call("backend_worker", "task_list", limit=2).result
+        assert [one["id"] for one in page["tasks"]] == [mine[2], mine[1]]
+        cursor = page["next_cursor"]
+        page = http.call("backend_worker", "task_list", limit=2, cursor=cursor).result
+        assert ([one["id"] for one in page["tasks"]], page["next_cursor"]) == ([mine[0]], None)
+
+
+class TestTexts:
+    def test_belong_to_who_wrote_them_last(self, http):
+        one = made(http, "it_manager", description="by it", metadata={"a": 1})
+        http.call(
+            "backend_worker", "task_update", taskId=one, description=MARK, metadata={"b": MARK}
+        )
+        peer = http.call("qa_worker", "task_get", taskId=one).result
+        assert (peer["description"], peer["metadata"]) == ("", {"a": 1})
+        assert peer["withheld"] == ["description", "metadata"]
+        lead = http.call("it_manager", "task_get", taskId=one).result
+        assert (lead["description"], lead["metadata"]) == (MARK, {"a": 1, "b": MARK})
+        assert "withheld" not in lead
+
+    def test_of_comments_follow_the_same_rule(self, http):
+        one = made(http, "it_manager")
+        for by in ("backend_worker", "qa_worker", "it_manager"):
+            http.call(by, "task_comment", taskId=one, body=f"{MARK} {by}")
+        for reader in ("backend_worker", "qa_worker", "it_manager", "ceo"):
+            found = http.call(reader, "task_get", taskId=one).result.get("comments", [])
+            assert {line["author"].removeprefix("agent:") for line in found} == {
+                by
+                for by in ("backend_worker", "qa_worker", "it_manager")
+                if oracle.SEES[by, reader]
+            }
+
+    def test_of_comments_are_paged(self, http):
+        one = made(http, "it_manager")
+        for number in range(53):
+            by = "it_manager" if number % 26 else "qa_worker"
+            http.call(by, "task_comment", taskId=one, body=str(number))
+        page = http.call("backend_worker", "task_get", taskId=one).result
+        assert len(page["comments"]) == 50
+        assert "comments_cursor" not in page
+        page = http.call("it_manager", "task_get", taskId=one).result
+        earlier = http.call(
+            "it_manager", "task_get", taskId=one, comments_cursor=page["comments_cursor"]
+        ).result
+        bodies = [line["body"] for line in earlier["comments"] + page["comments"]]
+        assert bodies == [str(number) for number in range(53)]
+
+    def test_of_a_subject_are_not_rewritten_for_a_role_out_of_reach(self, http):
+        one = made(http, "it_manager", requiredRole="backend_worker")
+        answer = http.call(
+            "product_manager", "manage_backlog", action="edit", taskId=one, subject=MARK
+        )
+        assert answer.code == "CONTACT_DENIED"
+
+
+class TestNeighbours:
+    def test_that_cannot_be_read_have_no_ids(self, http):
+        hidden = made(http, "product_manager")
+        one = made(http, "it_manager", blockedBy=[hidden])
+        assert http.call("it_manager", "task_get", taskId=one).result["blockedBy"] == [hidden]
+        seen = http.call("backend_worker", "task_get", taskId=one).result
+        assert seen["blockedBy"] == []
+        (line,) = http.call("backend_worker", "task_list").result["tasks"]
+        assert line["blockedBy"] == []
+        answer = http.call("backend_worker", "task_update", taskId=one, status="in_progress")
+        assert answer.code == "TASK_BLOCKED"
+        assert f"#{hidden}" not in str(answer.body)
+        assert answer.body["details"]["blockedBy"] == []
+
+    def test_that_cannot_be_read_cannot_be_named(self, http):
+        hidden, one = made(http, "research_worker"), made(http, "backend_worker")
+        for field in ("addBlocks", "addBlockedBy"):
+            answer = http.call("backend_worker", "task_update", taskId=one, **{field: [hidden]})
+            assert answer.code == "NOT_FOUND"
+        answer = http.call("backend_worker", "task_create", subject="x", blockedBy=[hidden])
+        assert answer.code == "NOT_FOUND"
+
+    def test_that_cannot_be_read_are_not_counted(self, http):
+        one = made(http, "it_manager")
+        made(http, "product_manager", blockedBy=[one])
+        assert "waits for it" in str(http.call("it_manager", "task_recommend").body)
+        assert "waits for it" not in str(http.call("backend_worker", "task_recommend").body)
