@@ -132,6 +132,9 @@ class Deed(Enum):
     ANSWER_ESCALATION = _deed(
         "mailroom.escalation", "answer_escalation", "Answer escalation", needs_reason=False
     )
+    ANSWER_REPORT = _deed(
+        "mailroom.mail", "answer_mail", "Answer report to the Board", needs_reason=False
+    )
     RESEND_NOTICE = _deed("mailroom.outgoingnotice", "resend_outgoingnotice", "Send notice again")
     OPEN_CASE = _deed("governance.case", "open_case", "Open case", needs_reason=False)
     AMEND_CASE = _deed(

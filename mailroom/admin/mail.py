@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django import forms
 from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -12,12 +13,16 @@ from unfold.contrib.filters.admin import (
     ChoicesDropdownFilter,
     DropdownFilter,
 )
+from unfold.widgets import UnfoldAdminTextareaWidget
 
-from core.admin.base import BrowseAdmin, column
+from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
+from core.admin.base import column
 from core.admin.browsing import MomentFilter
+from core.deeds import Deed
 from core.events import text
 from mailroom.admin.thread import thread_of
 from mailroom.admin.traffic import BY_ORGANISATION
+from mailroom.board_answers import answer_report
 from mailroom.models import Mail
 from orgchart.models import Agent, MailTypeRule
 
@@ -59,10 +64,41 @@ class ReadFilter(DropdownFilter):
         return queryset
 
 
+class AnswerForm(forms.Form):
+    """The Board's answer."""
+
+    reply = forms.CharField(
+        max_length=8000,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 8, "autofocus": True}),
+        help_text="It reaches the sender as a mail from the Board, in this thread.",
+    )
+
+
+def _answer(call: ActRequest) -> Answer:
+    mail_id = answer_report(
+        mail_id=call.row.id, text=str(call.data["reply"]), person=call.person, now=call.now
+    )
+    return f"Answered with {mail_id}."
+
+
+ANSWER = Act(
+    name="answer",
+    title="Answer for the Board",
+    icon="reply",
+    deed=Deed.ANSWER_REPORT,
+    explanation="The sender gets the answer as a mail from the Board.",
+    perform=_answer,
+    form=AnswerForm,
+    possible=lambda row: row.recipient_id is None and row.sender_id is not None,
+    text=lambda row: row.body,
+)
+
+
 @admin.register(Mail)
-class MailAdmin(BrowseAdmin):
+class MailAdmin(ActingAdmin):
     """Every delivered mail, shown in its thread with the route it took."""
 
+    acts = (ANSWER,)
     list_display = (
         "subject_line",
         "from_agent",

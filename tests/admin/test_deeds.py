@@ -16,6 +16,7 @@ from governance.cases.vocabulary import Outcome as CaseOutcome
 from governance.cases.vocabulary import Stage
 from governance.interventions import services as cases
 from governance.staff.deactivation import deactivate_by_person
+from mailroom.board_answers import answer_report
 from mailroom.escalations.answers import answer_as_person
 from mailroom.outgoing.outbox import resend
 from orgchart import models
@@ -233,6 +234,9 @@ SERVICES = {
     Deed.CONFIRM_CHANGE: [lambda who: confirm_change(**CHANGE, **who)],
     Deed.REJECT_CHANGE: [lambda who: reject_change(**CHANGE, **who)],
     Deed.WITHDRAW_CHANGE: [lambda who: withdraw_change(**CHANGE, **who)],
+    Deed.ANSWER_REPORT: [
+        lambda who: answer_report(mail_id="", text="x", **person_of(who)),
+    ],
     Deed.RESEND_NOTICE: [lambda who: resend(notice_id=0, reason=REASON, **who)],
 }
 """Each deed's services, called with rows that do not exist: the deed is decided before them."""
