@@ -11,8 +11,13 @@ class ContractsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Join the hooks of lower rooms: contracts open folders to their assignees."""
-        from contracts.scopes import active_scopes
-        from toolbox import scopes
+        """Join the hooks of lower rooms: folders and sessions of contracts, submissions by mail."""
+        from contracts.scopes import work_scopes
+        from contracts.services import submit_by_mail
+        from contracts.working import session_of_contract
+        from mailroom import services
+        from toolbox import scopes, sessions
 
-        scopes.work_scopes.join(active_scopes)
+        scopes.work_scopes.join(work_scopes)
+        sessions.contract_sessions.join(session_of_contract)
+        services.submissions.join(submit_by_mail)

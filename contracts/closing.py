@@ -1,8 +1,7 @@
-"""Closing a contract: passed, failed or cancelled, by its issuer or the Board."""
+"""Closing a contract: passed, failed or cancelled, or sent back, by its issuer or the Board."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 
 from django.db import transaction
@@ -11,7 +10,7 @@ from contracts import rows, rules
 from contracts.models import Contract
 from contracts.results import ContractVersion
 from contracts.rules import ContractFacts
-from contracts.vocabulary import ContractOutcome, ContractState
+from contracts.vocabulary import ContractOutcome
 from core.actions import Action
 from core.actors import Actor, Person
 from core.deeds import Deed, require_deed
@@ -23,6 +22,13 @@ from orgchart.policy.compiled import Policy
 from orgchart.policy.parties import BOARD_PARTY, Party
 from toolbox.caller import Caller
 
+ACTIONS = {
+    ContractOutcome.PASSED: Action.CONTRACT_PASSED,
+    ContractOutcome.FAILED: Action.CONTRACT_FAILED,
+    ContractOutcome.CANCELLED: Action.CONTRACT_CANCELLED,
+    ContractOutcome.REWORK: Action.CONTRACT_SENT_BACK,
+}
+
 
 def close_contract(
     *,
@@ -33,7 +39,7 @@ def close_contract(
     caller: Caller | Person,
     now: datetime,
 ) -> ContractVersion:
-    """Close a contract with its mode and its channels, and notify its assignee.
+    """Close a contract with its mode and its channels, or send it back; notify its assignee.
 
     The issuer decides, a person of the Board cancels (and decides on the Board's own). Raises
     Denied: NOT_FOUND, NOT_YOURS, INVALID_PARAMS, VERSION_MISMATCH, INVALID_TRANSITION,
@@ -48,13 +54,15 @@ def close_contract(
         else:
             policy, party = caller.policy, caller.agent
             row, _ = rows.lock_contract(contract_id, caller)
-        contract = _facts_with_finding(row, outcome, policy)
+        contract = rows.contract_facts(row, policy, rows.latest_submission(row))
         allowed = rules.can_close(contract, party, outcome, reason, policy)
         caller.require(rules.at_version(contract, expected_version, allowed))
-        if outcome is not ContractOutcome.CANCELLED and rules.awaits_report(contract, policy):
-            contract = _move_to_review(row, contract, caller, now)
         was = f"contract {row.state}"
-        _close(row, contract, outcome, reason.strip(), caller, now)
+        if outcome is ContractOutcome.REWORK:
+            row.rework()
+        else:
+            _close(row, outcome, reason.strip(), caller, now)
+        _save(row, contract, outcome, reason.strip(), caller, now)
         record_intervention(
             caller,
             Deed.CANCEL_CONTRACT,
@@ -67,34 +75,8 @@ def close_contract(
     return rows.version_result(row)
 
 
-def _facts_with_finding(row: Contract, outcome: ContractOutcome, policy: Policy) -> ContractFacts:
-    asked = (
-        outcome is ContractOutcome.PASSED
-        and row.workspace_scope
-        and row.state == ContractState.REVIEW
-    )
-    return rows.contract_facts(row, policy, rows.latest_finding(row) if asked else None)
-
-
-def _move_to_review(
-    row: Contract, contract: ContractFacts, caller: Actor, now: datetime
-) -> ContractFacts:
-    """Move work that was reported by mail to review, as its issuer decides on it."""
-    row.submit(at=now)
-    rows.save_contract(
-        row, contract, Action.CONTRACT_SUBMITTED, caller=caller, now=now, reader=contract.assignee
-    )
-    rows.close_contract_mode(row, contract, caller, now)
-    return replace(contract, state=ContractState.REVIEW, version=row.version)
-
-
 def _close(
-    row: Contract,
-    contract: ContractFacts,
-    outcome: ContractOutcome,
-    reason: str,
-    caller: Actor,
-    now: datetime,
+    row: Contract, outcome: ContractOutcome, reason: str, caller: Actor, now: datetime
 ) -> None:
     close = {
         ContractOutcome.PASSED: row.close_passed,
@@ -102,24 +84,37 @@ def _close(
         ContractOutcome.CANCELLED: row.close_cancelled,
     }[outcome]
     close(at=now, by=caller.actor, reason=reason)
+
+
+def _save(
+    row: Contract,
+    contract: ContractFacts,
+    outcome: ContractOutcome,
+    reason: str,
+    caller: Actor,
+    now: datetime,
+) -> None:
     rows.save_contract(
         row,
         contract,
-        Action(f"contract.{outcome}"),
+        ACTIONS[outcome],
         caller=caller,
         now=now,
         reader=contract.assignee,
         reason=reason,
     )
     rows.close_contract_mode(row, contract, caller, now)
-    if row.grants:
+    if outcome is ContractOutcome.REWORK:
+        rows.reopen_contract_mode(row, caller, now)
+    elif row.grants:
         close_grants(caller=caller, contract_ref=row.id, now=now)
     if contract.assignee.active:
+        done = "sent back for rework" if outcome is ContractOutcome.REWORK else outcome
         send_system_mail(
             organisation_id=row.organisation_id,
             recipient=contract.assignee,
             subject=f"{outcome}: {row.title}",
-            body=f"{contract.issuer.handle}'s contract {row.id} is {outcome}: {reason}",
+            body=f"{contract.issuer.handle}'s contract {row.id} is {done}: {reason}",
             now=now,
             contract_ref=row.id,
         )

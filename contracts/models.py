@@ -14,6 +14,7 @@ from contracts.vocabulary import (
     ContractKind,
     ContractState,
     Move,
+    OrgAct,
     ReportKind,
     VerdictFinding,
 )
@@ -23,6 +24,8 @@ from orgchart.models import Agent, Organisation
 from orgchart.policy.vocabulary import BOARD, ToolMode
 
 BRANCH_FORM = r"^[A-Za-z0-9][A-Za-z0-9._/-]*$"
+EXPIRING = (ContractKind.ORG_CHANGE.value, ContractKind.DEPLOYMENT_APPROVAL.value)
+"""Kinds of contracts that authorise something until a time."""
 APPROVAL = Q(kind=ContractKind.DEPLOYMENT_APPROVAL)
 NEEDS_ACCEPTANCE = (
     ContractState.IN_PROGRESS,
@@ -34,7 +37,7 @@ NEEDS_SUBMISSION = (ContractState.REVIEW, ContractState.PASSED, ContractState.FA
 
 
 def _choices(
-    members: type[ContractKind | ContractState | ToolMode | ReportKind | VerdictFinding],
+    members: type[ContractKind | ContractState | ToolMode | ReportKind | VerdictFinding | OrgAct],
 ) -> list[tuple[str, str]]:
     return [(m.value, m.value.replace("_", " ")) for m in members]
 
@@ -155,8 +158,13 @@ class Contract(models.Model):
                     & ~Q(environment="")
                     & ~Q(artifact="")
                 )
-                | (~APPROVAL & Q(environment="", artifact="", expires_at=None, used_at=None)),
+                | (~APPROVAL & Q(environment="", artifact="", used_at=None)),
                 name="contract_approval_says_what",
+            ),
+            models.CheckConstraint(
+                condition=Q(kind__in=EXPIRING, expires_at__gt=F("created_at"))
+                | (~Q(kind__in=EXPIRING) & Q(expires_at=None)),
+                name="contract_authorisation_expires",
             ),
             models.CheckConstraint(
                 condition=Q(used_at=None) | Q(used_at__lt=F("expires_at")),
@@ -193,6 +201,11 @@ class Contract(models.Model):
         """The assignee has finished."""
         self.submitted_at = at
 
+    @MACHINE.step(Move.REWORK, state)
+    def rework(self) -> None:
+        """The issuer sends the work back; the next submission is another one."""
+        self.submitted_at = None
+
     @MACHINE.step(Move.PASS, state)
     def close_passed(self, *, at: datetime, by: str, reason: str) -> None:
         """The issuer accepts the work."""
@@ -213,10 +226,14 @@ class Contract(models.Model):
 
 
 class Report(models.Model):
-    """What an assignee reported on its contract. Insert-only."""
+    """What an assignee reported on its contract; a completion is a numbered submission.
+
+    Insert-only.
+    """
 
     contract = models.ForeignKey(Contract, models.PROTECT, related_name="reports")
     kind = models.CharField(max_length=16, choices=_choices(ReportKind))
+    submission = models.PositiveSmallIntegerField(null=True, blank=True)
     report_type = models.CharField(max_length=16, choices=ReportType.choices)
     title = models.CharField(max_length=200)
     body = models.TextField()
@@ -235,9 +252,12 @@ class Report(models.Model):
                 name="report_type_known",
             ),
             models.UniqueConstraint(
-                fields=["contract"],
-                condition=Q(kind=ReportKind.COMPLETION),
-                name="report_completion_once",
+                fields=["contract", "submission"], name="report_submission_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(kind=ReportKind.COMPLETION, submission__isnull=False, submission__gte=1)
+                | (~Q(kind=ReportKind.COMPLETION) & Q(submission=None)),
+                name="report_completion_is_numbered",
             ),
         ]
 
@@ -246,7 +266,7 @@ class Report(models.Model):
 
 
 class Verdict(models.Model):
-    """What QA found in the work of one completion report. Insert-only."""
+    """What QA found in one submission. Insert-only; a trigger keeps each judge to one verdict."""
 
     contract = models.ForeignKey(Contract, models.PROTECT, related_name="verdicts")
     report = models.ForeignKey(Report, models.PROTECT, related_name="verdicts")
@@ -271,6 +291,27 @@ class Verdict(models.Model):
 
     def __str__(self) -> str:
         return f"{self.finding} on {self.contract_id}"
+
+
+class OrgChangeLine(models.Model):
+    """One change of the organisation that an org_change contract allows, once."""
+
+    contract = models.ForeignKey(Contract, models.PROTECT, related_name="changes")
+    act = models.CharField(max_length=16, choices=_choices(OrgAct))
+    subject = models.CharField(max_length=64)
+    used_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(act__in=[a.value for a in OrgAct]), name="org_change_act_known"
+            ),
+            models.CheckConstraint(condition=~Q(subject=""), name="org_change_has_a_subject"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.act} {self.subject}"
 
 
 class Deadline(models.Model):

@@ -13,6 +13,7 @@ from contracts.vocabulary import (
     ContractKind,
     ContractSide,
     ContractState,
+    OrgAct,
     ReportKind,
     VerdictFinding,
 )
@@ -39,10 +40,15 @@ def read_contract(*, caller: Caller, contract_id: str) -> ContractDetail:
     return {
         **summary(row, caller.policy),
         "body": row.body,
+        "changes": [
+            {"act": OrgAct(line.act), "subject": line.subject, "used_at": line.used_at}
+            for line in row.changes.all()
+        ],
         "reports": [
             {
                 "report_id": str(r.id),
                 "kind": ReportKind(r.kind),
+                "submission": r.submission,
                 "report_type": ReportType(r.report_type),
                 "title": r.title,
                 "body": r.body,
@@ -53,6 +59,7 @@ def read_contract(*, caller: Caller, contract_id: str) -> ContractDetail:
         "verdicts": [
             {
                 "verdict_id": str(v.id),
+                "report_id": str(v.report_id),
                 "verdict": VerdictFinding(v.finding),
                 "evidence": v.evidence,
                 "body": v.body,

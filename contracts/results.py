@@ -8,7 +8,13 @@ from typing import Annotated, Any
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from contracts.vocabulary import ContractKind, ContractState, ReportKind, VerdictFinding
+from contracts.vocabulary import (
+    ContractKind,
+    ContractState,
+    OrgAct,
+    ReportKind,
+    VerdictFinding,
+)
 from core.params import wire_result
 from documents.models import ReportType
 from mailroom.models import Priority
@@ -99,11 +105,21 @@ class ContractSummary(TypedDict):
 
 
 @wire_result
+class AllowedChange(TypedDict):
+    """A change of the organisation that the contract allows, once."""
+
+    act: OrgAct
+    subject: Annotated[str, Field(description="the agent's handle; of hire the new one")]
+    used_at: datetime | None
+
+
+@wire_result
 class ContractReport(TypedDict):
     """A report of the assignee."""
 
     report_id: str
     kind: ReportKind
+    submission: Annotated[int | None, Field(description="which submission a completion is")]
     report_type: ReportType
     title: str
     body: str
@@ -115,6 +131,7 @@ class ContractVerdict(TypedDict):
     """A verdict of QA on the work."""
 
     verdict_id: str
+    report_id: Annotated[str, Field(description="the submission that it judges")]
     verdict: VerdictFinding
     evidence: Annotated[Any, Field(description="text, or a list of what was run")]
     body: str
@@ -127,6 +144,7 @@ class ContractDetail(ContractSummary):
     """A whole contract."""
 
     body: str
+    changes: list[AllowedChange]
     reports: list[ContractReport]
     verdicts: list[ContractVerdict]
 

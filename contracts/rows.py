@@ -6,10 +6,11 @@ from datetime import datetime
 from typing import Any
 
 from contracts import rules
+from contracts.judging import Submission, submission_of
 from contracts.models import Contract, Report, Verdict
 from contracts.results import ContractVersion
 from contracts.rules import ContractFacts
-from contracts.vocabulary import ContractKind, ContractState, ReportKind, VerdictFinding
+from contracts.vocabulary import ContractKind, ContractState
 from core.actions import Action
 from core.actors import Actor
 from core.database import needs_transaction
@@ -22,7 +23,7 @@ from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.parties import BOARD_PARTY, Party
 from orgchart.policy.vocabulary import ToolMode
 from toolbox.caller import Caller
-from toolbox.sessions import close_mode
+from toolbox.sessions import release_contract, reopen_mode
 from toolbox.wake import wake
 
 MUTABLE = (
@@ -44,7 +45,7 @@ def issuer_of(row: Contract, policy: Policy) -> Party:
 
 
 def contract_facts(
-    row: Contract, policy: Policy, finding: VerdictFinding | None = None
+    row: Contract, policy: Policy, submission: Submission | None = None
 ) -> ContractFacts:
     """The row as rules see it."""
     return ContractFacts(
@@ -54,8 +55,10 @@ def contract_facts(
         version=row.version,
         issuer=issuer_of(row, policy),
         assignee=agent_of(policy, row.assignee_id),
+        mode=ToolMode(row.mode),
         workspace_scope=tuple(row.workspace_scope),
-        finding=finding,
+        assigned_branch=row.assigned_branch,
+        submission=submission,
         environment=row.environment,
         artifact=row.artifact,
         expires_at=row.expires_at,
@@ -84,15 +87,16 @@ def lock_contract(contract_id: str, caller: Caller) -> tuple[Contract, ContractF
     return row, contract
 
 
-def latest_finding(row: Contract) -> VerdictFinding | None:
-    """The finding of the newest verdict on the work."""
-    found = Verdict.objects.filter(contract_id=row.id).order_by("-id").first()
-    return VerdictFinding(found.finding) if found else None
-
-
-def completion_report(row: Contract) -> Report:
-    """The report that submitted the work; a contract in review that can be judged has one."""
-    return Report.objects.get(contract_id=row.id, kind=ReportKind.COMPLETION)
+def latest_submission(row: Contract) -> Submission | None:
+    """The submission that is in review, with its verdicts; None without one."""
+    if row.state != ContractState.REVIEW:
+        return None
+    report = Report.objects.filter(contract_id=row.id, submission__isnull=False)
+    found = report.order_by("-submission").first()
+    if found is None:
+        return None
+    verdicts = Verdict.objects.filter(report_id=found.id)
+    return submission_of(found.id, verdicts.values_list("finding", "judge_id"))
 
 
 @needs_transaction
@@ -145,9 +149,17 @@ def save_contract(
 
 
 def close_contract_mode(row: Contract, was: ContractFacts, caller: Actor, now: datetime) -> None:
-    """Close the mode that a contract opened for its assignee, once it leaves in_progress."""
-    if row.mode != ToolMode.CHAT_SAFE and was.state is ContractState.IN_PROGRESS:
-        close_mode(caller=caller, now=now, reason=f"{row.id} is {row.state}", contract_ref=row.id)
+    """Release the sessions that a contract bound, with its mode, once it leaves in_progress."""
+    if was.state is ContractState.IN_PROGRESS:
+        release_contract(
+            caller=caller, now=now, reason=f"{row.id} is {row.state}", contract_ref=row.id
+        )
+
+
+def reopen_contract_mode(row: Contract, caller: Actor, now: datetime) -> None:
+    """Open a contract's mode again, in the session that had it last, for its rework."""
+    if row.mode != ToolMode.CHAT_SAFE:
+        reopen_mode(caller=caller, now=now, reason=f"{row.id} sent back", contract_ref=row.id)
 
 
 def version_result(row: Contract) -> ContractVersion:

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
+from contracts.judging import (
+    Submission,
+    Terms,
+    can_judge_submission,
+    code_of,
+    is_judge,
+    is_judge_of,
+    is_responsible,
+    needs_verdict,
+)
 from contracts.vocabulary import (
     MACHINE,
     ContractKind,
@@ -17,85 +27,44 @@ from contracts.vocabulary import (
 from core.decision import Allow, Code, Decision, Deny, deny
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.parties import Board, Party
-from orgchart.policy.vocabulary import BOARD, Kind
 
-WRITE_VERDICT = "write_verdict"
 SUBMIT_REPORT = "submit_report"
 YOURS = "list_contracts shows the contracts that you issued and those assigned to you"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ContractFacts:
-    """A contract as rules see it; `finding` is that of the latest verdict on the work."""
+class ContractFacts(Terms):
+    """A contract as rules see it; `submission` is its latest one, where a decision needs it."""
 
     id: str
     kind: ContractKind
     state: ContractState
     version: int
-    issuer: Party
-    assignee: Agent
-    workspace_scope: tuple[str, ...] = ()
-    finding: VerdictFinding | None = None
+    submission: Submission | None = None
     environment: str = ""
     artifact: str = ""
     expires_at: datetime | None = None
     used_at: datetime | None = None
 
 
-def _has(agent: Agent, tool: str, policy: Policy) -> bool:
-    role = policy.role_of(agent)
-    return tool in role.tools - role.denied_tools
-
-
-def is_judge(agent: Agent, policy: Policy) -> bool:
-    """Whether the agent's role gives verdicts (seed 000 §1.9)."""
-    return _has(agent, WRITE_VERDICT, policy)
-
-
-def is_judge_of(contract: ContractFacts, agent: Agent, policy: Policy) -> bool:
-    """Whether the agent gives verdicts in the department that the contract touches code of.
-
-    The department is that of the judge's managers: one of them issued the contract, works on it,
-    or manages who works on it.
-    """
-    if not contract.workspace_scope or not is_judge(agent, policy):
-        return False
-    parties = {contract.issuer.handle, contract.assignee.handle, *contract.assignee.managers}
-    return bool((parties - {BOARD}) & set(agent.managers))
-
-
-def needs_verdict(contract: ContractFacts, policy: Policy) -> bool:
-    """Whether QA must pass the work first: a worker touches code (seed 000 §1.3).
-
-    QA itself writes no source and judges no work of its own; managers and the top agent touch no
-    code, and what they delegate has contracts and verdicts of its own.
-    """
-    assignee = contract.assignee
-    worker = policy.role_of(assignee).kind is Kind.WORKER
-    return bool(contract.workspace_scope) and worker and not is_judge(assignee, policy)
-
-
-def awaits_report(contract: ContractFacts, policy: Policy) -> bool:
-    """Whether the contract is in progress and its assignee reports by mail (seed 000 §4.3).
-
-    Managers and the top agent have no submit_report (§2.1): the contract moves to review when its
-    issuer decides on it.
-    """
-    return contract.state is ContractState.IN_PROGRESS and not _has(
-        contract.assignee, SUBMIT_REPORT, policy
-    )
+def is_above(who: Agent, agent: Agent, policy: Policy) -> bool:
+    """Whether one agent is a direct or co-manager of another, or above one of these."""
+    managers = [policy.agents[handle] for handle in agent.managers if handle in policy.agents]
+    above = {manager.id for manager in managers}
+    above |= {each.id for manager in managers for each in policy.chain_above(manager)}
+    return who.id in above
 
 
 def can_see(
     contract: ContractFacts, who: Agent, policy: Policy, *, judged: bool = False
 ) -> Decision:
-    """Decide whether an agent may read a contract: its parties, managers of its assignee, and QA
-    while the work is in review or once it has `judged` it.
+    """Decide whether an agent may read a contract: its parties, the agents above its assignee, and
+    QA while the work is in review or once it has `judged` it.
     """
     if who.id in (contract.assignee.id, contract.issuer.id):
         return Allow("a contract is read by its parties")
-    if who.handle in contract.assignee.managers:
-        return Allow("a manager reads the contracts of its own workers")
+    if is_above(who, contract.assignee, policy):
+        return Allow("the agents above read the contracts of those below")
     if is_judge_of(contract, who, policy) and (contract.state is ContractState.REVIEW or judged):
         return Allow("QA reads what it judges")
     return not_found()
@@ -161,7 +130,10 @@ def _next_step(contract: ContractFacts) -> str:
         case ContractState.PENDING:
             return f"{contract.assignee.handle} accepts it first, with accept_contract"
         case ContractState.IN_PROGRESS:
-            return f"{contract.assignee.handle} finishes it first, with submit_report (completion)"
+            return (
+                f"{contract.assignee.handle} submits it first, with submit_report (completion), or "
+                "with send_mail (report, submits) where its role has no submit_report"
+            )
         case ContractState.REVIEW:
             return f"{contract.issuer.handle} closes it, with close_contract"
         case ContractState.PASSED | ContractState.FAILED | ContractState.CANCELLED:
@@ -175,6 +147,22 @@ def can_accept(contract: ContractFacts, who: Agent) -> Decision:
     return can_move(contract, Move.ACCEPT)
 
 
+def can_work_on(contract: ContractFacts, who: Agent) -> Decision:
+    """Decide whether an agent may open a session for a contract: its assignee, in progress."""
+    if contract.assignee.id != who.id:
+        return _not_yours(contract, f"only {contract.assignee.handle} works on {contract.id}")
+    if contract.state is ContractState.IN_PROGRESS:
+        return Allow("a session for a contract in progress (Spec: contracts 33)")
+    return deny(
+        Code.INVALID_TRANSITION,
+        f"{contract.id} is {contract.state}, not in_progress",
+        _next_step(contract),
+        rule="a session works under a contract in progress",
+        state=str(contract.state),
+        allowed=_next_states(contract),
+    )
+
+
 def can_submit(contract: ContractFacts, who: Agent, kind: ReportKind) -> Decision:
     """Decide whether an agent may report on a contract: its assignee, while it works on it."""
     if contract.assignee.id != who.id:
@@ -184,62 +172,83 @@ def can_submit(contract: ContractFacts, who: Agent, kind: ReportKind) -> Decisio
     return can_move(contract, Move.SUBMIT)
 
 
+def can_submit_by_mail(contract: ContractFacts, who: Agent, to: str, policy: Policy) -> Decision:
+    """Decide whether a mail submits the work: of an assignee without submit_report, to the reader
+    of its reports (Spec: contracts 22).
+    """
+    submitting = can_submit(contract, who, ReportKind.COMPLETION)
+    if isinstance(submitting, Deny):
+        return submitting
+    role = policy.role_of(who)
+    if SUBMIT_REPORT in role.tools - role.denied_tools:
+        return deny(
+            Code.INVALID_PARAMS,
+            "submits: your role submits with submit_report",
+            "use submit_report with kind completion",
+            rule="roles without submit_report submit by mail",
+            submits="use submit_report",
+        )
+    reader = reader_of(contract.issuer, who, policy)
+    if to != reader.handle:
+        return deny(
+            Code.INVALID_PARAMS,
+            f"to: the report that submits {contract.id} goes to {reader.handle}",
+            f"send it to {reader.handle}",
+            rule="a submission goes to the contract's issuer",
+            to=f"must be {reader.handle}",
+        )
+    return submitting
+
+
 def can_judge(contract: ContractFacts, who: Agent, policy: Policy) -> Decision:
-    """Decide whether an agent gives a verdict: QA of the department, on others' work in review."""
-    if contract.assignee.id == who.id:
-        return _not_yours(contract, "QA does not judge its own work")
+    """Decide whether an agent gives a verdict: QA of the department, once on each submission of
+    others' work (Spec: contracts 26, 28).
+    """
+    if contract.assignee.id == who.id or (is_judge(who, policy) and is_responsible(contract, who)):
+        return _not_yours(contract, "QA does not judge work that it does or is responsible for")
     if not is_judge_of(contract, who, policy):
         return not_found()
-    if contract.state is not ContractState.REVIEW:
-        return deny(
-            Code.INVALID_TRANSITION,
-            f"{contract.id} is {contract.state}; a verdict is given in review",
-            _next_step(contract),
-            rule="a verdict is given in review",
-            state=str(contract.state),
-            allowed=_next_states(contract),
-        )
-    return Allow("QA judges finished work (seed 000 §1.9)")
+    return can_judge_submission(contract.id, contract.state, contract.submission, who)
 
 
 def can_close(
     contract: ContractFacts, who: Party, outcome: ContractOutcome, reason: str, policy: Policy
 ) -> Decision:
-    """Decide whether a contract may be closed: by its issuer; the Board may cancel any contract."""
+    """Decide whether a contract may be closed or sent back: by its issuer; the Board may cancel any
+    contract.
+    """
     cancelled_by_board = isinstance(who, Board) and outcome is ContractOutcome.CANCELLED
     if contract.issuer.id != who.id and not cancelled_by_board:
         return _not_yours(contract, f"only {contract.issuer.handle} closes {contract.id}")
     if not reason.strip():
         return deny(
             Code.INVALID_PARAMS,
-            "reason: a contract is closed with a reason",
+            "reason: a contract is closed or sent back with a reason",
             "say why, in a sentence",
             rule="a contract is closed with a reason",
             reason="must not be empty",
         )
-    if outcome is not ContractOutcome.CANCELLED and awaits_report(contract, policy):
-        contract = replace(contract, state=ContractState.REVIEW)
     moved = can_move(contract, outcome.move)
     if isinstance(moved, Deny) or outcome is not ContractOutcome.PASSED:
         return moved
-    if needs_verdict(contract, policy) and contract.finding is not VerdictFinding.PASS:
-        return _needs_pass(contract)
+    finding = contract.submission.finding if contract.submission else None
+    if needs_verdict(contract, policy) and finding is not VerdictFinding.PASS:
+        return _needs_pass(contract, finding)
     return moved
 
 
-def _needs_pass(contract: ContractFacts) -> Deny:
-    found = (
-        f"QA's latest verdict on it is {contract.finding}"
-        if contract.finding
-        else ("QA has given no verdict on it")
-    )
+def _needs_pass(contract: ContractFacts, finding: VerdictFinding | None) -> Deny:
+    found = f"QA's verdict on it is {finding}" if finding else "QA has given no verdict on it"
     return deny(
         Code.APPROVAL_REQUIRED,
-        f"{contract.id} touches code ({', '.join(contract.workspace_scope)[:200]}) and needs a "
-        f"PASS of QA before it can pass; {found}",
-        "ask a QA agent of the department for its write_verdict (PASS), or close it as failed",
-        rule="code needs a PASS of QA (seed 000 §1.3)",
-        finding=str(contract.finding) if contract.finding else None,
+        f"{contract.id} is code work ({code_of(contract)}) and this submission needs a PASS of QA "
+        f"before it can pass; {found}",
+        "send it back with close_contract (outcome rework), or close it as failed"
+        if finding
+        else "ask a QA agent of the department for its write_verdict, send the work back with "
+        "close_contract (outcome rework), or close it as failed",
+        rule="code work needs a PASS of QA on its submission (Spec: contracts 25)",
+        finding=str(finding) if finding else None,
     )
 
 

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
 
 from contracts import rows, rules
+from contracts.authority import opens_rights
 from contracts.models import Contract, Report
 from contracts.results import ContractVersion, SubmittedReport
 from contracts.rules import ContractFacts
 from contracts.vocabulary import ReportKind
 from core.actions import Action
+from core.database import needs_transaction
 from documents.models import ReportType
 from documents.services import file_report
 from ledger.services import record
-from mailroom.delivery import send_as
+from mailroom.delivery import MailDraft, send_as
 from orgchart.policy.compiled import Agent
-from orgchart.policy.vocabulary import ToolMode
 from toolbox.caller import Caller
-from toolbox.sessions import open_mode
+from toolbox.sessions import bind_session
 
 
 def accept_contract(
     *, contract_id: str, expected_version: int | None, caller: Caller, now: datetime
 ) -> ContractVersion:
-    """Accept a pending contract; opens the caller's session in the contract's mode.
+    """Accept a pending contract; binds the caller's session to a contract that opens a mode,
+    folders or a branch.
 
     Raises Denied: NOT_FOUND, NOT_YOURS, VERSION_MISMATCH, INVALID_TRANSITION, MODE_DENIED.
     """
@@ -37,10 +40,10 @@ def accept_contract(
         rows.save_contract(
             row, contract, Action.CONTRACT_ACCEPTED, caller=caller, now=now, reader=contract.issuer
         )
-        if row.mode == ToolMode.CODING:
-            open_mode(
+        if opens_rights(contract):
+            bind_session(
                 session_id=caller.session.id,
-                mode=ToolMode.CODING,
+                mode=contract.mode,
                 caller=caller,
                 now=now,
                 reason=f"{row.id} accepted",
@@ -80,47 +83,95 @@ def submit_report(
             contract_ref=row.id,
             rule=rule,
         )
-        report = Report.objects.create(
-            contract=row,
-            kind=kind,
-            report_type=report_type or _default_type(kind),
-            title=title,
-            body=body,
-            author_id=caller.agent.id,
-            mail_id=mail_id,
-            created_at=now,
+        report = _insert_report(
+            row, contract, ReportDraft(kind, title, body, report_type), mail_id, caller, now
         )
-        file_report(
-            caller=caller,
-            title=title,
-            body=body,
-            report_type=report.report_type,
-            reader=contract.issuer if isinstance(contract.issuer, Agent) else None,
-            contract_ref=row.id,
-            now=now,
-        )
-        _apply_report(row, contract, report, caller, now)
+        if kind is ReportKind.COMPLETION:
+            _submit(row, contract, report, caller, now)
+        else:
+            _record_progress(row, report, caller, now)
     return {"mail_id": mail_id, "report_id": str(report.id), **rows.version_result(row)}
 
 
-def _default_type(kind: ReportKind) -> ReportType:
-    return ReportType.COMPLETION if kind is ReportKind.COMPLETION else ReportType.STATUS
+@needs_transaction
+def submit_by_mail(caller: Caller, draft: MailDraft, mail_id: str, now: datetime) -> None:
+    """Submit a contract's work by a report that was just sent: roles without submit_report.
+
+    Raises Denied: NOT_FOUND, NOT_YOURS, INVALID_TRANSITION, INVALID_PARAMS for a role with
+    submit_report or a mail to another reader; the mail is then not sent either.
+    """
+    row, contract = rows.lock_contract(draft.contract_ref or "", caller)
+    to = caller.policy.resolve(draft.to)
+    caller.require(
+        rules.can_submit_by_mail(
+            contract, caller.agent, to.handle if to else draft.to, caller.policy
+        )
+    )
+    written = ReportDraft(ReportKind.COMPLETION, draft.subject, draft.body)
+    report = _insert_report(row, contract, written, mail_id, caller, now)
+    _submit(row, contract, report, caller, now)
 
 
-def _apply_report(
+@dataclass(frozen=True, slots=True)
+class ReportDraft:
+    """A report as its author wrote it."""
+
+    kind: ReportKind
+    title: str
+    body: str
+    report_type: ReportType | None = None
+
+
+def _insert_report(
+    row: Contract,
+    contract: ContractFacts,
+    draft: ReportDraft,
+    mail_id: str,
+    caller: Caller,
+    now: datetime,
+) -> Report:
+    """Insert the report, a completion with its number, and file it where managers read it."""
+    is_completion = draft.kind is ReportKind.COMPLETION
+    before = Report.objects.filter(contract_id=row.id, submission__isnull=False).count()
+    report = Report.objects.create(
+        contract=row,
+        kind=draft.kind,
+        submission=before + 1 if is_completion else None,
+        report_type=draft.report_type
+        or (ReportType.COMPLETION if is_completion else ReportType.STATUS),
+        title=draft.title,
+        body=draft.body,
+        author_id=caller.agent.id,
+        mail_id=mail_id,
+        created_at=now,
+    )
+    file_report(
+        caller=caller,
+        title=draft.title,
+        body=draft.body,
+        report_type=report.report_type,
+        reader=contract.issuer if isinstance(contract.issuer, Agent) else None,
+        contract_ref=row.id,
+        now=now,
+    )
+    return report
+
+
+def _record_progress(row: Contract, report: Report, caller: Caller, now: datetime) -> None:
+    record(
+        Action.CONTRACT_REPORTED,
+        by=caller,
+        at=now,
+        subject=f"contract:{row.id}",
+        for_agent_id=row.issuer_id,
+        kind="contract",
+        details={"report": str(report.id), "state": str(row.state), "version": row.version},
+    )
+
+
+def _submit(
     row: Contract, contract: ContractFacts, report: Report, caller: Caller, now: datetime
 ) -> None:
-    if report.kind == ReportKind.PROGRESS:
-        record(
-            Action.CONTRACT_REPORTED,
-            by=caller,
-            at=now,
-            subject=f"contract:{row.id}",
-            for_agent_id=row.issuer_id,
-            kind="contract",
-            details={"report": str(report.id), "state": str(row.state), "version": row.version},
-        )
-        return
     row.submit(at=now)
     rows.save_contract(
         row,
@@ -130,5 +181,6 @@ def _apply_report(
         now=now,
         reader=contract.issuer,
         report=str(report.id),
+        submission=report.submission,
     )
     rows.close_contract_mode(row, contract, caller, now)

@@ -63,8 +63,11 @@ def read_contract(caller: Caller, params: ReadContract, now: datetime) -> Contra
 
 
 class ListContracts(Page):
-    """A page of contracts."""
+    """A page of contracts, or one of them whole."""
 
+    contract_id: Reference | None = Field(
+        None, description="one contract whole, with its reports and verdicts"
+    )
     state: Literal["pending", "in_progress", "review", "passed", "failed", "cancelled"] | None = (
         None
     )
@@ -76,14 +79,18 @@ class ListContracts(Page):
 @tool(
     "list_contracts",
     params=ListContracts,
-    result=ContractPage,
+    result=ContractPage | ContractDetail,
     source=Source.BUILTIN,
     group=ToolGroup.CONTRACT,
     modes=ANY_MODE,
     read_only=True,
 )
-def list_contracts(caller: Caller, params: ListContracts, now: datetime) -> ContractPage:
-    """List the contracts that you issued and those assigned to you, newest first."""
+def list_contracts(
+    caller: Caller, params: ListContracts, now: datetime
+) -> ContractPage | ContractDetail:
+    """List the contracts that you issued and those assigned to you, newest first, or read one."""
+    if params.contract_id is not None:
+        return queries.read_contract(caller=caller, contract_id=params.contract_id)
     return queries.list_contracts(
         caller=caller,
         state=ContractState(params.state) if params.state else None,
@@ -187,8 +194,10 @@ class CloseContract(Params):
     """The end of a contract."""
 
     contract_id: Reference
-    outcome: Literal["passed", "failed", "cancelled"]
-    reason: Reason | None = Field(None, description="required to cancel")
+    outcome: Literal["passed", "failed", "cancelled", "rework"] = Field(
+        description="rework sends reviewed work back to its assignee"
+    )
+    reason: Reason | None = Field(None, description="required to cancel and for rework")
     expected_version: Version | None = EXPECTED
 
 
@@ -203,9 +212,12 @@ class CloseContract(Params):
     idempotent=True,
 )
 def close_contract(caller: Caller, params: CloseContract, now: datetime) -> ContractVersion:
-    """Close a contract that you issued: passed or failed after review, cancelled before."""
+    """Close a contract that you issued: passed or failed after review, cancelled before; or send
+    reviewed work back (rework).
+    """
     outcome = ContractOutcome(params.outcome)
-    default = "" if outcome is ContractOutcome.CANCELLED else f"{outcome}, no reason given"
+    unexplained = (ContractOutcome.PASSED, ContractOutcome.FAILED)
+    default = f"{outcome}, no reason given" if outcome in unexplained else ""
     return closing.close_contract(
         contract_id=params.contract_id,
         outcome=outcome,

@@ -33,15 +33,18 @@ def write_verdict(
     caller: Caller,
     now: datetime,
 ) -> GivenVerdict:
-    """Record what QA found in finished work; the issuer decides on the contract's state.
+    """Record what QA found in the submission; the issuer decides on the contract's state.
 
     Raises Denied: NOT_FOUND outside the judge's department, NOT_YOURS for work of its own,
-    INVALID_TRANSITION outside review, INVALID_PARAMS without evidence.
+    INVALID_TRANSITION outside review or for a second verdict on one submission, INVALID_PARAMS
+    without evidence.
     """
     with transaction.atomic():
         row = rows.find_contract(contract_id, caller.organisation_id, lock=True)
-        contract = rows.contract_facts(row, caller.policy)
+        contract = rows.contract_facts(row, caller.policy, rows.latest_submission(row))
         rule = caller.require(rules.can_judge(contract, caller.agent, caller.policy)).rule
+        submission = contract.submission
+        assert submission is not None  # noqa: S101  can_judge requires one; narrows the type
         if not evidence and not body.strip():
             raise refuse(
                 Code.INVALID_PARAMS,
@@ -63,7 +66,7 @@ def write_verdict(
         )
         verdict = Verdict.objects.create(
             contract=row,
-            report=rows.completion_report(row),
+            report_id=submission.report_id,
             finding=finding,
             evidence=evidence,
             body=body,

@@ -32,17 +32,19 @@ class Move(StrEnum):
 
     ACCEPT = "accept"
     SUBMIT = "submit"
+    REWORK = "rework"
     PASS = "close_passed"  # noqa: S105  a transition, not a password
     FAIL = "close_failed"
     CANCEL = "close_cancelled"
 
 
 class ContractOutcome(StrEnum):
-    """How a contract is closed (wire: close_contract)."""
+    """How the issuer decides on a contract; `rework` sends it back (wire: close_contract)."""
 
     PASSED = "passed"
     FAILED = "failed"
     CANCELLED = "cancelled"
+    REWORK = "rework"
 
     @property
     def move(self) -> Move:
@@ -51,7 +53,18 @@ class ContractOutcome(StrEnum):
             ContractOutcome.PASSED: Move.PASS,
             ContractOutcome.FAILED: Move.FAIL,
             ContractOutcome.CANCELLED: Move.CANCEL,
+            ContractOutcome.REWORK: Move.REWORK,
         }[self]
+
+
+class OrgAct(StrEnum):
+    """What a line of an org_change contract allows, once (Spec: contracts 13)."""
+
+    HIRE = "hire"
+    DESCRIBE = "describe"
+    MOVE = "move"
+    DEACTIVATE = "deactivate"
+    RESTRICT_TOOLS = "restrict_tools"
 
 
 class ReportKind(StrEnum):
@@ -87,10 +100,13 @@ MACHINE = Machine(
         Move.SUBMIT: Step(
             (ContractState.IN_PROGRESS,), ContractState.REVIEW, "assignee, by a completion report"
         ),
+        Move.REWORK: Step(
+            (ContractState.REVIEW,), ContractState.IN_PROGRESS, "issuer, with a reason"
+        ),
         Move.PASS: Step(
             (ContractState.REVIEW,),
             ContractState.PASSED,
-            "issuer, after a PASS of QA where code is touched",
+            "issuer, after a PASS of QA on this submission of code work",
         ),
         Move.FAIL: Step((ContractState.REVIEW,), ContractState.FAILED, "issuer"),
         Move.CANCEL: Step(

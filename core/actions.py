@@ -49,6 +49,7 @@ class Action(StrEnum):
     CONTRACT_PASSED = "contract.passed"
     CONTRACT_REMINDED = "contract.reminded"
     CONTRACT_REPORTED = "contract.reported"
+    CONTRACT_SENT_BACK = "contract.sent_back"
     CONTRACT_SUBMITTED = "contract.submitted"
     ESCALATION_ANSWERED = "escalation.answered"
     ESCALATION_BOARD_NOT_TOLD = "escalation.board_not_told"

@@ -72,6 +72,7 @@ class MailDraft:
     attachments: Sequence[Attachment] = ()
     reply_to: str | None = None
     contract_ref: str | None = None
+    submits: bool = False
 
 
 def insert_mail(

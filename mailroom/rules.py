@@ -22,6 +22,7 @@ class Channel:
     types: frozenset[str]
 
 
+REPORT = "report"
 NAMED = 30
 """Contacts that a refusal names; the prompt lists them all."""
 
@@ -156,6 +157,19 @@ def _issuing_tool(sender: Agent, issued_by: Sequence[str], policy: Policy) -> st
     if mine:
         return f"use {' or '.join(mine)}"
     return f"ask {sender.superior}; your role has none of these tools"
+
+
+def can_submit_by_mail(mail_type: str, contract_ref: str | None) -> Decision:
+    """Decide whether a mail may submit the work of a contract: a report that names it."""
+    if mail_type == REPORT and contract_ref:
+        return Allow("a report submits its contract's work")
+    return deny(
+        Code.INVALID_PARAMS,
+        "submits: only a mail of type report with contract_ref submits the work of a contract",
+        "send it with type report and contract_ref, or leave submits out",
+        rule="a report submits its contract's work",
+        submits="only with type report and contract_ref",
+    )
 
 
 def can_attach(

@@ -13,6 +13,7 @@ from django.db.models import Q
 from core.actions import Action
 from core.actors import Actor
 from core.decision import Denied, Deny
+from core.hooks import Hook
 from documents.attachments import keep_file
 from ledger.services import record
 from mailroom import rules
@@ -30,6 +31,9 @@ from orgchart.policy.vocabulary import ESCALATION
 from toolbox.caller import Caller
 from toolbox.scopes import active_scopes
 
+submissions = Hook[[Caller, MailDraft, str, datetime], None](
+    "a report was sent that submits the work of the contract it names"
+)
 LISTED = 50
 """Unread mails that a successor's system mail names."""
 
@@ -47,7 +51,7 @@ def send_mail(*, caller: Caller, draft: MailDraft, now: datetime) -> SentMail:
         rule = rules.rule_to(caller.agent, recipient, caller.policy)
         granted = rule is not None and rule.needs_contract
         escalates = draft.mail_type == ESCALATION
-        parts = granted or escalates or draft.reply_to or draft.attachments
+        parts = granted or escalates or draft.submits or draft.reply_to or draft.attachments
         with transaction.atomic() if parts else nullcontext():
             channels = _hold_channels(caller, draft) if granted else ()
             route_log = _decide(caller, draft, recipient, channels)
@@ -64,6 +68,8 @@ def send_mail(*, caller: Caller, draft: MailDraft, now: datetime) -> SentMail:
                 answers.answer_by_reply(
                     mail_id=draft.reply_to, reply=mail_id, to=recipient, by=caller, now=now
                 )
+            if draft.submits:
+                submissions(caller, draft, mail_id, now)
     except Denied as refusal:
         raise as_rejection(refusal, caller, draft.to, draft.mail_type, now) from refusal
     return {"mail_id": mail_id, "status": "delivered", "created_at": now}
@@ -107,9 +113,11 @@ def _decide(
     """
     policy, sender = caller.policy, caller.agent
     allowed = caller.require(rules.can_mail(sender, recipient, draft.mail_type, policy, channels))
+    if draft.submits:
+        caller.require(rules.can_submit_by_mail(draft.mail_type, draft.contract_ref))
     if draft.attachments:
         paths = [each["path"] for each in draft.attachments]
-        caller.require(rules.can_attach(paths, sender, policy, active_scopes(sender.id)))
+        caller.require(rules.can_attach(paths, sender, policy, active_scopes(caller)))
     if draft.reply_to or (draft.contract_ref and not channels):
         require_own(caller, reply_to=draft.reply_to, contract_ref=draft.contract_ref)
     return [f"from {caller.actor}", f"allowed: {allowed.rule}", f"policy {policy.version}"]

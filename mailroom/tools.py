@@ -47,6 +47,9 @@ class SendMail(Params):
     attachments: list[Attachment] = Field(default_factory=list, max_length=20)
     reply_to: Reference | None = Field(None, description="id of the mail this answers")
     contract_ref: Reference | None = Field(None, description="id of the contract this is about")
+    submits: bool = Field(
+        False, description="this report submits the work of contract_ref (without submit_report)"
+    )
 
 
 @tool("send_mail", params=SendMail, result=SentMail, group=ToolGroup.MAIL, modes=ANY_MODE)
@@ -61,6 +64,7 @@ def send_mail(caller: Caller, params: SendMail, now: datetime) -> SentMail:
         attachments=[{"path": a.path, "description": a.description} for a in params.attachments],
         reply_to=params.reply_to,
         contract_ref=params.contract_ref,
+        submits=params.submits,
     )
     return services.send_mail(caller=caller, draft=draft, now=now)
 

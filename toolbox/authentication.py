@@ -48,13 +48,14 @@ WITH known AS (
     RETURNING tokens, allowed
 )
 SELECT known.agent_id, known.organisation_id, known.policy_version, rate.tokens, rate.allowed,
-       s.id, s.mode, g.mode, g.contract_ref, f.id, f.allowed_tools
+       s.id, s.mode, g.mode, s.contract_ref, f.id, f.allowed_tools
 FROM known CROSS JOIN rate
 LEFT JOIN toolbox_session s ON s.agent_id = known.agent_id
     AND (s.id = %(session)s::uuid OR (%(session)s::uuid IS NULL AND s.standing))
 LEFT JOIN LATERAL (
-    SELECT mode, contract_ref FROM toolbox_modegrant
+    SELECT mode FROM toolbox_modegrant
     WHERE session_id = s.id AND closed_at IS NULL AND mode = s.mode
+      AND contract_ref IN ('', s.contract_ref)
     ORDER BY opened_at DESC LIMIT 1
 ) g ON true
 LEFT JOIN LATERAL (
@@ -124,11 +125,7 @@ def authenticate(*, authorization: str, session_id: str | None, request_id: str)
     if agent is None or not agent.active:
         raise refuse(Code.UNAUTHENTICATED, "this key's agent is deactivated", RENEW)
     effective = effective_mode(StoredMode(mode, granted), policy, session_id=str(sid))
-    session = CallerSession(
-        id=str(sid),
-        mode=effective,
-        contract=contract if contract and effective == mode else "",
-    )
+    session = CallerSession(id=str(sid), mode=effective, contract=contract or "")
     return Caller(
         agent=agent,
         policy=policy,

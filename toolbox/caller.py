@@ -18,7 +18,7 @@ from toolbox.rules import Holder
 
 @dataclass(frozen=True, slots=True)
 class CallerSession:
-    """The session of a call: its effective mode, and the contract that opened the mode, if any."""
+    """The session of a call: its effective mode, and the contract it works under, if any."""
 
     id: str
     mode: ToolMode

@@ -24,12 +24,19 @@ class Session(models.Model):
     standing = models.BooleanField(default=False)
     mode = models.CharField(max_length=16, default=ToolMode.CHAT_SAFE)
     opened_at = models.DateTimeField()
+    contract_ref = models.CharField(max_length=32, blank=True, default="")
+    """The one contract whose mode, folders and branch this session uses."""
 
     class Meta:
         ordering = ["-opened_at"]
         constraints = [
             models.UniqueConstraint(
                 fields=["agent"], condition=Q(standing=True), name="session_standing_once"
+            )
+        ]
+        indexes = [
+            models.Index(
+                fields=["contract_ref"], condition=~Q(contract_ref=""), name="session_contract"
             )
         ]
 

@@ -8,11 +8,14 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 
 from core.actions import Action
 from core.actors import Actor
+from core.database import needs_transaction
 from core.decision import Code, refuse
 from core.deeds import Deed, require_deed
+from core.hooks import Hook
 from ledger.services import record
 from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Policy
@@ -23,6 +26,10 @@ from toolbox.models import ModeGrant, Session
 from toolbox.results import SessionDetails, SessionSummary
 from toolbox.wake import wake
 
+contract_sessions = Hook[[Caller, str], ToolMode](
+    "the mode of a contract that its assignee opens a session for"
+)
+
 
 def summarise_session(session: CallerSession) -> SessionSummary:
     """A session as clients see it."""
@@ -30,15 +37,18 @@ def summarise_session(session: CallerSession) -> SessionSummary:
 
 
 def open_session(*, caller: Caller, params: Mapping[str, object], now: datetime) -> SessionDetails:
-    """Open another session of the caller, in the default mode.
+    """Open another session of the caller, in the default mode or for one of its contracts.
 
-    Raises Denied INVALID_PARAMS for any parameter: an agent never chooses its own mode.
+    Raises Denied INVALID_PARAMS for any other parameter: an agent never chooses its own mode; and
+    what the contract's room refuses (NOT_FOUND, NOT_YOURS, INVALID_TRANSITION).
     """
-    if params:
+    contract = params.get("contract")
+    if set(params) - {"contract"} or ("contract" in params and not _is_reference(contract)):
         raise refuse(
             Code.INVALID_PARAMS,
-            f"a session takes no parameters; {min(params)[:64]} was given",
-            "open it with an empty object; contracts and people open its mode",
+            "a session takes no parameters but contract (the id of a contract of yours); "
+            f"{min(set(params) - {'contract'}, default='contract')[:64]} was given",
+            "open it with an empty object, or with a contract of yours in progress",
             rule="an agent never switches its own mode",
         )
     with transaction.atomic():
@@ -49,8 +59,24 @@ def open_session(*, caller: Caller, params: Mapping[str, object], now: datetime)
             opened_at=now,
         )
         record(Action.SESSION_OPENED, by=caller, at=now, subject=f"session:{row.id}")
-    session = CallerSession(str(row.id), ToolMode(row.mode))
+        for mode in contract_sessions(caller, str(contract)) if contract else ():
+            bind_session(
+                session_id=str(row.id),
+                mode=mode,
+                caller=caller,
+                now=now,
+                reason=f"a session for {contract}",
+                contract_ref=str(contract),
+            )
+            row.refresh_from_db()
+    session = effective_session(row, caller.policy)
     return {**summarise_session(session), "opened_at": now}
+
+
+def _is_reference(value: object) -> bool:
+    return (
+        isinstance(value, str) and 0 < len(value) <= 32 and value.isascii() and value.isprintable()
+    )
 
 
 def read_session(*, caller: Caller, session_id: str) -> SessionDetails:
@@ -69,12 +95,17 @@ def read_session(*, caller: Caller, session_id: str) -> SessionDetails:
 
 def effective_session(row: Session, policy: Policy) -> CallerSession:
     """A session row with its effective mode (`get_mode` in seed 002 §5.2)."""
-    grant = row.grants.filter(closed_at=None, mode=row.mode).order_by("-opened_at").first()
+    grant = _backing_grants(row).filter(mode=row.mode).first()
     mode = effective_mode(
         StoredMode(row.mode, grant.mode if grant else None), policy, session_id=str(row.id)
     )
-    backed = grant is not None and mode == grant.mode
-    return CallerSession(str(row.id), mode, grant.contract_ref if backed and grant else "")
+    return CallerSession(str(row.id), mode, row.contract_ref)
+
+
+def _backing_grants(row: Session) -> QuerySet[ModeGrant]:
+    """The open grants of people and of the contract that the session works under, newest first."""
+    grants = row.grants.filter(closed_at=None, contract_ref__in=("", row.contract_ref))
+    return grants.order_by("-opened_at", "-id")
 
 
 def open_mode(
@@ -109,7 +140,9 @@ def open_mode(
             closed_at=None,
             defaults={"reason": reason, "opened_by": caller.actor, "opened_at": now},
         )
-        Session.objects.filter(id=row.id).update(mode=mode)
+        Session.objects.filter(id=row.id).update(
+            mode=mode, contract_ref=contract_ref or row.contract_ref
+        )
         wake(row.agent_id)
         record(
             Action.SESSION_MODE_OPENED,
@@ -122,44 +155,114 @@ def open_mode(
         )
 
 
-def close_mode(
-    *, caller: Actor, now: datetime, reason: str, session_id: str = "", contract_ref: str = ""
-) -> int:
-    """Close the open grants of a session or of a contract, and return how many there were.
+def bind_session(
+    *, session_id: str, mode: ToolMode, caller: Actor, now: datetime, reason: str, contract_ref: str
+) -> None:
+    """Let a session work under one contract, in that contract's mode."""
+    with transaction.atomic():
+        if mode is not ToolMode.CHAT_SAFE:
+            open_mode(
+                session_id=session_id,
+                mode=mode,
+                caller=caller,
+                now=now,
+                reason=reason,
+                contract_ref=contract_ref,
+            )
+            return
+        row = _lock_session(session_id, caller)
+        row.contract_ref = contract_ref
+        _save_binding(row)
+
+
+def close_mode(*, caller: Actor, now: datetime, reason: str, session_id: str) -> int:
+    """Close the open grants of a session by a person, and return how many there were.
 
     A session without an open grant is in chat_safe mode again.
     """
-    if session_id:  # the end of a contract closes its modes without a person
-        require_deed(caller, Deed.SWITCH_MODE, reason=reason)
-    if bool(session_id) == bool(contract_ref):
-        raise ValueError("name a session or a contract")
+    require_deed(caller, Deed.SWITCH_MODE, reason=reason)
     with transaction.atomic():
-        grants = ModeGrant.objects.select_for_update().filter(
-            closed_at=None, session__organisation_id=caller.organisation_id
+        grants = list(_lock_open_grants(caller).filter(session_id=session_id))
+        for grant in grants:
+            _close_grant(grant, caller, now, reason)
+    return len(grants)
+
+
+def release_contract(*, caller: Actor, now: datetime, reason: str, contract_ref: str) -> None:
+    """Close the grants of a contract and release the sessions that work under it.
+
+    A released session works under the contract that opened its mode before, if one is open still.
+    """
+    with transaction.atomic():
+        for grant in _lock_open_grants(caller).filter(contract_ref=contract_ref):
+            _close_grant(grant, caller, now, reason)
+        bound = Session.objects.select_for_update().filter(
+            organisation_id=caller.organisation_id, contract_ref=contract_ref
         )
-        open_grants = list(
-            grants.filter(session_id=session_id)
-            if session_id
-            else grants.filter(contract_ref=contract_ref)
-        )
-        for grant in open_grants:
-            # `now` may be older: this call waited for the row while another opened the grant.
-            grant.closed_at, grant.closed_by = max(now, grant.opened_at), caller.actor
-            grant.save(update_fields=["closed_at", "closed_by"])
-            row = Session.objects.select_for_update().get(id=grant.session_id)
-            if not row.grants.filter(closed_at=None, mode=row.mode).exists():
-                Session.objects.filter(id=row.id).update(mode=ToolMode.CHAT_SAFE)
+        for row in bound.order_by("id"):
+            before = row.grants.filter(closed_at=None).exclude(contract_ref="")
+            earlier = before.order_by("-opened_at", "-id").first()
+            row.contract_ref = earlier.contract_ref if earlier else ""
+            _save_binding(row)
             wake(row.agent_id)
-            record(
-                Action.SESSION_MODE_CLOSED,
-                by=caller,
-                at=now,
-                subject=f"session:{row.id}",
-                reason=reason,
-                for_agent_id=row.agent_id,
-                details={"mode": grant.mode, "contract": grant.contract_ref},
-            )
-    return len(open_grants)
+
+
+@needs_transaction
+def reopen_mode(*, caller: Actor, now: datetime, reason: str, contract_ref: str) -> None:
+    """Open a contract's mode again in the session that had it last, if there was one.
+
+    A session that works under another contract by now keeps that one.
+    """
+    grants = ModeGrant.objects.filter(
+        contract_ref=contract_ref, session__organisation_id=caller.organisation_id
+    )
+    last = grants.order_by("-opened_at", "-id").first()
+    if last is None:
+        return
+    other = Session.objects.select_for_update().get(id=last.session_id).contract_ref
+    open_mode(
+        session_id=str(last.session_id),
+        mode=ToolMode(last.mode),
+        caller=caller,
+        now=now,
+        reason=reason,
+        contract_ref=contract_ref,
+    )
+    if other and other != contract_ref:
+        row = Session.objects.get(id=last.session_id)
+        row.contract_ref = other
+        _save_binding(row)
+
+
+def _lock_open_grants(caller: Actor) -> QuerySet[ModeGrant]:
+    return ModeGrant.objects.select_for_update(of=("self",)).filter(
+        closed_at=None, session__organisation_id=caller.organisation_id
+    )
+
+
+def _close_grant(grant: ModeGrant, caller: Actor, now: datetime, reason: str) -> None:
+    # `now` may be older: this call waited for the row while another opened the grant.
+    grant.closed_at, grant.closed_by = max(now, grant.opened_at), caller.actor
+    grant.save(update_fields=["closed_at", "closed_by"])
+    row = Session.objects.select_for_update().get(id=grant.session_id)
+    _save_binding(row)
+    wake(row.agent_id)
+    record(
+        Action.SESSION_MODE_CLOSED,
+        by=caller,
+        at=now,
+        subject=f"session:{row.id}",
+        reason=reason,
+        for_agent_id=row.agent_id,
+        details={"mode": grant.mode, "contract": grant.contract_ref},
+    )
+
+
+def _save_binding(row: Session) -> None:
+    """Save the contract that a locked session works under, with the mode that it backs now."""
+    grant = _backing_grants(row).first()
+    row.mode = grant.mode if grant else ToolMode.CHAT_SAFE
+    row.save(update_fields=["mode", "contract_ref"])
 
 
 def _lock_session(session_id: str, caller: Actor) -> Session:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from contracts.branches import branch_problem, visible_text
@@ -17,24 +16,24 @@ FREE_ENVIRONMENTS = frozenset({"dev", "development", "test", "testing", "staging
 LOCAL_NAMES = re.compile(r"(^|\.)(localhost|local|localdomain|internal|intranet|lan|home|corp)\.?$")
 
 
-def can_use_branch(name: str, assigned: Sequence[str]) -> Decision:
+def can_use_branch(name: str, assigned: str) -> Decision:
     """Decide whether git may work on this branch: the contract's own, in its one spelling (§1.6).
 
-    `assigned` are the branches of the agent's contracts in progress.
+    `assigned` is the branch of the one contract that the agent works under, or ''.
     """
     problem = branch_problem(name)
     if problem:
         return _branch_denied(f"{name[:200]!r}: {problem}", assigned)
-    if name not in assigned:
-        return _branch_denied(f"{name} is not the branch of a contract of yours", assigned)
+    if not assigned or name != assigned:
+        return _branch_denied(f"{name} is not the branch of the contract you work under", assigned)
     return Allow("assigned_branch (seed 000 §1.6)")
 
 
-def can_commit(assigned: Sequence[str]) -> Decision:
-    """Decide whether git may commit at all: only on a branch that a contract assigns (§1.6)."""
+def can_commit(assigned: str) -> Decision:
+    """Decide whether git may commit at all: only on the branch that a contract assigns (§1.6)."""
     if assigned:
         return Allow("assigned_branch (seed 000 §1.6)")
-    return _branch_denied("no contract of yours in progress assigns a branch", assigned)
+    return _branch_denied("the contract you work under assigns no branch", assigned)
 
 
 def environment_of(name: str) -> str:
@@ -86,13 +85,13 @@ def _internal(host: str) -> Decision:
     )
 
 
-def _branch_denied(problem: str, assigned: Sequence[str]) -> Decision:
+def _branch_denied(problem: str, assigned: str) -> Decision:
     return deny(
         Code.BRANCH_DENIED,
         f"the branch is refused: {problem}",
-        f"work on {' or '.join(assigned)}"
+        f"work on {assigned}"
         if assigned
         else "accept a contract that assigns a branch (list_contracts shows yours)",
         rule="git works on the contract's branch only (seed 000 §1.6)",
-        assigned=list(assigned),
+        assigned=[assigned] if assigned else [],
     )

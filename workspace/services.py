@@ -9,11 +9,10 @@ from typing import NoReturn
 from django.db import transaction
 
 from contracts.approvals.deployments import use_approval
-from contracts.models import Contract
-from contracts.vocabulary import ContractState
-from core.decision import Code, refuse
+from contracts.working import require_working_contract
+from core.decision import Code, Deny, refuse
 from orgchart.policy.paths import can_touch
-from orgchart.policy.vocabulary import Access
+from orgchart.policy.vocabulary import Access, ContractScope
 from toolbox.caller import Caller
 from toolbox.scopes import active_scopes
 from workspace import rules
@@ -32,44 +31,43 @@ def unavailable(caller: Caller, driver: str) -> NoReturn:
 
 
 def require_paths(caller: Caller, paths: Iterable[str], access: Access) -> None:
-    """Every path must be in the caller's scope, contracts in progress included.
+    """Every path must be in the scope of the role or of the one contract the caller works under.
 
-    Raises Denied SCOPE_DENIED for the first that is not.
+    Raises Denied SCOPE_DENIED for the first that is not, CONTRACT_REQUIRED to choose a contract.
     """
-    scopes = active_scopes(caller.agent.id)
+    scopes = active_scopes(caller)
     for path in paths:
-        caller.require(
-            can_touch(
-                path,
-                access,
-                agent=caller.agent,
-                files=caller.role.files,
-                contract_scope=scopes,
-            )
+        touching = can_touch(
+            path, access, agent=caller.agent, files=caller.role.files, contract_scope=scopes
         )
+        if isinstance(touching, Deny) and caller.role.files.contract is not ContractScope.NONE:
+            require_working_contract(caller)  # says so where the agent has to choose one
+        caller.require(touching)
 
 
-def branches_of(caller: Caller) -> list[str]:
-    """The branches that the caller's contracts in progress assign."""
-    rows = Contract.objects.filter(
-        organisation_id=caller.organisation_id,
-        assignee_id=caller.agent.id,
-        state=ContractState.IN_PROGRESS,
-    ).exclude(assigned_branch="")
-    return list(rows.order_by("-id").values_list("assigned_branch", flat=True))
+def branch_of(caller: Caller) -> str:
+    """The branch of the one contract that the caller works under, or ''.
+
+    Raises Denied CONTRACT_REQUIRED where it has to choose one of several.
+    """
+    contract = require_working_contract(caller)
+    return contract.assigned_branch if contract else ""
 
 
 def require_branch(caller: Caller, name: str) -> None:
-    """Git works on the contract's branch only (seed 000 §1.6). Raises Denied BRANCH_DENIED."""
-    caller.require(rules.can_use_branch(name, branches_of(caller)))
+    """Git works on the contract's branch only (seed 000 §1.6).
+
+    Raises Denied BRANCH_DENIED, CONTRACT_REQUIRED.
+    """
+    caller.require(rules.can_use_branch(name, branch_of(caller)))
 
 
 def require_commit(caller: Caller, paths: Iterable[str]) -> None:
-    """A commit needs a branch of one's own and paths in scope.
+    """A commit needs a branch and paths of one and the same contract, or paths of the role.
 
-    Raises Denied BRANCH_DENIED, SCOPE_DENIED.
+    Raises Denied BRANCH_DENIED, SCOPE_DENIED, CONTRACT_REQUIRED.
     """
-    caller.require(rules.can_commit(branches_of(caller)))
+    caller.require(rules.can_commit(branch_of(caller)))
     require_paths(caller, paths, Access.WRITE)
 
 

@@ -74,8 +74,8 @@ def _act(outcome: ContractOutcome, title: str, explanation: str, **more: Any) ->
 
 
 def _own_in_review(row: Contract) -> bool:
-    """Only what the Board itself issued is the Board's to take or refuse."""
-    return row.issuer_id is None and row.state in (ContractState.IN_PROGRESS, ContractState.REVIEW)
+    """Only what the Board itself issued is the Board's to take, to refuse or to send back."""
+    return row.issuer_id is None and row.state == ContractState.REVIEW
 
 
 CANCEL = _act(
@@ -103,11 +103,20 @@ FAIL = _act(
 )
 
 
+REWORK = _act(
+    ContractOutcome.REWORK,
+    "Send the work back",
+    "The assignee works on it again and submits it once more; the reason says what is missing.",
+    icon="undo",
+    possible=_own_in_review,
+)
+
+
 @admin.register(Contract)
 class ContractAdmin(ActingAdmin):
     """Contracts with their terms, reports, verdicts and what the ledger holds about each."""
 
-    acts = (PASS, FAIL, CANCEL)
+    acts = (PASS, REWORK, FAIL, CANCEL)
     list_display = (
         "headline",
         "organisation",

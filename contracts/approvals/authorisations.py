@@ -1,48 +1,47 @@
-"""Contracts that authorise their assignee to change the organisation."""
+"""Changes of the organisation that contracts authorise: each named line is used once."""
 
 from __future__ import annotations
 
-from django.db import connection
+from datetime import datetime
 
-from contracts.models import Contract
-from contracts.vocabulary import ContractKind, ContractState
+from contracts.models import Contract, OrgChangeLine
+from contracts.vocabulary import ContractKind, ContractState, OrgAct
 from core.database import needs_transaction
 from core.decision import Code, refuse
 from toolbox.caller import Caller
 
 
-def active_authorisation(
-    *, organisation_id: int, assignee_id: int, kind: ContractKind
-) -> Contract | None:
-    """The agent's newest authorisation of this kind in progress, if any.
-
-    In a transaction it is locked: it cannot be closed before that transaction ends.
-    """
-    rows = Contract.objects.filter(
-        organisation_id=organisation_id,
-        assignee_id=assignee_id,
-        kind=kind,
-        state=ContractState.IN_PROGRESS,
-    ).order_by("-id")
-    if connection.in_atomic_block:
-        rows = rows.select_for_update(no_key=True)
-    return rows.first()
-
-
 @needs_transaction
-def require_authorisation(*, caller: Caller, kind: ContractKind) -> Contract:
-    """The caller's authorisation of this kind in progress, locked until the transaction ends.
+def use_change(*, caller: Caller, act: OrgAct, subject: str, now: datetime) -> str:
+    """Use up the line of the caller's org_change contracts that names this change; the contract.
 
-    Raises Denied AUTHORISATION_REQUIRED (seed 000 §1.4).
+    The contract cannot be closed before the transaction ends; if it is rolled back the line can be
+    used again. Raises Denied AUTHORISATION_REQUIRED where no unused line of a contract in progress
+    that has not expired names this act and this subject (Spec: contracts 14).
     """
-    found = active_authorisation(
-        organisation_id=caller.organisation_id, assignee_id=caller.agent.id, kind=kind
+    held = Contract.objects.select_for_update(no_key=True).filter(
+        organisation_id=caller.organisation_id,
+        assignee_id=caller.agent.id,
+        kind=ContractKind.ORG_CHANGE,
+        state=ContractState.IN_PROGRESS,
+        expires_at__gt=now,
     )
-    if found is None:
+    ids = [row.id for row in held.order_by("id")]
+    lines = OrgChangeLine.objects.select_for_update().filter(
+        contract_id__in=ids, act=act, subject=subject, used_at=None
+    )
+    line = lines.order_by("id").first()
+    if line is None:
         raise refuse(
             Code.AUTHORISATION_REQUIRED,
-            f"{caller.tool or 'this'} needs a contract of kind {kind} in progress",
-            f"accept one (list_contracts shows yours), or ask {caller.agent.superior} for one",
-            rule=f"{kind} authorises it (seed 000 §1.4)",
+            f"{caller.tool or 'this'} needs a contract of kind org_change in progress with an "
+            f"unused line {act} {subject[:64]}",
+            "accept a contract that names it (list_contracts with contract_id shows what one "
+            f"allows), or ask {caller.agent.superior} for one",
+            rule="org_change authorises what it names, once (seed 000 §1.4; Spec: contracts 14)",
+            act=str(act),
+            subject=subject[:64],
         )
-    return found
+    line.used_at = now
+    line.save(update_fields=["used_at"])
+    return line.contract_id

@@ -9,8 +9,10 @@ from decimal import Decimal
 
 from contracts.branches import can_assign_branch
 from contracts.issuing import rules
+from contracts.issuing.changes import NamedChange, can_expire, can_name_changes
 from contracts.issuing.rules import GrantedChannel, RequestedChannel
 from contracts.issuing.scopes import can_give_scope
+from contracts.judging import Terms, can_be_judged
 from contracts.vocabulary import ContractKind
 from core.decision import Code, Denied, Deny, refuse, require
 from orgchart.policy.compiled import Agent, Policy
@@ -39,6 +41,7 @@ class ContractDraft:
     environment: str = ""
     artifact: str = ""
     expires_at: datetime | None = None
+    changes: Sequence[NamedChange] = ()
 
 
 def check_draft(
@@ -57,11 +60,25 @@ def check_draft(
             amount="only with kind budget",
         )
     require(rules.can_be_due(draft.deadline, now))
+    require(can_name_changes(draft.kind, draft.changes, policy))
+    require(can_expire(draft.kind, draft.expires_at, now))
     require(rules.can_open_mode(draft.mode, policy))
     require(can_give_scope(draft.workspace_scope, issuer, assignee, policy))
     if draft.assigned_branch:
         require(can_assign_branch(draft.assigned_branch))
+    require(can_be_judged(terms_of(draft, issuer, assignee), policy))
     return _check_channels(draft.grants, issuer, assignee, policy)
+
+
+def terms_of(draft: ContractDraft, issuer: Party, assignee: Agent) -> Terms:
+    """The terms that decide whether the contract is code work."""
+    return Terms(
+        issuer=issuer,
+        assignee=assignee,
+        mode=draft.mode,
+        workspace_scope=draft.workspace_scope,
+        assigned_branch=draft.assigned_branch,
+    )
 
 
 def _check_channels(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from contracts.issuing.changes import NamedChange
 from contracts.models import Contract
 from core.params import MAX_MAIL_BODY
 
 
-def mail_body(row: Contract) -> str:
+def mail_body(row: Contract, changes: Sequence[NamedChange]) -> str:
     """The contract's text, then its fields if they fit into the mail."""
     lines = {
         "contract": row.id,
@@ -23,6 +26,7 @@ def mail_body(row: Contract) -> str:
         "environment": row.environment,
         "artifact": row.artifact,
         "expires_at": row.expires_at and row.expires_at.isoformat(),
+        "changes": ", ".join(f"{change.act} {change.subject}" for change in changes),
         "amount": f"{row.amount} {row.currency}" if row.amount is not None else "",
     }
     fields = "\n".join(f"{name}: {value}" for name, value in lines.items() if value)

@@ -10,10 +10,11 @@ from django.db import connection
 
 from contracts.deadlines import insert_deadlines
 from contracts.issuing import rules
+from contracts.issuing.changes import expiry_of, resolve_changes
 from contracts.issuing.drafts import ContractDraft, check_draft
 from contracts.issuing.mail import mail_body
 from contracts.issuing.rules import GrantedChannel
-from contracts.models import Contract
+from contracts.models import Contract, OrgChangeLine
 from contracts.results import IssuedContract
 from contracts.rows import version_result
 from contracts.vocabulary import FINAL_STATES, ContractKind
@@ -62,6 +63,7 @@ def issue_contract(
         if refusal.deny.code not in ABOUT_RECIPIENT:
             raise
         raise as_rejection(refusal, caller, draft.to, _mail_type(draft), now) from refusal
+    draft = replace(draft, changes=resolve_changes(draft.changes, policy))
     channels = check_draft(draft, caller.agent, assignee, policy, now)
     rule = caller.require(allowed).rule  # noted last: it explains the call
     return _issue(_Issue(draft, caller, caller.agent, assignee, channels, rule), now)
@@ -130,7 +132,7 @@ def _insert_contract(issue: _Issue, now: datetime) -> Contract:
         recipient=assignee,
         mail_type=_mail_type(draft),
         subject=row.title,
-        body=mail_body(row),
+        body=mail_body(row, draft.changes),
         priority=row.priority,
         contract_ref=row.id,
         reply_to=escalation.mail_id if escalation else None,
@@ -138,6 +140,10 @@ def _insert_contract(issue: _Issue, now: datetime) -> Contract:
         rule=issue.rule,
     )
     row.save(force_insert=True)
+    OrgChangeLine.objects.bulk_create(
+        OrgChangeLine(contract=row, act=change.act, subject=change.subject)
+        for change in draft.changes
+    )
     insert_deadlines(row, now=now)
     if escalation is not None and isinstance(caller, Caller):
         answers.answer_by_contract(
@@ -158,6 +164,11 @@ def _insert_contract(issue: _Issue, now: datetime) -> Contract:
             "assigned_branch": row.assigned_branch,
             "state": str(row.state),
             "version": row.version,
+            **(
+                {"changes": [f"{c.act} {c.subject}" for c in draft.changes]}
+                if draft.changes
+                else {}
+            ),
         },
     )
     opened = [Channel(row.id, c.sender.id, c.recipient.id, c.types) for c in issue.channels]
@@ -189,7 +200,7 @@ def _build_contract(issue: _Issue, escalation: Escalation | None, now: datetime)
         answers=escalation,
         environment=draft.environment,
         artifact=draft.artifact,
-        expires_at=draft.expires_at,
+        expires_at=expiry_of(draft.kind, draft.expires_at, draft.deadline, now),
         amount=draft.amount,
         currency=draft.currency,
         created_at=now,

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
+from contracts.issuing.changes import NamedChange
 from contracts.issuing.drafts import ContractDraft
 from contracts.issuing.rules import CREATE, GENERATE, RequestedChannel
 from contracts.issuing.services import issue_contract
 from contracts.results import IssuedContract
-from contracts.vocabulary import ContractKind
+from contracts.vocabulary import ContractKind, OrgAct
 from core.params import (
     Amount,
     Currency,
@@ -54,7 +56,7 @@ class IssueContract(Params):
     workspace_scope: list[Annotated[str, StringConstraints(max_length=1024)]] = Field(
         default_factory=list,
         max_length=50,
-        description="folders of the work; with these, the work needs a PASS of QA",
+        description="folders of the work; with source, it needs a PASS of QA",
     )
     assigned_branch: Annotated[str, StringConstraints(max_length=200)] | None = None
     grants: list[Grant] = Field(default_factory=list, max_length=20)
@@ -92,10 +94,40 @@ class IssueContract(Params):
         )
 
 
+class Change(Params):
+    """A change of the organisation that an org_change contract allows, once."""
+
+    act: Literal["hire", "describe", "move", "deactivate", "restrict_tools"]
+    subject: Name = Field(description="the agent's handle; for hire the new one")
+
+
+class GenerateContract(IssueContract):
+    """A contract of the top agent, which also authorises changes of the organisation."""
+
+    changes: list[Change] = Field(
+        default_factory=list, max_length=50, description="for kind org_change, required there"
+    )
+    expires_at: Moment | None = Field(
+        None, description="end of an org_change; left out: its deadline, or 7 days"
+    )
+
+    def draft(self) -> ContractDraft:
+        """The draft that services take."""
+        return replace(
+            super().draft(),
+            changes=[NamedChange(OrgAct(each.act), each.subject) for each in self.changes],
+            expires_at=self.expires_at,
+        )
+
+
 @tool(
-    GENERATE, params=IssueContract, result=IssuedContract, group=ToolGroup.CONTRACT, modes=ANY_MODE
+    GENERATE,
+    params=GenerateContract,
+    result=IssuedContract,
+    group=ToolGroup.CONTRACT,
+    modes=ANY_MODE,
 )
-def generate_contract(caller: Caller, params: IssueContract, now: datetime) -> IssuedContract:
+def generate_contract(caller: Caller, params: GenerateContract, now: datetime) -> IssuedContract:
     """Issue a contract to a manager: work, an org_change authorisation, or a budget."""
     return issue_contract(caller=caller, draft=params.draft(), tool=GENERATE, now=now)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
+from contracts.vocabulary import OrgAct
 from core.actors import Actor, Person
 from core.decision import Code, refuse
 from core.deeds import Deed, require_deed
@@ -24,14 +25,14 @@ from toolbox.caller import Caller
 def deactivate_agent(
     *, caller: Caller, agent: str, reason: str, expected_version: int | None, now: datetime
 ) -> DeactivatedAgent:
-    """Deactivate an agent under an org_change contract of the CEO in progress.
+    """Deactivate an agent that an org_change contract of the CEO names.
 
     Raises Denied: AUTHORISATION_REQUIRED, VERSION_MISMATCH, NOT_FOUND, LEVEL_DENIED for itself,
     the top agent or one above, INVALID_TRANSITION for one that is deactivated already,
     INVALID_PARAMS for a broken invariant.
     """
     with transaction.atomic():
-        contract = org_changes.require_org_change(caller)
+        contract = org_changes.use_change(caller, OrgAct.DEACTIVATE, agent, now)
         org_changes.require_version(caller, expected_version)
         target = org_changes.find_agent(caller, agent)
         caller.require(rules.can_manage(caller.agent, target, caller.policy))

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from contracts.vocabulary import OrgAct
 from core.actions import Action
 from core.decision import Code, refuse
 from governance.results import DescribedAgent, HiredAgent
@@ -41,18 +42,18 @@ class NewAgent:
 def hire_agent(
     *, caller: Caller, hire: NewAgent, expected_version: int | None, now: datetime
 ) -> HiredAgent:
-    """Hire an agent under an org_change contract of the CEO in progress; people issue its key.
+    """Hire an agent that an org_change contract of the CEO names; people issue its key.
 
     Raises Denied: AUTHORISATION_REQUIRED, VERSION_MISMATCH, LEVEL_DENIED, NOT_FOUND,
     INVALID_PARAMS for a taken name or a broken invariant.
     """
     with transaction.atomic():
-        contract = org_changes.require_org_change(caller)
-        version = org_changes.require_version(caller, expected_version)
         role = _role(caller, hire)
         is_new_kind = role.name not in caller.policy.roles
         caller.require(rules.can_give_role(caller.agent, role, caller.policy))
         caller.require(rules.can_name(hire.handle, role, caller.policy))
+        contract = org_changes.use_change(caller, OrgAct.HIRE, hire.handle, now)
+        version = org_changes.require_version(caller, expected_version)
         caller.require(rules.can_give_skills(hire.skills, catalogue.known()))
         _require_place(caller, hire, role)
         above = _superior(caller, hire, role)
@@ -117,7 +118,7 @@ def describe_agent(
             rule="parameters",
         )
     with transaction.atomic():
-        contract = org_changes.require_org_change(caller)
+        contract = org_changes.use_change(caller, OrgAct.DESCRIBE, agent, now)
         version = org_changes.require_version(caller, expected_version)
         target = org_changes.find_agent(caller, agent)
         caller.require(rules.can_manage(caller.agent, target, caller.policy))

@@ -8,8 +8,8 @@ from typing import Any
 
 from django.db import IntegrityError
 
-from contracts.approvals.authorisations import require_authorisation
-from contracts.vocabulary import ContractKind
+from contracts.approvals import authorisations
+from contracts.vocabulary import OrgAct
 from core.actions import Action
 from core.actors import Actor
 from core.database import violated_constraint
@@ -30,12 +30,13 @@ BROKEN = {
 """What a change can violate, by the name of the database's constraint."""
 
 
-def require_org_change(caller: Caller) -> str:
-    """The caller's org_change contract in progress, held until the transaction ends; its id.
+def use_change(caller: Caller, act: OrgAct, name: str, now: datetime) -> str:
+    """Use up the line of an org_change contract that names this change of this agent; its id.
 
-    Raises Denied AUTHORISATION_REQUIRED (seed 000 §1.4).
+    Raises Denied NOT_FOUND, AUTHORISATION_REQUIRED (seed 000 §1.4).
     """
-    return require_authorisation(caller=caller, kind=ContractKind.ORG_CHANGE).id
+    subject = name if act is OrgAct.HIRE else find_agent(caller, name).handle
+    return authorisations.use_change(caller=caller, act=act, subject=subject, now=now)
 
 
 def require_version(caller: Caller, expected: int | None) -> int:

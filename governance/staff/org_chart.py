@@ -8,6 +8,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from contracts.vocabulary import OrgAct
 from core.actions import Action
 from core.decision import Code, refuse
 from governance.results import ChangedOrgChart
@@ -63,14 +64,19 @@ def update_org_chart(
     expected_version: int | None,
     now: datetime,
 ) -> ChangedOrgChart:
-    """Move agents under an org_change contract of the CEO in progress.
+    """Move agents that an org_change contract of the CEO names.
 
     Raises Denied: AUTHORISATION_REQUIRED, VERSION_MISMATCH, NOT_FOUND, LEVEL_DENIED for its own
     row, one above, or a role above; INVALID_PARAMS for an empty or doubled move or a broken
     invariant.
     """
     with transaction.atomic():
-        contract = org_changes.require_org_change(caller)
+        used = [
+            org_changes.use_change(caller, OrgAct.MOVE, name, now)
+            for name in dict.fromkeys(
+                org_changes.find_agent(caller, move.agent).handle for move in moves
+            )
+        ]
         version = org_changes.require_version(caller, expected_version)
         allowed = [_check_move(caller, move) for move in moves]
         _require_each_once(allowed)
@@ -83,7 +89,7 @@ def update_org_chart(
             caller,
             apply,
             action=Action.ORGCHART_UPDATED,
-            contract=contract,
+            contract=", ".join(dict.fromkeys(used)),
             version=version,
             now=now,
             reason=reason,

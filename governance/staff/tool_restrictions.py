@@ -7,6 +7,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from contracts.vocabulary import OrgAct
 from core.decision import Code, refuse
 from governance.results import ChangedTool, ToolRestrictions
 from governance.staff import org_changes, rules
@@ -65,6 +66,7 @@ def restrict_tool(
     with transaction.atomic():
         version = org_changes.require_version(caller, expected_version)
         worker = _worker(caller, agent)
+        _use_change(caller, worker, now)
         restriction = _lock_restriction(worker, tool)
         if restriction is not None:
             caller.require(
@@ -104,6 +106,7 @@ def restore_tool(
     with transaction.atomic():
         version = org_changes.require_version(caller, expected_version)
         worker = _worker(caller, agent)
+        _use_change(caller, worker, now)
         restriction = _lock_restriction(worker, tool)
         if restriction is None:
             raise refuse(
@@ -126,6 +129,12 @@ def _worker(caller: Caller, name: str) -> Agent:
     worker = org_changes.find_agent(caller, name)
     caller.require(rules.can_restrict_tools(caller.agent, worker))
     return worker
+
+
+def _use_change(caller: Caller, worker: Agent, now: datetime) -> None:
+    """Who changes the organisation restricts tools under a contract that names it too."""
+    if rules.runs_organisation(caller.role):
+        org_changes.use_change(caller, OrgAct.RESTRICT_TOOLS, worker.handle, now)
 
 
 def _lock_restriction(worker: Agent, tool: str) -> ToolOverride | None:

@@ -25,6 +25,7 @@ def hr_hires(day: Day) -> None:
         "generate_contract",
         to="hr_manager",
         kind="org_change",
+        changes=[{"act": act, "subject": handle} for act in ("hire", "deactivate")],
         title=f"{MARK} Hire a backend worker",
         body="One more pair of hands, for today.",
     )["contract_id"]
@@ -46,7 +47,7 @@ def hr_hires(day: Day) -> None:
     told = day.inbox("ceo", from_="system")
     day.check("the sender's superior was told", holds=any(handle in m["subject"] for m in told))
     day.ask("hr_manager", "send_mail", to="ceo", type="report", contract_ref=contract,
-            subject="Hired and gone", body=f"{handle} came and went.")  # fmt: skip
+            submits=True, subject="Hired and gone", body=f"{handle} came and went.")  # fmt: skip
     day.ask("ceo", "close_contract", contract_id=contract, outcome="passed", reason="As ordered.")
     late: dict[str, Any] = {**hire, "handle": f"{handle}_b"}
     day.ask("hr_manager", "create_agent_jd", **late, expect="AUTHORISATION_REQUIRED",

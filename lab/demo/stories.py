@@ -41,10 +41,12 @@ def work_goes_down_and_comes_back(day: Day) -> None:
     day.ask("backend_worker", "write_file", path="src/search/index.py", content="x",
             expect="MODE_DENIED", note="the contract is over, its mode too")  # fmt: skip
     day.ask("it_manager", "send_mail", to="ceo", type="report", contract_ref=to_it,
-            subject="Search rebuilt", body="QA passed it: 740 ms at p95.")  # fmt: skip
+            submits=True, subject="Search rebuilt",
+            body="QA passed it: 740 ms at p95.")  # fmt: skip
     day.ask("ceo", "close_contract", contract_id=to_it, outcome="passed", reason="Numbers hold.")
     day.ask("ceo", "send_mail", to="board", type="report", contract_ref=order,
-            subject="Search is fast", body="740 ms at p95, judged by QA.")  # fmt: skip
+            submits=True, subject="Search is fast",
+            body="740 ms at p95, judged by QA.")  # fmt: skip
     closed = close_contract(
         contract_id=order,
         outcome=ContractOutcome.PASSED,

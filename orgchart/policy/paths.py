@@ -114,7 +114,7 @@ def can_touch(
 ) -> Decision:
     """Decide whether the agent may touch the path (seed 000 §0.2, §1.2-§1.10).
 
-    `contract_scope` is the union of the workspace scopes of the agent's contracts in progress.
+    `contract_scope` is the workspace scope of the one contract that the agent works under.
     Prohibitions first; what no scope gives is refused. Write scope implies read.
     """
     normal = normal_path(path)

@@ -89,16 +89,18 @@ class World:
                       title="Done", body="It works.")  # fmt: skip
         return str(made["contract_id"])
 
-    def org_change(self) -> None:
-        """HR may change the organisation from here on."""
-        made = self.done("ceo", "generate_contract", to="hr_manager", kind="org_change", **WORK)
+    def org_change(self, *changes: str) -> None:
+        """HR may carry out these changes (`act subject`), each once."""
+        named = [{"act": act, "subject": who} for act, who in map(str.split, changes)]
+        made = self.done("ceo", "generate_contract", to="hr_manager", kind="org_change",
+                         changes=named, **WORK)  # fmt: skip
         self.done("hr_manager", "accept_contract", contract_id=made["contract_id"])
 
     def hired(self) -> str:
         """An agent that was not there before."""
-        self.org_change()
         number = Agent.objects.count()
         handle = f"helper_{number}"
+        self.org_change(*(f"{act} {handle}" for act in ("hire", "describe", "move", "deactivate")))
         self.done("hr_manager", "create_agent_jd", handle=handle, title="Helper",
                   role="research_worker", job_description="Helps.")  # fmt: skip
         return handle
@@ -267,9 +269,10 @@ def task_approve(world: World) -> Call:
 
 @done
 def create_agent_jd(world: World) -> Call:
-    world.org_change()
+    handle = f"clerk_{len(world.staff.company.policy.agents)}"
+    world.org_change(f"hire {handle}")
     jd = {"role": "research_worker", "title": "Helper", "job_description": "Helps."}
-    return Call("hr_manager", {"handle": f"clerk_{len(world.staff.company.policy.agents)}", **jd})
+    return Call("hr_manager", {"handle": handle, **jd})
 
 
 @done

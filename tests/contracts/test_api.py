@@ -411,15 +411,15 @@ class TestQueries:
         judge(nexus, judged)
         calls = [
             (5, "it_manager", "create_contract", {"to": "backend_worker", **WORK}),
-            (3, "backend_worker", "accept_contract", {"contract_id": made[0]}),
+            (6, "backend_worker", "accept_contract", {"contract_id": made[0]}),
             (9, "backend_worker", "accept_contract", {"contract_id": coding}),
-            (7, "backend_worker", "submit_report",
+            (10, "backend_worker", "submit_report",
              {"contract_id": made[1], "kind": "completion", "title": "x", "body": "x"}),
-            (6, "qa_worker", "write_verdict",
+            (7, "qa_worker", "write_verdict",
              {"contract_id": made[2], "verdict": "FAIL", "evidence": "x"}),
-            (5, "it_manager", "close_contract",
+            (6, "it_manager", "close_contract",
              {"contract_id": judged, "outcome": "passed", "reason": "x"}),
-            (4, "backend_worker", "read_contract", {"contract_id": made[0]}),
+            (5, "backend_worker", "read_contract", {"contract_id": made[0]}),
             (2, "it_manager", "list_contracts", {}),
             (3, "it_manager", "request_budget", {"amount": 5, "purpose": "x"}),
         ]  # fmt: skip

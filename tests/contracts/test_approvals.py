@@ -1,19 +1,33 @@
 """Authorisations: one deployment, one change of the organisation, a budget."""
 
+import itertools
 from datetime import timedelta
 
 import pytest
 from django.db import transaction
 
 from contracts.approvals import authorisations, budgets, deployments
+from contracts.issuing.changes import NamedChange
 from contracts.issuing.drafts import ContractDraft
 from contracts.issuing.services import issue_for_board
-from contracts.vocabulary import ContractKind
+from contracts.vocabulary import ContractKind, OrgAct
 from core.decision import Code
 from ledger.models import Event
 from mailroom.models import Mail
 from tests.company import load_company
-from tests.contracts.world import DIGEST, accept, approve, close, issue, now, refusal, row
+from tests.contracts.world import (
+    DIGEST,
+    accept,
+    approve,
+    close,
+    issue,
+    now,
+    org_change,
+    refusal,
+    row,
+    submit_by_mail,
+)
+from tests.oracle.org import AGENTS
 
 pytestmark = pytest.mark.django_db
 
@@ -112,46 +126,103 @@ class TestUseApproval:
         assert row(contract_id).version == 3
 
 
-class TestActiveAuthorisation:
-    def change(self, nexus):
-        return issue(
-            nexus, "hr_manager", by="ceo", tool="generate_contract", kind=ContractKind.ORG_CHANGE
-        )
+class TestOrgChange:
+    """What HR may change: what a line names, once, while its contract is in progress."""
 
-    def found(self, nexus, kind=ContractKind.ORG_CHANGE, handle="hr_manager"):
-        return authorisations.active_authorisation(
-            organisation_id=nexus.organisation.id, assignee_id=nexus.agent(handle).id, kind=kind
-        )
-
-    def test_is_there_while_it_is_in_progress_only(self, nexus):
-        contract_id = self.change(nexus)
-        assert self.found(nexus) is None
-        accept(nexus, contract_id, by="hr_manager")
-        assert self.found(nexus).id == contract_id
-        close(nexus, contract_id, by="ceo")
-        assert self.found(nexus) is None
-
-    def test_is_of_its_kind_its_assignee_and_its_organisation(self, nexus):
-        contract_id = self.change(nexus)
-        accept(nexus, contract_id, by="hr_manager")
-        assert self.found(nexus, ContractKind.WORK) is None
-        assert self.found(nexus, handle="it_manager") is None
-        nexus.organisation.id += 1
-        assert authorisations.active_authorisation(
-            organisation_id=nexus.organisation.id,
-            assignee_id=row(contract_id).assignee_id,
-            kind=ContractKind.ORG_CHANGE,
-        ) is None  # fmt: skip
-
-    def test_is_required_by_name(self, nexus):
+    def use(self, nexus, act="hire", subject="recruiter", *, by="hr_manager", at=None):
+        caller = nexus.caller(by)
         with transaction.atomic():
-            found = refusal(
-                authorisations.require_authorisation,
-                caller=nexus.caller("hr_manager"),
-                kind=ContractKind.ORG_CHANGE,
+            return authorisations.use_change(
+                caller=caller, act=OrgAct(act), subject=subject, now=at or now()
             )
+
+    def test_is_used_once(self, nexus):
+        contract_id = org_change(nexus, "hire recruiter", "deactivate devops_worker")
+        assert self.use(nexus) == contract_id
+        found = refusal(self.use, nexus)
         assert found.code is Code.AUTHORISATION_REQUIRED
         assert "ceo" in found.next_action
+        assert self.use(nexus, "deactivate", "devops_worker") == contract_id
+
+    def test_named_twice_is_used_twice(self, nexus):
+        org_change(nexus, "describe qa_worker", "describe qa_worker")
+        for _ in range(2):
+            self.use(nexus, "describe", "qa_worker")
+        assert refusal(self.use, nexus, "describe", "qa_worker").code == "AUTHORISATION_REQUIRED"
+
+    @pytest.mark.parametrize(("act", "subject"), list(itertools.product(OrgAct, AGENTS)))
+    def test_covers_that_act_on_that_agent_only(self, nexus, act, subject):
+        org_change(nexus, "describe qa_worker")
+        if (act, subject) == (OrgAct.DESCRIBE, "qa_worker"):
+            assert self.use(nexus, act, subject)
+        else:
+            found = refusal(self.use, nexus, act, subject)
+            assert found.code is Code.AUTHORISATION_REQUIRED
+
+    def test_is_there_while_it_is_in_progress_only(self, nexus):
+        contract_id = org_change(nexus, "hire recruiter", accepted=False)
+        assert refusal(self.use, nexus).code is Code.AUTHORISATION_REQUIRED
+        accept(nexus, contract_id, by="hr_manager")
+        submit_by_mail(nexus, contract_id, by="hr_manager")
+        assert refusal(self.use, nexus).code is Code.AUTHORISATION_REQUIRED
+        close(nexus, contract_id, "rework", by="ceo")
+        self.use(nexus)
+
+    def test_ends_by_its_expiry_its_deadline_or_after_a_week(self, nexus):
+        for fields, end in (
+            ({"expires_at": now() + timedelta(hours=2)}, timedelta(hours=2)),
+            ({"deadline": now() + timedelta(hours=3)}, timedelta(hours=3)),
+            ({}, timedelta(days=7)),
+        ):
+            contract_id = org_change(nexus, "hire recruiter", **fields)
+            late = refusal(self.use, nexus, at=now() + end + timedelta(minutes=1))
+            assert late.code is Code.AUTHORISATION_REQUIRED
+            assert self.use(nexus, at=now() + end - timedelta(minutes=1)) == contract_id
+
+    def test_is_its_assignees_alone(self, nexus):
+        org_change(nexus, "hire recruiter")
+        for handle in ("it_manager", "ceo", "product_manager"):
+            assert refusal(self.use, nexus, by=handle).code is Code.AUTHORISATION_REQUIRED
+
+    def test_names_at_least_one_change_of_an_agent_there_is(self, nexus):
+        for changes in (
+            (), ("hire it_manager",), ("hire board",), ("hire No-Handle",), ("move nobody",),
+            ("hire recruiter", "deactivate recruter"),
+        ):  # fmt: skip
+            assert refusal(org_change, nexus, *changes).code is Code.INVALID_PARAMS
+        for kind in (ContractKind.WORK, ContractKind.BUDGET):
+            change = [NamedChange(OrgAct.HIRE, "recruiter")]
+            found = refusal(
+                issue, nexus, "hr_manager", by="ceo", tool="generate_contract", kind=kind,
+                changes=change,
+            )  # fmt: skip
+            assert found.code is Code.INVALID_PARAMS
+            soon = now() + timedelta(hours=1)
+            found = refusal(
+                issue, nexus, "hr_manager", by="ceo", tool="generate_contract", kind=kind,
+                expires_at=soon,
+            )  # fmt: skip
+            assert found.code is Code.INVALID_PARAMS
+        past = now() - timedelta(hours=1)
+        found = refusal(org_change, nexus, "hire recruiter", expires_at=past)
+        assert found.code is Code.INVALID_PARAMS
+
+    def test_may_name_what_follows_a_hire(self, nexus):
+        org_change(nexus, "hire recruiter", "deactivate recruiter")
+        self.use(nexus, "deactivate", "recruiter")
+
+    def test_resolves_an_alias(self, nexus):
+        org_change(nexus, "describe backend_dev")
+        self.use(nexus, "describe", "backend_worker")
+
+    def test_is_shown_to_hr(self, nexus):
+        contract_id = org_change(nexus, "hire recruiter")
+        self.use(nexus)
+        found = nexus.call("hr_manager", "list_contracts", contract_id=contract_id).result
+        (line,) = found["changes"]
+        assert (line["act"], line["subject"]) == ("hire", "recruiter")
+        assert line["used_at"]
+        assert "hire recruiter" in row(contract_id).notice.body
 
     def test_hr_cannot_issue_its_own(self, nexus):
         for to in ("hr_manager", "ceo", "it_manager"):
@@ -161,7 +232,7 @@ class TestActiveAuthorisation:
     def test_is_for_hr_only(self, nexus):
         found = refusal(
             issue, nexus, "it_manager", by="ceo", tool="generate_contract",
-            kind=ContractKind.ORG_CHANGE,
+            kind=ContractKind.ORG_CHANGE, changes=[NamedChange(OrgAct.HIRE, "recruiter")],
         )  # fmt: skip
         assert found.code is Code.LEVEL_DENIED
 
@@ -229,7 +300,11 @@ class TestTheBoard:
         contract_id = self.issue(nexus)["contract_id"]
         board = nexus.person("Board")
         accept(nexus, contract_id, by="ceo")
+        assert refusal(close, nexus, contract_id, by=board).code is Code.INVALID_TRANSITION
+        submit_by_mail(nexus, contract_id, by="ceo", to="board")
         assert refusal(close, nexus, contract_id, by="ceo").code is Code.NOT_YOURS
+        assert close(nexus, contract_id, "rework", by=board)["state"] == "in_progress"
+        submit_by_mail(nexus, contract_id, by="ceo", to="board")
         assert close(nexus, contract_id, by=board)["state"] == "passed"
         assert row(contract_id).closed_by == "human:alice"
 

@@ -36,7 +36,7 @@ SPELLINGS = {
 def test_a_plain_name_can_be_a_contracts_branch(name):
     assert branch_problem(name) == ""
     assert isinstance(can_assign_branch(name), Allow)
-    assert isinstance(git_rules.can_use_branch(name, (name,)), Allow)
+    assert isinstance(git_rules.can_use_branch(name, name), Allow)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_a_plain_name_can_be_a_contracts_branch(name):
 )
 def test_no_other_name_is_assigned_or_written_to(name, word):
     assert word in branch_problem(name)
-    for found in (can_assign_branch(name), git_rules.can_use_branch(name, (name,))):
+    for found in (can_assign_branch(name), git_rules.can_use_branch(name, name)):
         assert found.code is Code.BRANCH_DENIED
         assert word in found.message
 

@@ -6,7 +6,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django_fsm import TransitionNotAllowed
 
-from contracts.models import Contract, Report, Verdict
+from contracts.models import Contract, OrgChangeLine, Report, Verdict
 from contracts.vocabulary import FINAL_STATES, MACHINE, ContractState
 from mailroom.delivery import send_system_mail
 from tests.contracts.world import (
@@ -16,6 +16,7 @@ from tests.contracts.world import (
     issue,
     judge,
     now,
+    org_change,
     row,
 )
 
@@ -229,6 +230,25 @@ class TestABirth:
         assert born(**{**whole, "expires_at": now() - timedelta(days=1)})
 
 
+class TestALineOfAnOrgChange:
+    def test_is_used_once_and_nothing_else_of_it_changes(self, nexus):
+        contract_id = org_change(nexus, "deactivate devops_worker")
+        lines = OrgChangeLine.objects.filter(contract_id=contract_id)
+        assert "used once" in refused(lambda: lines.update(subject="it_manager"))
+        assert "used once" in refused(lambda: lines._raw_delete("default"))
+        lines.update(used_at=now())
+        assert "used once" in refused(lambda: lines.update(used_at=None))
+        late = OrgChangeLine(contract_id=contract_id, act="hire", subject="recruiter")
+        assert "when it is issued" in refused(late.save)
+
+    def test_names_a_known_act_and_a_subject(self, nexus):
+        contract_id = org_change(nexus, "deactivate devops_worker", accepted=False)
+        odd = OrgChangeLine(contract_id=contract_id, act="promote", subject="x")
+        assert "org_change_act_known" in refused(odd.save)
+        blank = OrgChangeLine(contract_id=contract_id, act="hire", subject="")
+        assert "org_change_has_a_subject" in refused(blank.save)
+
+
 class TestAnApproval:
     def test_is_used_once_and_in_time(self, nexus):
         contract_id = approve(nexus)
@@ -247,7 +267,7 @@ class TestWhatWasSaid:
             assert "insert-only" in refused(lambda rows=rows: rows.update(body="x"))
             assert "insert-only" in refused(lambda rows=rows: rows._raw_delete("default"))
 
-    def test_a_contract_is_handed_in_once(self, nexus):
+    def test_a_submission_has_a_number_of_its_own(self, nexus):
         contract_id = at_state(nexus, ContractState.REVIEW)
         report = Report.objects.get()
         other = issue(nexus)
@@ -256,7 +276,9 @@ class TestWhatWasSaid:
             contract_id=contract_id, kind="completion", report_type="status", title="x", body="x",
             author_id=report.author_id, mail_id=row(other).notice_id, created_at=now(),
         )  # fmt: skip
-        assert "report_completion_once" in refused(twin.save)
+        assert "report_completion_is_numbered" in refused(twin.save)
+        twin.submission = 1
+        assert "report_submission_once" in refused(twin.save)
 
     def test_a_verdict_stands_on_something(self, nexus):
         contract_id = at_state(nexus, ContractState.REVIEW, workspace_scope=["src/"])
@@ -264,16 +286,19 @@ class TestWhatWasSaid:
         given = Verdict.objects.get()
         blank = Verdict(
             contract_id=contract_id, report_id=given.report_id, finding="PASS", evidence="",
-            judge_id=given.judge_id, mail_id=row(contract_id).notice_id, created_at=now(),
+            judge_id=row(contract_id).assignee_id, mail_id=row(contract_id).notice_id,
+            created_at=now(),
         )  # fmt: skip
         assert "verdict_has_evidence" in refused(blank.save)
+        blank.evidence, blank.judge_id = "all green", given.judge_id
+        assert "one verdict on a submission" in refused(blank.save)
 
     @pytest.mark.parametrize(
         ("rows", "fields", "check"),
         [
-            (Report, {"kind": "rumour"}, "report_kind_known"),
+            (Report, {"kind": "rumour", "submission": None}, "report_kind_known"),
             (Report, {"report_type": "poem"}, "report_type_known"),
-            (Verdict, {"finding": "HMM"}, "verdict_finding_known"),
+            (Verdict, {"finding": "HMM", "judge_id": 1}, "verdict_finding_known"),
         ],
     )
     def test_is_of_a_known_kind(self, nexus, rows, fields, check):

@@ -6,10 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from contracts import rules
+from contracts import authority, judging, rules
 from contracts.approvals import rules as approval_rules
 from contracts.issuing import rules as issuing_rules
 from contracts.issuing.rules import GrantedChannel, RequestedChannel
+from contracts.judging import submission_of
 from contracts.rules import ContractFacts
 from contracts.vocabulary import (
     FINAL_STATES,
@@ -20,12 +21,11 @@ from contracts.vocabulary import (
     ContractState,
     Move,
     ReportKind,
-    VerdictFinding,
 )
 from core.decision import Allow, Code, Deny
 from orgchart.policy.compiled import Agent
 from orgchart.policy.parties import BOARD_PARTY
-from orgchart.policy.vocabulary import ToolMode
+from orgchart.policy.vocabulary import ContractScope, ToolMode
 from tests.oracle import contracts as oracle
 from tests.oracle.org import (
     AGENTS,
@@ -72,9 +72,10 @@ def a_contract(
     issuer=IT,
     assignee=BACKEND,
     scope=("src/",),
-    finding=None,
+    verdicts=(),
     **fields,
 ):
+    """A contract with its submission, judged by agents 901, 902, …: not by QA itself."""
     return ContractFacts(
         id="CON-1",
         kind=fields.pop("kind", ContractKind.WORK),
@@ -83,7 +84,7 @@ def a_contract(
         issuer=BOARD_PARTY if issuer == BOARD else agent(issuer),
         assignee=agent(assignee),
         workspace_scope=scope,
-        finding=finding,
+        submission=submission_of(7, [(v, 901 + at) for at, v in enumerate(verdicts)]),
         **fields,
     )
 
@@ -244,15 +245,15 @@ class TestCanSee:
     def test_covers_every_agent_and_state(self):
         for handle, state, judged in itertools.product(AGENTS, ContractState, (False, True)):
             found = rules.can_see(a_contract(state), agent(handle), POLICY, judged=judged)
-            sees = handle in (IT, BACKEND) or (
+            sees = handle in (IT, BACKEND, CEO) or (
                 handle == QA and (state is ContractState.REVIEW or judged)
             )
             assert answer(found) == ("OK" if sees else Code.NOT_FOUND), (handle, state, judged)
 
-    def test_both_managers_of_a_worker_see_its_contracts(self):
+    def test_both_managers_of_a_worker_and_those_above_see_its_contracts(self):
         shared = a_contract(issuer=PM, assignee=FRONTEND)
         seeing = {h for h in AGENTS if answer(rules.can_see(shared, agent(h), POLICY)) == "OK"}
-        assert seeing == {PM, FRONTEND, IT}
+        assert seeing == {PM, FRONTEND, IT, CEO}
 
     def test_qa_never_sees_another_departments_work_even_if_told_it_judged(self):
         foreign = a_contract(ContractState.REVIEW, issuer=PM, assignee=RESEARCH)
@@ -297,6 +298,24 @@ class TestCanJudge:
             else:
                 assert (answer(found) == "OK") == (state is ContractState.REVIEW)
 
+    def test_nobody_judges_one_submission_twice(self):
+        work = a_contract(ContractState.REVIEW)
+        judged = replace(work, submission=submission_of(7, [("FAIL", agent(QA).id)]))
+        by_another = replace(work, submission=submission_of(7, [("FAIL", 901)]))
+        unsubmitted = replace(work, submission=None)
+        assert answer(rules.can_judge(judged, agent(QA), POLICY)) == Code.INVALID_TRANSITION
+        assert answer(rules.can_judge(by_another, agent(QA), POLICY)) == "OK"
+        assert answer(rules.can_judge(unsubmitted, agent(QA), POLICY)) == Code.INVALID_TRANSITION
+
+    def test_nobody_judges_what_it_is_responsible_for(self):
+        judging_manager = replace(
+            POLICY.roles[IT], tools=POLICY.roles[IT].tools | {"write_verdict"}
+        )
+        policy = replace(POLICY, roles={**POLICY.roles, IT: judging_manager})
+        for issuer, assignee in ((IT, BACKEND), (PM, FRONTEND)):  # its issuer; its manager
+            work = a_contract(ContractState.REVIEW, issuer=issuer, assignee=assignee)
+            assert answer(rules.can_judge(work, agent(IT), policy)) == Code.NOT_YOURS
+
     def test_nobody_judges_work_of_its_own(self):
         own = a_contract(ContractState.REVIEW, assignee=QA)
         assert answer(rules.can_judge(own, agent(QA), POLICY)) == Code.NOT_YOURS
@@ -327,22 +346,25 @@ class TestCanClose:
         )
 
     def test_answers_the_whole_space(self):
-        findings = (None, VerdictFinding.FAIL, VerdictFinding.PASS)
         space = itertools.product(
-            (*AGENTS, BOARD), ContractState, ContractOutcome, findings, (("src/",), ())
+            (*AGENTS, BOARD), ContractState, ContractOutcome, oracle.MAY_PASS, oracle.CODE_WORK
         )
-        for who, state, outcome, finding, scope in space:
-            found = answer(
-                self.close(a_contract(state, finding=finding, scope=scope), who, outcome)
+        for who, state, outcome, verdicts, (mode, scope, branch) in space:
+            contract = a_contract(
+                state, verdicts=verdicts, scope=scope, mode=ToolMode(mode), assigned_branch=branch
             )
-            legal = (str(state), str(outcome)) in oracle.MOVES
+            found = answer(self.close(contract, who, outcome))
+            legal = (str(state), str(MACHINE.steps[outcome.move].target)) in oracle.MOVES
+            code = oracle.CODE_WORK[mode, scope, branch]
+            if outcome is ContractOutcome.REWORK:
+                legal = state is ContractState.REVIEW
             if who not in (IT, BOARD) or (
                 who == BOARD and outcome is not ContractOutcome.CANCELLED
             ):
                 assert found == Code.NOT_YOURS
             elif not legal:
                 assert found == Code.INVALID_TRANSITION
-            elif outcome is ContractOutcome.PASSED and scope and finding is not VerdictFinding.PASS:
+            elif outcome is ContractOutcome.PASSED and code and not oracle.MAY_PASS[verdicts]:
                 assert found == Code.APPROVAL_REQUIRED
             else:
                 assert found == "OK"
@@ -350,7 +372,7 @@ class TestCanClose:
     @pytest.mark.parametrize("reason", ["", " ", "\n\t"])
     @pytest.mark.parametrize("outcome", ContractOutcome)
     def test_refuses_an_empty_reason(self, outcome, reason):
-        contract = a_contract(ContractState.REVIEW, finding=VerdictFinding.PASS)
+        contract = a_contract(ContractState.REVIEW, verdicts=("PASS",))
         assert answer(self.close(contract, IT, outcome, reason)) == Code.INVALID_PARAMS
 
     def test_names_who_can_mend_a_missing_verdict(self):
@@ -368,27 +390,104 @@ class TestCanClose:
         heir = a_contract(ContractState.REVIEW, issuer=BOARD, assignee=BACKEND)
         assert answer(self.close(heir, BOARD, ContractOutcome.PASSED)) == Code.APPROVAL_REQUIRED
 
-    def test_work_reported_by_mail_is_taken_into_review_by_its_issuer(self):
-        for manager, outcome in itertools.product(MANAGERS, ContractOutcome):
-            for state in ContractState:
-                work = a_contract(state, issuer=CEO, assignee=manager, scope=())
-                found = answer(self.close(work, CEO, outcome))
-                legal = (str(state), str(outcome)) in oracle.MOVES
-                assert (found == "OK") == (legal or state is ContractState.IN_PROGRESS)
-
-    def test_who_has_submit_report_hands_its_work_in_itself(self):
-        for worker, outcome in itertools.product(
-            WORKERS, (ContractOutcome.PASSED, ContractOutcome.FAILED)
+    def test_nobody_passes_or_fails_what_was_not_submitted(self):
+        for assignee, outcome in itertools.product(
+            (*WORKERS, *MANAGERS), (ContractOutcome.PASSED, ContractOutcome.FAILED)
         ):
-            work = a_contract(ContractState.IN_PROGRESS, issuer=IT, assignee=worker, scope=())
-            assert answer(self.close(work, IT, outcome)) == Code.INVALID_TRANSITION
+            issuer = CEO if assignee in MANAGERS else IT
+            work = a_contract(ContractState.IN_PROGRESS, issuer=issuer, assignee=assignee, scope=())
+            assert answer(self.close(work, issuer, outcome)) == Code.INVALID_TRANSITION
 
-    def test_qa_itself_and_managers_touch_no_code(self):
-        for assignee, needed in (
-            (BACKEND, True), (FRONTEND, True), (DEVOPS, True), (RESEARCH, True),
-            (QA, False), (IT, False), (PM, False), (CEO, False),
-        ):  # fmt: skip
-            assert rules.needs_verdict(a_contract(assignee=assignee), POLICY) is needed
+    def test_without_a_submission_no_verdict_counts(self):
+        bare = replace(a_contract(ContractState.REVIEW), submission=None)
+        assert answer(self.close(bare, IT, ContractOutcome.PASSED)) == Code.APPROVAL_REQUIRED
+        assert answer(self.close(bare, IT, ContractOutcome.REWORK)) == "OK"
+
+
+class TestCodeWork:
+    def terms(self, issuer, assignee, mode, scope, branch):
+        return judging.Terms(
+            issuer=agent(issuer), assignee=agent(assignee), mode=ToolMode(mode),
+            workspace_scope=scope, assigned_branch=branch,
+        )  # fmt: skip
+
+    def test_is_what_the_oracle_says(self):
+        for terms, code in oracle.CODE_WORK.items():
+            assert bool(judging.code_of(self.terms(IT, BACKEND, *terms))) is code, terms
+
+    def test_is_issued_only_where_qa_can_judge_it(self):
+        pairs = {(i, a) for by in oracle.MAY_ISSUE.values() for i, all_ in by.items() for a in all_}
+        seen = 0
+        for (issuer, assignee), terms in itertools.product(pairs, oracle.CODE_WORK):
+            found = judging.can_be_judged(self.terms(issuer, assignee, *terms), POLICY)
+            allowed = oracle.may_order(issuer, assignee, terms)
+            assert answer(found) == ("OK" if allowed else Code.SCOPE_DENIED), (issuer, assignee)
+            seen += not allowed
+        assert seen > 0
+
+    def test_is_refused_for_everyone_once_the_judge_is_gone(self):
+        gone = replace(agent(QA), active=False)
+        policy = replace(POLICY, agents={**POLICY.agents, QA: gone})
+        terms = self.terms(IT, BACKEND, "coding", ("src/",), "")
+        assert answer(judging.can_be_judged(terms, policy)) == Code.SCOPE_DENIED
+
+    def test_of_a_judge_that_writes_where_a_contract_says_needs_another_judge(self):
+        files = replace(POLICY.roles[QA].files, contract=ContractScope.WRITE)
+        role = replace(POLICY.roles[QA], files=files)
+        policy = replace(POLICY, roles={**POLICY.roles, QA: role})
+        terms = self.terms(IT, QA, "coding", ("src/",), "")
+        assert judging.needs_verdict(terms, policy)
+        assert not judging.needs_verdict(terms, POLICY)
+        assert answer(judging.can_be_judged(terms, policy)) == Code.SCOPE_DENIED
+
+
+class TestSubmitByMail:
+    def test_is_for_assignees_without_submit_report_to_their_reader(self):
+        for handle, state, to in itertools.product(AGENTS, ContractState, (CEO, IT, PM)):
+            contract = a_contract(state, issuer=CEO, assignee=IT, scope=())
+            found = answer(rules.can_submit_by_mail(contract, agent(handle), to, POLICY))
+            if handle != IT:
+                assert found == Code.NOT_YOURS
+            elif state is not ContractState.IN_PROGRESS:
+                assert found == Code.INVALID_TRANSITION
+            else:
+                assert found == ("OK" if to == CEO else Code.INVALID_PARAMS)
+
+    def test_is_not_for_who_has_submit_report(self):
+        contract = a_contract(ContractState.IN_PROGRESS)
+        found = rules.can_submit_by_mail(contract, agent(BACKEND), IT, POLICY)
+        assert found.code is Code.INVALID_PARAMS
+        assert "submit_report" in found.next_action
+
+
+class TestOneContractAtATime:
+    def held(self, names):
+        terms = {
+            "A": {"scope": ("src/a/",), "assigned_branch": "a"},
+            "B": {"scope": ("src/b/",), "assigned_branch": "b", "mode": ToolMode.CODING},
+            "D": {"scope": ("docs/",)},
+        }
+        return [replace(a_contract(ContractState.IN_PROGRESS, **terms[n]), id=n) for n in names]
+
+    def test_answers_the_oracle(self):
+        for (names, bound), rights in oracle.RIGHTS.items():
+            found = authority.choose_contract(self.held(names), bound)
+            if rights == "?":
+                assert found.code is Code.CONTRACT_REQUIRED
+                assert "/api/v1/sessions" in found.next_action
+                continue
+            assert (found.id if found else "") == rights
+            scope = found.workspace_scope if found else ()
+            branch = found.assigned_branch if found else ""
+            for path in ("src/a/x.py", "src/b/x.py", "docs/x.md"):
+                covered = any(path.startswith(folder) for folder in scope)
+                assert covered == (path in oracle.COVERS[rights])
+            for name in ("a", "b"):
+                assert (name == branch) == (name in oracle.COVERS[rights])
+
+    def test_a_contract_that_opens_nothing_is_no_choice(self):
+        assert not authority.opens_rights(a_contract(ContractState.IN_PROGRESS, scope=()))
+        assert all(authority.opens_rights(c) for c in self.held(("A", "B", "D")))
 
 
 class TestAtVersion:
@@ -469,8 +568,9 @@ class TestCanUseApproval:
 
 
 class TestReportKinds:
-    def test_every_outcome_is_a_move_to_that_state(self):
-        for outcome in ContractOutcome:
+    def test_every_outcome_but_rework_is_a_move_to_that_state(self):
+        assert MACHINE.steps[ContractOutcome.REWORK.move].target == ContractState.IN_PROGRESS
+        for outcome in set(ContractOutcome) - {ContractOutcome.REWORK}:
             assert MACHINE.steps[outcome.move].target == ContractState(outcome.value)
 
 

@@ -4,10 +4,12 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from django.db import transaction
+from django.db import DatabaseError, transaction
 
-from contracts import queries, rows
-from contracts.models import Report, Verdict
+from contracts import queries, rows, scopes
+from contracts.issuing.drafts import ContractDraft
+from contracts.issuing.services import issue_for_board
+from contracts.models import Contract, Report, Verdict
 from contracts.reassignment import reassign_contracts
 from contracts.vocabulary import ContractOutcome, ContractSide, ContractState, ReportKind
 from core.decision import Code, Denied
@@ -26,9 +28,9 @@ from tests.contracts.world import (
     refusal,
     row,
     submit,
+    submit_by_mail,
 )
-from toolbox import scopes
-from toolbox.models import ModeGrant
+from toolbox.models import ModeGrant, Session
 
 pytestmark = pytest.mark.django_db
 
@@ -163,7 +165,7 @@ class TestAcceptContract:
         [
             ("it_manager", Code.NOT_YOURS),
             ("frontend_worker", Code.NOT_FOUND),
-            ("ceo", Code.NOT_FOUND),
+            ("ceo", Code.NOT_YOURS),
             ("qa_worker", Code.NOT_FOUND),
         ],
     )
@@ -313,7 +315,7 @@ class TestWriteVerdict:
 
     def test_another_departments_work_is_not_there(self, nexus):
         contract_id = issue(
-            nexus, "research_worker", by="product_manager", workspace_scope=["studies/"]
+            nexus, "research_worker", by="product_manager", workspace_scope=["docs/market/"]
         )
         accept(nexus, contract_id, by="research_worker")
         submit(nexus, contract_id, by="research_worker")
@@ -329,13 +331,58 @@ class TestCloseContract:
         closed = row(contract_id)
         assert (closed.closed_by, closed.closed_reason) == ("agent:it_manager", "done")
 
-    def test_counts_the_latest_verdict_only(self, nexus):
+    def test_a_fail_becomes_a_pass_only_with_a_new_submission(self, nexus):
         contract_id = at_state(nexus, ContractState.REVIEW, workspace_scope=["src/"])
-        judge(nexus, contract_id, "PASS")
         judge(nexus, contract_id, "FAIL")
+        assert refusal(judge, nexus, contract_id, "PASS").code is Code.INVALID_TRANSITION
+        assert refusal(close, nexus, contract_id).code is Code.APPROVAL_REQUIRED
+        assert refusal(close, nexus, contract_id, "rework", reason=" ").code is Code.INVALID_PARAMS
+        assert close(nexus, contract_id, "rework")["state"] == "in_progress"
+        assert refusal(judge, nexus, contract_id, "PASS").code is Code.INVALID_TRANSITION
+        submit(nexus, contract_id)
         assert refusal(close, nexus, contract_id).code is Code.APPROVAL_REQUIRED
         judge(nexus, contract_id, "PASS")
         assert close(nexus, contract_id)["state"] == "passed"
+        found = queries.read_contract(caller=nexus.caller("it_manager"), contract_id=contract_id)
+        assert [r["submission"] for r in found["reports"]] == [2, 1]
+        judged = {v["report_id"]: v["verdict"] for v in found["verdicts"]}
+        assert judged == {
+            found["reports"][0]["report_id"]: "PASS", found["reports"][1]["report_id"]: "FAIL",
+        }  # fmt: skip
+
+    def test_a_pass_of_an_earlier_submission_is_none_of_the_next(self, nexus):
+        contract_id = at_state(nexus, ContractState.REVIEW, workspace_scope=["src/"])
+        judge(nexus, contract_id, "PASS")
+        close(nexus, contract_id, "rework")
+        submit(nexus, contract_id)
+        assert refusal(close, nexus, contract_id).code is Code.APPROVAL_REQUIRED
+
+    def test_the_database_passes_no_failed_submission_either(self, nexus):
+        contract_id = at_state(nexus, ContractState.REVIEW, workspace_scope=["src/"])
+        judge(nexus, contract_id, "FAIL")
+        closing = {"closed_at": now(), "closed_by": "x", "closed_reason": "x"}
+        with pytest.raises(DatabaseError, match="failed this submission"), transaction.atomic():
+            Contract.objects.filter(id=contract_id).update(state="passed", version=4, **closing)
+
+    @pytest.mark.parametrize(
+        "terms",
+        [{"assigned_branch": "feature/login"}, {"coding": True}, {"workspace_scope": ["src/"]}],
+    )
+    def test_any_code_work_needs_a_verdict(self, nexus, terms):
+        contract_id = at_state(nexus, ContractState.REVIEW, **terms)
+        assert refusal(close, nexus, contract_id).code is Code.APPROVAL_REQUIRED
+        judge(nexus, contract_id)
+        assert close(nexus, contract_id)["state"] == "passed"
+
+    def test_rework_opens_the_mode_again_and_notifies_the_assignee(self, nexus):
+        contract_id = at_state(nexus, ContractState.REVIEW, coding=True)
+        assert nexus.caller("backend_worker").session.mode == "chat_safe"
+        close(nexus, contract_id, "rework", reason="No tests.")
+        session = nexus.caller("backend_worker").session
+        assert (session.mode, session.contract) == ("coding", contract_id)
+        notice = Mail.objects.filter(to_agent="backend_worker", from_agent="system").latest("id")
+        assert "No tests." in notice.body
+        assert events(contract_id)[-1] == "contract.sent_back"
 
     def test_takes_no_verdict_of_another_contract(self, nexus):
         judged = at_state(nexus, ContractState.REVIEW, workspace_scope=["src/"])
@@ -359,11 +406,14 @@ class TestCloseContract:
                 ContractState.IN_PROGRESS,
                 ContractState.REVIEW,
             },
+            ContractOutcome.REWORK: {ContractState.REVIEW},
         }
         before = row(contract_id).version
         if state in legal[outcome]:
-            assert close(nexus, contract_id, outcome)["state"] == outcome
-            assert events(contract_id)[-1] == f"contract.{outcome}"
+            rework = outcome is ContractOutcome.REWORK
+            reached = ContractState.IN_PROGRESS if rework else outcome
+            assert close(nexus, contract_id, outcome)["state"] == reached
+            assert events(contract_id)[-1] == f"contract.{'sent_back' if rework else outcome}"
         else:
             assert refusal(close, nexus, contract_id, outcome).code is Code.INVALID_TRANSITION
             assert row(contract_id).version == before
@@ -373,7 +423,7 @@ class TestCloseContract:
         ("by", "code"),
         [
             ("backend_worker", Code.NOT_YOURS),
-            ("ceo", Code.NOT_FOUND),
+            ("ceo", Code.NOT_YOURS),
             ("product_manager", Code.NOT_FOUND),
             ("qa_worker", Code.NOT_YOURS),
             ("devops_worker", Code.NOT_FOUND),
@@ -407,14 +457,100 @@ class TestCloseContract:
         told = Mail.objects.get(to_agent="backend_worker", from_agent="system")
         assert "no longer wanted" in told.body
 
-    def test_a_managers_work_is_taken_into_review_by_its_issuer(self, nexus):
+    def test_a_managers_code_work_is_submitted_by_mail_and_judged(self, nexus):
         contract_id = issue(nexus, "it_manager", by="ceo", tool="generate_contract", coding=True)
         accept(nexus, contract_id, by="it_manager")
+        assert refusal(close, nexus, contract_id, by="ceo").code is Code.INVALID_TRANSITION
+        submit_by_mail(nexus, contract_id)
+        assert nexus.caller("it_manager").session.mode == "chat_safe"
+        assert refusal(close, nexus, contract_id, by="ceo").code is Code.APPROVAL_REQUIRED
+        judge(nexus, contract_id)
         assert close(nexus, contract_id, by="ceo") == {"state": "passed", "version": 4}
         assert events(contract_id) == [
-            "contract.issued", "contract.accepted", "contract.submitted", "contract.passed",
+            "contract.issued", "contract.accepted", "contract.submitted", "verdict.given",
+            "contract.passed",
         ]  # fmt: skip
-        assert nexus.caller("it_manager").session.mode == "chat_safe"
+
+
+class TestSubmitByMail:
+    @pytest.fixture
+    def work(self, nexus):
+        contract_id = issue(nexus, "it_manager", by="ceo", tool="generate_contract")
+        accept(nexus, contract_id, by="it_manager")
+        return contract_id
+
+    def test_is_a_report_to_the_issuer_and_a_submission(self, nexus, work):
+        submit_by_mail(nexus, work)
+        report = Report.objects.get()
+        assert (report.kind, report.submission, report.mail.to_agent) == ("completion", 1, "ceo")
+        assert row(work).state == "review"
+        assert close(nexus, work, by="ceo")["state"] == "passed"
+
+    def test_without_submits_moves_nothing(self, nexus, work):
+        submit_by_mail(nexus, work, submits=False)
+        assert row(work).state == "in_progress"
+        assert not Report.objects.exists()
+
+    @pytest.mark.parametrize(
+        ("by", "fields"),
+        [
+            ("it_manager", {"type": "info"}),
+            ("it_manager", {"contract_ref": None}),
+            ("it_manager", {"contract_ref": "CON-nothing"}),
+            ("it_manager", {"to": "backend_worker", "type": "report"}),
+            ("product_manager", {}),
+            ("ceo", {"to": "it_manager"}),
+        ],
+    )
+    def test_refuses_any_other_and_sends_no_mail(self, nexus, work, by, fields):
+        found = submit_by_mail(nexus, work, by=by, **fields)
+        assert found.code in ("INVALID_PARAMS", "NOT_FOUND", "NOT_YOURS", "MAIL_TYPE_DENIED")
+        assert row(work).state == "in_progress"
+        assert not Mail.objects.filter(subject="It is done").exists()
+
+    def test_refuses_a_worker_that_has_submit_report(self, nexus):
+        contract_id = at_state(nexus, ContractState.IN_PROGRESS)
+        found = submit_by_mail(nexus, contract_id, by="backend_worker", to="it_manager")
+        assert found.code == "INVALID_PARAMS"
+        assert "submit_report" in found.body["next_action"]
+        assert not Mail.objects.filter(subject="It is done").exists()
+
+    def test_goes_to_the_board_for_the_top_agent(self, nexus):
+        draft = ContractDraft(to="ceo", title="Grow", body="Double it.")
+        board = nexus.person("Board")
+        work = issue_for_board(person=board, draft=draft, now=now())["contract_id"]
+        accept(nexus, work, by="ceo")
+        assert submit_by_mail(nexus, work, by="ceo", to="board").code == "OK"
+        assert close(nexus, work, by=board)["state"] == "passed"
+
+
+class TestWhatCouldNeverBeJudged:
+    @pytest.mark.parametrize(
+        ("by", "to", "terms"),
+        [
+            ("product_manager", "research_worker", {"workspace_scope": ["src/"]}),
+            ("product_manager", "research_worker", {"assigned_branch": "feature/x"}),
+            ("product_manager", "research_worker", {"coding": True}),
+            ("it_manager", "qa_worker", {"assigned_branch": "feature/x"}),
+            ("ceo", "product_manager", {"coding": True}),
+            ("ceo", "hr_manager", {"assigned_branch": "feature/x"}),
+        ],
+    )
+    def test_is_refused_when_it_is_issued(self, nexus, by, to, terms):
+        tool = "generate_contract" if by == "ceo" else "create_contract"
+        found = refusal(issue, nexus, to, by=by, tool=tool, **terms)
+        assert found.code is Code.SCOPE_DENIED
+        assert "QA" in found.message
+        assert not Contract.objects.exists()
+
+    def test_is_no_work_on_documents(self, nexus):
+        issue(nexus, "research_worker", by="product_manager", workspace_scope=["docs/market/"])
+
+    def test_qa_gets_coding_and_folders_for_its_judging(self, nexus):
+        work = issue(nexus, "qa_worker", coding=True, workspace_scope=["src/"])
+        accept(nexus, work, by="qa_worker")
+        submit(nexus, work, by="qa_worker")
+        assert close(nexus, work)["state"] == "passed"
 
 
 class TestAdvance:
@@ -422,7 +558,7 @@ class TestAdvance:
 
     def test_saves_no_transition_that_the_machine_does_not_have(self, nexus):
         contract = row(issue(nexus))
-        was = replace(rows.contract_facts(contract, nexus.policy), state=ContractState.REVIEW)
+        was = replace(rows.contract_facts(contract, nexus.policy), state=ContractState.PASSED)
         contract.accept(at=now())
         with transaction.atomic(), pytest.raises(UndeclaredTransition):
             rows.save_contract(
@@ -484,15 +620,20 @@ class TestGrants:
         assert not ContactGrant.objects.exists()
 
 
-class TestActiveScopes:
+class TestWorkScopes:
     def scopes(self, nexus, handle):
-        return scopes.active_scopes(nexus.agent(handle).id)
+        return scopes.work_scopes(nexus.caller(handle))
 
-    def test_are_those_of_work_in_progress(self, nexus):
+    def test_are_those_of_the_contract_that_the_session_works_under(self, nexus):
         contract_id = issue(nexus, workspace_scope=["src/api", "web/"])
         assert self.scopes(nexus, "backend_worker") == ()
         accept(nexus, contract_id)
-        assert self.scopes(nexus, "backend_worker") == ("src/api/", "web/")
+        assert self.scopes(nexus, "backend_worker") == ("src/api", "web/")
+        other = issue(nexus, workspace_scope=["src/b/"])
+        accept(nexus, other)
+        assert self.scopes(nexus, "backend_worker") == ("src/b/",)
+        submit(nexus, other)
+        assert self.scopes(nexus, "backend_worker") == ("src/api", "web/")
         submit(nexus, contract_id)
         assert self.scopes(nexus, "backend_worker") == ()
 
@@ -507,7 +648,7 @@ class TestActiveScopes:
 
     def test_show_qa_nothing_of_another_department_nor_work_of_its_own(self, nexus):
         studies = issue(
-            nexus, "research_worker", by="product_manager", workspace_scope=["studies/"]
+            nexus, "research_worker", by="product_manager", workspace_scope=["docs/market/"]
         )
         accept(nexus, studies, by="research_worker")
         submit(nexus, studies, by="research_worker")
@@ -517,8 +658,43 @@ class TestActiveScopes:
         submit(nexus, own, by="qa_worker")
         assert self.scopes(nexus, "qa_worker") == ()
 
-    def test_of_nobody_are_none(self, nexus):
-        assert scopes.active_scopes(0) == ()
+
+class TestSessionsOfContracts:
+    def open(self, nexus, handle="backend_worker", **params):
+        return nexus.post("/api/v1/sessions", params, handle)
+
+    def test_one_is_opened_for_a_contract_in_progress(self, nexus):
+        first = at_state(nexus, ContractState.IN_PROGRESS, coding=True, workspace_scope=["src/a/"])
+        second = at_state(nexus, ContractState.IN_PROGRESS, coding=True, workspace_scope=["src/b/"])
+        opened = self.open(nexus, contract=first).body
+        assert (opened["mode"], opened["contract"]) == ("coding", first)
+        assert nexus.caller("backend_worker").session.contract == second
+        submit(nexus, first)
+        read = nexus.get(f"/api/v1/sessions/{opened['id']}", "backend_worker").body
+        assert (read["mode"], read["contract"]) == ("chat_safe", None)
+
+    @pytest.mark.parametrize("state", [s for s in ContractState if s != "in_progress"])
+    def test_none_for_a_contract_in_another_state(self, nexus, state):
+        contract_id = at_state(nexus, state, coding=True)
+        assert self.open(nexus, contract=contract_id).code == "INVALID_TRANSITION"
+        assert Session.objects.filter(standing=False).count() == 0
+
+    def test_none_for_a_contract_of_another(self, nexus):
+        contract_id = at_state(nexus, ContractState.IN_PROGRESS, coding=True)
+        assert self.open(nexus, "it_manager", contract=contract_id).code == "NOT_YOURS"
+        assert self.open(nexus, "frontend_worker", contract=contract_id).code == "NOT_FOUND"
+        assert self.open(nexus, contract="CON-nothing").code == "NOT_FOUND"
+
+    @pytest.mark.parametrize(
+        "params", [{"mode": "coding"}, {"contract": ""}, {"contract": 7}, {"contract": "x" * 33},
+                   {"contract": None}, {"contract": "a\x00"}]
+    )  # fmt: skip
+    def test_none_for_anything_else(self, nexus, params):
+        assert self.open(nexus, **params).code == "INVALID_PARAMS"
+
+    def test_none_for_a_contract_that_opens_nothing(self, nexus):
+        contract_id = at_state(nexus, ContractState.IN_PROGRESS)
+        assert self.open(nexus, contract=contract_id).code == "INVALID_PARAMS"
 
 
 class TestReadContract:
@@ -538,8 +714,22 @@ class TestReadContract:
     def test_answers_anybody_else_as_if_there_were_none(self, nexus):
         contract_id = issue(nexus)
         nothing = refusal(self.read, nexus, "CON-nothing", "ceo")
-        for handle in ("ceo", "product_manager", "frontend_worker", "qa_worker"):
+        for handle in ("hr_manager", "product_manager", "frontend_worker", "qa_worker"):
             assert refusal(self.read, nexus, contract_id, handle) == nothing
+
+    def test_list_contracts_shows_the_whole_to_its_parties_and_those_above(self, nexus):
+        contract_id = at_state(nexus, ContractState.REVIEW, workspace_scope=["src/"])
+        judge(nexus, contract_id)
+        for handle in ("ceo", "it_manager", "backend_worker", "qa_worker"):
+            found = nexus.call(handle, "list_contracts", contract_id=contract_id).result
+            assert [r["body"] for r in found["reports"]] == ["It works."]
+            assert [v["verdict"] for v in found["verdicts"]] == ["PASS"]
+        for handle in ("hr_manager", "product_manager", "frontend_worker"):
+            found = nexus.call(handle, "list_contracts", contract_id=contract_id)
+            unknown = nexus.call(handle, "list_contracts", contract_id="CON-nothing")
+            assert (found.code, found.body["message"]) == (
+                "NOT_FOUND", unknown.body["message"],
+            )  # fmt: skip
 
     def test_shows_qa_what_it_judges_and_has_judged(self, nexus):
         contract_id = at_state(nexus, ContractState.IN_PROGRESS, workspace_scope=["src/"])

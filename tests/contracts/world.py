@@ -9,10 +9,18 @@ from django.utils import timezone
 
 from contracts import closing, services, verdicts
 from contracts.approvals import deployments
+from contracts.issuing.changes import NamedChange
 from contracts.issuing.drafts import ContractDraft
 from contracts.issuing.services import issue_contract
 from contracts.models import Contract
-from contracts.vocabulary import ContractOutcome, ContractState, ReportKind, VerdictFinding
+from contracts.vocabulary import (
+    ContractKind,
+    ContractOutcome,
+    ContractState,
+    OrgAct,
+    ReportKind,
+    VerdictFinding,
+)
 from core.decision import Denied
 from orgchart.policy.vocabulary import ToolMode
 from tests import concurrency
@@ -44,6 +52,18 @@ def issue(
     return done["contract_id"]
 
 
+def org_change(company: Company, *changes: str, accepted: bool = True, **fields: Any) -> str:
+    """A contract by which HR may carry out the changes, each written as `act subject`, once."""
+    named = [NamedChange(OrgAct(act), who) for act, who in (each.split() for each in changes)]
+    contract_id = issue(
+        company, "hr_manager", by="ceo", tool="generate_contract",
+        kind=ContractKind.ORG_CHANGE, changes=named, **fields,
+    )  # fmt: skip
+    if accepted:
+        accept(company, contract_id, by="hr_manager")
+    return contract_id
+
+
 def accept(company: Company, contract_id: str, *, by: str = "backend_worker", version=None):
     return services.accept_contract(
         contract_id=contract_id, expected_version=version, caller=company.caller(by), now=now()
@@ -68,6 +88,15 @@ def submit(
         caller=company.caller(by),
         now=now(),
     )
+
+
+def submit_by_mail(company: Company, contract_id: str, *, by: str = "it_manager", **fields: Any):
+    """The call of send_mail that submits a contract's work, as its assignee makes it."""
+    mail = {
+        "to": "ceo", "type": "report", "subject": "It is done", "body": "All of it.",
+        "contract_ref": contract_id, "submits": True, **fields,
+    }  # fmt: skip
+    return company.call(by, "send_mail", **{k: v for k, v in mail.items() if v is not None})
 
 
 def judge(company: Company, contract_id: str, finding="PASS", *, by: str = "qa_worker", **fields):
@@ -113,7 +142,8 @@ def at_state(company: Company, state: str | ContractState, **fields: Any) -> str
         return contract_id
     submit(company, contract_id)
     if state in (ContractState.PASSED, ContractState.FAILED):
-        if fields.get("workspace_scope") and state == ContractState.PASSED:
+        code = {"workspace_scope", "assigned_branch", "coding"} & fields.keys()
+        if code and state == ContractState.PASSED:
             judge(company, contract_id)
         close(company, contract_id, str(state))
     return contract_id

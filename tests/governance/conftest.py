@@ -3,7 +3,7 @@
 import pytest
 
 from tests.documents.world import found
-from tests.governance.world import authorise
+from tests.governance.world import EVERYTHING, authorise
 
 
 @pytest.fixture(autouse=True)
@@ -19,4 +19,5 @@ def nexus(db):
 
 @pytest.fixture
 def contract(nexus):
-    return authorise(nexus)
+    """HR may do one of everything that these tests do, and nothing else."""
+    return authorise(nexus, *EVERYTHING)

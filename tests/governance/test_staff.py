@@ -7,12 +7,14 @@ import pytest
 import yaml
 from django.conf import settings
 from django.db import connections
+from django.db.models import F
 
+from contracts.issuing.changes import NamedChange
 from contracts.issuing.drafts import ContractDraft
 from contracts.issuing.services import issue_contract
-from contracts.models import Contract
+from contracts.models import Contract, OrgChangeLine
 from contracts.services import accept_contract
-from contracts.vocabulary import ContractKind
+from contracts.vocabulary import ContractKind, OrgAct
 from core.actors import Person, System
 from core.decision import Code, Denied
 from governance.staff.deactivation import deactivate_by_person
@@ -26,6 +28,7 @@ from orgchart.models import Agent, Group, Organisation, Role
 from orgchart.packs import diff_pack, load_pack
 from tests.documents.world import NOW, caller_of, found
 from tests.governance.world import authorise
+from tests.oracle import contracts as oracle
 from toolbox import door
 
 JD = {"title": "Clerk", "job_description": "Keeps the files."}
@@ -96,16 +99,90 @@ class TestAuthorisation:
         )  # fmt: skip
         assert refused(nexus, tool, **params) == "AUTHORISATION_REQUIRED"
 
+    def test_to_hire_a_recruiter_makes_no_worker_a_judge(self, nexus):
+        authorise(nexus, "hire recruiter")
+        moves = [{"agent": "backend_worker", "role": "qa_worker"}]
+        assert refused(nexus, "update_org_chart", changes=moves, reason="Recruiting.") == (
+            "AUTHORISATION_REQUIRED"
+        )
+
+    def test_to_repair_deactivates_no_manager(self, nexus):
+        authorise(nexus, "describe it_manager")
+        assert refused(nexus, "deactivate_agent", agent="it_manager", reason="Repair.") == (
+            "AUTHORISATION_REQUIRED"
+        )
+
+    @pytest.mark.parametrize(("tool", "params"), CHANGES)
+    @pytest.mark.parametrize("act", OrgAct)
+    @pytest.mark.parametrize("subject", ["backend_worker", "research_worker", "backend_two"])
+    def test_covers_the_act_and_the_agent_that_a_line_names(
+        self, nexus, tool, params, act, subject
+    ):
+        if (act is OrgAct.HIRE) != (subject == "backend_two"):
+            return
+        authorise(nexus, f"{act} {subject}")
+        target = {
+            "create_agent_jd": "backend_two", "update_org_chart": "research_worker",
+        }.get(tool, "backend_worker")  # fmt: skip
+        covered = (act, subject) == (oracle.ACTS[tool], target)
+        body = call(nexus, tool, **params)
+        assert body.get("error_code", "OK") == ("OK" if covered else "AUTHORISATION_REQUIRED")
+
+    def test_needs_a_line_for_each_agent_that_moves(self, nexus):
+        authorise(nexus, "move research_worker")
+        moves = [
+            {"agent": "research_worker", "reports_to": "it_manager"},
+            {"agent": "devops_worker", "reports_to": "product_manager"},
+        ]
+        assert refused(nexus, "update_org_chart", changes=moves, reason="closer") == (
+            "AUTHORISATION_REQUIRED"
+        )
+        done(nexus, "update_org_chart", changes=moves[:1], reason="closer")  # the line is unused
+
+    def test_is_used_up_by_the_change_and_not_by_a_refused_one(self, nexus):
+        authorise(nexus, "describe backend_worker")
+        stale = {"agent": "backend_worker", "title": "x", "expected_policy_version": 999}
+        assert refused(nexus, "update_agent_jd", **stale) == "VERSION_MISMATCH"
+        done(nexus, "update_agent_jd", agent="backend_worker", title="Senior")
+        assert refused(nexus, "update_agent_jd", agent="backend_worker", title="Chief") == (
+            "AUTHORISATION_REQUIRED"
+        )
+
+    def test_of_hr_covers_its_restrictions_of_tools_too(self, nexus):
+        Role.objects.filter(name="hr_manager").update(
+            tools=[*Role.objects.get(name="hr_manager").tools, "manage_tools"]
+        )
+        Agent.objects.filter(handle="research_worker").update(
+            reports_to=Agent.objects.get(handle="hr_manager")
+        )
+        Organisation.objects.filter(id=nexus.id).update(policy_version=F("policy_version") + 1)
+        take = {
+            "action": "tighten", "agent": "research_worker", "tool": "web_search", "modes": [],
+            "reason": "Costs.",
+        }  # fmt: skip
+
+        def manage(**params):
+            caller = caller_of(nexus, "hr_manager")
+            return door.call(caller, "manage_tools", params, now=NOW).body.get("error_code", "OK")
+
+        assert manage(**take) == "AUTHORISATION_REQUIRED"
+        authorise(nexus, "restrict_tools research_worker")
+        assert manage(**take) == "OK"
+        assert manage(**{**take, "action": "restore"}) == "AUTHORISATION_REQUIRED"
+
     def test_that_is_not_accepted_is_none(self, nexus):
         issue_contract(
             caller=caller_of(nexus, "ceo"), tool="generate_contract", now=NOW,
-            draft=ContractDraft(to="hr_manager", title="t", body="b", kind=ContractKind.ORG_CHANGE),
+            draft=ContractDraft(
+                to="hr_manager", title="t", body="b", kind=ContractKind.ORG_CHANGE,
+                changes=[NamedChange(OrgAct.HIRE, "backend_two")],
+            ),
         )  # fmt: skip
         assert refused(nexus, "create_agent_jd", **NEW) == "AUTHORISATION_REQUIRED"
 
     def test_of_another_organisation_is_none(self, nexus):
         other = found("nexus", slug="other")
-        authorise(other)
+        authorise(other, "hire backend_two")
         assert refused(nexus, "create_agent_jd", **NEW) == "AUTHORISATION_REQUIRED"
 
     @pytest.mark.parametrize(("tool", "params"), CHANGES)
@@ -284,6 +361,7 @@ class TestDeactivate:
 
     def test_refuses_a_second_time(self, nexus, contract):
         done(nexus, "deactivate_agent", agent="qa_worker", reason="over")
+        authorise(nexus, "deactivate qa_worker")
         assert refused(nexus, "deactivate_agent", agent="qa_worker", reason="again") == (
             "INVALID_TRANSITION"
         )
@@ -560,7 +638,7 @@ class TestAtOnce:
 
     def test_one_of_many_hires_wins_on_one_version(self):
         nexus = found()
-        authorise(nexus)
+        authorise(nexus, *(f"hire backend_{letter}" for letter in "abcd"))
         caller = caller_of(nexus, "hr_manager")
         answers = self.race(*[
             lambda n=n: door.call(
@@ -573,9 +651,24 @@ class TestAtOnce:
         assert Agent.objects.filter(handle__startswith="backend_").count() == 2
         assert Organisation.objects.get().policy_version == caller.policy.version + 1
 
+    def test_one_line_is_used_by_one_of_many(self):
+        nexus = found()
+        authorise(nexus, "describe backend_worker")
+        hr = caller_of(nexus, "hr_manager")
+        answers = self.race(*[
+            lambda n=n: door.call(
+                hr, "update_agent_jd", {"agent": "backend_worker", "title": f"T{n}"}, now=NOW
+            ).body
+            for n in range(4)
+        ])  # fmt: skip
+        codes = sorted(a.get("error_code", "OK") for a in answers)
+        assert codes.count("OK") == 1
+        assert set(codes) <= {"OK", "AUTHORISATION_REQUIRED", "VERSION_MISMATCH"}
+        assert OrgChangeLine.objects.exclude(used_at=None).count() == 1
+
     def test_a_contract_closed_meanwhile_authorises_all_or_nothing(self):
         nexus = found()
-        contract = authorise(nexus)
+        contract = authorise(nexus, "hire backend_two")
         hr, ceo = caller_of(nexus, "hr_manager"), caller_of(nexus, "ceo")
         self.race(
             lambda: door.call(hr, "create_agent_jd", NEW, now=NOW),

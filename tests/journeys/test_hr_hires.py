@@ -11,9 +11,14 @@ HIRE = {
 HELLO = {"type": "info", "subject": "Hello", "body": "A word."}
 
 
-def hiring(handle):
+def may(act: str, subject: str) -> dict[str, object]:
+    """The terms of a contract that lets HR do this once."""
+    return {"kind": "org_change", "changes": [{"act": act, "subject": subject}]}
+
+
+def hiring(handle: str) -> dict[str, object]:
     """A contract of the CEO that allows one hire."""
-    return {"kind": "org_change"}
+    return may("hire", handle)
 
 
 class TestHiring:
@@ -21,17 +26,19 @@ class TestHiring:
         assert stage.call("hr_manager", "create_agent_jd", **HIRE).code == "AUTHORISATION_REQUIRED"
         plain = stage.issued_and_accepted("ceo", "hr_manager")
         assert stage.call("hr_manager", "create_agent_jd", **HIRE).code == "AUTHORISATION_REQUIRED"
-        contract = stage.issue("ceo", "hr_manager", kind="org_change")
+        contract = stage.issue("ceo", "hr_manager", **may("hire", "backend_two"))
         assert stage.call("hr_manager", "create_agent_jd", **HIRE).code == "AUTHORISATION_REQUIRED"
         stage.done("hr_manager", "accept_contract", contract_id=contract)
         assert stage.call("hr_manager", "create_agent_jd", **HIRE).result["agent"] == "backend_two"
         for paper in (contract, plain):
+            stage.done("hr_manager", "send_mail", to="ceo", type="report", subject="Hired",
+                       body="Done.", contract_ref=paper, submits=True)  # fmt: skip
             stage.done("ceo", "close_contract", contract_id=paper, outcome="passed", reason="Hired")
         later = {**HIRE, "handle": "backend_three"}
         assert stage.call("hr_manager", "create_agent_jd", **later).code == "AUTHORISATION_REQUIRED"
 
     def test_gives_the_new_colleague_its_roles_contacts_and_no_more(self, stage):
-        stage.issued_and_accepted("ceo", "hr_manager", kind="org_change")
+        stage.issued_and_accepted("ceo", "hr_manager", **may("hire", "backend_new"))
         stage.done("hr_manager", "create_agent_jd", **{**HIRE, "handle": "backend_new"})
         assert stage.call("backend_new", "send_mail", to="it_manager", **HELLO).code == "OK"
         assert stage.call("it_manager", "send_mail", to="backend_new", **HELLO).code == "OK"
@@ -49,7 +56,7 @@ class TestHiring:
 
 class TestLeaving:
     def test_ends_key_and_mail_and_hands_over_what_was_open(self, stage):
-        stage.issued_and_accepted("ceo", "hr_manager", kind="org_change")
+        stage.issued_and_accepted("ceo", "hr_manager", **may("deactivate", "devops_worker"))
         work = stage.issued_and_accepted("it_manager", "devops_worker")
         stage.company.key("devops_worker")
         gone = stage.call("hr_manager", "deactivate_agent", agent="devops_worker", reason="Moved")
@@ -103,7 +110,8 @@ class TestANewKind:
         ],
     )
     def test_is_refused_without_a_name_or_a_manager_of_its_own(self, stage, changes, code):
-        stage.issued_and_accepted("ceo", "hr_manager", **hiring(changes["handle"]))
+        if changes["handle"] not in stage.company.policy.names:  # no contract names a taken one
+            stage.issued_and_accepted("ceo", "hr_manager", **hiring(changes["handle"]))
         roles = set(stage.company.policy.roles)
         assert stage.call("hr_manager", "create_agent_jd", **{**HIRE, **changes}).code == code
         assert set(stage.company.policy.roles) == roles

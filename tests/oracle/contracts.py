@@ -65,13 +65,94 @@ STATES = ("pending", "in_progress", "review", "passed", "failed", "cancelled")
 FINAL = ("passed", "failed", "cancelled")
 
 # (from, to): who moves it. §6.2 and decisions.md; every other move is refused.
-# A contract with a workspace_scope passes only after a QA agent's PASS, whoever closes it (§1.3).
+# Code work passes only after a QA agent's PASS on the latest submission, whoever closes it (§1.3).
 MOVES = {
     ("pending", "in_progress"): "assignee",  # accept_contract
     ("in_progress", "review"): "assignee",  # submit_report, kind completion
+    ("review", "in_progress"): "issuer",  # close_contract, outcome rework
     ("review", "passed"): "issuer",  # close_contract
     ("review", "failed"): "issuer",
     ("pending", "cancelled"): "issuer",  # or a human, with a reason
     ("in_progress", "cancelled"): "issuer",
     ("review", "cancelled"): "issuer",
+}
+
+# What makes code work (decisions.md § Settled, Contracts as authority): any one of the three.
+# (mode, workspace_scope, assigned_branch): is it code work? docs/, reports/ and backlog/ hold none.
+CODE_WORK = {
+    ("chat_safe", (), ""): False,
+    ("chat_safe", ("docs/market/",), ""): False,
+    ("chat_safe", ("docs/", "reports/research/", "backlog/"), ""): False,
+    ("chat_safe", ("docs",), ""): False,
+    ("chat_safe", ("src/",), ""): True,
+    ("chat_safe", ("docs/market/", "src/api/"), ""): True,
+    ("chat_safe", ("documents/",), ""): True,
+    ("chat_safe", ("docs-evil/",), ""): True,
+    ("chat_safe", ("DOCS/",), ""): True,
+    ("chat_safe", ("tests/",), ""): True,
+    ("chat_safe", ("agents/backend_worker/",), ""): True,
+    ("chat_safe", (), "feature/login"): True,
+    ("chat_safe", ("docs/market/",), "feature/login"): True,
+    ("coding", (), ""): True,
+    ("coding", ("docs/market/",), ""): True,
+    ("coding", ("src/",), "feature/login"): True,
+}
+
+# Who can get code work of which issuer, because a QA agent sees it and is not responsible for it:
+# QA judges the IT department (its workers, its manager, and the shared frontend worker). Every
+# other pair of MAY_ISSUE is refused when the contract is issued. QA itself gets coding and folders
+# (it judges with them, and only reads there), but no branch: no other QA could judge that.
+CODE_FOR = {(IT, BACKEND), (IT, FRONTEND), (IT, DEVOPS), (PM, FRONTEND), (CEO, IT)}
+READS_FOR_JUDGING = {(IT, QA)}
+
+
+def may_order(issuer: str, assignee: str, terms: tuple[str, tuple[str, ...], str]) -> bool:
+    """Whether a contract that is otherwise allowed may have these terms."""
+    if not CODE_WORK[terms] or (issuer, assignee) in CODE_FOR:
+        return True
+    return (issuer, assignee) in READS_FOR_JUDGING and not terms[2]
+
+
+# (verdicts of QA agents on this submission, in order): may the issuer close it as passed?
+MAY_PASS = {
+    (): False,
+    ("PASS",): True,
+    ("FAIL",): False,
+    ("PASS", "PASS"): True,
+    ("FAIL", "PASS"): False,  # a FAIL stays until there is a new submission
+    ("PASS", "FAIL"): False,
+}
+
+# Which one contract a session works under: (contracts in progress, bound to) -> its rights.
+# A: src/a/ and branch a; B: src/b/ and branch b; D: docs/ only. `?` is CONTRACT_REQUIRED.
+RIGHTS = {
+    ((), ""): "",
+    (("A",), ""): "A",
+    (("B",), ""): "B",
+    (("A",), "A"): "A",
+    (("A",), "B"): "A",  # B is no longer in progress
+    (("A", "B"), ""): "?",
+    (("A", "B"), "A"): "A",
+    (("A", "B"), "B"): "B",
+    (("A", "B"), "C"): "?",  # another agent's, or closed
+    (("A", "D"), ""): "?",
+    (("A", "D"), "D"): "D",
+    (("A", "B", "D"), ""): "?",
+    (("A", "B", "D"), "D"): "D",
+}
+COVERS = {
+    "": set(),
+    "?": set(),
+    "A": {"src/a/x.py", "a"},
+    "B": {"src/b/x.py", "b"},
+    "D": {"docs/x.md"},
+}
+
+# An org_change line allows exactly its act on exactly its subject, once:
+# tool -> the act that it needs of the agent that it changes.
+ACTS = {
+    "create_agent_jd": "hire",
+    "update_agent_jd": "describe",
+    "update_org_chart": "move",
+    "deactivate_agent": "deactivate",
 }

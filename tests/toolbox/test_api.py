@@ -270,7 +270,7 @@ class TestSessions:
     def test_open_in_the_default_mode_whatever_is_asked(self, nexus):
         made = nexus.post("/api/v1/sessions", {}, "backend_worker")
         assert (made.status, made.body["mode"]) == (201, "chat_safe")
-        for wish in ({"mode": "coding"}, {"contract": "CON-1"}):
+        for wish in ({"mode": "coding"}, {"contract": 1}, {"contract": "CON-1", "mode": "coding"}):
             assert nexus.post("/api/v1/sessions", wish, "backend_worker").status == 400
 
     def test_are_their_agents_own(self, nexus):

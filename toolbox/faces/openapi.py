@@ -217,7 +217,6 @@ def _post(
 
 
 def _fixed_paths(answers: Schema, schemas: Schema) -> Schema:
-    nothing = {"type": "object", "additionalProperties": False}
     asked = {
         "type": "object",
         "required": ["tool"],
@@ -240,8 +239,12 @@ def _fixed_paths(answers: Schema, schemas: Schema) -> Schema:
         ),
         "/api/v1/sessions": _post(
             "open_session",
-            "Open a session",
-            nothing,
+            "Open a session, or one for a contract of yours in progress",
+            {
+                "type": "object",
+                "additionalProperties": False,
+                "properties": {"contract": TEXT | {"examples": ["CON-20261122094500000000-a1b2"]}},
+            },
             answers["session"],
             schemas,
             status=201,

@@ -1,0 +1,41 @@
+"""Which one contract a session works under: rights of two are never combined; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from contracts.rules import ContractFacts
+from core.decision import Code, Deny, deny
+from orgchart.policy.vocabulary import ToolMode
+
+
+def opens_rights(contract: ContractFacts) -> bool:
+    """Whether a contract in progress gives its assignee a mode, folders or a branch."""
+    return (
+        contract.mode is not ToolMode.CHAT_SAFE
+        or bool(contract.workspace_scope)
+        or bool(contract.assigned_branch)
+    )
+
+
+def choose_contract(held: Sequence[ContractFacts], bound: str) -> ContractFacts | Deny | None:
+    """The contract whose mode, folders and branch a call may use (Spec: contracts 33).
+
+    `held` are the agent's contracts in progress that open rights. The one that the session is bound
+    to applies; in a session bound to none the only one there is; of several the agent chooses.
+    """
+    for contract in held:
+        if contract.id == bound:
+            return contract
+    if len(held) > 1:
+        named = ", ".join(contract.id for contract in held[:5])
+        return deny(
+            Code.CONTRACT_REQUIRED,
+            f"{len(held)} contracts of yours are in progress ({named}), and this session works "
+            "under none of them",
+            f'open a session for one: POST /api/v1/sessions with {{"contract": "{held[0].id}"}}, '
+            "and name it in X-Nexus-Session",
+            rule="rights of two contracts are never combined (Spec: contracts 33)",
+            contracts=[contract.id for contract in held],
+        )
+    return held[0] if held else None

@@ -1,0 +1,50 @@
+"""The contract that a session works under: found for a call, and bound to a new session."""
+
+from __future__ import annotations
+
+from contracts import rows, rules
+from contracts.authority import choose_contract, opens_rights
+from contracts.models import Contract
+from contracts.rules import ContractFacts
+from contracts.vocabulary import ContractState
+from core.database import needs_transaction
+from core.decision import Code, Denied, Deny, refuse
+from orgchart.policy.vocabulary import ToolMode
+from toolbox.caller import Caller
+
+
+def find_working_contract(caller: Caller) -> ContractFacts | Deny | None:
+    """The contract that this call works under; None without one; a Deny where it has to choose."""
+    found = Contract.objects.filter(
+        assignee_id=caller.agent.id, state=ContractState.IN_PROGRESS
+    ).defer("body")
+    facts = [rows.contract_facts(row, caller.policy) for row in found.order_by("-id")]
+    return choose_contract([each for each in facts if opens_rights(each)], caller.session.contract)
+
+
+def require_working_contract(caller: Caller) -> ContractFacts | None:
+    """The contract that this call works under, if any. Raises Denied CONTRACT_REQUIRED."""
+    found = find_working_contract(caller)
+    if isinstance(found, Deny):
+        raise Denied(found)
+    return found
+
+
+@needs_transaction
+def session_of_contract(caller: Caller, contract_id: str) -> ToolMode:
+    """The mode of a session that the caller opens for a contract of its own in progress.
+
+    The contract is locked: it stays in progress until the session is there. Raises Denied
+    NOT_FOUND, NOT_YOURS, INVALID_TRANSITION, INVALID_PARAMS for one that opens no rights.
+    """
+    _, contract = rows.lock_contract(contract_id, caller)
+    caller.require(rules.can_work_on(contract, caller.agent))
+    if not opens_rights(contract):
+        raise refuse(
+            Code.INVALID_PARAMS,
+            f"contract: {contract.id} opens no mode, folders or branch",
+            "work on it in any session; leave contract out",
+            rule="a session works under a contract that opens rights",
+            contract="opens no rights",
+        )
+    return contract.mode
