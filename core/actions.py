@@ -101,6 +101,10 @@ class Action(StrEnum):
     PACK_LOADED = "pack.loaded"
     PERSON_ADDED = "person.added"
     PERSON_CHANGED = "person.changed"
+    PERSON_LOCKED_OUT = "person.locked_out"
+    PERSON_PASSWORD_CHANGED = "person.password_changed"  # noqa: S105 - an event, no password
+    PERSON_SIGNED_IN = "person.signed_in"
+    PERSON_SIGN_IN_FAILED = "person.sign_in_failed"
     PRD_WRITTEN = "prd.written"
     REPORT_FILED = "report.filed"
     REPORT_WRITTEN = "report.written"

@@ -12,10 +12,17 @@ class SiteConfig(AppConfig):
     verbose_name = "Site"
 
     def ready(self) -> None:
-        """See that the humans' groups have their rights after every migration."""
+        """Give groups their rights after every migration; record how people sign in."""
+        from axes.signals import user_locked_out
+        from django.contrib.auth.signals import user_logged_in, user_login_failed
+
+        from nexus_site.console import signing_in
         from nexus_site.console.rights import grant
 
         post_migrate.connect(grant, dispatch_uid="nexus_site.console.rights")
+        user_logged_in.connect(signing_in.on_signed_in, dispatch_uid="nexus_site.signed_in")
+        user_login_failed.connect(signing_in.on_failed, dispatch_uid="nexus_site.failed")
+        user_locked_out.connect(signing_in.on_locked_out, dispatch_uid="nexus_site.locked_out")
 
 
 class PeopleAdminConfig(AdminConfig):

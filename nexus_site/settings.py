@@ -37,6 +37,12 @@ NEXUS_SKILL_FOLDERS = [
 # The door
 NEXUS_RATE_PER_MINUTE = env.number("NEXUS_RATE_PER_MINUTE", 600, least=1)
 NEXUS_RATE_BURST = env.number("NEXUS_RATE_BURST", 300, least=1)
+NEXUS_BYTES_PER_MINUTE = env.number("NEXUS_BYTES_PER_MINUTE", 20_000_000, least=100_000)
+NEXUS_BYTES_PER_DAY = env.number("NEXUS_BYTES_PER_DAY", 500_000_000, least=100_000)
+NEXUS_ORGANISATION_BYTES_PER_DAY = env.number(
+    "NEXUS_ORGANISATION_BYTES_PER_DAY", 5_000_000_000, least=100_000
+)
+NEXUS_SESSIONS_PER_DAY = env.number("NEXUS_SESSIONS_PER_DAY", 200, least=1)
 NEXUS_MAX_BODY = env.number("NEXUS_MAX_BODY", 1024 * 1024, least=1024)  # bytes
 SESSION_DEFAULT_MODE = env.text("SESSION_DEFAULT_MODE", "chat_safe")
 if SESSION_DEFAULT_MODE != "chat_safe":  # seed 002 §5.4: coding is opened, never begun with
@@ -226,6 +232,7 @@ AUTH_PASSWORD_VALIDATORS = [
         "NumericPasswordValidator",
     ]
 ]
+AUTH_PASSWORD_VALIDATORS.append({"NAME": "nexus_site.console.signing_in.RecordedPassword"})
 LOGIN_URL = reverse_lazy("admin:login")
 OTP_TOTP_ISSUER = "NEXUS"
 AXES_FAILURE_LIMIT = 10

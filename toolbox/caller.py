@@ -40,14 +40,18 @@ class Caller:
     request_id: str = ""
     tool: str = ""
     args_digest: str = ""
+    args_size: int = 0
     frame_tools: frozenset[str] | None = None
     frame_id: int | None = None
     allowed_by: list[str] = field(default_factory=list, compare=False, repr=False)
 
     def calling(self, tool: str, params: Mapping[str, Any]) -> Caller:
         """This caller at the beginning of a call; the ledger keeps a digest of its arguments."""
-        digest = hashlib.sha256(to_json(params)).hexdigest()
-        return replace(self, tool=tool[:64], args_digest=digest, allowed_by=[])
+        content = to_json(params)
+        digest = hashlib.sha256(content).hexdigest()
+        return replace(
+            self, tool=tool[:64], args_digest=digest, args_size=len(content), allowed_by=[]
+        )
 
     def require(self, decision: Decision) -> Allow:
         """Return the Allow and note its rule, which explains the call; or raise Denied."""

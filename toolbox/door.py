@@ -21,7 +21,7 @@ from core.decision import Allow, Code, Decision, Denied, Deny
 from core.events import Event
 from ledger.services import record_alone
 from orgchart.explaining import CallQuestion
-from toolbox import idempotency
+from toolbox import idempotency, quotas
 from toolbox.answers import INTERNAL, Answer, answer_denial
 from toolbox.caller import Caller, CallerSession
 from toolbox.faces.results import Explanation
@@ -154,6 +154,8 @@ def refuse_call(caller: Caller, name: str, refusal: Denied, *, now: datetime) ->
 def run(caller: Caller, name: str, params: Mapping[str, Any], *, now: datetime) -> dict[str, Any]:
     """Pass the execution gate, check the parameters, let the tool act. Raises Denied."""
     tool, _ = admit(caller, name)
+    if not tool.read_only:
+        quotas.charge_bytes(caller=caller, size=caller.args_size, now=now)
     result = tool.function(caller, validate(tool, params), now)
     return {"ok": True, "tool_name": name, "result": result}
 

@@ -15,9 +15,12 @@ from pydantic_core import from_json, to_json
 from core.decision import Code, refuse
 from toolbox.caller import Caller
 from toolbox.models import IdempotencyRecord
+from toolbox.registry import REGISTRY
 
 KEPT_FOR = timedelta(hours=24)
 MAX_KEY = 255
+LARGEST = 64 * 1024  # bytes of an answer that is kept
+LARGEST_WAITED = 8 * 1024
 KEY_PATTERN = "^[!-~]([ -~]*[!-~])?$"
 """What HTTP carries unchanged: ASCII that prints, no space at either end."""
 NOT_KEPT = frozenset(
@@ -48,6 +51,22 @@ class Kept:
 
     status: int
     body: Mapping[str, Any]
+
+
+def largest_of(name: str) -> int:
+    """Bytes of an answer that are kept: none of what only reads, as it can be read again.
+
+    Of a call that waited little is kept: what came would not come a second time.
+    """
+    tool = REGISTRY.get(name)
+    if tool is None or not tool.read_only:
+        return LARGEST
+    return LARGEST_WAITED if tool.waits_for else 0
+
+
+def _is_read_only(name: str) -> bool:
+    tool = REGISTRY.get(name)
+    return tool is not None and tool.read_only
 
 
 def is_usable(key: str) -> bool:
@@ -85,15 +104,26 @@ def begin(
             "use a new key for a new call, or repeat the first call exactly",
             rule="idempotency key",
         )
-    return Kept(record.status or 200, record.answer or {})
+    if record.answer is None and _is_read_only(caller.tool):
+        return None
+    if record.answer is None:
+        raise refuse(
+            Code.IDEMPOTENCY_MISMATCH,
+            "this call was done before; its answer was too large to keep",
+            "read what it changed; do not repeat it under another key",
+            rule="idempotency key",
+        )
+    return Kept(record.status or 200, record.answer)
 
 
 def keep(caller: Caller, key: str | None, status: int, body: Mapping[str, Any]) -> None:
     """Store the answer with its claim, in the transaction of the effect."""
     if key is None:
         return
+    content = to_json(body)
+    answer = from_json(content) if len(content) <= largest_of(caller.tool) else None
     IdempotencyRecord.objects.filter(agent_id=caller.agent.id, key=key).update(
-        status=status, answer=from_json(to_json(body))
+        status=status, answer=answer
     )
 
 

@@ -111,6 +111,24 @@ class RateBucket(models.Model):
         return f"{self.agent_id}: {self.tokens:.0f}"
 
 
+class Usage(models.Model):
+    """Bytes that an agent stored in one minute; kept for a day."""
+
+    agent = models.ForeignKey(Agent, models.CASCADE, related_name="+", db_constraint=False)
+    organisation_id = models.BigIntegerField()
+    minute = models.DateTimeField()
+    bytes = models.BigIntegerField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["agent", "minute"], name="toolbox_usage_minute_once")
+        ]
+        indexes = [models.Index(fields=["organisation_id", "minute"], name="toolbox_usage_day")]
+
+    def __str__(self) -> str:
+        return f"{self.agent_id} {self.minute}: {self.bytes}"
+
+
 class JobRun(models.Model):
     """When a scheduled job last ran, and what it handled."""
 

@@ -4,13 +4,15 @@ from datetime import datetime
 
 from ledger.sealing import seal_events
 from toolbox.frames.ending import fail_due_frames
-from toolbox.models import IdempotencyRecord
+from toolbox.models import IdempotencyRecord, Usage
+from toolbox.quotas import DAY
 from toolbox.scheduler import scheduled_job
 
 
 @scheduled_job("idempotency", every=300)
 def delete_expired_answers(now: datetime) -> int:
-    """Delete answers that were kept for 24 hours."""
+    """Delete answers, and counts of bytes, that were kept for 24 hours."""
+    Usage.objects.filter(minute__lte=now - DAY).delete()
     return IdempotencyRecord.objects.filter(due_at__lte=now).delete()[0]
 
 

@@ -23,6 +23,7 @@ from orgchart.policy.vocabulary import ToolMode
 from toolbox.authentication import StoredMode, effective_mode
 from toolbox.caller import Caller, CallerSession
 from toolbox.models import ModeGrant, Session
+from toolbox.quotas import require_session
 from toolbox.results import SessionDetails, SessionSummary
 from toolbox.wake import wake
 
@@ -51,6 +52,7 @@ def open_session(*, caller: Caller, params: Mapping[str, object], now: datetime)
             "open it with an empty object, or with a contract of yours in progress",
             rule="an agent never switches its own mode",
         )
+    require_session(caller=caller, now=now)
     with transaction.atomic():
         row = Session.objects.create(
             organisation_id=caller.organisation_id,

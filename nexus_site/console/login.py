@@ -8,6 +8,8 @@ from django_otp import devices_for_user, match_token
 from unfold.forms import AuthenticationForm
 from unfold.widgets import UnfoldAdminTextInputWidget
 
+from nexus_site.console import signing_in
+
 
 class LoginForm(AuthenticationForm):
     """Asks for a code if the user has a confirmed device, which cannot be skipped."""
@@ -24,7 +26,15 @@ class LoginForm(AuthenticationForm):
 
     def clean(self) -> dict[str, Any]:
         """Check the password, then the code."""
-        cleaned: dict[str, Any] = super().clean()
+        if not signing_in.CHECKS.acquire(timeout=signing_in.PATIENCE):
+            raise forms.ValidationError(
+                _("Too many people sign in at this moment. Try again in a few seconds."),
+                code="busy",
+            )
+        try:
+            cleaned: dict[str, Any] = super().clean()
+        finally:
+            signing_in.CHECKS.release()
         user = self.get_user()
         if user is not None and any(devices_for_user(user)):
             user.otp_device = match_token(user, cleaned.get("otp_token") or "")

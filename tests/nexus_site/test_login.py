@@ -6,6 +6,9 @@ from django.contrib.auth.models import User
 from django_otp.oath import totp
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
+from ledger.models import Event
+from nexus_site.console import signing_in
+
 PASSWORD = "correct horse battery staple"
 
 pytestmark = pytest.mark.django_db
@@ -70,3 +73,55 @@ class TestSignIn:
         assert last.status_code == 429
         assert sign_in(client).status_code == 429
         assert AccessAttempt.objects.get().failures_since_start >= 3
+
+
+def events(action):
+    return list(Event.objects.filter(action=action).order_by("seq"))
+
+
+class TestTheLedger:
+    def test_has_every_sign_in_with_its_address(self, client, person):
+        sign_in(client)
+        (event,) = events("person.signed_in")
+        assert (event.actor, event.decision) == ("human:alice", "allow")
+        assert event.details == {"address": "127.0.0.1"}
+
+    def test_has_every_failure_and_lockout(self, client, person, settings):
+        settings.AXES_FAILURE_LIMIT = 3
+        for _ in range(4):
+            sign_in(client, password="guess")
+        failed = events("person.sign_in_failed")
+        assert len(failed) >= 3
+        assert {(e.subject, e.decision, e.code) for e in failed} == {
+            ("human:alice", "deny", "UNAUTHENTICATED")
+        }
+        assert events("person.locked_out")
+        assert "guess" not in str([e.details for e in failed])
+
+    def test_is_not_filled_by_strangers(self, client, monkeypatch):
+        monkeypatch.setattr(signing_in, "FAILURES", signing_in.FailureLog())
+        monkeypatch.setattr(signing_in, "MOST_FAILURES", 3)
+        for number in range(6):
+            sign_in(client, username=f"stranger{number}")
+        assert 1 <= len(events("person.sign_in_failed")) < 6
+
+    def test_has_every_changed_password(self, person):
+        person.set_password("another long password")
+        person.save()
+        assert [event.subject for event in events("person.password_changed")][-1] == "human:alice"
+
+    def test_has_names_of_any_length_and_kind(self, client):
+        assert sign_in(client, username="x" * 140 + "\u202e").status_code == 200
+
+
+class TestAFlood:
+    def test_of_passwords_waits_and_is_turned_away(self, client, person, monkeypatch):
+        monkeypatch.setattr(signing_in, "PATIENCE", 0.05)
+        held = [signing_in.CHECKS.acquire() for _ in range(signing_in.AT_ONCE)]
+        try:
+            assert "Too many people sign in" in sign_in(client).content.decode()
+            assert not AccessAttempt.objects.exists()
+        finally:
+            for _ in held:
+                signing_in.CHECKS.release()
+        assert sign_in(client).status_code == 302

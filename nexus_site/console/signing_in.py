@@ -1,0 +1,102 @@
+"""What the ledger keeps of sign-ins: successes, failures, lockouts and changed passwords."""
+
+from __future__ import annotations
+
+import time
+from threading import BoundedSemaphore, Lock
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils import timezone
+
+from core.actions import Action
+from core.decision import Code
+from core.events import Event, EventOutcome, record_event
+from nexus_site.serving.proxies import client_address
+
+AT_ONCE = 2  # password checks in one process: each takes 100 MB and a core
+PATIENCE = 3.0  # seconds that a sign-in waits for its turn
+MOST_FAILURES = 60  # events of strangers that one process records in a minute
+
+CHECKS = BoundedSemaphore(AT_ONCE)
+"""The turns of password checks; a flood of them waits here and is turned away."""
+
+
+class FailureLog:
+    """Counts failures by the minute, so that strangers cannot fill the ledger."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._minute = 0
+        self._recorded = 0
+        self._left_out = 0
+
+    def admit(self) -> int | None:
+        """How many were left out before this one, which is recorded; None where it is not."""
+        with self._lock:
+            minute = int(time.monotonic() // 60)
+            if minute != self._minute:
+                self._minute, self._recorded = minute, 0
+            if self._recorded >= MOST_FAILURES:
+                self._left_out += 1
+                return None
+            self._recorded += 1
+            left_out, self._left_out = self._left_out, 0
+            return left_out
+
+
+FAILURES = FailureLog()
+
+
+def on_signed_in(request: HttpRequest, user: Any, **_: Any) -> None:
+    """Record a sign-in."""
+    if client_address(request):  # else nobody sent it: a test or a command
+        _record(Action.PERSON_SIGNED_IN, user.get_username(), request)
+
+
+def on_failed(credentials: dict[str, Any], request: HttpRequest | None = None, **_: Any) -> None:
+    """Record a sign-in that failed."""
+    left_out = FAILURES.admit()
+    if request is not None and left_out is not None:
+        name = str(credentials.get("username") or "")
+        _record(Action.PERSON_SIGN_IN_FAILED, name, request, left_out=left_out)
+
+
+def on_locked_out(request: HttpRequest, username: str | None = None, **_: Any) -> None:
+    """Record that somebody tried too often."""
+    left_out = FAILURES.admit()
+    if left_out is not None:
+        _record(Action.PERSON_LOCKED_OUT, username or "", request, left_out=left_out)
+
+
+class RecordedPassword:
+    """A password validator that refuses nothing: Django tells it of every changed password."""
+
+    def validate(self, password: str, user: Any = None) -> None:
+        """Accept it."""
+
+    def get_help_text(self) -> str:
+        """Say nothing."""
+        return ""
+
+    def password_changed(self, password: str, user: Any = None) -> None:
+        """Record that a person's password was changed, by whatever way."""
+        if user is not None and user.pk is not None:
+            _record(Action.PERSON_PASSWORD_CHANGED, user.get_username(), None)
+
+
+def _record(action: Action, name: str, request: HttpRequest | None, **details: Any) -> None:
+    failed = action in {Action.PERSON_SIGN_IN_FAILED, Action.PERSON_LOCKED_OUT}
+    if request is not None:
+        details["address"] = client_address(request)
+    event = Event(
+        action=action,
+        actor="system:sign-in" if failed or request is None else f"human:{name[:150]}",
+        at=timezone.now(),
+        subject=f"human:{name[:150]}",
+        request_id=getattr(request, "request_id", ""),
+        details=details,
+        decision=EventOutcome.DENY if failed else EventOutcome.ALLOW,
+        code=Code.UNAUTHENTICATED if failed else "",
+    )
+    record_event(event)
