@@ -91,10 +91,12 @@ class AgentAdmin(EditAdmin):
     list_select_related = ("organisation", "role", "reports_to", "group")
     search_fields = ("handle", "title", "name")
     fixed = ("handle",)
+    readonly_fields = ("own_keys",)
     edit_fieldsets = (
         (None, {"fields": ("handle", "title", "role")}),
         ("Place", {"fields": ("reports_to", "co_managers", "group", "name", "is_leader")}),
         ("Abilities", {"fields": ("skills", "system_prompt", "job_description")}),
+        ("Keys", {"fields": ("own_keys",)}),
         WHY,
     )
     view_fieldsets = (

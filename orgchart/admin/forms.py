@@ -119,7 +119,7 @@ class GroupForm(PolicyForm):
         """The active members of the group."""
         self.fields["member_delegation"].help_text = BOARD_ONLY
         if self.instance.pk is None:
-            del self.fields["leader_choice"]
+            self.fields["leader_choice"].help_text = "A new group has no members yet."
             return
         members = Agent.objects.filter(organisation=organisation, group=self.instance, active=True)
         field = self.fields["leader_choice"]

@@ -114,16 +114,23 @@ class TestEveryTable:
 
 
 class TestAnAgentsPage:
-    def test_asks_for_each_thing_once(self, board, company, now):
+    def test_asks_for_each_thing_once(self, observer, company, now):
         agent = company.agent("qa_worker")
         agent.co_managers.add(company.agent("hr_manager"))
         key = issue_key(agent=agent, caller=company.person(PeopleGroup.BOARD), now=now)
-        board.get(change_page(agent))
+        observer.get(change_page(agent))
         with CaptureQueriesContext(connection) as seen:
-            page = board.get(change_page(agent)).content.decode()
+            page = observer.get(change_page(agent)).content.decode()
         assert len(seen) <= 8, [q["sql"] for q in seen]
         assert key[:8] in page
         assert "hr_manager" in page
+
+
+class TestTheBoardsFormOfAnAgent:
+    def test_shows_its_keys(self, board, company, now):
+        agent = company.agent("qa_worker")
+        key = issue_key(agent=agent, caller=company.person(PeopleGroup.BOARD), now=now)
+        assert key[:8] in board.get(change_page(agent)).content.decode()
 
 
 class TestLooking:
@@ -226,9 +233,15 @@ class TestRights:
             "governance.note_case",
             "governance.amend_case",
         }
-        assert held[PeopleGroup.HR] == inside | work | editing | {"orgchart.activate_agent"}
+        assert held[PeopleGroup.HR] == inside | work | editing | {
+            "orgchart.activate_agent",
+            "orgchart.withdraw_pendingchange",
+        }
         assert held[PeopleGroup.BOARD] >= looking | people | board_acts
-        assert not any(".delete_" in name for name in held[PeopleGroup.BOARD])
+        decides = {"orgchart.confirm_pendingchange", "orgchart.reject_pendingchange"}
+        assert held[PeopleGroup.BOARD] >= decides | editing | {"orgchart.set_board_settings"}
+        deleting = {name for name in held[PeopleGroup.BOARD] if ".delete_" in name}
+        assert deleting <= editing, "only rows of the policy are deleted"
 
     def test_no_group_edits_what_only_services_write(self, groups):
         closed = {

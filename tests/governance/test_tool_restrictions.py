@@ -126,12 +126,13 @@ class TestRestore:
 
     def test_leaves_the_organisations_tightening_in_place(self, nexus):
         ToolOverride.objects.create(
-            organisation=nexus, tool="send_mail", modes=["coding"], set_by="human:alice"
+            organisation=nexus, tool="submit_report", modes=["coding"], set_by="human:alice"
         )
-        assert restore(nexus)["error_code"] == "NOT_FOUND"
-        tighten(nexus, modes=["chat_safe"])
-        assert restore(nexus)["ok"]
-        assert mail(nexus) == "MODE_DENIED"
+        tool = "submit_report"
+        assert restore(nexus, tool=tool)["error_code"] == "NOT_FOUND"
+        assert tighten(nexus, tool=tool, modes=["chat_safe"])["ok"]
+        assert restore(nexus, tool=tool)["ok"]
+        assert outcome(nexus, "backend_worker", tool) == "MODE_DENIED"
 
 
 class TestList:
@@ -152,3 +153,35 @@ class TestList:
         tighten(nexus)
         other = found("nexus", slug="other")
         assert call(other, action="list")["result"]["tightened"] == []
+
+
+class TestTheWayUp:
+    """Spec: escalation 2: no restriction leaves a worker without it."""
+
+    @pytest.mark.parametrize("agent", ["frontend_worker", "research_worker"])
+    def test_is_not_taken_from_who_has_send_mail_alone(self, nexus, agent):
+        by = "it_manager" if agent == "frontend_worker" else "product_manager"
+        if by == "product_manager":
+            it = Agent.objects.get(handle="it_manager")
+            Agent.objects.get(handle=agent).co_managers.add(it)
+            by = "it_manager"
+        answer = call(
+            nexus, by, action="tighten", agent=agent, tool="send_mail", modes=[], reason="because"
+        )
+        assert answer["error_code"] == "INVALID_PARAMS"
+        assert "would break `way up`" in answer["message"]
+        assert not ToolOverride.objects.exists()
+
+    def test_is_not_taken_in_two_steps(self, nexus):
+        assert tighten(nexus, tool="escalate")["ok"]
+        answer = tighten(nexus, tool="send_mail")
+        assert "would break `way up`" in answer["message"]
+        assert outcome(
+            nexus, "backend_worker", "send_mail",
+            to="it_manager", type="escalation", subject="s", body="b",
+        ) == "OK"  # fmt: skip
+
+    def test_is_not_left_in_one_mode_alone(self, nexus):
+        assert tighten(nexus, tool="escalate")["ok"]
+        answer = tighten(nexus, tool="send_mail", modes=["chat_safe"])
+        assert answer["ok"] is False
