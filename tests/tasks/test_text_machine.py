@@ -22,7 +22,7 @@ from tests.oracle.tasks import SEES
 from tests.tasks.world import NOW, caller_of
 
 agents = st.sampled_from(AGENTS)
-places = st.integers(0, 5)
+places = st.integers(0, 9)
 MARKS = count(1)
 
 
@@ -34,6 +34,8 @@ class Texts(RuleBasedStateMachine):
         self.organisation = load_company("nexus").organisation
         self.callers = {name: caller_of(self.organisation, name) for name in AGENTS}
         self.ids = []
+        for agent in AGENTS:
+            self.create(agent=agent, role=None, blocker=20)
 
     def mark(self, agent: str) -> str:
         return f"<<{AGENTS.index(agent)}/{next(MARKS)}>>"
@@ -53,7 +55,7 @@ class Texts(RuleBasedStateMachine):
         for place, writer in enumerate(AGENTS):
             assert f"<<{place}/" not in text or SEES[writer, reader], (writer, reader)
 
-    @rule(agent=agents, role=st.sampled_from([None, *AGENTS]), blocker=places)
+    @rule(agent=agents, role=st.sampled_from([None, *AGENTS]), blocker=st.integers(0, 20))
     def create(self, agent, role, blocker):
         made = self.attempt(
             services.create_task,
@@ -62,7 +64,7 @@ class Texts(RuleBasedStateMachine):
             description=self.mark(agent),
             metadata={self.mark(agent): self.mark(agent)},
             required_role=role,
-            blocked_by=[str(blocker)] if blocker else [],
+            blocked_by=self.ids[blocker : blocker + 1],
         )
         if "id" in made:
             self.ids.append(made["id"])
@@ -74,7 +76,7 @@ class Texts(RuleBasedStateMachine):
         owner=st.sampled_from([None, "", *AGENTS]),
         field=st.sampled_from([None, "subject", "description", "active_form", "metadata"]),
         force=st.booleans(),
-        blocker=places,
+        blocker=st.integers(0, 20),
     )
     def update(self, agent, place, status, owner, field, force, blocker):
         text = {field: self.mark(agent)} if field else {}
@@ -84,7 +86,7 @@ class Texts(RuleBasedStateMachine):
             status=status,
             owner=owner,
             force=force,
-            add_blocked_by=(str(blocker),) if blocker else (),
+            add_blocked_by=tuple(self.ids[blocker : blocker + 1]),
             **text,
         )
         self.attempt(
