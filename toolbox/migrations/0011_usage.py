@@ -8,7 +8,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('orgchart', '0002_names'),
-        ('toolbox', '0009_frames_of_agents'),
+        ('toolbox', '0010_session_contract'),
     ]
 
     operations = [
