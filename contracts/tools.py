@@ -40,7 +40,7 @@ from toolbox.caller import Caller
 from toolbox.registry import ANY_MODE, tool
 
 __all__ = ["approval_tools", "issuing_tools"]
-EXPECTED = Field(None, description="the version you saw; a change made since then refuses yours")
+EXPECTED = Field(None, description="the version you saw")
 
 
 class ReadContract(Params):
@@ -71,9 +71,7 @@ class ListContracts(Page):
     state: Literal["pending", "in_progress", "review", "passed", "failed", "cancelled"] | None = (
         None
     )
-    role: Literal["issued", "assigned"] | None = Field(
-        None, description="those you issued, or those you work on; left out: both"
-    )
+    role: Literal["issued", "assigned"] | None = Field(None, description="default both")
 
 
 @tool(
@@ -131,7 +129,7 @@ class SubmitReport(Params):
 
     contract_id: Reference
     kind: Literal["progress", "completion"] = Field(
-        description="completion submits the work: the contract moves to review"
+        description="completion submits the work for review"
     )
     title: Title
     body: MailBody

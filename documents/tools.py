@@ -95,17 +95,15 @@ def write_prd(caller: Caller, params: WritePrd, now: datetime) -> WrittenDocumen
 class ReadTechReports(Page):
     """A page of technical reports, or one whole."""
 
-    document_id: RowId | None = Field(None, description="to read one whole; alone")
-    date_range: DateRange | None = Field(
-        None, description="2026-01-01..2026-01-31, both days included, or one day; UTC"
-    )
+    document_id: RowId | None = Field(None, description="to read one whole")
+    date_range: DateRange | None = Field(None, description="2026-01-01..2026-01-31 or one day, UTC")
     report_type: ReportTypeName | None = None
 
 
 class ReadReports(ReadTechReports):
     """A page of reports, or one whole (seed 000 §1.2)."""
 
-    department: Department | None = Field(None, description="tech, hr, product, qa, research, …")
+    department: Department | None = Field(None, description="tech, hr, …")
     kind: Literal["report", "note", "prd"] = Field("report", description="note, prd: your own")
 
 

@@ -29,7 +29,7 @@ Job = Annotated[str, StringConstraints(min_length=1, max_length=50_000, pattern=
 Skills = Annotated[
     list[Annotated[str, StringConstraints(min_length=1, max_length=64)]], Field(max_length=50)
 ]
-EXPECTED = Field(None, description="policy_version that you saw; another one refuses the change")
+EXPECTED = Field(None, description="the policy_version you saw")
 
 
 class CreateAgentJd(Params):
@@ -196,7 +196,7 @@ class ManageTools(Params):
     modes: list[Literal["chat_safe", "coding"]] | None = Field(
         None,
         max_length=2,
-        description="for tighten: the modes that are left; [] takes the tool away",
+        description="for tighten: the modes left; [] takes it away",
     )
     reason: Reason | None = None
     expected_policy_version: Version | None = EXPECTED

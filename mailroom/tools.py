@@ -39,14 +39,14 @@ class Attachment(Params):
 class SendMail(Params):
     """A mail to one contact (seed 000 §3.1)."""
 
-    to: Name = Field(description="handle, address or alias of the recipient")
-    type: Name = Field(description="mail type, one that you may send to this recipient")
+    to: Name = Field(description="handle, address or alias")
+    type: Name = Field(description="one that you may send to this recipient")
     subject: Title
     body: MailBody
     priority: PriorityName = "medium"
     attachments: list[Attachment] = Field(default_factory=list, max_length=20)
-    reply_to: Reference | None = Field(None, description="id of the mail this answers")
-    contract_ref: Reference | None = Field(None, description="id of the contract this is about")
+    reply_to: Reference | None = Field(None, description="mail it answers")
+    contract_ref: Reference | None = Field(None, description="contract it is about")
     submits: bool = Field(
         False, description="this report submits the work of contract_ref (without submit_report)"
     )
@@ -54,7 +54,7 @@ class SendMail(Params):
 
 @tool("send_mail", params=SendMail, result=SentMail, group=ToolGroup.MAIL, modes=ANY_MODE)
 def send_mail(caller: Caller, params: SendMail, now: datetime) -> SentMail:
-    """Send a mail to one of your contacts. Sender, id and time are set by the system."""
+    """Send a mail to one of your contacts."""
     draft = MailDraft(
         to=params.to,
         mail_type=params.type,
@@ -75,9 +75,7 @@ class Escalate(Params):
     subject: Title
     body: MailBody
     contract_ref: Reference | None = None
-    follows: RowId | None = Field(
-        None, description="escalation_id of an earlier escalation that this repeats or passes on"
-    )
+    follows: RowId | None = Field(None, description="escalation_id that this repeats or passes on")
 
 
 @tool("escalate", params=Escalate, result=SentEscalation, group=ToolGroup.MAIL, modes=ANY_MODE)
@@ -99,12 +97,8 @@ class ReadInbox(Page):
     status: Literal["unread", "read", "all"] = "unread"
     type: Name | None = None
     sent_by: Name | None = Field(None, alias="from", description="who sent it")
-    left_by: Name | None = Field(
-        None, description="an agent that was deactivated below you: the unread mail it left"
-    )
-    wait: int = Field(
-        0, ge=0, le=30, description="seconds to hold until a mail arrives, where none is there"
-    )
+    left_by: Name | None = Field(None, description="unread mail of a deactivated agent below you")
+    wait: int = Field(0, ge=0, le=30, description="seconds to wait for mail")
 
 
 @tool(

@@ -35,10 +35,10 @@ class AssignTask(TaskParams):
     """A task for one of your own workers."""
 
     task_id: TaskId = Field(alias="taskId")
-    to: Name = Field(description="handle of one of your own workers")
+    to: Name = Field(description="one of your workers")
     expected_version: Version | None = Field(None, alias="expectedVersion")
     force_assign: bool | None = Field(
-        None, alias="forceAssign", description="task leads only: assign across roles"
+        None, alias="forceAssign", description="leads only: across roles"
     )
 
 
@@ -85,23 +85,21 @@ class ManageBacklog(TaskParams):
 
     action: Literal["list", "add", "edit", "remove"] = "list"
     task_id: TaskId | None = Field(None, alias="taskId", description="for edit and remove")
-    subject: Subject | None = Field(None, description="for add and edit")
-    description: Text | None = Field(None, description="for add and edit")
+    subject: Subject | None = None
+    description: Text | None = None
     required_role: OptionalName | None = Field(
-        None, alias="requiredRole", description="for add and edit; '' requires none"
+        None, alias="requiredRole", description="'' requires none"
     )
-    task_type: OptionalTypeName | None = Field(
-        None, alias="taskType", description="for add and edit; '' for none"
-    )
-    blocked_by: Ids = Field(default_factory=list, alias="blockedBy", description="for add")
+    task_type: OptionalTypeName | None = Field(None, alias="taskType", description="'' for none")
+    blocked_by: Ids = Field(default_factory=list, alias="blockedBy")
     feedback_id: TaskId | None = Field(
-        None, alias="feedbackId", description="for add: the user feedback that it answers"
+        None, alias="feedbackId", description="for add: feedback it answers"
     )
     expected_version: Version | None = Field(
         None, alias="expectedVersion", description="for edit and remove"
     )
-    cursor: Cursor | None = Field(None, description="for list")
-    limit: Limit = Field(DEFAULT_LIMIT, description="for list")
+    cursor: Cursor | None = None
+    limit: Limit = DEFAULT_LIMIT
 
     @model_validator(mode="after")
     def _complete(self) -> ManageBacklog:

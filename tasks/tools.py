@@ -28,6 +28,7 @@ from tasks.rules.values import TaskUpdate
 from tasks.vocabulary import Status
 from toolbox.caller import Caller
 from toolbox.registry import ANY_MODE, tool
+from toolbox.rules import Holder
 
 __all__ = ["manager_tools"]
 
@@ -40,11 +41,11 @@ class CreateParams(TaskParams):
     active_form: ActiveForm | None = Field(None, alias="activeForm")
     metadata: JsonObject | None = None
     required_role: Name | None = Field(
-        None, alias="requiredRole", description="role whose agents may take it; none: any"
+        None, alias="requiredRole", description="role that may take it"
     )
     task_type: TypeName | None = Field(None, alias="taskType")
     blocked_by: Ids = Field(
-        default_factory=list, alias="blockedBy", description="tasks that must end before it starts"
+        default_factory=list, alias="blockedBy", description="tasks it waits for"
     )
 
 
@@ -102,10 +103,10 @@ class ListParams(Page, TaskParams):
     role_filter: Name | None = Field(
         None,
         alias="roleFilter",
-        description="only tasks that require this role, require none, or are owned by it",
+        description="tasks that this role may take or owns",
     )
     status: StatusName | None = None
-    owner: Owner | None = Field(None, description="handle of the owner; '' for unowned tasks")
+    owner: Owner | None = Field(None, description="'' for unowned tasks")
 
 
 @tool(
@@ -138,20 +139,18 @@ class UpdateParams(TaskParams):
     description: Text | None = None
     active_form: ActiveForm | None = Field(None, alias="activeForm")
     owner: Owner | None = Field(None, description="your handle claims it, '' releases it")
-    metadata: JsonObject | None = Field(
-        None, description="keys to set; null removes a key; the others stay"
-    )
+    metadata: JsonObject | None = Field(None, description="keys to set; null removes one")
     add_blocks: Ids = Field(
-        default_factory=list, alias="addBlocks", description="tasks that must wait for this one"
+        default_factory=list, alias="addBlocks", description="tasks that wait for it"
     )
     add_blocked_by: Ids = Field(
-        default_factory=list, alias="addBlockedBy", description="tasks this one must wait for"
+        default_factory=list, alias="addBlockedBy", description="tasks it waits for"
     )
     expected_version: Version | None = Field(
-        None, alias="expectedVersion", description="refused unless the task has this version"
+        None, alias="expectedVersion", description="the version you saw"
     )
     force_assign: bool | None = Field(
-        None, alias="forceAssign", description="task leads only: assign across roles"
+        None, alias="forceAssign", description="leads only: across roles"
     )
 
 
@@ -210,6 +209,11 @@ class ApproveParams(TaskParams):
     expected_version: Version | None = Field(None, alias="expectedVersion")
 
 
+def _nothing_asks(holder: Holder) -> str:
+    asks = holder.policy.settings.get("approval_task_types")
+    return "" if asks else "no type of task needs approval here"
+
+
 @tool(
     "task_approve",
     params=ApproveParams,
@@ -218,6 +222,7 @@ class ApproveParams(TaskParams):
     group=ToolGroup.TASK,
     modes=ANY_MODE,
     destructive=True,
+    unusable=_nothing_asks,
 )
 def task_approve(caller: Caller, params: ApproveParams, now: datetime) -> TaskResult:
     """Approve a task's work, as a task lead who did not do it, so that it may be completed."""

@@ -15,6 +15,7 @@ from core.params import Params
 from orgchart import catalogue
 from orgchart.catalogue import Source
 from orgchart.policy.vocabulary import Office, ToolGroup, ToolMode
+from toolbox.schemas import briefly
 
 ANY_MODE = frozenset(ToolMode)
 CODING_ONLY = frozenset({ToolMode.CODING})
@@ -55,6 +56,11 @@ class Tool:
         return _input_schema(self.params)
 
     @property
+    def brief_schema(self) -> dict[str, Any]:
+        """The input schema as models read it: without bounds and other noise (Spec: tools 19)."""
+        return _brief_schema(self.params)
+
+    @property
     def result_type(self) -> TypeAdapter[Any]:
         """The type of the result; a tool that declares none returns an object."""
         return _adapter(dict[str, Any] if self.result is None else self.result)
@@ -70,6 +76,11 @@ def _input_schema(params: type[Params]) -> dict[str, Any]:
     schema = params.model_json_schema(by_alias=True)
     schema.pop("description", None)
     return schema
+
+
+@cache
+def _brief_schema(params: type[Params]) -> dict[str, Any]:
+    return briefly(_input_schema(params))
 
 
 REFUSAL = {

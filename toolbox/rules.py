@@ -33,6 +33,11 @@ class Holder:
     in_frame: bool = False
 
     @property
+    def is_in_frame(self) -> bool:
+        """Whether there is a frame that the agent has to leave."""
+        return self.in_frame or self.frame_tools is not None
+
+    @property
     def role(self) -> Role:
         """The agent's role under this policy."""
         return self.policy.roles[self.agent.role]

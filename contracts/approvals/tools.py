@@ -25,10 +25,10 @@ class ApproveDeployment(Params):
         json_schema_extra={"pattern": "^[a-z][a-z0-9-]{0,62}$"},
     )
     artifact: Annotated[str, StringConstraints(min_length=1, max_length=255)] = Field(
-        description="the artefact's digest, such as sha256:…",
+        description="its digest, such as sha256:…",
         json_schema_extra={"pattern": "^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,254}$"},
     )
-    expires_at: Moment = Field(description="ISO 8601; until when it can be used, once")
+    expires_at: Moment = Field(description="ISO 8601; usable once until then")
     reason: Reason
 
 

@@ -34,38 +34,32 @@ from toolbox.registry import ANY_MODE, tool
 class Grant(Params):
     """A channel that a contract opens between two agents while it is open."""
 
-    sender: Name = Field(alias="from", description="who may write")
-    recipient: Name = Field(alias="to", description="who may read")
-    types: list[Name] | None = Field(
-        None, max_length=20, description="mail types; left out: all that the channel can carry"
-    )
+    sender: Name = Field(alias="from")
+    recipient: Name = Field(alias="to")
+    types: list[Name] | None = Field(None, max_length=20, description="mail types; default all")
 
 
 class IssueContract(Params):
     """A contract for one of the caller's own (seed 000 §4.3)."""
 
-    to: Name = Field(description="handle, address or alias of the assignee")
+    to: Name = Field(description="the assignee")
     title: Title
     body: MailBody
     priority: PriorityName = "medium"
     deadline: Moment | None = Field(None, description="ISO 8601")
     kind: Literal["work", "org_change", "deployment_approval", "budget"] = "work"
     mode: Literal["chat_safe", "coding"] = Field(
-        "chat_safe", description="what the assignee's session may do while it works on this"
+        "chat_safe", description="of the assignee's session"
     )
     workspace_scope: list[Annotated[str, StringConstraints(max_length=1024)]] = Field(
         default_factory=list,
         max_length=50,
-        description="folders of the work; with source, it needs a PASS of QA",
+        description="folders; with source, it needs a PASS of QA",
     )
     assigned_branch: Annotated[str, StringConstraints(max_length=200)] | None = None
     grants: list[Grant] = Field(default_factory=list, max_length=20)
-    supersedes: Reference | None = Field(
-        None, description="a closed contract that this one follows"
-    )
-    answers: RowId | None = Field(
-        None, description="escalation_id of an escalation to you that this contract answers"
-    )
+    supersedes: Reference | None = Field(None, description="a closed contract it follows")
+    answers: RowId | None = Field(None, description="escalation_id that it answers")
     amount: Amount | None = Field(None, description="for kind budget")
     currency: Currency = "USD"
 

@@ -29,7 +29,7 @@ class ReadMemory(Page):
 
     scope: ScopeName = "agent"
     artifact_id: Annotated[str, StringConstraints(min_length=1, max_length=18)] | None = Field(
-        None, description="to read one saved artifact instead; of your own or your group"
+        None, description="to read an artifact instead"
     )
 
 
@@ -75,7 +75,7 @@ class MemorySearch(Page):
     """A search."""
 
     query: Annotated[str, StringConstraints(min_length=1, max_length=500)] = Field(
-        description='words, in English or Chinese; all must be found; "…", or, - as on the web'
+        description='words, all must be found; "…", or, - as on the web'
     )
     limit: Limit = 10
 
@@ -100,7 +100,7 @@ class SaveArtifact(Params):
     """A file to save."""
 
     name: Annotated[str, StringConstraints(min_length=1, max_length=120)] = Field(
-        description="a file name such as report.md; used again it makes another version"
+        description="report.md; used again: another version"
     )
     content: Annotated[str, StringConstraints(max_length=500_000)]
     description: Description = ""

@@ -125,8 +125,32 @@ class World:
             now=timezone.now(),
         )
 
+    def ask_for_approval(self) -> None:
+        """From here on deployments need approval, so that task_approve is listed."""
+
+        def apply(row: Any) -> None:
+            row.settings = {**row.settings, "approval_task_types": ["deployment"]}
+            row.save(update_fields=["settings"])
+
+        company = self.staff.company
+        if not company.policy.settings["approval_task_types"]:
+            change_policy(
+                organisation_id=company.organisation.id,
+                apply=apply,
+                caller=company.system,
+                action="organisation.changed",
+                now=timezone.now(),
+            )
+
+    def leave(self, *handles: str) -> None:
+        """Agents of SoloQueue leave the frames that other calls put them into."""
+        for handle in handles:
+            while self.solo.caller(handle).frame_id is not None:
+                self.solo.call(handle, "return_result", result="over")
+
     def delegated(self) -> str:
-        """A session of the developer that has taken a frame; the frame's id is its only one."""
+        """A session of the developer, for which work waits that it has not taken."""
+        self.leave("coding_leader", "coding_developer")
         leader = self.session(self.solo, "coding_leader")
         self.in_group("coding_leader", "delegate_to", leader, to="coding.developer",
                       instruction="Do it.")  # fmt: skip
@@ -261,6 +285,7 @@ def task_comment(world: World) -> Call:
 
 @done
 def task_approve(world: World) -> Call:
+    world.ask_for_approval()
     task = world.task()
     work = {"owner": "backend_worker", "status": "in_progress"}
     world.done("backend_worker", "task_update", taskId=task, **work)
@@ -293,6 +318,7 @@ def update_org_chart(world: World) -> Call:
 
 @done
 def delegate_to(world: World) -> Call:
+    world.leave("coding_leader")
     return Call("coding_leader", {"to": "coding.developer", "instruction": "Do it."}, group=True)
 
 
@@ -311,8 +337,20 @@ def return_result(world: World) -> Call:
 
 @done
 def use_skill(world: World) -> Call:
+    world.leave("coding_leader")
     world.give_skill("coding_leader")
     return Call("coding_leader", {"name": SKILL, "args": "the desk"}, group=True)
+
+
+def _approval_by_the_ceo(world: World) -> Call:
+    world.ask_for_approval()
+    return Call("ceo", {"taskId": "1"})
+
+
+def _too_large_a_context(world: World) -> Call:
+    world.leave("coding_leader")
+    said = {"to": "coding.developer", "instruction": "Do it.", "context": "x" * 200_001}
+    return Call("coding_leader", said, group=True)
 
 
 # Hands that have no driver on an installation without more: allowed, and then 503.
@@ -357,7 +395,7 @@ REFUSED |= {
                                      "type": "requirement_clarification"}),
     ),
     "RECIPIENT_UNKNOWN": ("send_mail", always("backend_worker", **{**MAIL, "to": "nobody"})),
-    "LEVEL_DENIED": ("task_approve", always("ceo", taskId="1")),
+    "LEVEL_DENIED": ("task_approve", _approval_by_the_ceo),
     "SCOPE_DENIED": ("read_file", lambda _: Call("backend_worker", {"path": "a.py"}, coding=True)),
     "BRANCH_DENIED": ("git_branch", lambda _: Call("backend_worker", {"name": "b"}, coding=True)),
     "APPROVAL_REQUIRED": (
@@ -367,14 +405,7 @@ REFUSED |= {
         ),
     ),
     "NOT_YOURS": ("assign_task", always("it_manager", taskId="1", to="research_worker")),
-    "TOO_LARGE": (
-        "delegate_to",
-        lambda _: Call(
-            "coding_leader",
-            {"to": "coding.developer", "instruction": "Do it.", "context": "x" * 200_001},
-            group=True,
-        ),
-    ),
+    "TOO_LARGE": ("delegate_to", _too_large_a_context),
     "DRIVER_UNAVAILABLE": ("web_search", always("research_worker", query="agents")),
     "NOT_FOUND": ("read_mail", always("ceo", mail_id="MAIL-none")),
 }  # fmt: skip
@@ -473,6 +504,7 @@ def task_blocked(world: World) -> Call:
 @refused("use_skill")
 def isolation_unavailable(world: World) -> Call:
     """Where the machine has no walls: the test takes them away."""
+    world.leave("coding_leader")
     world.give_skill("coding_leader")
     return Call("coding_leader", {"name": SKILL}, group=True)
 

@@ -104,7 +104,7 @@ def test_a_mode_that_opens_reaches_the_model_within_the_run(stage, claude):
     def wait_for_it(tools: set[str]) -> Turn:
         if "mcp__nexus__write_file" in tools:
             return "Now I can write."
-        return "mcp__nexus__next_frame", {"wait": 1}
+        return "mcp__nexus__read_inbox", {"wait": 1}
 
     accept = ("mcp__nexus__accept_contract", {"contract_id": contract})
     script = Script([accept, wait_for_it])

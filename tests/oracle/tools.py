@@ -183,10 +183,17 @@ def modes(tool: str) -> frozenset[str]:
     return frozenset({"coding"}) if tool in CODE else frozenset({"chat_safe", "coding"})
 
 
-def visible(role: str, mode: str) -> frozenset[str]:
-    """Exactly what a NEXUS agent's tool list holds, outside any frame."""
+# § Settled after the first audit, Exposure: NEXUS has no groups, its agents have no skills, and no
+# type of task asks for approval. A frame, if there is one, can be seen and left.
+UNUSABLE = frozenset({"delegate_to", "use_skill", "task_approve"})
+ONLY_IN_A_FRAME = frozenset({"next_frame", "return_result"})
+
+
+def visible(role: str, mode: str, *, in_frame: bool = False) -> frozenset[str]:
+    """Exactly what a NEXUS agent's tool list holds; in a frame, what the frame may leave of it."""
     mine = BOUND[role] if mode == "coding" else CHAT_SAFE[role]
-    return frozenset(mine) | BUILTIN
+    found = frozenset(mine) | (BUILTIN - UNUSABLE)
+    return found if in_frame else found - ONLY_IN_A_FRAME
 
 
 def answer(role: str, mode: str, tool: str, frames: tuple[frozenset[str], ...] = ()) -> str:
@@ -199,6 +206,8 @@ def answer(role: str, mode: str, tool: str, frames: tuple[frozenset[str], ...] =
     if tool not in ROLE_TOOLS and tool not in BUILTIN:
         return "UNKNOWN_TOOL"
     if tool not in BOUND[role] and tool not in BUILTIN:
+        return "TOOL_NOT_BOUND"
+    if tool in UNUSABLE or (tool in ONLY_IN_A_FRAME and not frames):
         return "TOOL_NOT_BOUND"
     if tool != "return_result" and not all(tool in frame for frame in frames):
         return "TOOL_DENIED"

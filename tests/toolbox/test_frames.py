@@ -274,6 +274,8 @@ class TestReturnResult:
 
     def test_answers_the_same_for_another_organisations_frame(self, company):
         there = load_company("dev-team")
+        Agent.objects.filter(handle="team-lead").update(skills=["plan"])
+        POLICIES.clear()
         frame_id = delegate(company, LEADER, DEVELOPER)
         theirs = there.call("team-lead", "return_result", frame_id=frame_id, result="x")
         nothing = there.call("team-lead", "return_result", frame_id="999999", result="x")

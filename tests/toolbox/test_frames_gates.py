@@ -43,7 +43,8 @@ class TestEveryRoleModeAndFrame:
                 for frame in frames:
                     allowed = None if frame is None else frame | ALWAYS
                     seen = names(replace(holder, mode=mode, frame_tools=allowed))
-                    assert seen == (full if allowed is None else full & allowed), (role, mode)
+                    inside = oracle.visible(role, mode.value, in_frame=True)
+                    assert seen == (full if allowed is None else inside & allowed), (role, mode)
 
     def test_never_grows_down_a_stack(self, holders):
         everything = sorted(tool.name for tool in REGISTRY.all())
@@ -57,7 +58,7 @@ class TestEveryRoleModeAndFrame:
 
     def test_refuses_what_the_frame_lacks_by_the_frames_rule(self, holders):
         for role, holder in holders.items():
-            for name in oracle.visible(role, "chat_safe") - ALWAYS:
+            for name in oracle.visible(role, "chat_safe", in_frame=True) - ALWAYS:
                 decision = can_use(REGISTRY.get(name), name, replace(holder, frame_tools=ALWAYS))
                 assert not isinstance(decision, Allow)
                 assert decision.code is Code.TOOL_DENIED

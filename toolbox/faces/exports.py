@@ -15,7 +15,7 @@ def _plain(tool: Tool) -> dict[str, Any]:
         "description": tool.description,
         "group": tool.group,
         "source": "role" if tool.source == "office" else tool.source,
-        "input_schema": tool.input_schema,
+        "input_schema": tool.brief_schema,
     }
 
 
@@ -25,7 +25,7 @@ def _openai(tool: Tool) -> dict[str, Any]:
         "function": {
             "name": tool.name,
             "description": tool.description,
-            "parameters": tool.input_schema,
+            "parameters": tool.brief_schema,
         },
     }
 
@@ -34,7 +34,7 @@ def _anthropic(tool: Tool) -> dict[str, Any]:
     return {
         "name": tool.name,
         "description": tool.description,
-        "input_schema": tool.input_schema,
+        "input_schema": tool.brief_schema,
     }
 
 
@@ -42,7 +42,7 @@ def _mcp(tool: Tool) -> dict[str, Any]:
     return {
         "name": tool.name,
         "description": tool.description,
-        "inputSchema": tool.input_schema,
+        "inputSchema": tool.brief_schema,
         "outputSchema": tool.output_schema,
         "annotations": {
             "readOnlyHint": tool.read_only,

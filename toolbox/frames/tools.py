@@ -22,6 +22,23 @@ from toolbox.frames.results import (
 from toolbox.frames.vocabulary import FrameKind, FrameState
 from toolbox.models import Frame
 from toolbox.registry import ANY_MODE, tool
+from toolbox.rules import Holder
+
+NO_GROUP = "delegation is for agents of a group, and you are in none"
+
+
+def _cannot_delegate(holder: Holder) -> str:
+    return "" if holder.agent.group else NO_GROUP
+
+
+def _cannot_take(holder: Holder) -> str:
+    return "" if holder.agent.group or holder.is_in_frame else NO_GROUP
+
+
+def _cannot_return(holder: Holder) -> str:
+    """An agent with skills may be put into a frame by a person."""
+    return "" if holder.agent.skills else _cannot_take(holder)
+
 
 Instruction = Annotated[str, StringConstraints(min_length=1, max_length=20_000, pattern=r"\S")]
 FrameId = Annotated[str, StringConstraints(min_length=1, max_length=18)]
@@ -42,6 +59,7 @@ class DelegateTo(Params):
     source=Source.BUILTIN,
     group=ToolGroup.DELEGATION,
     modes=ANY_MODE,
+    unusable=_cannot_delegate,
 )
 def delegate_to(caller: Caller, params: DelegateTo, now: datetime) -> OpenedFrame:
     """Delegate work to a member of your group, or as a leader to another leader. Read its result
@@ -74,6 +92,7 @@ class NextFrame(Params):
     modes=ANY_MODE,
     idempotent=True,
     waits_for="frame",
+    unusable=_cannot_take,
 )
 def next_frame(caller: Caller, params: NextFrame, now: datetime) -> NextFrameResult:
     """Take the oldest work delegated to you and enter its frame; inside a frame, see that frame
@@ -107,6 +126,7 @@ class ReturnResult(Params):
     group=ToolGroup.DELEGATION,
     modes=ANY_MODE,
     destructive=True,
+    unusable=_cannot_return,
 )
 def return_result(caller: Caller, params: ReturnResult, now: datetime) -> EndedFrame:
     """Leave the frame you are in and give its result to the agent that opened it. Unfinished work

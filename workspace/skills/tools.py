@@ -11,7 +11,8 @@ from core.params import Params
 from orgchart.catalogue import Source
 from orgchart.policy.vocabulary import ToolGroup
 from toolbox.caller import Caller
-from toolbox.registry import ANY_MODE, tool
+from toolbox.registry import ANY_MODE, REGISTRY, tool
+from toolbox.rules import Holder
 from workspace.results import StartedSkill
 from workspace.skills import services
 
@@ -33,6 +34,14 @@ def _explained(caller: Caller, params: UseSkill, now: datetime) -> StartedSkill:
     )
 
 
+NONE = "you have no skill"
+
+
+def _has_none(holder: Holder) -> str:
+    """An agent's list may also hold tools, which it calls by their own names."""
+    return "" if any(not REGISTRY.get(name) for name in holder.agent.skills) else NONE
+
+
 def _prompted(caller: Caller) -> str:
     names = services.usable(caller=caller)
     return f"Your skills: {', '.join(names)}" if names else ""
@@ -47,6 +56,7 @@ def _prompted(caller: Caller) -> str:
     modes=ANY_MODE,
     dry_run=_explained,
     prompt_line=_prompted,
+    unusable=_has_none,
 )
 def use_skill(caller: Caller, params: UseSkill, now: datetime) -> StartedSkill:
     """Start one of your skills: you go on inside its frame, by its prompt and with its tools only,
