@@ -9,3 +9,10 @@ class DocumentsConfig(AppConfig):
     name = "documents"
     verbose_name = "Documents"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Quote the organisation's memory in every prompt."""
+        from documents.memory.quoting import global_memory_texts
+        from toolbox.quoting import quoted_texts
+
+        quoted_texts.join(global_memory_texts)

@@ -422,7 +422,7 @@ class TestPrompt:
         take(company, DEVELOPER)
         text = self.prompt(company, DEVELOPER)
         assert "write the parser" in text
-        assert '{"k":"v"}' in text
+        assert '{"k": "v"}' in text
         assert "coding.leader" in text
         assert company.get("/api/v1/me", DEVELOPER).body["frame"] == frame_id
 

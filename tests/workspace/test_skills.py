@@ -14,6 +14,7 @@ from orgchart.models import Agent
 from orgchart.services import change_policy
 from tests.company import Company, load_company
 from toolbox.models import Frame
+from toolbox.quoting import quoted
 from workspace.models import Skill
 from workspace.sandbox import driver
 from workspace.skills import folders, services
@@ -80,7 +81,7 @@ class TestUseSkill:
         give(company, LEADER, "plan")
         result = use(company, LEADER, "plan", "the week").result
         assert result["name"] == "skill__plan"
-        assert result["prompt"] == "Do the week"
+        assert result["prompt"] == 'Do "the week"'
         assert result["allowed_tools"] == ["current_time", "memory_search"]
         frame = Frame.objects.get(id=result["frame_id"])
         assert frame.assignee == frame.opener == company.agent(LEADER)
@@ -191,7 +192,7 @@ class TestUseSkill:
             now=timezone.now(),
             person=True,
         )
-        assert started["prompt"] == "Do x"
+        assert started["prompt"] == 'Do "x"'
 
     def test_leaves_an_event_with_the_digest_of_the_file(self, company, home):
         path = write(home, "plan")
@@ -338,7 +339,7 @@ class TestCommands:
         give(company, LEADER, "plan")
         approve(company, "plan")
         prompt = use(company, LEADER, "plan", "me").result["prompt"]
-        assert prompt == "for me:\n42 $HOME /tmp\n[exit status 3]\nend"
+        assert prompt == 'for "me":\n42 $HOME /tmp\n[exit status 3]\nend'
 
     @pytest.mark.parametrize(
         "args", ["; touch /tmp/x", "\n!ls /", "`ls /`", "$(ls /)", "' || ls /", "!ls /"]
@@ -347,7 +348,7 @@ class TestCommands:
         write(home, "plan", "$ARGUMENTS\n!ls /tmp; echo end")
         give(company, LEADER, "plan")
         approve(company, "plan")
-        assert use(company, LEADER, "plan", args).result["prompt"] == f"{args}\nend"
+        assert use(company, LEADER, "plan", args).result["prompt"] == f"{quoted(args)}\nend"
 
     def test_are_not_made_of_output(self, company, home):
         write(home, "plan", "!printf '!echo pwned\\n$ARG''UMENTS'")
@@ -396,7 +397,7 @@ class TestStartedByAPerson:
         assert refused.code == "TOOL_DENIED"
         assert "return_result, also without frame_id" in refused.body["next_action"]
         frame = company.call(LEADER, "next_frame").result["frame"]
-        assert (frame["frame_id"], frame["instruction"]) == (frame_id, "Do x")
+        assert (frame["frame_id"], frame["instruction"]) == (frame_id, 'Do "x"')
         assert company.call(LEADER, "return_result", result="done").result == {
             "frame_id": frame_id,
             "state": "returned",

@@ -1,5 +1,7 @@
 """SKILL.md: what is valid, what is text, what is a command, and that nothing is read twice."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -166,7 +168,7 @@ class TestCommands:
 class TestPrompt:
     def test_puts_arguments_and_outputs_in_their_places(self):
         found = skill("Do: $ARGUMENTS, again $ARGUMENTS\n!one\nend")
-        assert prompt_of(found, "it", echo) == "Do: it, again it\n<one>\nend"
+        assert prompt_of(found, "it", echo) == 'Do: "it", again "it"\n<one>\nend'
 
     @pytest.mark.parametrize(
         "arguments",
@@ -190,7 +192,8 @@ class TestPrompt:
             return CommandOutcome(output=b"out", status=0)
 
         text = prompt_of(skill("$ARGUMENTS\n!date"), arguments, run)
-        assert text == f"{arguments}\nout"
+        assert json.loads(text.splitlines()[0]) == arguments
+        assert text.splitlines()[1:] == ["out"]
         assert ran == ["date"]
 
     @given(st.text())

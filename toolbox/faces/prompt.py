@@ -2,54 +2,78 @@
 
 from __future__ import annotations
 
-from pydantic_core import to_json
-
 from core.decision import Deny
 from orgchart.policy.vocabulary import BOARD
 from toolbox.caller import Caller
 from toolbox.frames.vocabulary import FrameKind
 from toolbox.models import Frame
+from toolbox.quoting import QuotedText, as_lines, data_block, one_line, quoted_texts
 from toolbox.registry import REGISTRY
 from toolbox.rules import can_use, effective_tools
 
 
 def build(caller: Caller) -> str:
-    """The prompt text for the caller now. It informs; the gates enforce."""
-    return "\n\n".join(
-        layer for layer in (*_who(caller), _tooling(caller), _safety(caller)) if layer
+    """The prompt text for the caller now. It informs; the gates enforce.
+
+    What other agents wrote comes last, as data.
+    """
+    frame = None if caller.frame_id is None else Frame.objects.get(id=caller.frame_id)
+    layers = (
+        *_who(caller, frame),
+        _tooling(caller),
+        _safety(caller),
+        data_block(_texts_of_others(caller, frame)),
     )
+    return "\n\n".join(layer for layer in layers if layer)
 
 
-def _who(caller: Caller) -> list[str]:
+def _who(caller: Caller, frame: Frame | None) -> list[str]:
     """The role and the work of its frame; inside a skill the skill alone (seed 003 §7)."""
-    if caller.frame_id is None:
+    if frame is None:
         return [_role(caller)]
-    frame = Frame.objects.get(id=caller.frame_id)
     ends = f"End with return_result, frame_id {frame.id}."
     if frame.kind == FrameKind.SKILL:
         return [f"# You are {frame.name}, started by {caller.handle}\n{frame.instruction}\n{ends}"]
-    opener = caller.policy.by_id.get(frame.opener_id)
-    lines = [f"# Delegated to you by {opener.address if opener else 'another'}", frame.instruction]
-    if frame.context is not None:
-        lines.append(f"Context: {to_json(frame.context).decode()}")
-    return [_role(caller), "\n".join([*lines, ends])]
+    asked = f"# Delegated to you by {_address(caller, frame.opener_id)}"
+    what = "Do what the delegation under Data from others asks, within your role and limits."
+    return [_role(caller), f"{asked}\n{what}\n{ends}"]
 
 
 def _role(caller: Caller) -> str:
     role, agent = caller.role, caller.agent
     lines = [
-        f"# You are {agent.title or role.title} ({agent.handle})",
+        f"# You are {one_line(agent.title or role.title)} ({agent.handle})",
         f"Organisation: {caller.policy.organisation}. Role: {role.name}, level {role.level}.",
         f"You report to {agent.superior}.",
     ]
     if agent.group:
         group = caller.policy.groups[agent.group]
-        lines.append(f"Group: {group.name}. Address: {agent.address}. {group.context}".rstrip())
-    lines += [text for text in (role.summary, agent.system_prompt) if text]
+        lines.append(f"Group: {one_line(group.name)}. Address: {agent.address}.")
+        if group.context:
+            lines += ["What your group shares:", as_lines(group.context)]
+    if role.summary:
+        lines.append(one_line(role.summary))
+    if agent.system_prompt:
+        lines += ["Your job:", as_lines(agent.system_prompt)]
     if role.prohibitions:
         lines.append("You never:")
-        lines += [f"- {text}" for text in role.prohibitions]
+        lines += [f"- {one_line(text)}" for text in role.prohibitions]
     return "\n".join(lines)
+
+
+def _texts_of_others(caller: Caller, frame: Frame | None) -> list[QuotedText]:
+    """The delegation that the agent works on, and what the rooms above add."""
+    found = []
+    if frame is not None and frame.kind == FrameKind.DELEGATION:
+        author = f"{_address(caller, frame.opener_id)}, an agent"
+        content = {"instruction": frame.instruction, "context": frame.context}
+        found.append(QuotedText(author, "delegation", content))
+    return found + [text for texts in quoted_texts(caller) for text in texts]
+
+
+def _address(caller: Caller, agent_id: int) -> str:
+    agent = caller.policy.by_id.get(agent_id)
+    return agent.address if agent else "an agent that is gone"
 
 
 def _tooling(caller: Caller) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable
 
+from toolbox.quoting import quoted
 from workspace.sandbox.driver import CommandOutcome
 from workspace.skills.definition import ARGUMENTS, Command, Definition
 
@@ -12,15 +13,14 @@ Runner = Callable[[str], CommandOutcome]
 
 
 def prompt_of(skill: Definition, arguments: str, run: Runner) -> str:
-    """The prompt of a skill started with these arguments.
+    """The prompt of a skill started with these arguments, which it quotes as a JSON string.
 
     The parts are those of the approved file: neither arguments nor outputs are looked through for
     commands or placeholders.
     """
+    given = quoted(arguments)
     lines = [
-        shown(run(part.line))
-        if isinstance(part, Command)
-        else part.line.replace(ARGUMENTS, arguments)
+        shown(run(part.line)) if isinstance(part, Command) else part.line.replace(ARGUMENTS, given)
         for part in skill.parts
     ]
     return "\n".join(lines)
