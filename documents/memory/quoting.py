@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from documents.memory.entries import author_of, newest_entries
+from documents.memory.entries import GLOBAL_SIZE, MemoryEntry, newest_entries
+from documents.memory.files import take_in_edits
+from documents.memory.owners import organisation_memory
 from toolbox.caller import Caller
 from toolbox.quoting import QuotedText
 
-ENTRIES, CHARACTERS = 20, 4_000
+ENTRIES = 20
 """What a prompt holds at most; read_memory shows the rest."""
 
 
 def global_memory_texts(caller: Caller) -> Sequence[QuotedText]:
-    """The newest entries that the caller may read, oldest first."""
-    entries, _ = newest_entries(caller=caller, scope="organisation", limit=ENTRIES, size=CHARACTERS)
-    return [
-        QuotedText(author_of(caller, entry.author_id), "memory of the organisation", entry.text)
-        for entry in reversed(entries)
-    ]
+    """The newest entries, oldest first, each with its author."""
+    owner = organisation_memory(caller.policy)
+    take_in_edits(owner)
+    entries, _ = newest_entries(owner=owner, limit=ENTRIES, size=GLOBAL_SIZE)
+    return [_quoted(entry) for entry in reversed(entries)]
+
+
+def _quoted(entry: MemoryEntry) -> QuotedText:
+    author = f"{entry.author}, {'a person' if entry.person else 'an agent'}"
+    return QuotedText(author, "memory of the organisation", entry.text)
