@@ -106,5 +106,5 @@ Currency = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
 class Page(Params):
     """The page arguments of every list."""
 
-    cursor: Cursor | None = Field(None, description="next_cursor")
+    cursor: Cursor | None = None
     limit: Limit = DEFAULT_LIMIT

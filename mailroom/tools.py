@@ -46,10 +46,8 @@ class SendMail(Params):
     priority: PriorityName = "medium"
     attachments: list[Attachment] = Field(default_factory=list, max_length=20)
     reply_to: Reference | None = Field(None, description="mail it answers")
-    contract_ref: Reference | None = Field(None, description="contract it is about")
-    submits: bool = Field(
-        False, description="this report submits the work of contract_ref (without submit_report)"
-    )
+    contract_ref: Reference | None = None
+    submits: bool = Field(False, description="submits the work of contract_ref")
 
 
 @tool("send_mail", params=SendMail, result=SentMail, group=ToolGroup.MAIL, modes=ANY_MODE)

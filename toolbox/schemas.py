@@ -33,6 +33,8 @@ def _brief(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> dict[str, Any]
     optional = found.get("default", 0) is None
     if not found.get("default", True):
         del found["default"]
+    if "enum" in found:
+        found.pop("type", None)
     if found.get("format") == "date-time" and "description" in found:
         del found["format"]
     if optional and "anyOf" in found:
