@@ -67,7 +67,12 @@ def is_browsed(scope: Scope) -> bool:
 
 
 def refusal_of(scope: Scope) -> HttpResponse | None:
-    """The refusal of a program that asks another host, or over HTTP where a key must not travel."""
+    """The refusal of what no view should see.
+
+    An address with NUL; a program that asks another host, or over HTTP where no key may travel.
+    """
+    if "\x00" in scope["path"]:
+        return errors.malformed()  # no address of ours, and nothing that a database can look up
     if not errors.is_for_machine(scope["path"]):
         return None  # Django's middleware does the same for people
     if settings.SECURE_SSL_REDIRECT and scope["scheme"] != "https":

@@ -136,6 +136,10 @@ class TestWhoIsRefusedAtOnce:
         settings.TRUSTED_PROXIES = [ip_network("127.0.0.1")]
         assert b"plain HTTP" not in self.ask(threads, **told)[1]
 
+    @pytest.mark.parametrize("path", ["/api/v1/hooks/feedback/a\x00b", "/admin/\x00/", "/mcp\x00"])
+    def test_an_address_with_nul(self, threads, path):
+        assert self.ask(threads, path)[0] == 400
+
 
 class TestStrangers:
     def test_are_not_parsed_before_their_key_is_checked(self, threads, monkeypatch, db):

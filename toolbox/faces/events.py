@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import functools
+from collections import Counter
 from typing import Any
 
 from pydantic_core import to_json
 
-from core.decision import Denied
+from core.decision import Code, Denied, deny
 from orgchart.services import digest_of
 from toolbox import wake
 from toolbox.caller import Caller
@@ -19,6 +20,16 @@ Message = dict[str, Any]
 
 HEARTBEAT = 15.0
 """Seconds after which a silent stream says that it lives, and looks again."""
+
+MOST = 50  # streams of one agent in one process
+TOO_MANY = deny(
+    Code.RATE_LIMITED,
+    f"you have {MOST} event streams open here",
+    "listen with one of them, and end the others",
+    rule="event streams",
+    retry_after=15,
+)
+_open: Counter[int] = Counter()
 
 START: Message = {
     "type": "http.response.start",
@@ -44,6 +55,22 @@ async def application(scope: Message, receive: Any, send: Any) -> None:
     except Denied as refusal:
         await send_denial(refusal.deny, send)
         return
+    if _open[caller.agent.id] >= MOST:
+        await send_denial(TOO_MANY, send)
+        return
+    _open[caller.agent.id] += 1
+    try:
+        await _stream(caller, credentials, place, receive, send)
+    finally:
+        _open[caller.agent.id] -= 1
+        if not _open[caller.agent.id]:
+            del _open[caller.agent.id]
+
+
+async def _stream(
+    caller: Caller, credentials: Message, place: stream.Place, receive: Any, send: Any
+) -> None:
+    """Watch until the client leaves or the stream is over."""
     await receive()
     gone = asyncio.ensure_future(receive())
     watching = asyncio.ensure_future(_watch(caller, credentials, place, send))
