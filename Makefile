@@ -6,7 +6,7 @@ TEST_WORKERS ?= 2
 RUNNING := var/up.pid
 
 .DEFAULT_GOAL := help
-.PHONY: help env up test demo check bench proofs faults lock format audit
+.PHONY: help env up test demo check bench proofs faults siege lock format audit
 .NOTPARALLEL:
 
 help: ## This list
@@ -37,6 +37,9 @@ proofs: env ## The long proofs: large state machines, kills, broken twins
 
 faults: env ## The kills of `make proofs`, 300 of them
 	@NEXUS_KILLS=300 $(VENV) -m pytest -q -s proofs/faults
+
+siege: env ## Hostile connections, bodies and addresses against a running company
+	@$(VENV) -m pytest -q -s proofs/siege
 
 lock: env ## Compile each requirements.in into its requirements.txt
 	@for in in requirements.in tests/clients/python/requirements.in; do \
