@@ -26,7 +26,10 @@ def branch_problem(name: str) -> str:
 
 
 def can_assign_branch(name: str) -> Decision:
-    """Decide whether a contract may name this branch: its own, never a protected one (§1.6)."""
+    """Decide whether a contract may name this branch: its own, never a protected one.
+
+    Spec: contracts 32.
+    """
     problem = branch_problem(name)
     if not problem:
         return Allow("assigned_branch")
@@ -34,7 +37,7 @@ def can_assign_branch(name: str) -> Decision:
         Code.BRANCH_DENIED,
         f"{name[:200]!r} cannot be a contract's branch: {problem}",
         "name a feature branch of its own, such as feature/login",
-        rule="a contract has a branch of its own (seed 000 §1.6)",
+        rule="a contract has a branch of its own (spec: contracts 32)",
     )
 
 

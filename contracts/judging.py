@@ -1,4 +1,4 @@
-"""Which contracts are code work, who judges it and when; pure (seed 000 §1.9)."""
+"""Which contracts are code work, who judges it and when; pure (Spec: contracts 28)."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def can_judge_submission(
             state=str(state),
             allowed=[],
         )
-    return Allow("QA judges finished work (seed 000 §1.9)")
+    return Allow("QA judges finished work (spec: contracts 28)")
 
 
 def submission_of(report_id: int, verdicts: Iterable[tuple[str, int]]) -> Submission:

@@ -43,7 +43,7 @@ def _choices(
 
 
 class Contract(models.Model):
-    """One contract: a mail of type `contract` with a state (seed 000 §6.2).
+    """One contract: a mail of type `contract` with a state (Spec: contracts 1).
 
     Only its state, its issuer (when the issuer is deactivated) and the use of an approval change,
     each with a new version. Issuer null: the Board.

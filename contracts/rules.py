@@ -104,7 +104,7 @@ def stale(contract_id: str, expected: int, current: int) -> Deny:
 
 
 def can_move(contract: ContractFacts, move: Move) -> Decision:
-    """Decide whether the contract's state allows this transition (seed 000 §6.2)."""
+    """Decide whether the contract's state allows this transition (Spec: contracts 2)."""
     target = MACHINE.steps[move].target
     if contract.state in MACHINE.steps[move].sources:
         return Allow(f"{contract.state} -> {target}")
@@ -115,7 +115,7 @@ def can_move(contract: ContractFacts, move: Move) -> Decision:
         + ("already; " if contract.state == target else f"and cannot become {target}; ")
         + (f"from here it can become {', '.join(allowed)}" if allowed else "that state is final"),
         _next_step(contract),
-        rule="contract states (seed 000 §6.2)",
+        rule="contract states (spec: contracts 2)",
         state=str(contract.state),
         allowed=allowed,
     )
@@ -253,14 +253,12 @@ def _needs_pass(contract: ContractFacts, finding: VerdictFinding | None) -> Deny
 
 
 def _not_yours(contract: ContractFacts, message: str) -> Deny:
-    return deny(
-        Code.NOT_YOURS, message, YOURS, rule="who changes a contract (decisions.md § Contracts)"
-    )
+    return deny(Code.NOT_YOURS, message, YOURS, rule="who changes a contract (spec: contracts 12)")
 
 
 def reader_of(issuer: Party, sender: Agent, policy: Policy) -> Party:
     """Who reads an agent's report or verdict: the issuer, where the chain of command lets the
-    sender reach it, else the sender's superior (C-03).
+    sender reach it, else the sender's superior (Spec: mail 15).
     """
     if isinstance(issuer, Board):
         return issuer

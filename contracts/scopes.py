@@ -13,7 +13,7 @@ from toolbox.caller import Caller
 
 def work_scopes(caller: Caller) -> tuple[str, ...]:
     """The folders of the one contract that the caller's session works under; none while it has to
-    choose one. For QA also those of the work that it may judge now (seed 000 §1.9); its role only
+    choose one. For QA also those of the work that it may judge now (Spec: contracts 39); its role only
     reads there.
     """
     found = find_working_contract(caller)

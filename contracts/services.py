@@ -1,4 +1,4 @@
-"""Working on a contract: accepting it and reporting on it (seed 000 §6.2)."""
+"""Working on a contract: accepting it and reporting on it (Spec: contracts 20, contracts 21)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""QA's verdicts on finished work (seed 000 §1.9)."""
+"""QA's verdicts on finished work (Spec: contracts 26)."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _record_verdict(
     caller: Caller,
     now: datetime,
 ) -> None:
-    """Record the event; an issuer that QA may not write to gets a system mail (C-03)."""
+    """Record the event; an issuer that QA may not write to gets a system mail (Spec: mail 15)."""
     record(
         Action.VERDICT_GIVEN,
         by=caller,

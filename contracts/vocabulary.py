@@ -1,4 +1,4 @@
-"""Closed sets of contracts, and their state machine (seed 000 §6.2)."""
+"""Closed sets of contracts, and their state machine (Spec: contracts 2)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from core.machines import Machine, Step
 
 
 class ContractKind(StrEnum):
-    """What a contract is for: work, or an authorisation (decisions.md § Contracts)."""
+    """What a contract is for: work, or an authorisation (Spec: contracts 12)."""
 
     WORK = "work"
     ORG_CHANGE = "org_change"
@@ -17,7 +17,7 @@ class ContractKind(StrEnum):
 
 
 class ContractState(StrEnum):
-    """The states of a contract (seed 000 §6.2)."""
+    """The states of a contract (Spec: contracts 2)."""
 
     PENDING = "pending"
     IN_PROGRESS = "in_progress"
@@ -39,7 +39,7 @@ class Move(StrEnum):
 
 
 class ContractOutcome(StrEnum):
-    """How the issuer decides on a contract; `rework` sends it back (wire: close_contract)."""
+    """How the issuer decides on a contract; `rework` sends it back (Spec: contracts 23)."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -68,21 +68,21 @@ class OrgAct(StrEnum):
 
 
 class ReportKind(StrEnum):
-    """Whether a report submits the work (wire: submit_report)."""
+    """Whether a report submits the work (Spec: contracts 21)."""
 
     PROGRESS = "progress"
     COMPLETION = "completion"
 
 
 class VerdictFinding(StrEnum):
-    """What QA finds (seed 000 §3.2)."""
+    """What QA finds (Spec: contracts 26)."""
 
     PASS = "PASS"  # noqa: S105  a finding, no password
     FAIL = "FAIL"
 
 
 class ContractSide(StrEnum):
-    """The side of a contract that an agent is on (wire: list_contracts)."""
+    """The side of a contract that an agent is on (Spec: contracts 40)."""
 
     ISSUED = "issued"
     ASSIGNED = "assigned"

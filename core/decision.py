@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Code(StrEnum):
-    """Why a call was refused. These are API: stored, tested, shown (wire: error_code)."""
+    """Why a call was refused. These are API: stored, tested, shown (Spec: wire 16)."""
 
     INVALID_PARAMS = "INVALID_PARAMS"
     UNAUTHENTICATED = "UNAUTHENTICATED"

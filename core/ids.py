@@ -1,4 +1,4 @@
-"""Ids that carry their time: `MAIL-{timestamp}-{random_4}` (seed 000 §3.1)."""
+"""Ids that carry their time: `MAIL-{timestamp}-{random_4}` (Spec: mail 4)."""
 
 from __future__ import annotations
 

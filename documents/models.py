@@ -11,7 +11,7 @@ from orgchart.models import Agent, Group, Organisation
 
 
 class DocumentKind(models.TextChoices):
-    """What a document is (seed 000 §1.2, §1.5, §1.10)."""
+    """What a document is (Spec: files 12, files 13, files 15)."""
 
     NOTE = "note"
     REPORT = "report"
@@ -19,7 +19,7 @@ class DocumentKind(models.TextChoices):
 
 
 class ReportType(models.TextChoices):
-    """What a report is about (seed 000 §1.2, read_reports)."""
+    """What a report is about (Spec: tools 24)."""
 
     STATUS = "status"
     COMPLETION = "completion"
@@ -96,7 +96,7 @@ class Document(models.Model):
 
 
 class MemoryScope(models.TextChoices):
-    """Which agents share a memory (seed 003 §2.1)."""
+    """Which agents share a memory (Spec: memory 1)."""
 
     AGENT = "agent"
     GROUP = "group"

@@ -76,7 +76,7 @@ def page_query(*, typed: bool, ranged: bool, paged: bool, filed: bool = False) -
 
 
 def read_reports(*, caller: Caller, wanted: ReportFilter) -> ReportPage:
-    """One page of the reports that the caller may read, newest first (seed 000 §1.2).
+    """One page of the reports that the caller may read, newest first (Spec: tools 24).
 
     These are the reports in its read scope, its own, and those of the agents below it (Spec: files
     14). Raises Denied SCOPE_DENIED for a department of which it reads nothing, INVALID_PARAMS for a

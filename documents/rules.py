@@ -45,12 +45,12 @@ def _is_word(char: str) -> bool:
 
 
 def file_name(title: str, at: datetime) -> str:
-    """`{timestamp}-{title_slug}.md` (seed 000 §1.2); the time goes to the microsecond, in UTC."""
+    """`{timestamp}-{title_slug}.md` (Spec: files 12); the time goes to the microsecond, in UTC."""
     return f"{at.astimezone(UTC):%Y%m%d%H%M%S%f}-{slug_of(title)}.md"
 
 
 def notes_folder(agent: Agent) -> str:
-    """The folder of an agent's notes (seed 000 §1.2)."""
+    """The folder of an agent's notes (Spec: files 12)."""
     return f"agents/{agent.handle}/notes/"
 
 
@@ -115,14 +115,17 @@ def members_below(reader: Agent, department: str, policy: Policy) -> list[int]:
 
 
 def can_mark_for_board(agent: Agent) -> Decision:
-    """Only the top agent writes for the Board: an escalation goes step by step (seed 000 §4.4)."""
+    """Only the top agent writes for the Board: an escalation goes step by step.
+
+    Spec: escalation 6.
+    """
     if agent.superior == BOARD:
-        return Allow("the top agent's notes go to the Board (seed 000 §4.4)")
+        return Allow("the top agent's notes go to the Board (spec: escalation 5)")
     return deny(
         Code.LEVEL_DENIED,
         f"{agent.handle} reports to {agent.superior}: its notes are not for the Board",
         f"escalate to {agent.superior}, or write the note without for_board",
-        rule="escalation goes one step up (seed 000 §4.4)",
+        rule="escalation goes one step up (spec: escalation 1)",
     )
 
 

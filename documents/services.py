@@ -37,7 +37,9 @@ class DocumentDraft:
 def write_note(
     *, caller: Caller, title: str, content: str, for_board: bool, now: datetime
 ) -> WrittenDocument:
-    """Write a note of the caller (seed 000 §1.2); the top agent may mark one for the Board (§4.4).
+    """Write a note of the caller; the top agent may mark one for the Board (Spec: escalation 1).
+
+    Spec: files 12.
 
     Raises Denied: LEVEL_DENIED for another agent's mark, SCOPE_DENIED outside the write scope.
     """
@@ -56,7 +58,7 @@ def write_note(
 def write_report(
     *, caller: Caller, title: str, content: str, report_type: str, now: datetime
 ) -> WrittenDocument:
-    """Write a report in the caller's own folder below reports/ (seed 000 §1.10).
+    """Write a report in the caller's own folder below reports/ (Spec: files 13).
 
     Raises Denied SCOPE_DENIED if its role has no such folder.
     """
@@ -64,7 +66,7 @@ def write_report(
 
 
 def write_prd(*, caller: Caller, title: str, content: str, now: datetime) -> WrittenDocument:
-    """Write a product requirements document (seed 000 §1.5). Raises Denied SCOPE_DENIED."""
+    """Write a product requirements document (Spec: files 15). Raises Denied SCOPE_DENIED."""
     draft = DocumentDraft(kind=DocumentKind.PRD, folder=rules.PRDS, title=title, body=content)
     return _write_document(caller, draft, now)
 

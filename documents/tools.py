@@ -28,7 +28,7 @@ DateRange = Annotated[
 
 
 class WriteNote(Params):
-    """A note or a record of a decision (seed 000 §1.2)."""
+    """A note or a record of a decision (Spec: files 12)."""
 
     title: Title
     content: Content
@@ -52,7 +52,7 @@ def write_note(caller: Caller, params: WriteNote, now: datetime) -> WrittenDocum
 
 
 class WriteReport(Params):
-    """A report of one's own work (seed 000 §1.10)."""
+    """A report of one's own work (Spec: files 16)."""
 
     title: Title
     content: Content
@@ -78,7 +78,7 @@ def write_report(caller: Caller, params: WriteReport, now: datetime) -> WrittenD
 
 
 class WritePrd(Params):
-    """A product requirements document (seed 000 §1.5)."""
+    """A product requirements document (Spec: files 15)."""
 
     title: Title
     content: Content
@@ -101,7 +101,7 @@ class ReadTechReports(Page):
 
 
 class ReadReports(ReadTechReports):
-    """A page of reports, or one whole (seed 000 §1.2)."""
+    """A page of reports, or one whole (Spec: tools 24)."""
 
     department: Department | None = Field(None, description="tech, hr, …")
     kind: Literal["report", "note", "prd"] = Field("report", description="note, prd: your own")

@@ -33,7 +33,7 @@ EXPECTED = Field(None, description="the policy_version you saw")
 
 
 class CreateAgentJd(Params):
-    """A new agent and its job description (seed 000 §1.4)."""
+    """A new agent and its job description (Spec: organisation 34)."""
 
     handle: Handle
     role: Name = Field(description="an existing role; the handle itself: a new kind of worker")
@@ -188,7 +188,7 @@ def list_agents(caller: Caller, params: ListAgents, now: datetime) -> AgentPage:
 
 
 class ManageTools(Params):
-    """A tool restriction for an own worker (seed 000 §1.3, seed 002 §3.1)."""
+    """A tool restriction for an own worker (Spec: tools 15)."""
 
     action: Literal["list", "tighten", "restore"]
     agent: Name | None = None

@@ -154,7 +154,7 @@ def execute_with_free_id(
                 Code.RECIPIENT_INACTIVE,
                 "sender or recipient was deactivated meanwhile",
                 "look at your contacts again",
-                rule="recipient is active (seed 000 §4.5)",
+                rule="recipient is active (spec: mail 21)",
             )
     raise RuntimeError(f"no free mail id in {ATTEMPTS} attempts")
 

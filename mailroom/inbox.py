@@ -128,7 +128,7 @@ def _find_leaver(caller: Caller, name: str) -> Agent:
             Code.NOT_FOUND,
             "no agent of that name has left you mail",
             "leave `left_by` out to read your own inbox",
-            rule="unread mail of a deactivated agent is its superior's (seed 000 §4.5)",
+            rule="unread mail of a deactivated agent is its superior's (spec: mail 34)",
         )
     return leaver
 

@@ -1,4 +1,4 @@
-"""Mails, blocked mails, contact grants, escalations, outgoing notices (seed 000 §3.5)."""
+"""Mails, blocked mails, contact grants, escalations, outgoing notices (Spec: mail 2, mail 36)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SYSTEM = "system"
 
 
 class Priority(models.TextChoices):
-    """How urgent a mail or contract is (seed 000 §3.1)."""
+    """How urgent a mail or contract is (Spec: mail 2)."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -64,7 +64,7 @@ class Mail(models.Model):
     created_at = models.DateTimeField(db_default=Now())
     delivered_at = models.DateTimeField(null=True)
     read_at = models.DateTimeField(null=True)
-    rejected_reason = models.TextField(null=True)  # noqa: DJ001  seed 000 §3.5
+    rejected_reason = models.TextField(null=True)  # noqa: DJ001  Spec: mail 2
     route_log = models.JSONField(null=True)
 
     class Meta:
@@ -127,12 +127,12 @@ class Mail(models.Model):
 
 
 class MailRejection(models.Model):
-    """One blocked mail (C-06). Insert-only."""
+    """One blocked mail (Spec: mail 18). Insert-only."""
 
     organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+")
     from_agent = models.CharField(max_length=64)
     to_agent = models.CharField(max_length=64)
-    mail_type = models.CharField(max_length=32, null=True)  # noqa: DJ001  seed 000 §3.5
+    mail_type = models.CharField(max_length=32, null=True)  # noqa: DJ001  Spec: mail 2
     code = models.CharField(max_length=32)
     reason = models.TextField()
     attempted_at = models.DateTimeField(db_default=Now())

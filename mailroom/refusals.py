@@ -1,4 +1,4 @@
-"""A refused mail: rejection, system mail and event in one statement (seed 000 C-06, §4.5)."""
+"""A refused mail: rejection, system mail and event in one statement (Spec: mail 18)."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def insert_rejection(
 
 def _reader(code: Code, caller: Caller) -> Agent | None:
     """Who gets a system mail: the sender after a violation, its superior where the recipient is
-    inactive (seed 000 §4.5).
+    inactive (Spec: mail 21).
     """
     if code in VIOLATIONS:
         return caller.agent

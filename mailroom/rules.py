@@ -1,4 +1,4 @@
-"""Which mails an agent may send to which party (seed 000 §2.2, §3.3, §4.2); pure."""
+"""Which mails an agent may send to which party (Spec: mail 19, mail 8); pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NAMED = 30
 """Contacts that a refusal names; the prompt lists them all."""
 
 VIOLATIONS = frozenset({Code.CONTACT_DENIED, Code.MAIL_TYPE_DENIED, Code.CONTRACT_REQUIRED})
-"""Refusals after which the sender also gets a system mail (seed 000 §4.5)."""
+"""Refusals after which the sender also gets a system mail (Spec: mail 22)."""
 
 
 def find_recipient(name: str, policy: Policy) -> Agent | Deny:
@@ -38,7 +38,7 @@ def find_recipient(name: str, policy: Policy) -> Agent | Deny:
             Code.RECIPIENT_UNKNOWN,
             f"there is no agent {name[:64]!r} in this organisation",
             "write to one of your contacts, as GET /api/v1/prompt lists them",
-            rule="recipient exists (seed 000 §4.5)",
+            rule="recipient exists (spec: mail 20)",
         )
     return found
 
@@ -54,7 +54,7 @@ def can_receive(recipient: Party) -> Decision:
         Code.RECIPIENT_INACTIVE,
         f"{recipient.handle} is deactivated",
         "ask your superior who took over its work",
-        rule="recipient is active (seed 000 §4.5)",
+        rule="recipient is active (spec: mail 21)",
     )
 
 
@@ -77,7 +77,7 @@ def can_mail(
     policy: Policy,
     channels: Sequence[Channel] = (),
 ) -> Decision:
-    """Decide whether an agent may send a party a mail of this type (seed 000 §3.3, §4.3).
+    """Decide whether an agent may send a party a mail of this type (Spec: mail 19).
 
     Contact first, then whether the recipient is active (Spec: mail 19), then the type: prohibitions
     before allowances, and what no rule allows is refused. `channels` are the open grants of the
@@ -119,7 +119,7 @@ def _no_contact(sender: Agent, recipient: str, policy: Policy) -> Deny:
         f"write to one of: {named}"
         if allowed
         else "you have no contacts: return a result where you were asked for one",
-        rule=f"contacts of {sender.role} (seed 000 §2.2)",
+        rule=f"contacts of {sender.role} (spec: mail 8)",
         allowed_contacts=list(allowed[:NAMED]),
     )
 
@@ -147,7 +147,7 @@ def _type_refused(
         + ", under a contract that grants this channel" * rule.needs_contract
         if allowed
         else f"ask {sender.superior} to relay it",
-        rule=f"{rule.label} ∩ types of {sender.role} (seed 000 §3.2)",
+        rule=f"{rule.label} ∩ types of {sender.role} (spec: mail 6)",
         allowed_types=sorted(allowed),
     )
 
@@ -175,7 +175,7 @@ def can_submit_by_mail(mail_type: str, contract_ref: str | None) -> Decision:
 def can_attach(
     paths: Sequence[str], sender: Agent, policy: Policy, contract_scope: Sequence[str] = ()
 ) -> Decision:
-    """Every attachment must be inside what the sender may read (seed 000 §3.1)."""
+    """Every attachment must be inside what the sender may read (Spec: mail 26)."""
     for path in paths:
         decision = can_touch(
             path,
@@ -197,17 +197,19 @@ def can_attach(
 
 
 def can_escalate_to(sender: Agent, policy: Policy) -> Decision:
-    """Only up, only to the direct superior; the top agent has its notes to the Board (§4.4).
+    """Only up, only to the direct superior; the top agent has its notes to the Board.
+
+    Spec: escalation 1.
 
     Where the superior is deactivated, the next above takes its place if the sender may write to it:
-    a worker does not reach the top because its manager left (C-03).
+    a worker does not reach the top because its manager left (Spec: mail 15).
     """
     if sender.superior == BOARD:
         return deny(
             Code.LEVEL_DENIED,
             f"{sender.handle} has no superior agent",
             "write it down with write_note for the Board, or send the Board a report",
-            rule="escalation goes one step up (seed 000 §4.4)",
+            rule="escalation goes one step up (spec: escalation 1)",
         )
     if not policy.carries_up(sender, ESCALATION):
         if not sender.orphaned:
@@ -217,9 +219,9 @@ def can_escalate_to(sender: Agent, policy: Policy) -> Decision:
             f"{sender.handle} has no superior to escalate to: its own is deactivated, and "
             f"{sender.superior}, the next above, is not among its contacts",
             f"go on with what you can do: {sender.superior} knows that you need a superior",
-            rule="escalation goes one step up (seed 000 §4.4)",
+            rule="escalation goes one step up (spec: escalation 1)",
         )
-    return Allow("escalation to the direct superior (seed 000 §4.4)")
+    return Allow("escalation to the direct superior (spec: escalation 1)")
 
 
 def can_read_left_mail(reader: Agent, leaver: Agent | None) -> bool:

@@ -11,7 +11,10 @@ from toolbox.scheduler import scheduled_job
 
 @scheduled_job("escalations", every=15)
 def escalations(now: datetime) -> int:
-    """Time out escalations; notify the sender, the CEO and the Board (seed 000 §4.5)."""
+    """Time out escalations; notify the sender, the CEO and the Board.
+
+    Spec: escalation 11, escalation 12.
+    """
     return unanswered.sweep_due(now=now)
 
 

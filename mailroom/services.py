@@ -39,7 +39,7 @@ LISTED = 50
 
 
 def send_mail(*, caller: Caller, draft: MailDraft, now: datetime) -> SentMail:
-    """Send one mail (seed 000 §3.3): decide, then insert it with its event in one statement.
+    """Send one mail (Spec: mail 19): decide, then insert it with its event in one statement.
 
     Raises Denied with the rule that refused it; the refusal leaves a rejection, and for a
     violation a system mail in the sender's own inbox.

@@ -37,7 +37,7 @@ class Attachment(Params):
 
 
 class SendMail(Params):
-    """A mail to one contact (seed 000 §3.1)."""
+    """A mail to one contact (Spec: mail 2)."""
 
     to: Name = Field(description="handle, address or alias")
     type: Name = Field(description="one that you may send to this recipient")
@@ -68,7 +68,7 @@ def send_mail(caller: Caller, params: SendMail, now: datetime) -> SentMail:
 
 
 class Escalate(Params):
-    """A problem for the direct superior (seed 000 §4.4)."""
+    """A problem for the direct superior (Spec: escalation 3)."""
 
     subject: Title
     body: MailBody

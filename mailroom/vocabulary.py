@@ -35,7 +35,7 @@ MAIL_MACHINE = Machine(
 
 
 class EscalationState(StrEnum):
-    """What became of an escalation (seed 000 §4.4, §4.5)."""
+    """What became of an escalation (Spec: escalation 17)."""
 
     OPEN = "open"
     ANSWERED = "answered"

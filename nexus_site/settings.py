@@ -45,7 +45,7 @@ NEXUS_ORGANISATION_BYTES_PER_DAY = env.number(
 NEXUS_SESSIONS_PER_DAY = env.number("NEXUS_SESSIONS_PER_DAY", 200, least=1)
 NEXUS_MAX_BODY = env.number("NEXUS_MAX_BODY", 1024 * 1024, least=1024)  # bytes
 SESSION_DEFAULT_MODE = env.text("SESSION_DEFAULT_MODE", "chat_safe")
-if SESSION_DEFAULT_MODE != "chat_safe":  # seed 002 §5.4: coding is opened, never begun with
+if SESSION_DEFAULT_MODE != "chat_safe":  # Spec: modes 8
     raise ImproperlyConfigured(
         f"SESSION_DEFAULT_MODE must be 'chat_safe' (got {SESSION_DEFAULT_MODE!r}): "
         "contracts and people open other modes, one session at a time"

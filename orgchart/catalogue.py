@@ -13,7 +13,7 @@ from orgchart.policy.vocabulary import ToolMode
 
 
 class Source(StrEnum):
-    """Why an agent has a tool (wire: source)."""
+    """Why an agent has a tool (Spec: wire 6)."""
 
     ROLE = "role"
     BUILTIN = "builtin"

@@ -51,7 +51,7 @@ class Organisation(models.Model):
 
 
 class Role(models.Model):
-    """What its holders may do (seed 000 §1)."""
+    """What its holders may do (Spec: organisation 3)."""
 
     organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="roles")
     name = models.CharField(max_length=64, validators=[HANDLE])
@@ -89,7 +89,7 @@ class Role(models.Model):
 
 
 class Group(models.Model):
-    """A team with one leader (seed 003 §2)."""
+    """A team with one leader (Spec: groups 2)."""
 
     organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="groups")
     slug = models.CharField(max_length=64, validators=[HANDLE])
@@ -150,7 +150,7 @@ class Agent(models.Model):
 
 
 class Alias(models.Model):
-    """Another name of an agent (seed 000 §6.1)."""
+    """Another name of an agent (Spec: organisation 18)."""
 
     organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="aliases")
     alias = models.CharField(max_length=64, validators=[HANDLE])
@@ -169,7 +169,7 @@ class Alias(models.Model):
 
 
 class MailTypeRule(models.Model):
-    """The ceiling of a mail type (seed 000 §3.2). `senders` null: every role."""
+    """The ceiling of a mail type (Spec: mail 5). `senders` null: every role."""
 
     organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="mail_types")
     name = models.CharField(max_length=32, validators=[HANDLE])
@@ -190,7 +190,7 @@ class MailTypeRule(models.Model):
 
 
 class ContactRule(models.Model):
-    """One role may write to another (seed 000 §2.2). `recipient` null: the Board."""
+    """One role may write to another (Spec: mail 8). `recipient` null: the Board."""
 
     organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="contacts")
     sender = models.ForeignKey(Role, models.CASCADE, related_name="+")
@@ -214,7 +214,7 @@ class ContactRule(models.Model):
 
 
 class ToolOverride(models.Model):
-    """A restriction of one tool (seed 002 §2.3): never adds what the tool or the role lacks.
+    """A restriction of one tool (Spec: tools 14): never adds what the tool or the role lacks.
 
     Holds for one agent, one role, or, with neither, the whole organisation. No modes: taken away.
     """

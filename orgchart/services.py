@@ -196,7 +196,7 @@ def set_settings(
     now: datetime,
     expected_version: int | None = None,
 ) -> PolicyChange:
-    """Set organisation settings, validated and recorded (wire: `org set`).
+    """Set organisation settings, validated and recorded (Spec: settings 1).
 
     Raises Denied INVALID_PARAMS naming the setting and what it can hold.
     """

@@ -28,7 +28,7 @@ def set_tool_restriction(  # noqa: PLR0913  each optional, each named by its cal
     expected_version: int | None = None,
     preview: bool = False,
 ) -> PolicyChange:
-    """Restrict a tool for an agent, a role or everybody (seed 002 §3.1).
+    """Restrict a tool for an agent, a role or everybody (Spec: tools 14).
 
     `tool_modes` are the modes the tool itself declares. Raises ValueError when `modes` holds one
     that is not among them: a restriction never adds a mode.

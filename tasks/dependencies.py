@@ -31,7 +31,7 @@ from tasks.store import READ, as_row, not_found, number_of
 from tasks.vocabulary import UNFINISHED, Enforcement, Status
 
 LOCK = "SELECT pg_advisory_xact_lock(7001, hashint8(%s))"
-RULE = "dependencies (decisions.md § Tasks)"
+RULE = "dependencies (spec: tasks 30)"
 NO_CIRCLE = "dependency_no_circle"
 
 READ_MANY = READ.replace("t.number = %(number)s", "t.number = ANY(%(numbers)s)")

@@ -33,7 +33,7 @@ MAX_COMMENTS = 50
 
 
 def comment_task(*, caller: Actor, task_id: str, body: str, now: datetime) -> CommentResult:
-    """Add a comment; neither the task's version nor its lease changes (seed 001 §10.2).
+    """Add a comment; neither the task's version nor its lease changes (Spec: tasks 46).
 
     An observer's comment is marked as a human's note. Raises Denied.
     """
@@ -117,11 +117,11 @@ def approve_task(
     comment: str = "",
     expected_version: int | None = None,
 ) -> TaskResult:
-    """Approve a task's work, or withdraw the approval (seed 001 §10.2).
+    """Approve a task's work, or withdraw the approval (spec: tasks 44).
 
     Only work in progress is approved, and not by an agent that did it. The approval ends when
     anyone changes content, or anyone but a lead changes the owner. `enforcement` decides on a
-    stale version as in an update (seed 001 §8.2). Raises Denied.
+    stale version as in an update (Spec: tasks 36). Raises Denied.
     """
     actor = actor_of(caller, Deed.APPROVE_TASK)
     with transaction.atomic():

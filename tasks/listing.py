@@ -83,7 +83,7 @@ def list_tasks(
     cursor: str | None = None,
     limit: int = paging.DEFAULT_LIMIT,
 ) -> TaskPage:
-    """One page of the tasks that the caller may read, newest first (seed 001 §4).
+    """One page of the tasks that the caller may read, newest first (Spec: tasks 9).
 
     With `role_filter`: tasks that require this role, require none, or are owned by it. `owner` ''
     lists unowned tasks. Deleted tasks are listed only where `status` asks for them.
@@ -140,7 +140,7 @@ def _agent_named(policy: Policy, role_filter: str | None) -> Agent | None:
             Code.INVALID_PARAMS,
             f'Invalid roleFilter: "{role_filter[:64]}" is {problem}.',
             "name a role of your organisation, or leave roleFilter out",
-            rule="roleFilter (seed 001 §4.2)",
+            rule="roleFilter (spec: tasks 10)",
             roleFilter=problem,
         )
     return agent if agent and agent.role != role_filter else None
@@ -156,7 +156,7 @@ def _before(cursor: str | None) -> int:
 
 
 def _line(row: tuple[Any, ...]) -> TaskLine:
-    """One line of seed 001 §4.3."""
+    """One line of the list (Spec: tasks 11)."""
     number, subject, status, owner, required_role, version, task_type, blocked_by = row
     return {
         "id": str(number),

@@ -1,4 +1,4 @@
-"""The managers' tools of the matrix (seed 000 §2.1): assignment, backlog, priorities, feedback."""
+"""The managers' tools of the matrix (Spec: tools 4): assignment, backlog, priorities, feedback."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def assign_task(caller: Caller, params: AssignTask, now: datetime) -> TaskResult
             Code.NOT_YOURS,
             f"{params.to} is not one of {caller.handle}'s own workers",
             f"assign one of: {names}" if names else "you have no workers to assign to",
-            rule="assign_task reaches the own workers (seed 000 §1.3)",
+            rule="assign_task reaches the own workers (spec: tasks 49)",
         )
     update = TaskUpdate(
         owner=worker.handle,

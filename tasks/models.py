@@ -29,7 +29,7 @@ class Counter(models.Model):
 
 
 class Task(models.Model):
-    """One task (seed 001 §2.2). `required_role` and `task_type` are '' where undefined.
+    """One task (Spec: tasks 1). `required_role` and `task_type` are '' where undefined.
 
     `version` grows with every change of the object; `open_blockers` and `dependents` count
     unfinished neighbours and change without it. `workers` are the agents that did the work:
@@ -215,7 +215,7 @@ class Dependency(models.Model):
 
 
 class Comment(models.Model):
-    """One comment on a task (seed 001 §10.2). `writer` is the agent's id, 0 for people."""
+    """One comment on a task (Spec: tasks 46). `writer` is the agent's id, 0 for people."""
 
     task = models.ForeignKey(Task, models.CASCADE, related_name="comments", db_index=False)
     author = models.CharField(max_length=100)

@@ -1,4 +1,4 @@
-"""Types of the tools' parameters, and their base: the seed's camelCase names and no other."""
+"""Types of the tools' parameters, and their base: camelCase names and no other (Spec: tasks 1)."""
 
 from __future__ import annotations
 
@@ -25,6 +25,6 @@ CommentBody = Annotated[str, StringConstraints(min_length=1, max_length=10_000)]
 
 
 class TaskParams(Params):
-    """Parameters with the seed's camelCase names, and no other."""
+    """Parameters with camelCase names, and no other (Spec: tasks 1)."""
 
     model_config = ConfigDict(extra="forbid", strict=True, populate_by_name=False)

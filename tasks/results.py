@@ -1,4 +1,4 @@
-"""What the tools of tasks answer, in the seed's camelCase names."""
+"""What the tools of tasks answer, in camelCase names (Spec: tasks 1)."""
 
 from datetime import datetime
 from typing import Annotated, Any, NotRequired

@@ -64,7 +64,7 @@ def create_task(
     task_type: str | None = None,
     blocked_by: Sequence[str] = (),
 ) -> TaskResult:
-    """Add a task to the list; its id is the organisation's next number (seed 001 §3).
+    """Add a task to the list; its id is the organisation's next number (Spec: tasks 4, tasks 1).
 
     Raises Denied: INVALID_PARAMS for a blank subject, a role or type that does not exist,
     CONTACT_DENIED for a role that the caller may not contact, ROLE_MISMATCH for one that does not
@@ -158,7 +158,7 @@ def get_task(*, caller: Actor, task_id: str, comments_cursor: str | None = None)
 
 
 def update_task(*, caller: Actor, task_id: str, update: TaskUpdate, now: datetime) -> TaskResult:
-    """Change a task by the rules of seed 001 §5; one statement, unless others are concerned.
+    """Change a task (Spec: tasks 12); one statement, unless others are concerned.
 
     Without `expected_version` an update that another one overtook is decided again on the task as
     it is then, under its lock. Raises Denied with the rule that refused it; nothing is changed.

@@ -167,7 +167,7 @@ def as_row(values: Sequence[Any]) -> TaskRow:
 def task_result(
     row: TaskRow, reads: Readership = EVERYTHING, warnings: Sequence[Deny] = ()
 ) -> TaskResult:
-    """The task object of seed 001 §2.2 as one reader sees it.
+    """The task object (Spec: tasks 1) as one reader sees it.
 
     Text that the reader may not read is withheld, and the ids of such neighbours are left out.
     """

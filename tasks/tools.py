@@ -1,4 +1,4 @@
-"""What agents can do with tasks; wire names are those of seed 001."""
+"""What agents can do with tasks (Spec: tasks 1)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = ["manager_tools"]
 
 
 class CreateParams(TaskParams):
-    """A new task (seed 001 §3.1)."""
+    """A new task (Spec: tasks 4)."""
 
     subject: Subject
     description: Text = ""
@@ -98,7 +98,7 @@ def task_get(caller: Caller, params: GetParams, now: datetime) -> TaskResult:
 
 
 class ListParams(Page, TaskParams):
-    """A page of tasks (seed 001 §4.1)."""
+    """A page of tasks (Spec: tasks 9)."""
 
     role_filter: Name | None = Field(
         None,
@@ -131,7 +131,7 @@ def task_list(caller: Caller, params: ListParams, now: datetime) -> TaskPage:
 
 
 class UpdateParams(TaskParams):
-    """A change of one task (seed 001 §5.1); what is left out stays."""
+    """A change of one task (Spec: tasks 12); what is left out stays."""
 
     task_id: TaskId = Field(alias="taskId")
     status: StatusName | None = None
@@ -181,7 +181,7 @@ def task_update(caller: Caller, params: UpdateParams, now: datetime) -> TaskResu
 
 
 class CommentParams(TaskParams):
-    """A comment on a task (seed 001 §10.2)."""
+    """A comment on a task (Spec: tasks 46)."""
 
     task_id: TaskId = Field(alias="taskId")
     body: CommentBody
@@ -201,7 +201,7 @@ def task_comment(caller: Caller, params: CommentParams, now: datetime) -> Commen
 
 
 class ApproveParams(TaskParams):
-    """A task lead's approval of the work (seed 001 §10.2)."""
+    """A task lead's approval of the work (Spec: tasks 44)."""
 
     task_id: TaskId = Field(alias="taskId")
     approve: bool = Field(True, description="false withdraws an approval")

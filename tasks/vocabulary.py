@@ -1,4 +1,4 @@
-"""Closed sets of the tasks room: states and their transitions, types (seed 001)."""
+"""Closed sets of the tasks room: states and their transitions, types (Spec: tasks 23, tasks 3)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from core.machines import Machine, Step
 
 
 class Status(StrEnum):
-    """Where a task is (seed 001 §2.2)."""
+    """Where a task is (Spec: tasks 23)."""
 
     PENDING = "pending"
     IN_PROGRESS = "in_progress"
@@ -30,7 +30,7 @@ MACHINE = Machine(
         "remove_completed": Step((Status.COMPLETED,), Status.DELETED, by=LEADS),
     },
 )
-"""The one table of a task's states (seed 001, appendix C)."""
+"""The one table of a task's states (Spec: tasks 23)."""
 
 TRANSITIONS: Mapping[Status, tuple[Status, ...]] = {
     before: tuple(Status(MACHINE.steps[name].target) for name in MACHINE.steps_from(before))
@@ -57,7 +57,7 @@ LISTED = (Status.PENDING, Status.IN_PROGRESS, Status.COMPLETED)
 
 
 class TaskType(StrEnum):
-    """What kind of work a task is (seed 001, appendix B)."""
+    """What kind of work a task is (Spec: tasks 3)."""
 
     REQUIREMENT_ANALYSIS = "requirement_analysis"
     TECH_RESEARCH = "tech_research"
@@ -84,7 +84,7 @@ class Visibility(StrEnum):
 
 
 class Enforcement(StrEnum):
-    """What happens when a role does not match or a version is stale (seed 001 §8.2)."""
+    """What happens when a role does not match or a version is stale (Spec: tasks 36)."""
 
     ENFORCE = "enforce"
     WARN = "warn"

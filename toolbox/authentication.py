@@ -90,7 +90,7 @@ class StoredMode:
 
 
 def authenticate(*, authorization: str, session_id: str | None, request_id: str) -> Caller:
-    """The caller that the key belongs to; nothing else in a request says who calls (wire).
+    """The caller that the key belongs to; nothing else in a request says who calls (Spec: wire 1).
 
     Raises Denied: UNAUTHENTICATED, NOT_FOUND for a session that is not the agent's own,
     RATE_LIMITED with `retry_after` seconds in details. Refusals
@@ -147,7 +147,7 @@ def is_valid_key(authorization: str) -> bool:
 
 
 def effective_mode(stored: StoredMode, policy: Policy, *, session_id: str) -> ToolMode:
-    """The effective mode of a session; chat_safe on every anomaly, with a warning (seed 002 §5.3).
+    """The effective mode of a session; chat_safe on every anomaly, with a warning (Spec: modes 10).
 
     Coding needs all three: the row says so, an open grant backs it, the organisation enables it.
     """

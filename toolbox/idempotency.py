@@ -1,4 +1,4 @@
-"""Calls that may be repeated: the first answer is kept for 24 hours (wire: Idempotency-Key)."""
+"""Calls that may be repeated: the first answer is kept for 24 hours (Spec: wire 19)."""
 
 from __future__ import annotations
 

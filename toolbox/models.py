@@ -81,7 +81,7 @@ class ModeGrant(models.Model):
 
 
 class IdempotencyRecord(models.Model):
-    """The answer to a call with an Idempotency-Key (wire)."""
+    """The answer to a call with an Idempotency-Key (Spec: wire 19)."""
 
     agent = models.ForeignKey(Agent, models.CASCADE, related_name="+")
     key = models.CharField(max_length=255)

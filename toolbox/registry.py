@@ -29,7 +29,7 @@ ToolFunction = Callable[[Any, Any, datetime], Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Tool:
-    """One tool as it declares itself; the defaults are closed (seed 002 §2.2)."""
+    """One tool as it declares itself; the defaults are closed (Spec: tools 11)."""
 
     name: str
     description: str
@@ -115,7 +115,7 @@ class Registry:
         self._tools: dict[str, Tool] = {}
 
     def register(self, tool: Tool) -> None:
-        """Add a tool; warns when it is available in no mode, which is the default (seed 002 §2.4).
+        """Add a tool; warns when it is available in no mode, which is the default (Spec: tools 11).
 
         Raises ValueError when the name is taken.
         """

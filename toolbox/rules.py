@@ -54,7 +54,7 @@ class _Refusal:
 
 
 def can_use(tool: Tool | None, name: str, holder: Holder) -> Decision:
-    """Decide whether the tool may run for the holder now (decisions.md § Tools).
+    """Decide whether the tool may run for the holder now (Spec: tools 9).
 
     bound(role) ∪ built-in ∪ skills, minus what the caller can never use, minus the deny list, minus
     the restricted modes, ∩ the mode, ∩ the frame. Unknown, denied, unbound and wrong-mode are four

@@ -96,7 +96,7 @@ def read_session(*, caller: Caller, session_id: str) -> SessionDetails:
 
 
 def effective_session(row: Session, policy: Policy) -> CallerSession:
-    """A session row with its effective mode (`get_mode` in seed 002 §5.2)."""
+    """A session row with its effective mode (Spec: modes 7)."""
     grant = _backing_grants(row).filter(mode=row.mode).first()
     mode = effective_mode(
         StoredMode(row.mode, grant.mode if grant else None), policy, session_id=str(row.id)

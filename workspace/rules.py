@@ -17,7 +17,9 @@ LOCAL_NAMES = re.compile(r"(^|\.)(localhost|local|localdomain|internal|intranet|
 
 
 def can_use_branch(name: str, assigned: str) -> Decision:
-    """Decide whether git may work on this branch: the contract's own, in its one spelling (§1.6).
+    """Decide whether git may work on this branch: the contract's own, in its one spelling.
+
+    Spec: hands 1.
 
     `assigned` is the branch of the one contract that the agent works under, or ''.
     """
@@ -26,13 +28,16 @@ def can_use_branch(name: str, assigned: str) -> Decision:
         return _branch_denied(f"{name[:200]!r}: {problem}", assigned)
     if not assigned or name != assigned:
         return _branch_denied(f"{name} is not the branch of the contract you work under", assigned)
-    return Allow("assigned_branch (seed 000 §1.6)")
+    return Allow("assigned_branch (spec: hands 1)")
 
 
 def can_commit(assigned: str) -> Decision:
-    """Decide whether git may commit at all: only on the branch that a contract assigns (§1.6)."""
+    """Decide whether git may commit at all: only on the branch that a contract assigns.
+
+    Spec: hands 1.
+    """
     if assigned:
-        return Allow("assigned_branch (seed 000 §1.6)")
+        return Allow("assigned_branch (spec: hands 1)")
     return _branch_denied("the contract you work under assigns no branch", assigned)
 
 
@@ -42,7 +47,7 @@ def environment_of(name: str) -> str:
 
 
 def needs_approval(environment: str) -> bool:
-    """Whether a deployment there needs the IT manager's approval (seed 000 §1.8).
+    """Whether a deployment there needs the IT manager's approval (Spec: contracts 16).
 
     Production does; so does every name that is not known to be something less.
     """
@@ -92,6 +97,6 @@ def _branch_denied(problem: str, assigned: str) -> Decision:
         f"work on {assigned}"
         if assigned
         else "accept a contract that assigns a branch (list_contracts shows yours)",
-        rule="git works on the contract's branch only (seed 000 §1.6)",
+        rule="git works on the contract's branch only (spec: hands 1)",
         assigned=[assigned] if assigned else [],
     )

@@ -19,7 +19,7 @@ from workspace import rules
 
 
 def unavailable(caller: Caller, driver: str) -> NoReturn:
-    """Say that every gate was passed and that this installation cannot do it (wire: 503)."""
+    """Say that every gate was passed and that this installation cannot do it (Spec: hands 15)."""
     raise refuse(
         Code.DRIVER_UNAVAILABLE,
         f"{caller.tool or 'this'} is allowed, but no {driver} is configured on this installation",
@@ -55,7 +55,7 @@ def branch_of(caller: Caller) -> str:
 
 
 def require_branch(caller: Caller, name: str) -> None:
-    """Git works on the contract's branch only (seed 000 §1.6).
+    """Git works on the contract's branch only (Spec: hands 1).
 
     Raises Denied BRANCH_DENIED, CONTRACT_REQUIRED.
     """
@@ -72,7 +72,9 @@ def require_commit(caller: Caller, paths: Iterable[str]) -> None:
 
 
 def deploy(*, caller: Caller, environment: str, artifact: str, now: datetime) -> NoReturn:
-    """Deploy one artefact; production needs an approval, which it uses up (seed 000 §1.8).
+    """Deploy one artefact; production needs an approval, which it uses up.
+
+    Spec: hands 9, contracts 18.
 
     Raises Denied APPROVAL_REQUIRED; DRIVER_UNAVAILABLE, and then the approval is not used up.
     """

@@ -217,7 +217,7 @@ def docker_build(caller: Caller, params: DockerBuild, now: datetime) -> BuiltIma
 
 
 class DockerDeploy(Params):
-    """One artefact for one environment (seed 000 §1.8)."""
+    """One artefact for one environment (Spec: hands 9)."""
 
     environment: Annotated[str, StringConstraints(min_length=1, max_length=63)]
     artifact: Artifact = Field(description="its digest, such as sha256:…")

@@ -1,4 +1,4 @@
-"""The page on which the Board issues a contract to an organisation's top agent (seed 000 §4.3)."""
+"""The page on which the Board issues a contract to the top agent (Spec: people 17)."""
 
 from __future__ import annotations
 

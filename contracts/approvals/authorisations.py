@@ -38,7 +38,7 @@ def use_change(*, caller: Caller, act: OrgAct, subject: str, now: datetime) -> s
             f"unused line {act} {subject[:64]}",
             "accept a contract that names it (list_contracts with contract_id shows what one "
             f"allows), or ask {caller.agent.superior} for one",
-            rule="org_change authorises what it names, once (seed 000 §1.4; Spec: contracts 14)",
+            rule="org_change authorises what it names, once (spec: contracts 44)",
             act=str(act),
             subject=subject[:64],
         )

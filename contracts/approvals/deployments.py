@@ -31,7 +31,7 @@ def approve_deployment(
     reason: str,
     now: datetime,
 ) -> IssuedContract:
-    """Approve one deployment of one artefact to one environment, until a time (seed 000 §1.8).
+    """Approve one deployment of one artefact to one environment, until a time (Spec: contracts 17).
 
     Raises Denied as issuing a contract does; INVALID_PARAMS for an odd name or a time in the past.
     """

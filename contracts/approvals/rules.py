@@ -39,7 +39,7 @@ def can_use_approval(
     contract: ContractFacts, who: Agent, *, environment: str, artifact: str, now: datetime
 ) -> Decision:
     """Decide whether an approval covers this deployment: its assignee's, for exactly this
-    environment and artefact, not expired, not used, not closed (seed 000 §1.8).
+    environment and artefact, not expired, not used, not closed (Spec: contracts 18).
     """
     problem = ""
     if contract.kind is not ContractKind.DEPLOYMENT_APPROVAL or contract.assignee.id != who.id:
@@ -53,7 +53,7 @@ def can_use_approval(
     elif contract.expires_at is None or contract.expires_at <= now:
         problem = "has expired"
     if not problem:
-        return Allow("deployment approval (seed 000 §1.8)")
+        return Allow("deployment approval (spec: contracts 16)")
     return approval_required(who, environment, artifact, f"{contract.id} {problem}")
 
 
@@ -63,5 +63,5 @@ def approval_required(who: Agent, environment: str, artifact: str, problem: str)
         Code.APPROVAL_REQUIRED,
         f"deploying {artifact[:80]} to {environment[:63]} needs a deployment approval: {problem}",
         f"ask {who.superior} for approve_deployment of exactly this environment and artefact",
-        rule="no deployment without approval (seed 000 §1.8)",
+        rule="no deployment without approval (spec: contracts 16)",
     )

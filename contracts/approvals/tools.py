@@ -17,7 +17,7 @@ from toolbox.registry import ANY_MODE, tool
 
 
 class ApproveDeployment(Params):
-    """The approval of one deployment (seed 000 §1.8)."""
+    """The approval of one deployment (Spec: contracts 17)."""
 
     to: Name = Field(description="the worker that deploys")
     environment: Name = Field(

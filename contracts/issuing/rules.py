@@ -41,13 +41,16 @@ class GrantedChannel:
 
 
 def find_assignee(name: str, policy: Policy) -> Agent | Deny:
-    """The agent that a contract is for, or why there is none; never the Board (C-07)."""
+    """The agent that a contract is for, or why there is none; never the Board.
+
+    Spec: contracts 10.
+    """
     if name == BOARD:
         return deny(
             Code.CONTACT_DENIED,
-            "contracts go down, never to the Board (seed 000 §4.3)",
+            "contracts go down, never to the Board (spec: contracts 10)",
             "issue it to an agent that reports to you, or escalate what the Board must decide",
-            rule="never to board (seed 000 §4.3)",
+            rule="never to board (spec: contracts 10)",
         )
     return find_recipient(name, policy)
 
@@ -57,7 +60,7 @@ def can_issue(
 ) -> Decision:
     """Decide whether an agent may issue a contract of this kind to another with this tool.
 
-    Contacts first, then the chain of command, then the kind (C-07; decisions.md § Contracts).
+    Contacts first, then the chain of command, then the kind (C-07; Spec: contracts 5).
     """
     if issuer.handle != recipient.handle and policy.rule_between(issuer, recipient) is None:
         allowed = policy.contacts_of(issuer)
@@ -66,7 +69,7 @@ def can_issue(
             f"{issuer.handle} is not authorized to contact {recipient.handle}. "
             f"Allowed contacts: {', '.join(allowed) or 'none'}",
             _name_assignees(issuer, policy),
-            rule=f"contacts of {issuer.role} (seed 000 §2.2)",
+            rule=f"contacts of {issuer.role} (spec: mail 8)",
             allowed_contacts=list(allowed),
         )
     reachable = can_receive(recipient)
@@ -79,7 +82,7 @@ def can_issue(
             f"{recipient.handle} (level {policy.level_of(recipient)}): contracts go down the chain "
             "of command, to one's own",
             _name_assignees(issuer, policy),
-            rule="contracts flow downward (seed 000 C-07, §4.3)",
+            rule="contracts flow downward, C-07 (spec: contracts 4)",
         )
     return _kind_allowed(recipient, kind, tool, policy)
 
@@ -122,9 +125,9 @@ def _kind_allowed(recipient: Agent, kind: ContractKind, tool: str, policy: Polic
             Code.LEVEL_DENIED,
             f"{kind} is for a role with {' or '.join(sorted(needed))}; {recipient.role} has none",
             "issue it to an agent with these tools, or issue it as work",
-            rule=f"{kind} authorises its holder's tools (decisions.md § Contracts)",
+            rule=f"{kind} authorises its holder's tools (spec: contracts 12)",
         )
-    return Allow(f"{kind} by {tool}, downward (seed 000 C-07)")
+    return Allow(f"{kind} by {tool}, downward, C-07 (spec: contracts 4)")
 
 
 def _kind_refused(kind: ContractKind, tool: str) -> Deny:
@@ -166,7 +169,7 @@ def can_open_mode(mode: ToolMode, policy: Policy) -> Decision:
 def can_grant(
     requested: RequestedChannel, issuer: Agent, assignee: Agent, policy: Policy
 ) -> GrantedChannel | Deny:
-    """Decide which channel a contract opens (seed 000 §2.2, §3.4): one that the organisation's
+    """Decide which channel a contract opens (Spec: contracts 36): one that the organisation's
     rules open under a contract, with the assignee on one side, by a manager of the assignee.
     """
     ends = [find_assignee(name, policy) for name in (requested.sender, requested.recipient)]
@@ -179,7 +182,7 @@ def can_grant(
             Code.LEVEL_DENIED,
             f"{issuer.handle} opens no channels for {assignee.handle}: its own manager does",
             "issue the contract without grants",
-            rule="channels are granted by the assignee's manager (seed 000 §3.4)",
+            rule="channels are granted by the assignee's manager (spec: contracts 36)",
         )
     rule = policy.rule_between(sender, recipient)
     if assignee.id not in (sender.id, recipient.id) or rule is None or not rule.needs_contract:

@@ -34,7 +34,7 @@ def can_give_scope(
                 f"{normal} cannot be in a workspace scope: {caught} is not given to "
                 f"{assignee.handle}",
                 "name the folders of the work itself, such as src/api/",
-                rule="a contract opens folders of work (seed 000 §1.6)",
+                rule="a contract opens folders of work (spec: contracts 31)",
             )
     return Allow("workspace_scope")
 

@@ -1,4 +1,7 @@
-"""Issuing contracts: each is decided on, inserted and sent as a mail (seed 000 §4.3, §6.2)."""
+"""Issuing contracts: each is decided on, inserted and sent as a mail.
+
+Spec: contracts 1, contracts 5.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ from toolbox.caller import Caller
 ABOUT_RECIPIENT = frozenset(
     {Code.CONTACT_DENIED, Code.LEVEL_DENIED, Code.RECIPIENT_UNKNOWN, Code.RECIPIENT_INACTIVE}
 )
-"""Refusals because of the recipient: they leave a rejection, as a refused mail does (C-06)."""
+"""Refusals because of the recipient: they leave a rejection too (Spec: contracts 11)."""
 
 LOCK_AGENTS = "SELECT 1 FROM orgchart_agent WHERE id = ANY(%s) ORDER BY id FOR SHARE"
 
@@ -70,7 +73,7 @@ def issue_contract(
 
 
 def issue_for_board(*, person: Person, draft: ContractDraft, now: datetime) -> IssuedContract:
-    """Issue a contract of the Board to the top agent (seed 000 §4.3).
+    """Issue a contract of the Board to the top agent (Spec: contracts 9).
 
     Raises Denied NOT_YOURS for a person of another group, LEVEL_DENIED for another assignee.
     """
@@ -82,12 +85,12 @@ def issue_for_board(*, person: Person, draft: ContractDraft, now: datetime) -> I
             Code.LEVEL_DENIED,
             f"the Board issues work to its top agent, not {draft.kind} to {assignee.handle}",
             "issue it to the agent that reports to the Board",
-            rule="contracts flow downward (seed 000 §4.3)",
+            rule="contracts flow downward (spec: contracts 4)",
         )
     plain = replace(draft, workspace_scope=(), assigned_branch="", grants=(), answers=None)
     require(can_receive(assignee))
     check_draft(plain, BOARD_PARTY, assignee, policy, now)
-    rule = "the Board issues to the top agent (seed 000 §4.3)"
+    rule = "the Board issues to the top agent (spec: contracts 9)"
     return _issue(_Issue(plain, person, BOARD_PARTY, assignee, [], rule), now)
 
 

@@ -40,7 +40,7 @@ class Grant(Params):
 
 
 class IssueContract(Params):
-    """A contract for one of the caller's own (seed 000 §4.3)."""
+    """A contract for one of the caller's own (Spec: contracts 7)."""
 
     to: Name = Field(description="the assignee")
     title: Title

@@ -28,7 +28,7 @@ def group_file(slug: str) -> str:
 
 
 def file_of(scope: str, agent: Agent) -> str:
-    """The path of a memory in the company tree (seed 003 §2.1: MEMORY.md)."""
+    """The path of a memory in the company tree (Spec: memory 1)."""
     match scope:
         case "agent":
             return agent_file(agent.handle)

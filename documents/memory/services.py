@@ -1,4 +1,4 @@
-"""Appending to memories, and people's corrections: a row first, then its file (seed 003 §2.1)."""
+"""Appending to memories, and people's corrections: a row first, then its file (Spec: memory 1)."""
 
 from __future__ import annotations
 

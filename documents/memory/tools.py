@@ -1,4 +1,4 @@
-"""The tools of memory: read, append, search, save (seed 003 §5.1: built in)."""
+"""The tools of memory: read, append, search, save (Spec: tools 5)."""
 
 from __future__ import annotations
 

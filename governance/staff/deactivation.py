@@ -1,4 +1,4 @@
-"""Deactivating agents; their open work goes to their superior (seed 000 §1.4, §4.5)."""
+"""Deactivating agents; their open work goes to their superior (Spec: organisation 37)."""
 
 from __future__ import annotations
 

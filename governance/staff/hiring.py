@@ -1,4 +1,4 @@
-"""Hiring and describing agents, each under the CEO's contract (seed 000 §1.4)."""
+"""Hiring and describing agents under the CEO's contract (Spec: organisation 32)."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ BROKEN = {
 def use_change(caller: Caller, act: OrgAct, name: str, now: datetime) -> str:
     """Use up the line of an org_change contract that names this change of this agent; its id.
 
-    Raises Denied NOT_FOUND, AUTHORISATION_REQUIRED (seed 000 §1.4).
+    Raises Denied NOT_FOUND, AUTHORISATION_REQUIRED (Spec: organisation 32).
     """
     subject = name if act is OrgAct.HIRE else find_agent(caller, name).handle
     return authorisations.use_change(caller=caller, act=act, subject=subject, now=now)

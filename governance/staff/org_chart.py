@@ -1,4 +1,4 @@
-"""Moving agents in the chain of command: several at once, all or none (seed 000 §1.4)."""
+"""Moving agents in the chain of command: several at once, all or none (Spec: organisation 36)."""
 
 from __future__ import annotations
 

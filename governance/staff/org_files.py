@@ -19,7 +19,7 @@ CHAIN = "company/chain-of-command.yaml"
 
 
 def job_path(handle: str) -> str:
-    """Where an agent's job description is filed (seed 000 §1.4)."""
+    """Where an agent's job description is filed (Spec: organisation 34)."""
     return f"company/agents/{handle}.md"
 
 

@@ -1,4 +1,4 @@
-"""What HR and managers may change about which agents: pure (seed 000 §1.3, §1.4)."""
+"""What HR and managers may change about which agents: pure (Spec: organisation 33)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PEOPLE = "ask the Board: people change this in the admin"
 
 
 def runs_organisation(role: Role) -> bool:
-    """Whether a role's holders change the organisation (seed 000 §1.4)."""
+    """Whether a role's holders change the organisation (Spec: organisation 31)."""
     return bool(role.tools & ORGANISATION_TOOLS)
 
 
@@ -30,12 +30,12 @@ def can_manage(who: Agent, target: Agent, policy: Policy) -> Decision:
     elif runs_organisation(policy.role_of(target)):
         problem = f"{target.handle} changes the organisation itself"
     if not problem:
-        return Allow("changes of the organisation go downward (seed 000 §1.4)")
+        return Allow("changes of the organisation go downward (spec: organisation 33)")
     return deny(
         Code.LEVEL_DENIED,
         f"{who.handle} cannot change {target.handle}: {problem}",
         PEOPLE,
-        rule="changes of the organisation go downward (seed 000 §1.4)",
+        rule="changes of the organisation go downward (spec: organisation 33)",
     )
 
 
@@ -49,12 +49,12 @@ def can_give_role(who: Agent, role: Role, policy: Policy) -> Decision:
     elif runs_organisation(role):
         problem = "its holders change the organisation"
     if not problem:
-        return Allow("changes of the organisation go downward (seed 000 §1.4)")
+        return Allow("changes of the organisation go downward (spec: organisation 33)")
     return deny(
         Code.LEVEL_DENIED,
         f"{who.handle} cannot give the role {role.name}: {problem}",
         PEOPLE,
-        rule="an agent hires at or below its own level (seed 000 §1.4)",
+        rule="an agent hires at or below its own level (spec: organisation 33)",
     )
 
 
@@ -90,7 +90,7 @@ def can_name_kind(name: str, policy: Policy) -> Decision:
 def can_give_skills(skills: Iterable[str], known: Mapping[str, Entry]) -> Decision:
     """Decide whether HR may give these skills: never a tool that roles, offices or the system bind.
 
-    Only the matrix of roles binds a role's tools (seed 000 §2.1).
+    Only the matrix of roles binds a role's tools (Spec: tools 4).
     """
     tools = sorted(s for s in skills if s in known and known[s].source is not Source.SKILL)
     if not tools:
@@ -99,26 +99,28 @@ def can_give_skills(skills: Iterable[str], known: Mapping[str, Entry]) -> Decisi
         Code.LEVEL_DENIED,
         f"{', '.join(tools)[:200]}: no skill, but a tool that roles bind",
         "leave it out; people decide which role has which tool",
-        rule="role tools come with the role (seed 000 §2.1)",
+        rule="role tools come with the role (spec: tools 4)",
     )
 
 
 def can_restrict_tools(who: Agent, target: Agent) -> Decision:
-    """Decide whether a manager may restrict an agent's tools: its own workers' (seed 000 §1.3)."""
+    """Decide whether a manager may restrict an agent's tools: its own workers' (Spec: tools 15)."""
     if target.handle != who.handle and who.handle in target.managers:
-        return Allow("a manager restricts its own workers' tools (seed 000 §1.3)")
+        return Allow("a manager restricts its own workers' tools (spec: tools 15)")
     return deny(
         Code.NOT_YOURS,
         f"{target.handle} does not report to {who.handle}",
         "name an agent that reports to you; manage_tools with action list shows the restrictions",
-        rule="a manager restricts its own workers' tools (seed 000 §1.3)",
+        rule="a manager restricts its own workers' tools (spec: tools 15)",
     )
 
 
 def can_restrict_to(
     tool: str, modes: frozenset[ToolMode], entry: Entry | None, held: frozenset[ToolMode] | None
 ) -> Decision:
-    """Decide whether a restriction may leave a tool these modes: fewer, never more (seed 002 §3.1).
+    """Decide whether a restriction may leave a tool these modes: fewer, never more.
+
+    Spec: tools 14.
 
     `held` are the modes that the present restriction leaves; None without one.
     """
@@ -135,7 +137,7 @@ def can_restrict_to(
             f"{', '.join(sorted(most)) or 'no modes'}",
             modes="a restriction never adds modes",
         )
-    return Allow("a restriction (seed 002 §3.1)")
+    return Allow("a restriction (spec: tools 14)")
 
 
 def can_change_restriction(who: Agent, set_by: str, policy: Policy) -> Decision:
@@ -156,6 +158,6 @@ def _refuse_modes(name: str, /, problem: str, **fields: str) -> Decision:
         Code.INVALID_PARAMS,
         f"{name[:64]} cannot be restricted to that: {problem}",
         "name a role's tool, and fewer modes than it has; no modes take it away",
-        rule="restrictions only remove modes (seed 002 §3.1)",
+        rule="restrictions only remove modes (spec: tools 14)",
         **fields,
     )

@@ -1,4 +1,4 @@
-"""Tool restrictions: a manager leaves its own workers fewer modes of a tool (seed 000 §1.3)."""
+"""Tool restrictions: a manager leaves its own workers fewer modes of a tool (Spec: tools 15)."""
 
 from __future__ import annotations
 

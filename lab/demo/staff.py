@@ -1,4 +1,4 @@
-"""HR hires and lets go, each under the CEO's contract (seed 000 §1.4, §4.5)."""
+"""HR hires and lets go, each under the CEO's contract (Spec: organisation 32)."""
 
 from __future__ import annotations
 

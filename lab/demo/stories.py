@@ -1,4 +1,4 @@
-"""The stories of the day: work down the chain, reports up, and what is refused (seed 000)."""
+"""The stories of the day: work down the chain, reports up, and what is refused (Spec: wire 31)."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _backend_works(day: Day) -> str:
 
 
 def frontend_talks_to_product_under_a_grant(day: Day) -> None:
-    """Closed, open both ways while a contract grants it, closed again (seed 000 §2.2, §3.4)."""
+    """Closed, open both ways while a contract grants it, closed again (Spec: mail 10)."""
     ask: dict[str, Any] = {
         "to": "product_manager",
         "type": "question",
@@ -135,7 +135,7 @@ def frontend_talks_to_product_under_a_grant(day: Day) -> None:
 
 
 def a_problem_goes_up_step_by_step(day: Day) -> None:
-    """Worker → manager → CEO, and the answer back down (seed 000 §4.4)."""
+    """Worker → manager → CEO, and the answer back down (Spec: escalation 1)."""
     problem: dict[str, Any] = {
         "subject": "Out of disk",
         "body": "The load test fills the staging disk.",

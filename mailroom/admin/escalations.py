@@ -89,7 +89,7 @@ ANSWER = Act(
 
 @admin.register(Escalation)
 class EscalationAdmin(ActingAdmin):
-    """Escalations and their answers (seed 000 §4.4)."""
+    """Escalations and their answers (Spec: escalation 1)."""
 
     acts = (ANSWER,)
     change_form_template = "admin/nexus/escalation.html"

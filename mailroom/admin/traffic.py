@@ -33,7 +33,7 @@ def contract_url(contract_ref: str | None) -> str:
 
 @admin.register(MailRejection)
 class MailRejectionAdmin(BrowseAdmin):
-    """Every blocked mail (C-06)."""
+    """Every blocked mail (Spec: mail 18)."""
 
     list_display = (
         "attempted_at",

@@ -1,4 +1,4 @@
-"""Answers to escalations: a reply, a contract that names it, a person (seed 000 §4.4)."""
+"""Answers to escalations: a reply, a contract that names it, a person (Spec: escalation 8)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def lock_to_answer(*, escalation_id: int, by: Caller) -> Escalation:
             Code.NOT_FOUND,
             "answers: you received no such escalation",
             "name an escalation_id that read_mail shows in a mail to you, or leave answers out",
-            rule="an escalation is answered by its recipient (seed 000 §4.4)",
+            rule="an escalation is answered by its recipient (spec: escalation 8)",
         )
     lock_thread_of(row)
     row = rows.get()
@@ -66,7 +66,7 @@ def answer_by_contract(
 ) -> None:
     """Settle the thread of a locked escalation with the contract just inserted.
 
-    The assignee may be another agent than the sender (seed 000 §4.4); the sender then gets a
+    The assignee may be another agent than the sender (Spec: escalation 8); the sender then gets a
     system mail that names the assignee.
     """
     settle_thread(row, ANSWER, by=by, now=now, by_what=contract_id)
@@ -107,7 +107,7 @@ def answer_as_person(
             contract_ref=row.mail.contract_ref or "",
             reply_to=row.mail_id,
             now=now,
-            rule="the Board answers an escalation (seed 000 §4.4)",
+            rule="the Board answers an escalation (spec: people 21)",
         )
         record_intervention(
             person,
@@ -160,7 +160,7 @@ def _readers(row: Escalation, policy: Policy) -> tuple[Agent, Agent | None]:
             Code.RECIPIENT_INACTIVE,
             "its sender and its recipient are both deactivated",
             "issue a contract to the top agent instead",
-            rule="recipient is active (seed 000 §4.5)",
+            rule="recipient is active (spec: mail 21)",
         )
     return active[0], active[1] if len(active) > 1 else None
 

@@ -1,4 +1,4 @@
-"""Escalations: one step up, waiting for an answer, one thread to the Board (seed 000 §4.4)."""
+"""Escalations: one step up, waiting for an answer, one thread to the Board (Spec: escalation 1)."""
 
 from __future__ import annotations
 

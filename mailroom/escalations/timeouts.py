@@ -1,4 +1,4 @@
-"""Escalations without an answer (seed 000 §4.5): notify the sender, the CEO, the Board."""
+"""Escalations without an answer (Spec: escalation 11): notify the sender, the CEO, the Board."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from orgchart.policy.way_up import tool_to_escalate
 from toolbox.scheduler import sweep
 
 BEFORE_THE_CEO = 3
-"""Unanswered escalations of one thread after which the CEO is notified (seed 000 §4.5)."""
+"""Unanswered escalations of one thread after which the CEO is notified (Spec: escalation 12)."""
 
 
 def sweep_due(*, now: datetime) -> int:

@@ -3,7 +3,7 @@ from django.db import migrations
 FORWARD = """
 CREATE FUNCTION mailroom_rejection_stays() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    RAISE EXCEPTION 'mail rejections are insert-only (seed 000 C-06)' USING ERRCODE = '23001';
+    RAISE EXCEPTION 'mail rejections are insert-only (spec: mail 36)' USING ERRCODE = '23001';
 END $$;
 CREATE TRIGGER mailroom_mailrejection_only_grows BEFORE UPDATE OR DELETE OR TRUNCATE ON mailroom_mailrejection
     FOR EACH STATEMENT EXECUTE FUNCTION mailroom_rejection_stays();

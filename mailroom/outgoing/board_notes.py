@@ -1,4 +1,4 @@
-"""Notices to the Board about the notes that the top agent writes for it (seed 000 §4.4)."""
+"""Notices to the Board about the notes that the top agent writes for it (Spec: escalation 5)."""
 
 from __future__ import annotations
 

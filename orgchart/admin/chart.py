@@ -87,7 +87,7 @@ class OrganisationAdmin(EditAdmin):
 
 @admin.register(Role)
 class RoleAdmin(EditAdmin):
-    """What its holders may do (seed 000 §1)."""
+    """What its holders may do (Spec: organisation 3)."""
 
     form = RoleForm
     list_display = ("name", "title", "organisation", "level", "kind_label", "tool_count")
@@ -155,7 +155,7 @@ class RoleAdmin(EditAdmin):
 
 @admin.register(Group)
 class GroupAdmin(EditAdmin):
-    """Teams with one leader each (seed 003 §2)."""
+    """Teams with one leader each (Spec: groups 2)."""
 
     form = GroupForm
     list_display = ("slug", "name", "organisation", "leader", "member_delegation")
@@ -197,7 +197,7 @@ class GroupAdmin(EditAdmin):
 
 @admin.register(Alias)
 class AliasAdmin(EditAdmin):
-    """Other names of agents (seed 000 §6.1)."""
+    """Other names of agents (Spec: organisation 18)."""
 
     form = AliasForm
     list_display = ("alias", "agent", "organisation")

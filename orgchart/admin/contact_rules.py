@@ -31,7 +31,7 @@ from orgchart.policy.vocabulary import BOARD
 
 @admin.register(MailTypeRule)
 class MailTypeAdmin(EditAdmin):
-    """The ceiling of each mail type (seed 000 §3.2)."""
+    """The ceiling of each mail type (Spec: mail 5)."""
 
     form = MailTypeForm
     list_display = ("name", "organisation", "who", "how", "to_superior")
@@ -72,7 +72,7 @@ class MailTypeAdmin(EditAdmin):
 
 @admin.register(ContactRule)
 class ContactRuleAdmin(EditAdmin):
-    """Which role may send which mail types to which role (seed 000 §2.2)."""
+    """Which role may send which mail types to which role (Spec: mail 8)."""
 
     form = ContactForm
     list_display = ("sender", "to", "organisation", "with_types", "needs_contract", "relation")
@@ -119,7 +119,7 @@ class ContactRuleAdmin(EditAdmin):
 
 @admin.register(ToolOverride)
 class ToolRestrictionAdmin(EditAdmin):
-    """Restrictions of single tools (seed 002 §2.3): never more than the tool or the role has."""
+    """Restrictions of single tools (Spec: tools 14): never more than the tool or the role has."""
 
     form = ToolRestrictionForm
     list_display = ("tool", "organisation", "for_whom", "left", "set_by", "at")

@@ -1,4 +1,4 @@
-"""Which files a folder has: a whole pack, or seed 003's `agents/` and `groups/` alone."""
+"""Which files a folder has: a whole pack, or `agents/` and `groups/` alone (Spec: packs 13)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Layout:
 def find_layout(directory: Path, organisation: str, notes: Notes) -> Layout | None:
     """The files of the pack in a folder; None, with the reason noted, where there is no folder.
 
-    A folder with none of the three files and with `agents/` is in seed 003's layout, itself or in
+    A folder with none of the three files and with `agents/` is in the layout of two folders (Spec: packs 13), itself or in
     its `config/`; its organisation has the name given, or that of the folder.
     """
     if not directory.is_dir():

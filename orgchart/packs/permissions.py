@@ -1,4 +1,4 @@
-"""What a role may do with tasks: a mapping, or the list that seed 001 prints."""
+"""What a role may do with tasks: a mapping, or a list (Spec: tasks 40)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _claims(value: Any, info: ValidationInfo) -> bool | list[str]:
 
 
 def _permissions(value: Any, info: ValidationInfo) -> dict[str, Any]:
-    """The mapping, or the list that seed 001 prints, as the mapping that is stored."""
+    """The mapping, or a list (Spec: tasks 40), as the mapping that is stored."""
     if not isinstance(value, list):
         return PermissionsForm.model_validate(value, context=info.context).given()
     found: dict[str, Any] = {}

@@ -17,7 +17,7 @@ ALL_ROLES: frozenset[str] | None = None
 
 @dataclass(frozen=True, slots=True)
 class FileScopes:
-    """A role's paths in the company tree (seed 000 §1.2-§1.10); '/' ends a folder.
+    """A role's paths in the company tree (Spec: files 1); '/' ends a folder.
 
     `{agent}` is the handle of the agent that holds the role. `deny_write` is what the compiled
     role reads at most, whatever its row says.
@@ -50,7 +50,7 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A team of agents (seed 003 §2)."""
+    """A team of agents (Spec: groups 1)."""
 
     slug: str
     name: str
@@ -189,7 +189,7 @@ class Policy:
         return self.contacts.get((sender.role, "board"))
 
     def types_from(self, role: str) -> frozenset[str]:
-        """Every mail type that a role may send at all (seed 000 §3.2)."""
+        """Every mail type that a role may send at all (Spec: mail 5)."""
         return self.ceilings.get(role, frozenset())
 
     def sendable_types(self, sender: Agent, recipient: str, rule: ContactRule) -> frozenset[str]:

@@ -31,7 +31,7 @@ class Agent:
 
     @property
     def address(self) -> str:
-        """`group.name` in a group, else the handle (seed 003 §2.2)."""
+        """`group.name` in a group, else the handle (Spec: groups 3)."""
         return f"{self.group}.{self.name}" if self.group else self.handle
 
     @property

@@ -112,7 +112,7 @@ def can_touch(
     files: FileScopes,
     contract_scope: Sequence[str] = (),
 ) -> Decision:
-    """Decide whether the agent may touch the path (seed 000 §0.2, §1.2-§1.10).
+    """Decide whether the agent may touch the path (Spec: files 1, files 2).
 
     `contract_scope` is the workspace scope of the one contract that the agent works under.
     Prohibitions first; what no scope gives is refused. Write scope implies read.

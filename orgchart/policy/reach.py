@@ -31,7 +31,7 @@ def newly(before: Policy | None, after: Policy) -> Iterator[str]:
 
 
 def reach(policy: Policy, handle: str) -> Mapping[str, Ways]:
-    """The contacts of an agent, and the mail types of each (seed 000 §3.3)."""
+    """The contacts of an agent, and the mail types of each (Spec: mail 6)."""
     agent = policy.agents.get(handle)
     if agent is None or not agent.active:
         return {}

@@ -23,7 +23,7 @@ MAKING = frozenset({Office.ANALYST, Office.PLANNER, Office.IMPLEMENTER})
 
 
 def contracts(policy: Policy) -> Iterator[Violation]:
-    """Workers issue no contracts (seed 000 §4.1, C-07)."""
+    """Workers issue no contracts (Spec: contracts 5)."""
     for role in policy.roles.values():
         if role.kind is Kind.WORKER and role.tools & {"create_contract", "generate_contract"}:
             yield Violation(
@@ -36,7 +36,7 @@ def contracts(policy: Policy) -> Iterator[Violation]:
 
 
 def judges(policy: Policy) -> Iterator[Violation]:
-    """Nobody approves what they made, and QA never writes what it judges (seed 000 §1.3, §1.9)."""
+    """No role approves its own work, and QA never writes what it judges (Spec: organisation 28)."""
     for role in policy.roles.values():
         usable = role.tools - role.denied_tools
         for judge, made in JUDGES.items():
@@ -93,24 +93,24 @@ def _judge_writes(role: Role) -> Iterator[Violation]:
 
 
 def single_entry(policy: Policy) -> Iterator[Violation]:
-    """One role changes the organisation (seed 000 §1.4)."""
+    """One role changes the organisation (Spec: organisation 31)."""
     holders = sorted(r.name for r in policy.roles.values() if r.tools & ORGANISATION_TOOLS)
     if len(holders) > 1:
         yield Violation(
             "single entry to the organisation",
             Subject.ROLE,
             ", ".join(holders),
-            "more than one role may change the organisation (seed 000 §1.4)",
+            "more than one role may change the organisation (spec: organisation 31)",
             "leave these tools to one role",
         )
 
 
 SKILL_TOOLS = frozenset({"web_search", "read_url"})
-"""Role tools that an agent may also have as a skill (seed 003 §3.2): they only look."""
+"""Role tools that an agent may also have as a skill (Spec: skills 5): they only look."""
 
 
 def skills(policy: Policy) -> Iterator[Violation]:
-    """A skill is no way around the matrix: role tools come from roles (seed 000 §0.2)."""
+    """A skill is no way around the matrix: role tools come from roles (Spec: skills 5)."""
     powers = catalogue.bindable() - SKILL_TOOLS
     for agent in policy.agents.values():
         for tool in sorted(agent.skills & powers):

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """What a role is for (seed 000 §1.1)."""
+    """What a role is for (Spec: organisation 4)."""
 
     EXECUTIVE = "executive"
     MANAGER = "manager"
@@ -16,14 +16,14 @@ KINDS = frozenset(kind.value for kind in Kind)
 
 
 class ToolMode(StrEnum):
-    """Modes of a session (seed 002 §2.1)."""
+    """Modes of a session (Spec: modes 1)."""
 
     CHAT_SAFE = "chat_safe"
     CODING = "coding"
 
 
 class ToolGroup(StrEnum):
-    """For display and audit only, never for authorisation (seed 002 §2.2)."""
+    """For display and audit only, never for authorisation (Spec: tools 13)."""
 
     CODE = "code"
     MEMORY = "memory"
@@ -45,7 +45,7 @@ class Relation(StrEnum):
 
 
 class Office(StrEnum):
-    """Constitutional offices (seed 004 §1)."""
+    """Constitutional offices (Spec: constitution 2)."""
 
     ANALYST = "ANALYST"
     PLANNER = "PLANNER"
@@ -74,7 +74,7 @@ BOARD = "board"
 """The humans at level 0. Not an agent; a name that no agent may take."""
 
 ESCALATION = "escalation"
-"""The mail type that goes to the direct superior, and waits for an answer (seed 000 §4.4)."""
+"""The mail type that goes to the direct superior, and waits for an answer (Spec: escalation 1)."""
 
 RESERVED = frozenset({BOARD, "system", "human", "agent"})
 """Names that mean another actor in mails and in the ledger."""
@@ -88,7 +88,7 @@ HANDLE_MEANT = (
 
 
 class Permission(StrEnum):
-    """What a role's `permissions` may list (seed 001 §10.1)."""
+    """What a role's `permissions` may list (Spec: tasks 40)."""
 
     CLAIM_TASK_TYPE = "claim_task_type"
     UPDATE_OWN_TASKS = "update_own_tasks"

@@ -1,4 +1,4 @@
-"""The measures of seed 001 §9.1 and their figures: definition, target, part and whole; pure."""
+"""The measures and their figures (Spec: tasks 48): definition, target, part and whole; pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A measure with its target (seed 001 §9.1), in percent or as a count."""
+    """A measure with its target (Spec: tasks 48), in percent or as a count."""
 
     name: str
     title: str
@@ -109,7 +109,7 @@ class Counts:
 
 
 def figures_of(counts: Counts) -> list[Figure]:
-    """The four figures of what was counted (seed 001 §9.1)."""
+    """The four figures of what was counted (Spec: tasks 48)."""
     return [
         Figure(ROLE_MATCH, counts.claimed - counts.across, counts.claimed),
         Figure(CONFLICTS, counts.conflicts, counts.tried),

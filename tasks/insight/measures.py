@@ -98,7 +98,7 @@ class Duration:
 
 
 class By(StrEnum):
-    """What durations are grouped by (seed 001 §10.2)."""
+    """What durations are grouped by (Spec: tasks 47)."""
 
     TYPE = "type"
     ROLE = "role"

@@ -51,7 +51,7 @@ class TaskCollector(Collector):
 def _families() -> list[GaugeMetricFamily]:
     measured = GaugeMetricFamily(
         "nexus_tasks_measure",
-        "Measures of seed 001 §9.1 over the last 24 hours: percent, or a count",
+        "Task measures of the last 24 hours: percent, or a count (spec: tasks 48)",
         labels=["organisation", "measure"],
     )
     counted = GaugeMetricFamily(

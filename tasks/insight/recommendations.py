@@ -36,7 +36,7 @@ CROSS JOIN LATERAL (
 
 
 def recommend_tasks(*, caller: Caller, limit: int, now: datetime) -> Recommendations:
-    """The caller's best next tasks with their reasons (seed 001 §10.1); claims nothing.
+    """The caller's best next tasks with their reasons (Spec: tasks 43); claims nothing.
 
     A reason counts only the waiting tasks that the caller may read.
     """

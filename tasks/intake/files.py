@@ -1,4 +1,4 @@
-"""Tasks as JSON files, read and written in the format of agent tools (seed 001 §2.3)."""
+"""Tasks as JSON files, read and written in the format of agent tools (Spec: tasks 7)."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def _require_owner(policy: Policy, name: str) -> None:
 
 
 def export_tasks(organisation_id: int) -> Iterator[JsonObject]:
-    """Every task of the organisation as the object of seed 001 §2.2, by number."""
+    """Every task of the organisation as its object, by number (Spec: tasks 1)."""
     last = 0
     while rows := read_tasks_after(organisation_id, last, EXPORTED_AT_ONCE):
         for row in rows:

@@ -9,7 +9,7 @@ BACKWARD = "DROP INDEX tasks_measured;"
 
 
 class Migration(migrations.Migration):
-    """The events that the measures of seed 001 §9.1 count, by time."""
+    """The events that the measures count, by time (Spec: tasks 48)."""
 
     dependencies = [("tasks", "0002_no_circles"), ("ledger", "0001_events_and_seals")]
 

@@ -102,7 +102,7 @@ def status_label(status: str) -> str:
 
 
 def moves_of(status: str, open_blockers: int) -> tuple[Status, ...]:
-    """The states a task may move to (seed 001, appendix C); a blocked one only to deleted."""
+    """The states a task may move to (Spec: tasks 23); a blocked one only to deleted."""
     return tuple(
         after
         for after in TRANSITIONS[Status(status)]

@@ -26,7 +26,7 @@ UNRESTRICTED = Permissions()
 
 
 def read_permissions(given: Any) -> Permissions:
-    """Read a role's permissions, a mapping or the seed's list (seed 001 §10.1).
+    """Read a role's permissions, a mapping or a list (Spec: tasks 40).
 
     None given: no restriction. A role that lists any has only those that it lists.
     """
@@ -96,7 +96,7 @@ class TaskActor:
         """Whether the actor is a task lead over an agent.
 
         A lead whose superior is the Board leads every agent; any other lead leads itself and its
-        own workers (decisions.md § Tasks).
+        own workers (Spec: tasks 22).
         """
         if not self.is_lead:
             return False
@@ -115,7 +115,7 @@ class TaskActor:
 
 
 def enforcement_of(policy: Policy) -> Enforcement:
-    """The organisation's switch for role match and version (seed 001 §8.2)."""
+    """The organisation's switch for role match and version (Spec: tasks 36)."""
     return Enforcement(policy.settings["enforcement"])
 
 
@@ -125,17 +125,17 @@ def lead_roles(policy: Policy) -> tuple[str, ...]:
 
 
 def lead_name(policy: Policy) -> str:
-    """The lead roles as the seed's sentences name them; `team-lead` where there is none."""
+    """The lead roles as the error sentences name them; `team-lead` where there is none."""
     return " or ".join(lead_roles(policy)) or "team-lead"
 
 
 def is_for(role: str, agent: Agent) -> bool:
-    """Whether a required role names this agent: its handle or its role (decisions.md § Tasks)."""
+    """Whether a required role names this agent: its handle or its role (Spec: tasks 19)."""
     return role in (agent.handle, agent.role)
 
 
 def roles_claiming(policy: Policy, task_type: str) -> tuple[str, ...]:
-    """The roles that list a task type among those they claim (seed 001 §10.1), sorted."""
+    """The roles that list a task type among those they claim (Spec: tasks 42), sorted."""
     return tuple(
         sorted(
             name

@@ -174,7 +174,7 @@ ACTIONS: Mapping[Status, Action] = {
 
 
 def warning_event(refused: Deny, caller: Actor, subject: str, now: datetime) -> Event:
-    """The event of what `enforce` would have refused and `warn` let pass (seed 001 §8.2)."""
+    """The event of what `enforce` would have refused and `warn` let pass (Spec: tasks 36)."""
     return Event.by(
         caller,
         Action.TASK_WARNED,

@@ -8,7 +8,7 @@ from tasks.rules.actors import TaskActor, is_for, lead_name, read_permissions, r
 from tasks.rules.values import TaskRow, TaskUpdate
 from tasks.vocabulary import Status
 
-YES = Allow("tasks (seed 001 §5.2)")
+YES = Allow("tasks (spec: tasks 13)")
 MAX_NAMED_LEADS = 5
 """Leads that a refusal names at most."""
 
@@ -61,7 +61,7 @@ def inactive_owner(handle: str) -> Deny:
 def can_take(policy: Policy, agent: Agent, required_role: str, task_type: str) -> Decision:
     """Whether a task is for this agent: its required role, and the types its role claims.
 
-    Both must match (seed 001 §5.2.2, §10.1).
+    Both must match (Spec: tasks 42).
     """
     if required_role and not is_for(required_role, agent):
         return _mismatch(
@@ -87,12 +87,12 @@ def _mismatch(requirement: str, agent: Agent, instead: str, next_action: str) ->
         Code.ROLE_MISMATCH,
         f'Role mismatch. {requirement}, but you are "{agent.role}". {instead}',
         next_action,
-        rule="role match (seed 001 §5.2.2)",
+        rule="role match (spec: tasks 19)",
     )
 
 
 def has_matching_role(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
-    """The new owner's role matches, unless a lead forces it (seed 001 §5.2.2)."""
+    """The new owner's role matches, unless a lead forces it (Spec: tasks 19, tasks 21)."""
     new = new_owner(actor, update)
     if new is None or new.id == task.owner_id or (update.force and actor.is_lead):
         return YES
@@ -181,7 +181,7 @@ def _may_update_own(actor: TaskActor) -> Decision:
         Code.NOT_YOURS,
         f'{actor.role} lacks the permission "update_own_tasks"',
         f"ask {lead_name(actor.policy)} to make the change",
-        rule="permissions (seed 001 §10.1)",
+        rule="permissions (spec: tasks 40)",
     )
 
 
@@ -201,8 +201,8 @@ def _owned_by_other(task: TaskRow, next_action: str) -> Deny:
 
 
 def can_approve(actor: TaskActor, task: TaskRow) -> Decision:
-    """A task lead who did none of the work approves it (seed 001 §10.2)."""
-    rule = "approval (seed 001 §10.2)"
+    """A task lead who did none of the work approves it (Spec: tasks 45)."""
+    rule = "approval (spec: tasks 44)"
     if not actor.is_lead:
         return deny(
             Code.LEVEL_DENIED,
@@ -262,7 +262,7 @@ def approval_step(policy: Policy, task: TaskRow) -> str:
 
 
 def keeps_approval(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> bool:
-    """Whether an approval remains after an update (seed 001 §10.2).
+    """Whether an approval remains after an update (Spec: tasks 44).
 
     It ends with the start, with a change of content by anyone, and with a change of owner by
     anyone but a lead.
@@ -284,7 +284,7 @@ def can_comment(actor: TaskActor, task: TaskRow) -> Decision:
         Code.NOT_YOURS,
         f'{actor.role} lacks the permission "comment_on_all_tasks"',
         "comment on tasks that you own, worked on or created",
-        rule="permissions (seed 001 §10.1)",
+        rule="permissions (spec: tasks 40)",
     )
 
 

@@ -1,4 +1,4 @@
-"""Which updates of a task are allowed, and for which actors: seed 001 §5.2 as pure functions."""
+"""Which updates of a task are allowed, and for which actors, as pure functions (Spec: tasks 13)."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from tasks.rules.values import TaskRow, TaskUpdate
 from tasks.rules.visibility import RULE, readership_of
 from tasks.vocabulary import LEAD_ONLY, TRANSITIONS, Enforcement, Status
 
-TRANSITION = "state transitions (seed 001 §5.2.3)"
-"""The rule that refuses a transition; its refusals are counted (seed 001 §9.1)."""
+TRANSITION = "state transitions (spec: tasks 23)"
+"""The rule that refuses a transition; its refusals are counted (Spec: tasks 48)."""
 
-ENDED = "what has ended stays (seed 001 §5.2.3)"
+ENDED = "what has ended stays (spec: tasks 24)"
 SOFT = frozenset({Code.VERSION_MISMATCH, Code.ROLE_MISMATCH})
-"""The refusals that `enforcement` can turn into warnings (decisions.md § Tasks)."""
+"""The refusals that `enforcement` can turn into warnings (Spec: tasks 36)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def can_update(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> UpdateDec
 
 
 def has_version(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
-    """The task is still at the version that the caller names, if any (seed 001 §5.2.1)."""
+    """The task is still at the version that the caller names, if any (Spec: tasks 14)."""
     expected = update.expected_version
     if expected is None or expected == task.version:
         return YES
@@ -72,15 +72,15 @@ def has_version(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision
         f"Task version mismatch. Expected: {expected}, Current: {task.version}. "
         "Another agent has modified this task. Please refresh and retry.",
         f'read it again with task_get {{"taskId": "{task.number}"}}, then decide anew',
-        rule="optimistic lock (seed 001 §5.2.1)",
+        rule="optimistic lock (spec: tasks 14)",
         expected=expected,
         current=task.version,
     )
 
 
 def can_force(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
-    """Only task leads use `forceAssign`, each for its own people (seed 001 §5.2.2)."""
-    rule = "forceAssign (seed 001 §5.2.2)"
+    """Only task leads use `forceAssign`, each for its own people (Spec: tasks 21)."""
+    rule = "forceAssign (spec: tasks 21)"
     if not update.force:
         return YES
     if not actor.is_lead:
@@ -109,7 +109,7 @@ def _without_force(actor: TaskActor) -> str:
 
 
 def has_transition(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
-    """The machine allows the transition to this actor (seed 001 §5.2.3, appendix C)."""
+    """The machine allows the transition to this actor (Spec: tasks 23)."""
     after = update.status
     if after is None:
         return YES
@@ -199,7 +199,7 @@ def has_not_ended(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decisi
 
 
 def is_not_blocked(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
-    """A task with an unfinished blocker neither starts nor completes (decisions.md § Tasks)."""
+    """A task with an unfinished blocker neither starts nor completes (Spec: tasks 29)."""
     if update.status not in (Status.IN_PROGRESS, Status.COMPLETED):
         return YES
     seen = {*actor.readership.readable(task, task.waits_for), *update.new_blockers}
@@ -211,7 +211,7 @@ def is_not_blocked(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decis
         Code.TASK_BLOCKED,
         f"Task #{task.number} is blocked by unfinished tasks: {names}.",
         "finish these first, or take another with task_recommend; you are told when it is free",
-        rule="dependencies (seed 001 §2.2)",
+        rule="dependencies (spec: tasks 29)",
         blockedBy=[str(number) for number in blockers],
     )
 
@@ -219,7 +219,7 @@ def is_not_blocked(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decis
 def is_approved(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
     """A task of an approval type completes only with an approval that this update keeps.
 
-    (seed 001 §10.2)
+    (Spec: tasks 44)
     """
     if update.status is not Status.COMPLETED:
         return YES
@@ -236,7 +236,7 @@ def is_approved(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision
         f'Tasks of type "{task.task_type}" need the approval of {lead_name(actor.policy)} '
         "before they are completed.",
         f"{step}; then set status alone to completed",
-        rule="approval (seed 001 §10.2)",
+        rule="approval (spec: tasks 44)",
     )
 
 

@@ -30,7 +30,7 @@ def validate_subject(text: str) -> str:
 
 
 def validate_role(policy: Policy, name: str | None) -> str:
-    """Return a required role as it is stored, '' for none (seed 001 §3.2). Raises Denied."""
+    """Return a required role as it is stored, '' for none (Spec: tasks 5). Raises Denied."""
     if name is None:
         return ""
     if name not in policy.roles:
@@ -39,7 +39,7 @@ def validate_role(policy: Policy, name: str | None) -> str:
 
 
 def validate_type(name: str | None) -> str:
-    """Return a task type as it is stored, '' for none (seed 001 §3.2). Raises Denied."""
+    """Return a task type as it is stored, '' for none (Spec: tasks 6). Raises Denied."""
     if name is None:
         return ""
     if name not in list(TaskType):
@@ -52,13 +52,13 @@ def can_type_role(policy: Policy, role: str, task_type: str) -> Decision:
     known = policy.roles.get(role)
     claims = read_permissions(known.permissions).claims if known else None
     if not task_type or claims is None or task_type in claims:
-        return Allow("permissions (seed 001 §10.1)")
+        return Allow("permissions (spec: tasks 40)")
     roles = " or ".join(roles_claiming(policy, task_type)) or "no role"
     return deny(
         Code.ROLE_MISMATCH,
         f'Tasks of type "{task_type}" are claimed by {roles}, not by "{role}".',
         f"require {roles}, or leave requiredRole or taskType out",
-        rule="permissions (seed 001 §10.1)",
+        rule="permissions (spec: tasks 40)",
     )
 
 
@@ -82,6 +82,6 @@ def _invalid(field: str, given: str, known: list[str]) -> Denied:
         Code.INVALID_PARAMS,
         f'Invalid {field}: "{given[:64]}". Valid: {", ".join(known)}.',
         f"name one of these as {field}, or leave it out",
-        rule=f"{field} (seed 001 §3.2)",
+        rule=f"{field} (spec: tasks 5, tasks 6)",
         **{field: f"not one of {', '.join(known)}"},
     )

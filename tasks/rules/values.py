@@ -69,7 +69,7 @@ class TaskRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskUpdate:
-    """What a call asks for; None: not asked. `owner` '' releases the task (seed 001 §5.1).
+    """What a call asks for; None: not asked. `owner` '' releases the task (Spec: tasks 12).
 
     `assigns`: a manager assigns one of its workers. `curates`: the backlog's tools, which reach
     unowned tasks that have not begun. `new_blockers` are the unfinished ones among

@@ -159,7 +159,7 @@ class TestExplain:
             observer, company, ask="mail", agent="backend_worker", recipient="ceo", type="info"
         )
         assert "Refused: CONTACT_DENIED" in html
-        assert "contacts of backend_worker (seed 000 §2.2)" in html
+        assert "contacts of backend_worker (spec: mail 8)" in html
         html = self.ask(
             observer,
             company,

@@ -150,7 +150,7 @@ class TestLooking:
         assert snapshot() == before
 
     def test_shows_no_agents_words_as_markup(self, board, company, played):
-        """HTML in every field an agent writes is text (hostile.md, Humans)."""
+        """HTML in every field an agent writes is text (Spec: people 24)."""
         assert vandalise(company) >= 7
         escaped = 0
         for model in MODELS:
@@ -200,7 +200,7 @@ class TestSidePaths:
 
 class TestRights:
     def test_are_what_decisions_say(self, groups):
-        """The groups in the database, against the table in words (decisions.md, human roles)."""
+        """The groups in the database, against the table in words (Spec: people 2)."""
         held = {
             desk: {
                 f"{p.content_type.app_label}.{p.codename}"

@@ -1,4 +1,4 @@
-"""Contracts through the door: what the wire promises, what will be tried, what it costs."""
+"""Contracts through the door: what clients rely on, what is tried, what it costs."""
 
 import pytest
 from django.db import connection

@@ -96,7 +96,7 @@ def without(policy, tool: str, role: str):
 
 
 class TestStates:
-    def test_are_those_of_the_seed_and_no_other_move_exists(self):
+    def test_are_those_of_the_specification_and_no_other_move_exists(self):
         moves = {
             (str(source), str(step.target))
             for step in MACHINE.steps.values()

@@ -396,7 +396,7 @@ class TestCloseContract:
 
     @pytest.mark.parametrize("outcome", ContractOutcome)
     @pytest.mark.parametrize("state", ContractState)
-    def test_knows_the_moves_of_the_seed_only(self, nexus, state, outcome):
+    def test_knows_the_moves_of_the_specification_only(self, nexus, state, outcome):
         contract_id = at_state(nexus, state)
         legal = {
             ContractOutcome.PASSED: {ContractState.REVIEW},

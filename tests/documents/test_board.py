@@ -1,4 +1,4 @@
-"""The top agent's escalation: a note for the Board leaves the building (seed 000 §4.4)."""
+"""The top agent's escalation: a note for the Board leaves the building (Spec: escalation 5)."""
 
 import pytest
 from django.db import transaction

@@ -1,4 +1,4 @@
-"""A problem goes up one step at a time, and its answer comes back (seed 000 §4.4)."""
+"""A problem goes up one step at a time, and its answer comes back (Spec: escalation 1)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Frontend and Product talk only under a contract that says so (seed 000 §2.2, §3.4)."""
+"""Frontend and Product talk only under a contract that says so (Spec: mail 10)."""
 
 import pytest
 

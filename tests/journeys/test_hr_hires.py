@@ -1,4 +1,4 @@
-"""HR changes the organisation under the CEO's contract, and only then (seed 000 §1.4, §4.5)."""
+"""HR changes the organisation under the CEO's contract, and only then (Spec: organisation 32)."""
 
 import pytest
 

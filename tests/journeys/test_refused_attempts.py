@@ -1,4 +1,4 @@
-"""What is tried on any day: refused, said why, and kept (seed 000 C-06, §4.5)."""
+"""What is tried on any day: refused, said why, and kept (Spec: mail 18)."""
 
 import pytest
 

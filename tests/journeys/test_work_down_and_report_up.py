@@ -1,4 +1,4 @@
-"""Board → CEO → IT Manager → Backend → report → QA → passed → CEO → Board (seed 000 §4.3)."""
+"""Board → CEO → IT Manager → Backend → report → QA → passed → CEO → Board (Spec: contracts 2)."""
 
 CODE = {
     "mode": "coding",

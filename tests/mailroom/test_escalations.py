@@ -1,4 +1,4 @@
-"""Escalations wait for an answer; time that runs out is told once, upward (seed 000 §4.4, §4.5)."""
+"""Escalations wait for an answer; time that runs out is told once, upward (Spec: escalation 11)."""
 
 from dataclasses import replace
 
@@ -51,7 +51,7 @@ class TestOpening:
         assert (found.state, found.due_at) == ("open", after(seconds=WAIT))
 
     def test_never_passes_a_superior_who_left_by_to_one_who_is_no_contact(self, nexus):
-        """C-03: a worker does not reach the CEO because its manager is gone (seed 000 §4.5)."""
+        """A worker does not reach the CEO because its manager is gone (Spec: mail 15)."""
         deactivate(nexus, "it_manager")
         answer = call(nexus, "backend_worker", "escalate", **HELP)
         assert (answer.status, answer.code) == (403, "RECIPIENT_INACTIVE")
@@ -146,7 +146,7 @@ class TestAContractThatNamesIt:
         assert sweep_due(now=after(days=1)) == 0
 
     def test_may_be_for_another_and_the_sender_is_told(self, nexus):
-        """The CEO hands it to another manager, a manager to another worker (seed 000 §4.4)."""
+        """The CEO hands it to another manager, a manager to another worker (Spec: escalation 9)."""
         made = escalate(nexus)
         issued = contract(nexus, "it_manager", "devops_worker", made).result
         (told,) = mails(nexus, "backend_worker", sender="system")

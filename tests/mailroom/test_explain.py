@@ -23,7 +23,7 @@ def told(company, sender, to, mail_type, contract=""):
 
 
 class TestWhatPeopleAreTold:
-    def test_is_the_seeds_answer_for_every_pair_and_type(self, nexus):
+    def test_is_the_specified_answer_for_every_pair_and_type(self, nexus):
         space = itertools.product(AGENTS, (*AGENTS, BOARD), oracle.MAIL_TYPES)
         wrong = [
             line

@@ -134,7 +134,7 @@ class TestTheUnreadCount:
 
 
 class TestMailOfWhoLeft:
-    """Unread mail goes to the one above; what was read stays where it was (seed 000 §4.5)."""
+    """Unread mail goes to the one above; what was read stays where it was (Spec: mail 34)."""
 
     @pytest.fixture
     def left(self, nexus):

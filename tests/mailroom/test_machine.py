@@ -1,4 +1,4 @@
-"""Mail, contracts and policy changes in any order: after every step all is as the seed says."""
+"""Mail, contracts and policy changes in any order: after every step all is as specified."""
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -35,7 +35,7 @@ MEETING = [(FRONTEND, PM, "question"), (PM, FRONTEND, "requirement_clarification
 
 
 class Day(RuleBasedStateMachine):
-    """One company; `contracts` is what the seed says of each contract."""
+    """One company; `contracts` is what is specified for each contract."""
 
     company: Company
 

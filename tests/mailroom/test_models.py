@@ -72,7 +72,7 @@ class TestASentMail:
 
 
 class TestTheStatuses:
-    def test_are_the_seeds_five_from_sent_on(self):
+    def test_are_the_specified_five_from_sent_on(self):
         assert declared_transitions(Mail, "status") == {
             ("sent", "delivered"),
             ("sent", "failed"),

@@ -1,4 +1,4 @@
-"""Who may send what to whom: the whole space of seed 000 §2.2, §3.2 and §4.2 against the oracle."""
+"""Who may send what: every case of Spec: mail 5, mail 8 against the oracle."""
 
 from collections import Counter
 from dataclasses import replace
@@ -80,7 +80,7 @@ def with_rule(sender, recipient, **changes):
 
 
 class TestTheWholeSpace:
-    def test_is_decided_as_the_seed_says_for_every_pair_type_and_contract_state(self):
+    def test_is_decided_as_specified_for_every_pair_type_and_contract_state(self):
         table = [line for line in oracle.table() if line[0] != line[1]]
         wrong = [(line, found) for line in table if (found := answer(ruling(*line[:4]))) != line[4]]
         assert wrong == []

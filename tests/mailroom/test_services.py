@@ -50,7 +50,7 @@ def granting_contract(company, state):
 
 
 class TestTheDoor:
-    def test_decides_every_pair_and_type_as_the_seed_says(self, nexus):
+    def test_decides_every_pair_and_type_as_specified(self, nexus):
         wrong = []
         for sender, to, kind in itertools.product(AGENTS, (*AGENTS, BOARD), oracle.MAIL_TYPES):
             expected = oracle.expected(sender, to, kind) if sender != to else "CONTACT_DENIED"
@@ -74,7 +74,7 @@ class TestTheDoor:
 
 
 class TestAMail:
-    def test_is_stored_with_every_column_of_the_seed(self, nexus):
+    def test_is_stored_with_every_column_of_the_specification(self, nexus):
         put_file(nexus, "tests/a.py", b"assert True")
         mail_id = sent(
             nexus,

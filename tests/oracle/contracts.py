@@ -1,6 +1,6 @@
 """Who may issue which contract to whom, by which tool, and who moves it.
 
-Seed 000 §4.2 (C-07), §4.3, §6.2; decisions.md § Contracts.
+Spec: contracts 2, contracts 4, contracts 5.
 """
 
 from tests.oracle.org import AGENTS, BACKEND, BOARD, CEO, DEVOPS, FRONTEND, HR, IT, PM, QA, RESEARCH
@@ -21,19 +21,19 @@ MAY_ISSUE = {
     ("generate_contract", "budget"): {CEO: {IT, HR, PM}},
     ("create_contract", "work"): {
         IT: {BACKEND, FRONTEND, DEVOPS, QA},
-        PM: {RESEARCH, FRONTEND},  # the frontend worker is managed together (§4.1)
+        PM: {RESEARCH, FRONTEND},  # the frontend worker is managed together (Spec: organisation 21)
         HR: set(),
     },
     ("approve_deployment", "deployment_approval"): {IT: {DEVOPS}},
 }
 
-# Codes by which an issuer that holds the tool may be refused: the seeds fix that it is refused and
+# Codes by which an issuer that holds the tool may be refused: the rule is that it is refused and
 # said, not which of two broken rules is named first.
 REFUSALS = frozenset(
     {
         "CONTACT_DENIED",
         "LEVEL_DENIED",
-        "RECIPIENT_UNKNOWN",  # `board` is no agent (§4.3)
+        "RECIPIENT_UNKNOWN",  # `board` is no agent (Spec: people 1)
         "MAIL_TYPE_DENIED",
         "ROLE_MISMATCH",  # an authorisation for who lacks the tools that it authorises
         "AUTHORISATION_REQUIRED",
@@ -64,8 +64,9 @@ def table() -> list[tuple[str, str, str, str, str]]:
 STATES = ("pending", "in_progress", "review", "passed", "failed", "cancelled")
 FINAL = ("passed", "failed", "cancelled")
 
-# (from, to): who moves it. §6.2 and decisions.md; every other move is refused.
-# Code work passes only after a QA agent's PASS on the latest submission, whoever closes it (§1.3).
+# (from, to): who moves it (Spec: contracts 2); every other move is refused.
+# Code work passes only after a QA agent's PASS on the latest submission, whoever closes it.
+# Spec: contracts 25.
 MOVES = {
     ("pending", "in_progress"): "assignee",  # accept_contract
     ("in_progress", "review"): "assignee",  # submit_report, kind completion
@@ -77,7 +78,7 @@ MOVES = {
     ("review", "cancelled"): "issuer",
 }
 
-# What makes code work (decisions.md § Settled, Contracts as authority): any one of the three.
+# What makes code work (Spec: contracts 24): any one of the three.
 # (mode, workspace_scope, assigned_branch): is it code work? docs/, reports/ and backlog/ hold none.
 CODE_WORK = {
     ("chat_safe", (), ""): False,

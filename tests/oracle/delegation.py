@@ -1,4 +1,4 @@
-"""Who may delegate to whom in SoloQueue: seed 003 §4.1, §4.2; 4.3 is only the outer bound.
+"""Which agent delegates to which in SoloQueue (Spec: groups 4).
 
 Rows delegate, columns receive: Y allowed, - refused.
 """
@@ -12,7 +12,7 @@ ADDRESSES = (
     "coding.developer",
 )
 HANDLES = {address: address.replace(".", "_") for address in ADDRESSES}
-ALIASES = {"coding.dev": "coding.developer"}  # §4.2's example calls it so
+ALIASES = {"coding.dev": "coding.developer"}  # Spec: groups 7
 
 MATRIX = """
 from                leader analyst trader | leader architect developer
@@ -46,4 +46,4 @@ def expected(source: str, target: str) -> bool:
 
 
 LEADERS = {"investment": "investment.leader", "coding": "coding.leader"}
-SKILLS = {"investment.analyst": ("web_search", "financial_calculator")}  # §3.2; nobody else's given
+SKILLS = {"investment.analyst": ("web_search", "financial_calculator")}  # Spec: groups 12

@@ -1,6 +1,6 @@
-"""Which paths each role reads and writes: seed 000 §1.2-§1.10, decisions.md.
+"""Which paths each role reads and writes (Spec: files 1, files 2).
 
-r read, w write, - neither. A path the seed marks 只读 is r-; QA's write_file reaches tests/ and
+r read, w write, - neither. A read-only path is r-; QA's write_file reaches tests/ and
 reports/qa/ only. Whoever may write may read.
 """
 
@@ -77,8 +77,8 @@ tests//test_api.py                          --  --  --  --  --  --  --  --  --
 /etc/passwd                                 --  --  --  --  --  --  --  --  --
 """
 
-# With a contract in progress whose workspace_scope is SCOPE. IT: reads what is worked on (§1.3
-# WORKSPACE, 只读). DevOps: its paths are the list of §1.8, which names no contract's. QA: 只读.
+# With a contract in progress whose workspace_scope is SCOPE (Spec: files 1). IT reads what
+# is worked on. DevOps: its list of paths names no contract's. QA reads.
 SCOPE = ("src/feature/",)
 UNDER_CONTRACT = """
 path                                        CEO IT  HR  PM  BE  FE  DO  QA  RE
@@ -108,7 +108,7 @@ docker-compose.yml                          --  --  --  --  --  --  rw  --  --
 """
 
 # An issuer puts into workspace_scope what the assignee's role is explicitly forbidden: (role,
-# scope, path, outcome). The prohibition wins (§0.2).
+# scope, path, outcome). The prohibition wins (Spec: files 2).
 FORBIDDEN_IN_SCOPE = (
     (BACKEND, "company/", "company/org.yaml", "--"),
     (BACKEND, "company/", "company/chain-of-command.yaml", "--"),

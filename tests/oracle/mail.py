@@ -1,7 +1,7 @@
-"""Who may send what to whom: seed 000 §2.2 (pairs), §3.2 (types), §3.3 (order), §4.2-§4.4.
+"""Who may send what (Spec: mail 5, mail 8, mail 9, mail 19).
 
 `expected` answers for send_mail. First failing rule decides: the recipient exists; is active; is a
-contact (§3.3 step 3); the type is none that only a tool issues; is in the sender's ceiling and the
+contact; the type is none that only a tool issues; is in the sender's ceiling and the
 pair's rule, an escalation only to the direct superior (step 4); the pair's contract is there.
 """
 
@@ -20,7 +20,7 @@ from tests.oracle.org import (
     RESEARCH,
 )
 
-# §3.2, and feasibility_request of §2.2. The columns are those who may send the type at all.
+# Spec: mail 5. The columns are those who may send the type at all.
 TYPES = """
 type                       CEO IT  HR  PM  BE  FE  DO  QA  RE
 contract                   Y   Y   Y   Y   -   -   -   -   -
@@ -38,7 +38,7 @@ deployment_approval        -   Y   -   -   -   -   -   -   -
 feasibility_request        -   Y   -   Y   -   -   -   -   -
 """
 
-# §2.2: rows send, columns receive. Y always, * under a condition, X never.
+# Spec: mail 8: rows send, columns receive. Y always, * under a condition, X never.
 PAIRS = """
 from  CEO IT  HR  PM  BE  FE  DO  QA  RE
 CEO   -   Y   Y   Y   X   X   X   X   X
@@ -52,7 +52,7 @@ QA    X   Y   X   X   X   X   X   -   X
 RE    X   X   X   Y   X   X   X   X   -
 """
 
-# decisions.md § Mail: moved only by the tools that also move a state machine.
+# Spec: mail 23: moved only by the tools that also move a state machine.
 ISSUED_BY = {
     "contract": ("generate_contract", "create_contract"),
     "deployment_approval": ("approve_deployment",),
@@ -82,7 +82,7 @@ ALLOWED = {
     (CEO, IT): {"report", "info"},
     (CEO, HR): {"report", "info"},
     (CEO, PM): {"report", "info"},
-    (CEO, BOARD): {"report"},  # §4.3
+    (CEO, BOARD): {"report"},  # Spec: mail 24
     (IT, CEO): _FROM_MANAGER | {"escalation", "tech_review", "feasibility_request"},
     (HR, CEO): _FROM_MANAGER | {"escalation"},
     (PM, CEO): _FROM_MANAGER | {"escalation", "requirement_clarification", "feasibility_request"},
@@ -99,7 +99,7 @@ ALLOWED = {
     (IT, HR): {"tool_request", "staffing_request"},
     (HR, IT): {"tool_request", "staffing_request"},
     (IT, PM): {"tech_review", "feasibility_request"},
-    (PM, IT): {"feasibility_request"},  # tech_review is the IT Manager's (§3.2)
+    (PM, IT): {"feasibility_request"},  # tech_review is the IT Manager's (Spec: mail 5)
     (HR, PM): {"staffing_request"},
     (PM, HR): {"staffing_request"},
     (PM, FRONTEND): {"requirement_clarification"},
@@ -136,7 +136,7 @@ def expected(
     contract_state: str = "none",
     inactive: frozenset[str] = frozenset(),
 ) -> str:
-    """`OK`, or the wire's error code of the first rule that refuses."""
+    """`OK`, or the error code of the first rule that refuses."""
     if recipient not in (*AGENTS, BOARD):
         return "RECIPIENT_UNKNOWN"
     if CONTACT[sender, recipient] not in ("Y", "*"):
@@ -161,5 +161,5 @@ def table() -> list[tuple[str, str, str, str, str]]:
     ]
 
 
-# Who an escalation reaches (§4.4): one step up, never past the direct superior.
+# Who an escalation reaches (Spec: escalation 1): one step up, never past the direct superior.
 ESCALATES_TO = {agent: CHAIN[agent][2] for agent in AGENTS if agent != CEO}

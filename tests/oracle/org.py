@@ -1,4 +1,4 @@
-"""The NEXUS company, copied by hand from seed 000 §1.1 (overview), §4.1 (levels), §6.1 (old names).
+"""The NEXUS company, by hand (Spec: organisation 6, organisation 5, organisation 19).
 
 Nothing in this folder is derived from the packs: a pack that is wrong must not make its own oracle.
 """
@@ -8,12 +8,12 @@ BACKEND, FRONTEND, DEVOPS = "backend_worker", "frontend_worker", "devops_worker"
 QA, RESEARCH = "qa_worker", "research_worker"
 BOARD = "board"
 
-# In the order of the columns of §2.1 and §2.2.
+# In the order of the columns of Spec: tools 4, mail 8.
 AGENTS = (CEO, IT, HR, PM, BACKEND, FRONTEND, DEVOPS, QA, RESEARCH)
 MANAGERS = (IT, HR, PM)
 WORKERS = (BACKEND, FRONTEND, DEVOPS, QA, RESEARCH)
 
-# agent: (level, kind, direct superior, co-managers). §1.1 calls CEO and workers 执行层; the CEO
+# agent: (level, kind, direct superior, co-managers). CEO and workers both execute: the CEO
 # executes decisions, workers execute work, so the packs tell them apart.
 CHAIN = {
     CEO: (1, "executive", BOARD, ()),
@@ -40,5 +40,5 @@ ALIASES = {
     "devops": DEVOPS,
 }
 
-# §6.1 gives these no holder: they are hired when they are needed.
+# These have no holder (Spec: organisation 19): they are hired when they are needed.
 NOT_HIRED = ("recruiter", "sec_analyst", "designer", "exec_assistant")

@@ -1,4 +1,4 @@
-"""Tasks of the dev team: seed 001 §4.2, §5.2, appendices A, B and C, copied by hand."""
+"""Tasks of the dev team, by hand (Spec: tasks 2, tasks 3, tasks 23)."""
 
 from tests.oracle.org import AGENTS
 
@@ -31,7 +31,7 @@ TASK_TYPES = (
     "other",
 )
 
-# §10.1, as far as the seed goes ("…"): exactly these roles take these types.
+# Spec: tasks 42: exactly these roles take these types.
 TYPE_ROLES = {
     "backend_implementation": {"backend-leader"},
     "frontend_implementation": {"frontend-leader"},
@@ -42,7 +42,7 @@ MUST_CLAIM = {"backend-leader": {"backend_implementation", "bug_fix"}}
 STATUSES = ("pending", "in_progress", "completed", "deleted")
 
 # Appendix C: rows from, columns to. Y any actor, L the team lead only, - never, = no transition
-# (no seed says what naming the present status does).
+# (naming the present status is no transition).
 TRANSITIONS = """
 from         pending in_progress completed deleted
 pending      =       Y           -         Y
@@ -59,7 +59,7 @@ _CELLS = {
 
 
 def transition(before: str, after: str, role: str) -> bool | None:
-    """Whether the role may make the transition; None where no seed says."""
+    """Whether the role may make the transition; None where it is not specified."""
     match _CELLS[before, after]:
         case "Y":
             return True
@@ -72,9 +72,9 @@ def transition(before: str, after: str, role: str) -> bool | None:
 
 
 def claim(*, required: str | None, owner: str, caller: str, force: bool) -> str:
-    """`OK` or the code, when `caller` sets `owner` (roles; owner "" releases): §5.2.2, TC-11…TC-15.
+    """`OK` or the code, when `caller` sets `owner` (roles; owner "" releases): Spec: tasks 19.
 
-    Says nothing of a caller that names somebody else as owner without force: no seed does.
+    Says nothing of a caller that names somebody else as owner without force: it is not specified.
     """
     if force and caller != "team-lead":
         return "FORCE_ASSIGN_DENIED"
@@ -99,12 +99,12 @@ def claims() -> list[tuple[str | None, str, str, bool, str]]:
 
 
 def listed(*, role_filter: str | None, required: str | None, owner: str) -> bool:
-    """Whether task_list shows a task (§4.2, TC-05…TC-07)."""
+    """Whether task_list shows a task (Spec: tasks 10)."""
     return role_filter is None or required is None or role_filter in (required, owner)
 
 
-# The sentences, word for word, one tuple for each error; {} in the order of the seed's examples.
-# The seed prints each on a line of its own; what stands between them is not fixed.
+# The sentences, word for word, one tuple for each error; {} in the order of the examples.
+# Each is a sentence of its own; what is between them is not fixed.
 VERSION_MISMATCH = (
     "Task version mismatch. Expected: {}, Current: {}.",
     "Another agent has modified this task. Please refresh and retry.",
@@ -118,7 +118,7 @@ ALLOWED_FROM_COMPLETED = ('Allowed transitions from "completed": ["deleted"] (te
 FORCE_ASSIGN = ("Only team-lead can use forceAssign",)
 INVALID_ROLE = ("Invalid requiredRole",)
 
-# decisions.md § Tasks, by hand over §2.2 and the chain of §1.1: rows write, columns read. Y: its
+# By hand (Spec: tasks 33): rows write, columns read. Y: its
 # own text, may be contacted without a contract, or is above the writer.
 READERS = """
 writer  CEO IT  HR  PM  BE  FE  DO  QA  RE
@@ -133,7 +133,7 @@ QA      Y   Y   -   -   -   -   -   Y   -
 RE      Y   -   -   Y   -   -   -   -   Y
 """
 
-# The roles that a task may require, by its creator: its own, or one it may contact (§2.2).
+# The roles that a task may require, by its creator: its own, or one it may contact (Spec: tasks 35).
 ASKS = """
 creator CEO IT  HR  PM  BE  FE  DO  QA  RE
 CEO     Y   Y   Y   Y   -   -   -   -   -

@@ -10,7 +10,7 @@ class TestTheTable:
     def test_judges_every_tool_there_is_and_no_other(self):
         assert set(HINTS) == {tool.name for tool in REGISTRY.all()}
 
-    def test_judges_every_tool_of_the_seed_that_is_built(self):
+    def test_judges_every_tool_of_the_specification_that_is_built(self):
         assert set(tools.ROLE_TOOLS) | tools.BUILTIN <= set(HINTS)
 
     def test_ends_nothing_by_reading(self):

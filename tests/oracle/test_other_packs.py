@@ -1,4 +1,4 @@
-"""The packs of seeds 001, 003 and 004 say what those seeds say."""
+"""The packs of the team, of the groups and of the constitution say what is specified."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ class TestDevTeam:
         claimed = [t for role in self.permissions().values() for t in role["claim_task_type"]]
         assert set(claimed) == set(tasks.TASK_TYPES)
 
-    def test_maps_what_the_seed_maps(self):
+    def test_maps_what_is_specified(self):
         permissions = self.permissions()
         for task_type, takers in tasks.TYPE_ROLES.items():
             found = {n for n, p in permissions.items() if task_type in p["claim_task_type"]}
@@ -39,7 +39,7 @@ class TestDevTeam:
             assert permissions["comment_on_all_tasks"] is True
 
     def test_wants_deployments_approved_and_is_the_only_one_that_wants_any(self):
-        """§10.2: "some types"; which ones is the pack's own choice."""
+        """Which types is the pack's own choice (Spec: tasks 44)."""
         wanted = {
             name: read(name, "organisation.yaml")["settings"].get("approval_task_types")
             for name in ORGANISATIONS
@@ -80,7 +80,7 @@ class TestSoloQueue:
         }
         assert found == delegation.SKILLS
 
-    def test_resolves_the_name_of_the_seeds_example(self):
+    def test_resolves_the_name_of_the_specified_example(self):
         aliases = read("soloqueue", "organisation.yaml")["aliases"]
         wanted = {old: delegation.HANDLES[new] for old, new in delegation.ALIASES.items()}
         assert aliases == wanted

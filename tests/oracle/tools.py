@@ -1,6 +1,6 @@
-"""Which role holds which tool: seed 000 §2.1; groups and modes: decisions.md § Tools, seed 002 §2.
+"""Which role holds which tool (Spec: tools 4); groups and modes (Spec: modes 2).
 
-The matrix is the seed's, line by line: Y is bound, - is not. QA has write_file.
+The matrix is the specification's, line by line: Y is bound, - is not. QA has write_file.
 """
 
 from tests.oracle.org import (
@@ -68,7 +68,7 @@ BOUND = {
     for column, role in enumerate(AGENTS)
 }
 
-# decisions.md: bound to every agent, in every organisation, in both modes.
+# Spec: tools 5: bound to every agent, in every organisation, in both modes.
 BUILTIN = frozenset(
     {
         "read_inbox",
@@ -95,10 +95,10 @@ BUILTIN = frozenset(
     }
 )
 
-# decisions.md: bound to the roles that hold a constitutional office, and to no other.
+# Spec: tools 7: bound to the roles that hold a constitutional office only.
 OFFICE = frozenset({"case_open", "case_submit", "case_inputs", "case_list", "case_decide"})
 
-# decisions.md: group `code`, modes {coding}. Every other tool is {chat_safe, coding}.
+# Spec: modes 2: group `code`, modes {coding}. Every other tool is {chat_safe, coding}.
 CODE = frozenset(
     {
         "read_file",
@@ -118,7 +118,7 @@ CODE = frozenset(
     }
 )
 
-# seed 002 §2.3; the groups of the other tools are for display and stated by no seed.
+# Spec: modes 2; the groups of the other tools are for display.
 GROUPS = dict.fromkeys(CODE, "code") | {
     "current_time": "world",
     "memory_search": "memory",
@@ -179,11 +179,11 @@ CHAT_SAFE = {
 
 
 def modes(tool: str) -> frozenset[str]:
-    """The modes a tool declares (decisions.md § Tools)."""
+    """The modes a tool declares (Spec: modes 2)."""
     return frozenset({"coding"}) if tool in CODE else frozenset({"chat_safe", "coding"})
 
 
-# § Settled after the first audit, Exposure: NEXUS has no groups, its agents have no skills, and no
+# Spec: tools 28: NEXUS has no groups, its agents have no skills, and no
 # type of task asks for approval. A frame, if there is one, can be seen and left.
 UNUSABLE = frozenset({"delegate_to", "use_skill", "task_approve"})
 ONLY_IN_A_FRAME = frozenset({"next_frame", "return_result"})
@@ -200,7 +200,7 @@ def answer(role: str, mode: str, tool: str, frames: tuple[frozenset[str], ...] =
     """What the execution gate says to a NEXUS agent: OK, or the code of its refusal.
 
     `frames` is what each frame of the stack allows, the lowest first: a tool must be in all of
-    them (decisions.md § Tools: ∩ the frame's `allowed_tools`; § Groups: a frame's tools never
+    them (Spec: tools 9, frames 7: a frame's tools never
     exceed its opener's). A frame can always be left.
     """
     if tool not in ROLE_TOOLS and tool not in BUILTIN:

@@ -140,7 +140,7 @@ def test_whatever_is_listed_is_understood_or_named(value):
 
 
 @pytest.mark.django_db
-class TestTheSeedsList:
+class TestTheSpecifiedList:
     def test_is_kept_as_the_mapping(self, tmp_path):
         load(write_pack(tmp_path / "in", with_permissions(SEED)))
         assert Role.objects.get(name="lead").permissions == MEANT

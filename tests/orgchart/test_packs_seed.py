@@ -1,4 +1,4 @@
-"""The files that seed 003 prints load as they are printed; what they leave out has a default."""
+"""The files of the group design load as they are printed; what they leave out has a default."""
 
 import re
 from io import StringIO

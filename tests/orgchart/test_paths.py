@@ -32,7 +32,7 @@ HAND = Agent(1, "hand", "hand", "Hand")
     files.table(),
     ids=lambda value: value if isinstance(value, str) else "+".join(value),
 )
-def test_the_shipped_company_reads_and_writes_what_the_seed_says(role, path, scope, cell):
+def test_the_shipped_company_reads_and_writes_what_is_specified(role, path, scope, cell):
     agent = NEXUS.agents[role]
     found = "".join(
         letter

@@ -147,8 +147,8 @@ class TestNames:
     def test_an_alias_of_nobody_resolves_to_nobody(self):
         assert self.built([], {"ghost": "gone"}).resolve("ghost") is None
 
-    def test_every_old_name_of_the_seed_resolves(self):
-        """Seed 000 §6.1."""
+    def test_every_old_name_of_the_specification_resolves(self):
+        """Spec: organisation 19."""
         policy = policy_of(sound_pack(PACKS / "nexus"))
         for old, handle in (
             ("hr_lead", "hr_manager"),

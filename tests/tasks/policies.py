@@ -9,7 +9,7 @@ from orgchart.policy.vocabulary import Kind
 from tasks.rules.actors import TaskActor
 from tasks.rules.values import TaskRow
 from tasks.vocabulary import Enforcement, Status
-from tests.oracle import tasks as seed
+from tests.oracle import tasks as spec
 
 AT = datetime(2026, 2, 15, 9, 0, tzinfo=UTC)
 NEEDS_APPROVAL = "deployment"
@@ -41,12 +41,12 @@ def policy_of(roles: list[Role], agents: list[Agent]):
 
 
 TEAM = policy_of(
-    [role("team-lead", 1, task_lead=True), *(role(name) for name in seed.ROLES[1:])],
+    [role("team-lead", 1, task_lead=True), *(role(name) for name in spec.ROLES[1:])],
     [
         Agent(1, "team-lead", "team-lead", "", managers=("board",)),
         *(
             Agent(number, name, name, "", managers=("team-lead",))
-            for number, name in enumerate(seed.ROLES[1:], start=2)
+            for number, name in enumerate(spec.ROLES[1:], start=2)
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""The measures of seed 001 §9.1: each counted from what really happened."""
+"""The measures (Spec: tasks 48): each counted from what really happened."""
 
 from datetime import timedelta
 from io import StringIO

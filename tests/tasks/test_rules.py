@@ -19,7 +19,7 @@ from tasks.rules.ownership import can_approve, can_comment, can_take
 from tasks.rules.updates import can_update
 from tasks.rules.values import TaskRow, TaskUpdate
 from tasks.vocabulary import Enforcement, Status, TaskType
-from tests.oracle import tasks as seed
+from tests.oracle import tasks as spec
 from tests.tasks.policies import (
     AT,
     NEEDS_APPROVAL,
@@ -40,20 +40,20 @@ def update(who: TaskActor, what: TaskRow, enforcement=Enforcement.ENFORCE, **ask
 
 class TestTransitions:
     @pytest.mark.parametrize("enforcement", Enforcement)
-    def test_are_those_of_the_seed_for_every_role_and_enforcement(self, enforcement):
-        for before, after, name in product(seed.STATUSES, seed.STATUSES, seed.ROLES):
-            allowed = seed.transition(before, after, name)
+    def test_are_those_of_the_specification_for_every_role_and_enforcement(self, enforcement):
+        for before, after, name in product(spec.STATUSES, spec.STATUSES, spec.ROLES):
+            allowed = spec.transition(before, after, name)
             if before == after:
                 allowed = False  # ours: naming the present status is no transition
             answer = update(actor(name), task(before), enforcement, status=Status(after))
             assert answer == ("OK" if allowed else "INVALID_TRANSITION"), (before, after, name)
 
-    @pytest.mark.parametrize("owner", ["", *seed.ROLES])
+    @pytest.mark.parametrize("owner", ["", *spec.ROLES])
     def test_of_owned_tasks_are_for_owner_and_lead(self, owner):
-        for before, after, name in product(seed.STATUSES, seed.STATUSES, seed.ROLES):
+        for before, after, name in product(spec.STATUSES, spec.STATUSES, spec.ROLES):
             owned = task(before, owner=TEAM.agents.get(owner))
             answer = update(actor(name), owned, status=Status(after))
-            allowed = before != after and seed.transition(before, after, name)
+            allowed = before != after and spec.transition(before, after, name)
             if not allowed:
                 assert answer == "INVALID_TRANSITION"
             else:
@@ -64,7 +64,7 @@ class TestTransitions:
         found = can_update(actor("architect"), task("completed"), TaskUpdate(status=Status.PENDING))
         assert isinstance(found.decision, Deny)
         assert found.decision.message == " ".join(
-            (*seed.INVALID_TRANSITION, *seed.ALLOWED_FROM_COMPLETED)
+            (*spec.INVALID_TRANSITION, *spec.ALLOWED_FROM_COMPLETED)
         ).format("completed", "pending")
 
     def test_of_a_deleted_task_are_none(self):
@@ -82,15 +82,15 @@ class TestTransitions:
 
 
 class TestClaims:
-    def test_are_those_of_the_seed(self):
-        for required, owner, caller, force, outcome in seed.claims():
+    def test_are_those_of_the_specification(self):
+        for required, owner, caller, force, outcome in spec.claims():
             asked = TaskUpdate(owner=owner, force=force)
             found = can_update(actor(caller), task(required_role=required or ""), asked)
             assert code(found.decision) == outcome, (required, owner, caller, force)
 
     @pytest.mark.parametrize("enforcement", [Enforcement.WARN, Enforcement.OFF])
     def test_pass_role_match_where_it_is_not_enforced(self, enforcement):
-        for required, owner, caller, force, outcome in seed.claims():
+        for required, owner, caller, force, outcome in spec.claims():
             asked = TaskUpdate(owner=owner, force=force)
             needs = task(required_role=required or "")
             found = can_update(under(actor(caller), enforcement), needs, asked)
@@ -99,7 +99,7 @@ class TestClaims:
             warned = outcome == "ROLE_MISMATCH" and enforcement is Enforcement.WARN
             assert [w.code for w in found.warnings] == ([Code.ROLE_MISMATCH] if warned else [])
 
-    @pytest.mark.parametrize("caller", seed.ROLES[1:])
+    @pytest.mark.parametrize("caller", spec.ROLES[1:])
     def test_of_what_somebody_else_owns_are_refused(self, caller):
         owned = task(owner=TEAM.agents["team-lead"])
         me = TEAM.agents[caller]
@@ -107,7 +107,7 @@ class TestClaims:
         assert update(actor(caller), owned, owner="") == "NOT_YOURS"
 
     def test_nobody_but_a_lead_gives_a_task_to_somebody_else(self):
-        for caller, target in product(seed.ROLES, seed.ROLES):
+        for caller, target in product(spec.ROLES, spec.ROLES):
             answer = update(actor(caller), task(), owner=target)
             assert answer == ("OK" if caller in ("team-lead", target) else "NOT_YOURS")
 
@@ -164,7 +164,7 @@ class TestVersion:
     def test_says_both_numbers(self):
         found = can_update(actor("architect"), task(), TaskUpdate(expected_version=9)).decision
         assert isinstance(found, Deny)
-        assert found.message == " ".join(seed.VERSION_MISMATCH).format(9, 3)
+        assert found.message == " ".join(spec.VERSION_MISMATCH).format(9, 3)
         assert found.details == {"expected": 9, "current": 3}
 
 
@@ -222,7 +222,7 @@ class TestPermissions:
         for none in (None, {}, []):
             assert read_permissions(none) == UNRESTRICTED
 
-    def test_are_read_as_the_seed_lists_them_and_as_a_mapping(self):
+    def test_are_read_as_specified_and_as_a_mapping(self):
         listed = [{"claim_task_type": ["testing"]}, "update_own_tasks", "comment_on_all_tasks"]
         mapped = {
             "claim_task_type": ["testing"],
@@ -326,7 +326,7 @@ class TestApproval:
         assert update(actor("architect"), approved, status=Status.COMPLETED) == "OK"
 
     def test_is_given_by_leads(self):
-        for name in seed.ROLES:
+        for name in spec.ROLES:
             found = code(can_approve(actor(name), task("in_progress")))
             assert found == ("OK" if name == "team-lead" else "LEVEL_DENIED")
 

@@ -1,4 +1,4 @@
-"""Two small organisations of the seeds, callers in them, and tools called over HTTP."""
+"""Two small organisations of the specification, callers in them, and tools called over HTTP."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def add_agent(
 
 
 def dev_team(slug: str = "dev-team", **settings: Any) -> Organisation:
-    """Seed 001, appendix A: one agent for each role, and a second backend-leader."""
+    """Spec: tasks 2: one agent for each role, and a second backend-leader."""
     organisation = make_organisation(slug, **{"task_visibility": "all", **settings})
     lead_role = add_role(organisation, "team-lead", 1, task_lead=True)
     lead = add_agent(organisation, "team-lead", lead_role)
@@ -65,7 +65,7 @@ def dev_team(slug: str = "dev-team", **settings: Any) -> Organisation:
 
 
 def permit(organisation: Organisation, role: str, **permissions: Any) -> None:
-    """Give a role permissions (seed 001 §10.1)."""
+    """Give a role permissions (Spec: tasks 40)."""
     Role.objects.filter(organisation=organisation, name=role).update(permissions=permissions)
     touch(organisation)
 
@@ -82,7 +82,7 @@ def configure(organisation: Organisation, **settings: Any) -> None:
 
 
 def company(slug: str = "nexus", **settings: Any) -> Organisation:
-    """A slice of seed 000: CEO, two IT managers with a worker each, product and QA."""
+    """A part of Spec: organisation 6: CEO, two IT managers with a worker each, product and QA."""
     organisation = make_organisation(slug, **{"task_visibility": "all", **settings})
     it = add_role(organisation, "it_manager", 2, task_lead=True, tools=["assign_task"])
     product = add_role(

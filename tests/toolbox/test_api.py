@@ -1,4 +1,4 @@
-"""The tool API as the wire promises it: envelopes, keys, sessions, limits, lists, tenants."""
+"""The tool API as clients rely on it: envelopes, keys, sessions, limits, lists, tenants."""
 
 import json
 from datetime import timedelta
@@ -336,7 +336,7 @@ class TestTheRate:
 class TestTheList:
     @pytest.mark.parametrize("mode", ["chat_safe", "coding"])
     @pytest.mark.parametrize("who", AGENTS)
-    def test_is_what_the_seed_gives_and_exactly_what_would_run(self, nexus, settings, who, mode):
+    def test_is_what_is_specified_and_exactly_what_would_run(self, nexus, settings, who, mode):
         settings.NEXUS_RATE_BURST = 5000
         if mode == "coding":
             coding(nexus, who)

@@ -177,7 +177,7 @@ class TestEvents:
             "tool_name": "send_mail",
             "error_code": "CONTACT_DENIED",
             "mode": "chat_safe",
-        }  # seed 002 §4.2
+        }  # Spec: modes 17
         assert "it_manager" in denied["data"]["next_action"]
         assert denied["data"]["message"] == denied["data"]["reason"]
         assert denied["data"]["details"]["rule"]

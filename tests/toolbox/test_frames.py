@@ -69,7 +69,7 @@ def kinds(handle: str) -> list[str]:
 
 class TestDelegateTo:
     @pytest.mark.parametrize("source", delegation.ADDRESSES)
-    def test_answers_every_pair_as_the_seed_says(self, company, source):
+    def test_answers_every_pair_as_specified(self, company, source):
         for target in delegation.ADDRESSES:
             answer = company.call(
                 delegation.HANDLES[source], "delegate_to", to=target, instruction="work"
@@ -135,7 +135,7 @@ class TestDelegateTo:
         body = {"tool": "delegate_to", "params": {"to": DEVELOPER, "instruction": "x"}}
         found = company.post("/api/v1/explain", body, LEADER).body
         assert found["allowed"]
-        assert found["rule"] == "leader to its member (seed 003 §4.2)"
+        assert found["rule"] == "leader to its member (spec: groups 5)"
         assert not Frame.objects.exists()
 
     def test_refuses_a_context_that_is_too_large(self, company):

@@ -1,4 +1,4 @@
-"""Tools inside frames: every role, mode and frame beside the table of the seeds."""
+"""Tools inside frames: every role, mode and frame against the specified table."""
 
 import json
 from dataclasses import replace

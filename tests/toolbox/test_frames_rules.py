@@ -1,4 +1,4 @@
-"""Who may delegate to whom: every ordered pair, beside the tables of seed 003."""
+"""Who may delegate to whom: every ordered pair, against Spec: groups 4."""
 
 from dataclasses import replace
 
@@ -60,7 +60,7 @@ def decide(policy: Policy, source: str, target: str) -> Allow | Deny:
 
 class TestCanDelegate:
     @pytest.mark.parametrize(("source", "target"), PAIRS)
-    def test_is_the_seeds_table(self, source, target):
+    def test_is_the_specified_table(self, source, target):
         decision = decide(policy_of(), source, target)
         assert isinstance(decision, Allow) == delegation.expected(source, target)
         if isinstance(decision, Deny):

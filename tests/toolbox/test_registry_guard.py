@@ -14,7 +14,7 @@ NAMES = {t.name for t in EVERY}
 
 
 class TestEveryTool:
-    """The guard of seed 002 §2.4: declared by its own word, not by having the default's value."""
+    """The guard of Spec: tools 12: declared by its own word, not by having the default's value."""
 
     @pytest.mark.parametrize("one", EVERY, ids=lambda t: t.name)
     def test_declares_its_group_and_its_modes(self, one):

@@ -112,7 +112,7 @@ class TestCanUse:
         assert seen == 4 * 2**4 * 3 * 4 * 3 * 2
 
     def expected(self, case):
-        """decisions.md § Tools, written a second time by hand."""
+        """Spec: tools 9, written a second time by hand."""
         builtin = case["source"] is Source.BUILTIN
         if builtin:
             case = {**case, "denied": False, "override": None}
@@ -191,7 +191,7 @@ class TestCanUse:
                 == Code.MODE_DENIED
             )
 
-    def test_words_the_denial_as_the_seed_does(self):
+    def test_words_the_denial_as_specified(self):
         decision = can_use(
             a_tool("read_file", allowed_modes=CODING_ONLY),
             "read_file",

@@ -34,7 +34,7 @@ def echo(command: str) -> CommandOutcome:
 
 
 class TestParse:
-    def test_reads_the_seeds_example(self):
+    def test_reads_the_specified_example(self):
         found = parse(SEED.encode(), "git-commit")
         assert found.name == "git-commit"
         assert found.description == "Automate git commit with checks"

@@ -13,13 +13,13 @@ from toolbox.registry import REGISTRY
 
 @require_safe
 def schema(request: HttpRequest) -> HttpResponse:
-    """OpenAPI 3.1 (wire: /api/schema/)."""
+    """OpenAPI 3.1 (Spec: wire 13)."""
     return json_response(document())
 
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    """A page to read (wire: /api/docs/)."""
+    """A page to read (Spec: wire 13)."""
     groups: dict[str, list[dict[str, object]]] = {}
     for tool in REGISTRY.all():
         properties = tool.input_schema.get("properties", {})

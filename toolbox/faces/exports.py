@@ -1,4 +1,4 @@
-"""The caller's tools in the shapes that models' ecosystems read (wire: /tools?format=)."""
+"""The caller's tools in the shapes that models' ecosystems read (Spec: wire 6)."""
 
 from __future__ import annotations
 

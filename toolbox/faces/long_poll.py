@@ -12,7 +12,7 @@ from toolbox import wake
 T = TypeVar("T")
 
 LONGEST = 30
-"""Seconds a call may wait (wire: read_inbox)."""
+"""Seconds a call may wait (Spec: mail 32)."""
 
 
 def seconds_to_wait(params: Any) -> int:

@@ -1,4 +1,4 @@
-"""The system prompt of a caller: role, tools, safety, from the gates' function (seed 002 §6)."""
+"""The system prompt of a caller: role, tools, safety, from the gates' function (Spec: modes 20)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def build(caller: Caller) -> str:
 
 
 def _who(caller: Caller, frame: Frame | None) -> list[str]:
-    """The role and the work of its frame; inside a skill the skill alone (seed 003 §7)."""
+    """The role and the work of its frame; inside a skill the skill alone (Spec: skills 14)."""
     if frame is None:
         return [_role(caller)]
     ends = f"End with return_result, frame_id {frame.id}."

@@ -87,7 +87,7 @@ def cancel_frame(*, frame_id: int, caller: Actor, reason: str, now: datetime) ->
 
 
 def fail_due_frames(now: datetime) -> int:
-    """Fail every frame that timed out; returns how many rows were handled (seed 003 §4)."""
+    """Fail every frame that timed out; returns how many rows were handled (Spec: frames 9)."""
     return sweep(
         Frame.objects.filter(state__in=UNENDED, due_at__lte=now).order_by("id"),
         lambda frame: _fail_due(frame.id, now),

@@ -1,4 +1,4 @@
-"""Which agents may delegate to which, and how deep; pure (seed 003 §4, decisions.md § Groups)."""
+"""Which agents may delegate to which, and how deep; pure (Spec: groups 4, frames 5)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def can_delegate(source: Agent, target: Agent | None, name: str, policy: Policy)
             Code.CONTACT_DENIED,
             f"{source.address} may not delegate to {target.address}: {_why_not(source, target)}",
             _candidates(source, policy),
-            rule="delegation goes from a leader to its members or to other leaders (seed 003 §4)",
+            rule="delegation goes from a leader to its members or to other leaders (spec: groups 4)",
         )
     if not target.active:  # after the contact check: no other agent learns who is deactivated
         return deny(
@@ -136,9 +136,9 @@ def _rule_between(source: Agent, target: Agent, policy: Policy) -> str:
     if source.handle == target.handle or not source.group or not target.group:
         return ""
     if source.group != target.group:
-        return "leader to leader (seed 003 §4.2)" if _both_lead(source, target) else ""
+        return "leader to leader (spec: groups 7)" if _both_lead(source, target) else ""
     if source.is_leader:
-        return "leader to its member (seed 003 §4.2)"
+        return "leader to its member (spec: groups 5)"
     group = policy.groups[source.group]
     if group.member_delegation and not target.is_leader:
         return f"member_delegation of {group.slug}"

@@ -1,4 +1,7 @@
-"""The tools of frames: delegate, take the next frame, return a result (seed 003 §4)."""
+"""The tools of frames: delegate, take the next frame, return a result.
+
+Spec: frames 2, frames 4.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ FrameId = Annotated[str, StringConstraints(min_length=1, max_length=18)]
 
 
 class DelegateTo(Params):
-    """Work for another agent (wire)."""
+    """Work for another agent (Spec: frames 2)."""
 
     to: Name = Field(description="address, handle or alias: coding.developer")
     instruction: Instruction = Field(description="all the other agent needs in order to do it")

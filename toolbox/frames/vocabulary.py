@@ -6,7 +6,7 @@ from core.machines import Machine, Step
 
 
 class FrameKind(StrEnum):
-    """How a frame is opened (seed 003 §4, §7)."""
+    """How a frame is opened (Spec: frames 1)."""
 
     DELEGATION = "delegation"
     SKILL = "skill"

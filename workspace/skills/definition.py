@@ -71,7 +71,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def parse(data: bytes, folder: str) -> Definition:
-    """The skill that a file in this folder defines (seed 003 §7.1). Raises BadSkill."""
+    """The skill that a file in this folder defines (Spec: skills 2). Raises BadSkill."""
     try:
         text = data.decode("utf-8").replace("\r\n", "\n")
     except UnicodeDecodeError as problem:

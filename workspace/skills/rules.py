@@ -1,4 +1,4 @@
-"""May this agent use this skill, and may its commands run; pure (seed 003 §5, §7)."""
+"""May this agent use this skill, and may its commands run; pure (Spec: skills 4, skills 12)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def can_use_skill(agent: Agent, name: str, found: Found, *, person: bool = False
             Code.TOOL_NOT_BOUND,
             f"skill {name} is not among the skills of {agent.handle}",
             _listed(agent),
-            rule="an agent uses the skills its definition lists (seed 003 §5.1)",
+            rule="an agent uses the skills its definition lists (spec: skills 4)",
         )
     skill = found.definition
     if skill is None:

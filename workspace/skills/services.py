@@ -1,4 +1,4 @@
-"""Verbs on skills: scan the folders, approve a file, start one in a frame (seed 003 §7.2)."""
+"""Verbs on skills: scan folders, approve a file, start one (Spec: skills 3, skills 15)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def scan(*, caller: Actor, now: datetime) -> list[Skill]:
 
 
 def approve(*, name: str, digest: str, reason: str, caller: Actor, now: datetime) -> Skill:
-    """Approve the exact file that a person has read, by its SHA-256 (decisions.md).
+    """Approve the exact file that a person has read, by its SHA-256 (Spec: skills 12).
 
     Raises Denied: INVALID_PARAMS for an empty reason, NOT_FOUND for a skill that is not there or
     not valid, VERSION_MISMATCH where the file is no longer the one that was read.
@@ -106,7 +106,7 @@ def use_skill(
     person: bool = False,
     explained: bool = False,
 ) -> StartedSkill:
-    """Open a skill for the caller as `skill__<name>`, in a frame on its session (seed 003 §7.2).
+    """Open a skill for the caller as `skill__<name>`, in a frame on its session (Spec: skills 15).
 
     Its tools are those it allows, of those the caller has now. Only `explained`, to be rolled back,
     every rule is asked and no command runs. Raises Denied: TOOL_NOT_BOUND,

@@ -1,4 +1,4 @@
-"""What agents can do with skills (seed 003 §7)."""
+"""What agents can do with skills (Spec: skills 15)."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the verbs."""
         verbs = parser.add_subparsers(dest="verb", required=True)
-        report = verbs.add_parser(Verb.REPORT, help="the measures of seed 001 §9.1, and durations")
+        report = verbs.add_parser(Verb.REPORT, help="the measures of tasks, and durations")
         report.add_argument("organisation", nargs="?", metavar="ORG", help="default: all of them")
         report.add_argument("--days", type=int, default=30, help="how far back (30)")
         for verb, text in ((Verb.IMPORT, "read JSON task files"), (Verb.EXPORT, "write them")):

@@ -159,7 +159,7 @@ def _intervened(world, act):  # noqa: PLR0911  one return for each act
 
 
 def invariants(world):
-    """What must hold in every state (§6), with the rules of rounds and pauses."""
+    """What must hold in every state, with the rules of rounds and pauses."""
     at = world.at
     assert (at.paused_by is not None) == (at.state is State.PAUSED) or at.state is State.STOPPED
     assert at.state is not State.PAUSED or at.stage is Stage.VERDICT

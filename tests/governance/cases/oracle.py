@@ -1,10 +1,10 @@
-"""The constitution by hand, from the seed and never from the code (Spec: constitution 2 to 15)."""
+"""The constitution by hand, never from the code (Spec: constitution 2 to 15)."""
 
 OFFICES = ("ANALYST", "PLANNER", "IMPLEMENTER", "REVIEWER", "TESTER", "CONDUCTOR")
 STAGES = ("ANALYSIS", "TASKS", "IMPLEMENTATION", "REVIEW", "TEST", "VERDICT")
 STAGE = dict(zip(OFFICES, STAGES, strict=True))
 
-# §3: who may see what.
+# Who may see what.
 INPUTS = {
     "ANALYST": {"REQUEST"},
     "PLANNER": {"ANALYSIS"},
@@ -36,7 +36,7 @@ LEADS = {
     ("TEST", "EVIDENCE_UNAVAILABLE"): ("paused", "VERDICT", 1),
 }
 
-# §4, and what the decisions add: signal, new round, pauses, REVIEW must reject.
+# Signal, new round, pauses, REVIEW must reject.
 SIGNALS = """
 NON_VERIFIABLE        -  Y  -
 UNVERIFIABLE_TASK     -  -  Y
@@ -48,7 +48,7 @@ ITERATION_OVERFLOW    -  Y  -
 STRUCTURAL_VIOLATION  Y  Y  -
 """
 
-# Which refusals abort the round (§7), and which are plain mistakes.
+# Which refusals abort the round, and which are plain mistakes.
 VIOLATIONS = {
     "OTHER_STAGE": "STAGE_DENIED",
     "BEFORE_ITS_STAGE": "STAGE_DENIED",

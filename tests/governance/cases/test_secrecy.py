@@ -13,7 +13,7 @@ pytestmark = pytest.mark.django_db
 
 PLANTED = "REQUEST TITLE WHY TASK VERIFY BODY ARTICLE COMMAND REASON"
 MARKS = {name: f"MARK-{name.lower()}-7f3a" for name in PLANTED.split()}
-# By hand from §3: which office may meet which marker.
+# By hand: which office may meet which marker.
 MAY_SEE = {
     "ANALYST": {"REQUEST"},
     "PLANNER": {"WHY"},

@@ -36,7 +36,7 @@ class Play:
         if outcome:
             params["outcome"] = outcome
         if outcome == "REJECTED":
-            params["content"] = {"violations": [{"task": "T1", "article": "§2"}]}
+            params["content"] = {"violations": [{"task": "T1", "article": "2"}]}
         if outcome == "PASSED":
             params["evidence"] = EVIDENCE
         return self.company.call(by or AGENT[stage], "case_submit", **{**params, **changes})

@@ -1,4 +1,4 @@
-"""The shipped packs say what the seeds say, by tables that were written without them.
+"""The shipped packs say what is specified, by tables that were written without them.
 
 Pure: YAML in, the policy's own questions asked, no database.
 """
@@ -87,7 +87,7 @@ def _decide(policy: Policy, sender: str, recipient: str, mail_type: str, state: 
 
 
 class TestNexusMail:
-    def test_declares_the_types_of_the_seed(self, nexus):
+    def test_declares_the_types_of_the_specification(self, nexus):
         assert set(nexus.mail_types) == set(mail.MAIL_TYPES)
 
     @pytest.mark.parametrize("role", org.AGENTS)
@@ -99,7 +99,7 @@ class TestNexusMail:
         assert issued == mail.ISSUED_BY
 
     @pytest.mark.parametrize("sender", org.AGENTS)
-    def test_goes_where_the_seed_lets_it(self, nexus, sender):
+    def test_goes_where_it_is_allowed(self, nexus, sender):
         wrong = []
         for one, other, mail_type, state, outcome in mail.table():
             if one == sender:
@@ -116,7 +116,7 @@ class TestNexusMail:
 
 class TestNexusFiles:
     @pytest.mark.parametrize("role", org.AGENTS)
-    def test_reach_what_the_seed_gives(self, nexus, role):
+    def test_reach_what_is_specified(self, nexus, role):
         wrong = []
         for who, path, scope, cell in files.table():
             if who == role:

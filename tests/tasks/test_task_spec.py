@@ -1,9 +1,9 @@
-"""TC-01 … TC-21 of seed 001 §6, by name, over HTTP, in the dev-team organisation."""
+"""TC-01 … TC-21 (Spec: tasks 54) by name, over HTTP, in the dev-team organisation."""
 
 import pytest
 
 from tests.company import load_company
-from tests.oracle import tasks as seed
+from tests.oracle import tasks as spec
 from tests.tasks.world import Http
 
 
@@ -14,7 +14,7 @@ def http(db) -> Http:
 
 
 def said(*sentences: tuple[str, ...], of: tuple = ()) -> str:
-    """The seed's sentences, with what stands between them."""
+    """The specified sentences, with what is between them."""
     return " ".join(one for group in sentences for one in group).format(*of)
 
 
@@ -60,7 +60,7 @@ class TestTaskCreate:
     def test_tc_02_invalid_required_role(self, http):
         answer = http.call("team-lead", "task_create", subject="x", requiredRole="invalid-role")
         assert (answer.status, answer.code) == (400, "INVALID_PARAMS")
-        assert said(seed.INVALID_ROLE) in answer.message
+        assert said(spec.INVALID_ROLE) in answer.message
         assert "requiredRole" in answer.body["details"]
 
     def test_tc_03_without_required_role(self, http):
@@ -73,18 +73,18 @@ class TestTaskCreate:
         ).result
         assert made["taskType"] == "backend_implementation"
 
-    def test_gives_the_whole_object_of_the_seed(self, http):
+    def test_gives_the_whole_object_of_the_specification(self, http):
         made = http.call("team-lead", "task_create", subject="x", activeForm="doing x").result
         assert set(made) == {
             "id", "subject", "description", "activeForm", "status", "owner", "metadata", "blocks",
             "blockedBy", "createdAt", "updatedAt", "requiredRole", "version", "taskType",
         }  # fmt: skip
 
-    @pytest.mark.parametrize("role", seed.ROLES)
+    @pytest.mark.parametrize("role", spec.ROLES)
     def test_knows_every_role(self, http, role):
         assert http.call("team-lead", "task_create", subject="x", requiredRole=role).status == 200
 
-    @pytest.mark.parametrize("task_type", seed.TASK_TYPES)
+    @pytest.mark.parametrize("task_type", spec.TASK_TYPES)
     def test_knows_every_type(self, http, task_type):
         assert http.call("team-lead", "task_create", subject="x", taskType=task_type).status == 200
 
@@ -95,7 +95,7 @@ class TestTaskCreate:
 
 class TestTaskList:
     def test_tc_05_without_role_filter(self, http, task):
-        made = {task(requiredRole=role) for role in (None, *seed.ROLES)}
+        made = {task(requiredRole=role) for role in (None, *spec.ROLES)}
         listed = http.call("backend-leader", "task_list").result["tasks"]
         assert {line["id"] for line in listed} == made
 
@@ -114,15 +114,15 @@ class TestTaskList:
         assert [line["id"] for line in listed["tasks"]] == [one]
         assert listed["tasks"][0]["owner"] == "backend-leader"
 
-    def test_gives_the_lines_of_the_seed(self, http, task):
+    def test_gives_the_lines_of_the_specification(self, http, task):
         task(requiredRole="backend-leader", taskType="bug_fix")
         (line,) = http.call("backend-leader", "task_list").result["tasks"]
         assert set(line) == {
             "id", "subject", "status", "owner", "blockedBy", "requiredRole", "version", "taskType",
         }  # fmt: skip
 
-    @pytest.mark.parametrize("role_filter", [None, *seed.ROLES])
-    def test_agrees_with_the_seed_for_every_pair(self, http, task, role_filter):
+    @pytest.mark.parametrize("role_filter", [None, *spec.ROLES])
+    def test_agrees_with_the_specification_for_every_pair(self, http, task, role_filter):
         made = {}
         for required in (None, "backend-leader", "architect"):
             for owner in ("", "backend-leader", "frontend-leader"):
@@ -132,7 +132,7 @@ class TestTaskList:
         assert {line["id"] for line in listed} == {
             one
             for one, (required, owner) in made.items()
-            if seed.listed(role_filter=role_filter, required=required, owner=owner)
+            if spec.listed(role_filter=role_filter, required=required, owner=owner)
         }
 
 
@@ -151,7 +151,7 @@ class TestOptimisticLock:
             "team-lead", "task_update", taskId=one, status="completed", expectedVersion=3
         )
         assert (answer.status, answer.code) == (409, "VERSION_MISMATCH")
-        assert answer.message == said(seed.VERSION_MISMATCH, of=(3, 5))
+        assert answer.message == said(spec.VERSION_MISMATCH, of=(3, 5))
         assert read(one) == before
 
     def test_tc_10_without_expected_version(self, http, task):
@@ -172,7 +172,7 @@ class TestRoleMatch:
         answer = http.call("frontend-leader", "task_update", taskId=one, owner="frontend-leader")
         assert (answer.status, answer.code) == (403, "ROLE_MISMATCH")
         assert answer.message == said(
-            seed.ROLE_MISMATCH, of=("backend-leader", "frontend-leader", "frontend-leader")
+            spec.ROLE_MISMATCH, of=("backend-leader", "frontend-leader", "frontend-leader")
         )
         assert read(one) == before
 
@@ -190,16 +190,16 @@ class TestRoleMatch:
             "frontend-leader", "task_update", taskId=one, owner="frontend-leader", forceAssign=True
         )
         assert (answer.status, answer.code) == (403, "FORCE_ASSIGN_DENIED")
-        assert answer.message == said(seed.FORCE_ASSIGN)
+        assert answer.message == said(spec.FORCE_ASSIGN)
         assert read(one) == before
 
-    @pytest.mark.parametrize("role", seed.ROLES)
+    @pytest.mark.parametrize("role", spec.ROLES)
     def test_tc_15_no_required_role(self, http, task, role):
         done = http.call(role, "task_update", taskId=task(), owner=role).result
         assert (done["owner"], done["version"]) == (role, 2)
 
-    def test_every_claim_of_the_seed(self, http, task):
-        for required, owner, caller, force, outcome in seed.claims():
+    def test_every_claim_of_the_specification(self, http, task):
+        for required, owner, caller, force, outcome in spec.claims():
             answer = http.call(
                 caller,
                 "task_update",
@@ -226,7 +226,7 @@ class TestTransitions:
         answer = http.call("team-lead", "task_update", taskId=one, status="in_progress")
         assert (answer.status, answer.code) == (409, "INVALID_TRANSITION")
         assert answer.message == said(
-            seed.INVALID_TRANSITION, seed.ALLOWED_FROM_COMPLETED, of=("completed", "in_progress")
+            spec.INVALID_TRANSITION, spec.ALLOWED_FROM_COMPLETED, of=("completed", "in_progress")
         )
         assert read(one) == before
 
@@ -234,7 +234,7 @@ class TestTransitions:
         one = task(status="in_progress")
         answer = http.call("team-lead", "task_update", taskId=one, status="pending")
         assert (answer.status, answer.code) == (409, "INVALID_TRANSITION")
-        assert said(seed.INVALID_TRANSITION, of=("in_progress", "pending")) in answer.message
+        assert said(spec.INVALID_TRANSITION, of=("in_progress", "pending")) in answer.message
 
 
 class TestConcurrency:

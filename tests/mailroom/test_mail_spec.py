@@ -1,4 +1,4 @@
-"""Every rule of seed 000 §4.2, §4.3 and §4.5 by its number, through the door."""
+"""C-01 to C-07 and every refusal of a mail (Spec: mail 12), through the door."""
 
 import pytest
 

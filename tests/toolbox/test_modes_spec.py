@@ -1,53 +1,52 @@
-"""Seed 002 §8 and §10, point by point, and below each point its tests.
+"""The rules of modes that need proof, and below each of them its tests.
 
-§8.1 modes filter the registry:
-    test_api.py::TestTheList::test_is_what_the_seed_gives_and_exactly_what_would_run
-    test_seed_002.py::TestTheSeedsOwnTools::test_are_where_its_matrix_has_them
-§8.1 overrides tighten only:
+Spec: modes 5: modes filter the registry
+    test_api.py::TestTheList::test_is_what_is_specified_and_exactly_what_would_run
+    test_modes_spec.py::TestTheSpecifiedTools::test_are_where_its_matrix_has_them
+Spec: tools 14: overrides tighten only
     test_rules.py::TestCanUse::test_never_gains_a_mode_from_an_override
     ../orgchart/test_tool_restrictions.py::TestTightening::test_never_loosens_what_the_tool_itself_declares
-§8.1 check_mode, every tool and mode:
+Spec: modes 6: every tool and mode
     test_whole_space.py::TestTheGate::test_answers_as_the_oracle_in_every_stack
-§8.1 fail-closed defaults:
+Spec: tools 11: closed defaults
     test_rules.py::TestRegistry::test_defaults_are_closed
-    test_seed_002.py::TestATool::test_that_says_nothing_of_itself_is_seen_and_run_by_nobody
-§8.1 warning at registration:
+    test_modes_spec.py::TestATool::test_that_says_nothing_of_itself_is_seen_and_run_by_nobody
+Spec: tools 11: warning at registration
     test_registry_guard.py::TestAToolWithoutModes::test_is_warned_of_when_it_is_registered
-§8.1 built-ins declare themselves:
+Spec: tools 12: every tool declares itself
     test_registry_guard.py::TestEveryTool::test_declares_its_group_and_its_modes
-§8.1 prompt and schema of one source:
+Spec: modes 20: prompt and schema of one source
     test_one_answer.py::test_every_agent_is_told_what_the_gate_would_let_through
-§8.1 the setting of the default mode:
+Spec: modes 8: the setting of the default mode
     ../nexus_site/test_settings.py::TestTheDefaultMode::test_can_be_no_other_than_chat_safe
-§8.1 the execution gate's refusal:
-    test_seed_002.py::TestARefusal::test_is_the_seeds_dictionary
-    test_seed_002.py::TestARefusal::test_names_only_what_the_caller_can_do_now
-§8.1 ToolDenied:
-    test_seed_002.py::TestARefusal::test_reaches_the_watcher_and_the_ledger
-§8.1 get_mode falls closed:
-    test_seed_002.py::TestGetMode::test_falls_to_chat_safe_with_a_warning_for_every_anomaly
-    test_seed_002.py::TestGetMode::test_answers_nothing_when_the_database_does_not
-§8.1 sessions that were there before:
-    test_seed_002.py::TestGetMode::test_is_never_empty_in_the_database
-§8.2 tool_denied end to end:
+Spec: modes 15: the execution gate's refusal
+    test_modes_spec.py::TestARefusal::test_is_the_specified_dictionary
+    test_modes_spec.py::TestARefusal::test_names_only_what_the_caller_can_do_now
+Spec: modes 17: the event of a refusal
+    test_modes_spec.py::TestARefusal::test_reaches_the_watcher_and_the_ledger
+Spec: modes 10: the mode falls closed
+    test_modes_spec.py::TestGetMode::test_falls_to_chat_safe_with_a_warning_for_every_anomaly
+    test_modes_spec.py::TestGetMode::test_answers_nothing_when_the_database_does_not
+Spec: modes 9: sessions that were there before
+    test_modes_spec.py::TestGetMode::test_is_never_empty_in_the_database
+Spec: modes 17: end to end
     test_faces.py::TestEvents::test_bring_mails_refusals_and_contracts_to_whom_they_concern
-    test_seed_002.py::TestARefusal::test_does_not_end_the_conversation
-§8.2 what was allowed still is:
-    test_seed_002.py::TestARefusal::test_does_not_end_the_conversation
-§8.3 a mode is always named:
-    test_seed_002.py::TestAMode::test_is_never_assumed
-§10 A default sessions:
-    test_seed_002.py::TestTheSeedsOwnTools::test_are_where_its_matrix_has_them
-§10 B the model switches nothing:
-    test_seed_002.py::TestAMode::test_is_nothing_that_a_call_can_set
-§10 C refusals are seen, never silent:
-    test_seed_002.py::TestARefusal::test_reaches_the_watcher_and_the_ledger
+    test_modes_spec.py::TestARefusal::test_does_not_end_the_conversation
+Spec: modes 17: what was allowed still is
+    test_modes_spec.py::TestARefusal::test_does_not_end_the_conversation
+Spec: modes 4: a mode is always named
+    test_modes_spec.py::TestAMode::test_is_never_assumed
+Spec: modes 7: default sessions
+    test_modes_spec.py::TestTheSpecifiedTools::test_are_where_its_matrix_has_them
+Spec: modes 11: the model switches nothing
+    test_modes_spec.py::TestAMode::test_is_nothing_that_a_call_can_set
+Spec: modes 18: refusals are seen, never silent
+    test_modes_spec.py::TestARefusal::test_reaches_the_watcher_and_the_ledger
 """
 
 import dataclasses
 import inspect
 import re
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -79,7 +78,7 @@ def table() -> list[tuple[str, str, str]]:
     """Point, file and name of each line above."""
     found, point = [], ""
     for line in (__doc__ or "").splitlines():
-        if line.startswith("§"):
+        if line.startswith("Spec"):
             point = line
         elif line.startswith("    "):
             file, _, name = line.strip().partition("::")
@@ -96,8 +95,8 @@ class TestTheTable:
                 assert re.search(rf"^\s*(class|def) {part}\b", text, re.MULTILINE), (point, name)
 
     def test_has_every_point(self):
-        points = Counter(point.split(" ")[0] for point in {point for point, _, _ in table()})
-        assert points == {"§8.1": 12, "§8.2": 2, "§8.3": 1, "§10": 3}
+        points = {point for point, _, _ in table()}
+        assert len(points) == 18
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +104,7 @@ def policy():
     return compiled_nexus()
 
 
-class TestTheSeedsOwnTools:
+class TestTheSpecifiedTools:
     @pytest.mark.parametrize(
         ("tool", "chat_safe", "coding"),
         [("current_time", True, True), ("memory_search", True, True), ("read_file", False, True)],
@@ -152,7 +151,7 @@ class TestAMode:
 
 
 class TestARefusal:
-    def test_is_the_seeds_dictionary(self, nexus):
+    def test_is_the_specified_dictionary(self, nexus):
         body = nexus.call("backend_worker", "read_file", **FILE).body
         assert {key: body[key] for key in ("ok", "error_code", "tool_name", "mode", "message")} == {
             "ok": False,
