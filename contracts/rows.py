@@ -16,7 +16,7 @@ from core.actors import Actor
 from core.database import needs_transaction
 from core.decision import Denied
 from core.events import Event
-from core.machines import Cte, Swap, swap
+from core.machines import Swap, swap
 from ledger import sql as ledger_sql
 from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Agent, Policy
@@ -139,7 +139,7 @@ def save_contract(
             state=None if row.state == was.state else ("state", was.state, row.state),
             values={name: getattr(row, name) for name in MUTABLE},
         ),
-        then=[Cte("event", ledger_sql.insert("ev", "swapped"), ledger_sql.params(event))],
+        then=[ledger_sql.event_cte(event)],
     )
     if not saved:
         current = Contract.objects.values_list("version", flat=True).get(id=row.id)

@@ -12,9 +12,9 @@ from toolbox.caller import Caller
 
 
 def work_scopes(caller: Caller) -> tuple[str, ...]:
-    """The folders of the one contract that the caller's session works under; none while it has to
-    choose one. For QA also those of the work that it may judge now (Spec: contracts 39); its role only
-    reads there.
+    """The folders of the one contract that the caller's session works under, if it has chosen one.
+
+    For QA also those of the work that it may judge now, to read only (Spec: contracts 39).
     """
     found = find_working_contract(caller)
     scopes = () if found is None or isinstance(found, Deny) else tuple(found.workspace_scope)

@@ -19,7 +19,7 @@ class OutsideTransaction(RuntimeError):
 
 
 def in_transaction() -> bool:
-    """Whether a transaction of the product's own is open; one that a test wraps around counts not.
+    """True if the product has opened a transaction; a test case's own does not count.
 
     Django marks the blocks that its test cases open (`_from_testcase`).
     """

@@ -78,9 +78,10 @@ def page_query(*, typed: bool, ranged: bool, paged: bool, filed: bool = False) -
 def read_reports(*, caller: Caller, wanted: ReportFilter) -> ReportPage:
     """One page of the reports that the caller may read, newest first (Spec: tools 24).
 
-    These are the reports in its read scope, its own, and those of the agents below it (Spec: files
-    14). Raises Denied SCOPE_DENIED for a department of which it reads nothing, INVALID_PARAMS for a
-    range that is malformed or an unknown cursor.
+    These are the reports in its read scope, its own, and those of the agents below it.
+
+    Spec: files 14. Raises Denied SCOPE_DENIED for a department of which it reads nothing,
+    INVALID_PARAMS for a malformed range or an unknown cursor.
     """
     span = rules.parse_date_range(wanted.date_range)
     if isinstance(span, Deny):

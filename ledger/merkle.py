@@ -77,7 +77,7 @@ def proof(tree: Sequence[Sequence[bytes]], index: int) -> list[bytes]:
 
 
 def proves(*, leaf: bytes, index: int, size: int, path: Sequence[bytes], expected: bytes) -> bool:
-    """Say whether `path` proves `leaf` to be number `index` of `size` under the root `expected`."""
+    """True if `path` proves that leaf `index` of `size` belongs to the root `expected`."""
     if not 0 <= index < size:
         return False
     last, steps, found = size - 1, iter(path), leaf

@@ -199,7 +199,7 @@ def read_keys(text: str) -> Keys:
 
 
 def describe(report: FileReport) -> str:
-    """Return one sentence on what the file holds and whether it stands."""
+    """Return one sentence: what the file holds and whether it is valid."""
     if report.finding:
         return f"WRONG {report.finding}"
     whole = "complete" if report.complete else f"a part ({_part(report)})"
@@ -222,7 +222,7 @@ def _file(message: str, line: int | None) -> Finding:
 
 
 def main(arguments: list[str]) -> int:
-    """Verify a file from the command line; 0 if it stands, 1 if not, 2 if asked wrongly."""
+    """Verify a file from the command line; exits 0 if valid, 1 if not, 2 for wrong arguments."""
     if len(arguments) != 2:
         sys.stderr.write("usage: python -m ledger.offline EXPORT PUBLIC_KEY\n")
         return 2

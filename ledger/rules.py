@@ -124,10 +124,6 @@ class Leaves:
             self._tree.add(leaf.hash())
         return finding
 
-    def add_hidden(self, leaf_hash: bytes) -> None:
-        """Take a leaf whose event is not shown."""
-        self._tree.add(leaf_hash)
-
     def close(self) -> Finding | None:
         """Check that nothing is left out and that the root is the sealed one."""
         if self._marks is not None and self._tree.size < len(self._marks):

@@ -152,7 +152,7 @@ def execute_with_free_id(
         if not parties:
             raise refuse(
                 Code.RECIPIENT_INACTIVE,
-                "sender or recipient was deactivated meanwhile",
+                "the sender or the recipient has just been deactivated",
                 "look at your contacts again",
                 rule="recipient is active (spec: mail 21)",
             )

@@ -1,4 +1,4 @@
-"""The worker: it only wakes the rooms' jobs; what is due lies in the database."""
+"""The Celery app: starts the scheduled jobs; what is due is in the database."""
 
 import os
 

@@ -246,7 +246,7 @@ class ToolOverride(models.Model):
 
 
 class ApiKey(models.Model):
-    """What proves an agent. The key itself is shown once and never stored."""
+    """An API key of an agent. Only its digest is stored; the key is shown once."""
 
     agent = models.ForeignKey(Agent, models.CASCADE, related_name="keys")
     prefix = models.CharField(max_length=16, unique=True)

@@ -142,7 +142,7 @@ def _apply_change(
     if expected_version is not None and expected_version != organisation.policy_version:
         raise refuse(
             Code.VERSION_MISMATCH,
-            f"the organisation was changed meanwhile: expected policy version {expected_version}, "
+            f"the organisation changed after you read it: expected version {expected_version}, "
             f"current {organisation.policy_version}",
             "reload, look at what changed, and try again",
             expected=expected_version,

@@ -119,7 +119,7 @@ def save_change(task: TaskRow, change: TaskChange) -> TaskRow | None:
     values = {**change.values, "updated_at": now}
     conditions: list[str] = []
     params: dict[str, Any] = {}
-    then = [Cte("recorded", ledger_sql.insert("ev", "swapped"), ledger_sql.params(change.event))]
+    then = [ledger_sql.event_cte(change.event)]
     if change.owner is not None:
         conditions.append(ACTIVE)
         params["new_owner"] = change.owner.id

@@ -1,4 +1,4 @@
-"""Text of others in a prompt: encoded, attributed, one line each; pure (Spec: modes 22)."""
+"""Text of others in a prompt: encoded, attributed, one line each (Spec: modes 22)."""
 
 from __future__ import annotations
 

@@ -213,7 +213,7 @@ def release_contract(*, caller: Actor, now: datetime, reason: str, contract_ref:
 def reopen_mode(*, caller: Actor, now: datetime, reason: str, contract_ref: str) -> None:
     """Open a contract's mode again in the session that had it last, if there was one.
 
-    A session that works under another contract by now keeps that one.
+    A session that works under another contract by now keeps it.
     """
     grants = ModeGrant.objects.filter(
         contract_ref=contract_ref, session__organisation_id=caller.organisation_id

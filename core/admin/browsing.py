@@ -1,4 +1,4 @@
-"""What keeps the admin's pages of a large table quick, and harmless."""
+"""Fast, read-only list pages for large tables: cheap counts, bounded filters."""
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any

@@ -163,7 +163,7 @@ def _note(call: ActRequest) -> Answer:
 
 
 def _current(stage: Stage) -> Callable[[Case], str]:
-    """The content that would be amended, to read beside the form."""
+    """The content that the form amends, shown next to it."""
 
     def shown(row: Case) -> str:
         rows = Artifact.objects.filter(case_id=row.id, stage=stage).order_by("-number")

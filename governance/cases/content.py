@@ -73,13 +73,13 @@ class Breach(Params):
 
 
 class Review(Params):
-    """What the Reviewer submits beside its outcome."""
+    """What the Reviewer submits in addition to its outcome."""
 
     violations: Annotated[list[Breach], Field(max_length=200)] = Field(default_factory=list)
 
 
 class Nothing(Params):
-    """What the Tester submits beside outcome and evidence."""
+    """What the Tester submits in addition to outcome and evidence: nothing."""
 
 
 class Evidence(Params):

@@ -227,7 +227,7 @@ def advance(
     ]
     turns = turn_events(policy, to.at, row.id, caller, now) if changes else []
     then = [
-        Cte(name, ledger_sql.insert(name, "swapped"), ledger_sql.params(each, name))
+        ledger_sql.event_cte(each, name)
         for name, each in [("ev", event), *((f"tu{n}", each) for n, each in enumerate(turns))]
     ]
     if submission is not None:

@@ -93,11 +93,6 @@ FACTS = ("action_taken", "trigger_condition", "from_stage", "stage", "state", "f
 """What an entry shows of its event's details."""
 
 
-def _seal_over(event: Event, seals: Sequence[Seal]) -> int | None:
-    covering = (s.number for s in seals if s.era == event.era and s.lo <= event.xid < s.hi)
-    return next(covering, None)
-
-
 def _seals_over(events: Sequence[Event]) -> list[Seal]:
     """The seals that cover the events; those that none covers yet wait for the sealer."""
     if not events:

@@ -173,7 +173,7 @@ def end_case(
 
 
 def add_note(*, case_id: str, note: str, person: Person, now: datetime) -> None:
-    """Keep a note beside the case, marked as a person's; no office sees it.
+    """Add a person's note to the case; no office sees it.
 
     Raises Denied: NOT_YOURS, INVALID_PARAMS for an empty note, NOT_FOUND.
     """

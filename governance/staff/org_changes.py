@@ -54,9 +54,9 @@ def stale(expected: int, current: int) -> Denied:
     """The refusal of a change that was decided on another policy than the present one."""
     return refuse(
         Code.VERSION_MISMATCH,
-        f"the organisation was changed meanwhile: expected policy version {expected}, "
+        f"the organisation changed after you read it: expected policy version {expected}, "
         f"current {current}",
-        "look at the organisation again and repeat with its current policy_version",
+        "read the organisation again and repeat with its current policy_version",
         rule="expected_policy_version",
         expected=expected,
         current=current,

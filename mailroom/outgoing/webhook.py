@@ -27,7 +27,7 @@ from orgchart.compiling import current_policy
 
 TIMEOUT = httpx.Timeout(10.0, connect=5.0)
 LONGEST = 12.0
-"""Seconds that one attempt takes at most, however slowly a receiver answers."""
+"""Upper limit of one attempt, in seconds."""
 
 
 class NoticeRefused(Exception):

@@ -16,7 +16,7 @@ from nexus_site.serving.proxies import client_address
 
 AT_ONCE = 2  # password checks in one process: each takes 100 MB and a core
 PATIENCE = 3.0  # seconds that a sign-in waits for its turn
-MOST_FAILURES = 60  # events of strangers that one process records in a minute
+MOST_FAILURES = 60  # failures of unknown callers that a process records in a minute
 
 CHECKS = BoundedSemaphore(AT_ONCE)
 """The turns of password checks; a flood of them waits here and is turned away."""
@@ -50,7 +50,7 @@ FAILURES = FailureLog()
 
 def on_signed_in(request: HttpRequest, user: Any, **_: Any) -> None:
     """Record a sign-in."""
-    if client_address(request):  # else nobody sent it: a test or a command
+    if client_address(request):  # else no client sent it: a test or a command
         _record(Action.PERSON_SIGNED_IN, user.get_username(), request)
 
 

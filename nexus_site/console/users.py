@@ -145,7 +145,7 @@ class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]  # onl
 
 
 @admin.register(Group)
-class DeskAdmin(BrowseAdmin):
+class PeopleGroupAdmin(BrowseAdmin):
     """The groups and what each may; they come with `migrate` and are not edited here."""
 
     list_display = ("name", "people")

@@ -1,4 +1,4 @@
-"""`make check`: every habit a tool can hold, one after the other, all of them even if one fails."""
+"""`make check`: runs every check, also after one has failed."""
 
 import os
 import secrets

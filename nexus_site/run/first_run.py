@@ -63,9 +63,9 @@ def create_first_people() -> dict[str, str]:
         return {}
     passwords = {username: secrets.token_urlsafe(12) for username in PEOPLE}
     with transaction.atomic():
-        for username, desk in PEOPLE.items():
+        for username, group in PEOPLE.items():
             user = User.objects.create_user(username, password=passwords[username], is_staff=True)
-            user.groups.add(Group.objects.get(name=desk))
+            user.groups.add(Group.objects.get(name=group))
     return passwords
 
 

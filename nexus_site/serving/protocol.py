@@ -9,7 +9,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-FRAMING = 4096  # bytes that a message may have beside its header and twice its body
+FRAMING = 4096  # bytes of a message besides its headers and twice its body
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

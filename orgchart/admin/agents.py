@@ -1,4 +1,4 @@
-"""Agents and their keys: who holds a role, and what proves it."""
+"""The admin pages of agents and their keys."""
 
 from __future__ import annotations
 
@@ -157,12 +157,12 @@ class AgentAdmin(EditAdmin):
 
     @column("keys")
     def own_keys(self, row: Agent) -> SafeString:
-        """Prefixes of the keys that prove it now."""
+        """Prefixes of the agent's valid keys."""
         return chips(f"{p}…" for p in row.good_keys)  # type: ignore[attr-defined]  # as above
 
 
 class KeyState(DropdownFilter):
-    """Whether keys prove anybody."""
+    """Filter by valid and revoked keys."""
 
     title = "state"
     parameter_name = "state"
@@ -217,6 +217,6 @@ class ApiKeyAdmin(ActingAdmin):
 
     @column("agent")
     def whose(self, row: ApiKey) -> SafeString:
-        """The agent it proves."""
+        """The agent that the key belongs to."""
         address = reverse("admin:orgchart_agent_change", args=[row.agent_id])
         return format_html('<a class="nx-link" href="{}">{}</a>', address, row.agent)

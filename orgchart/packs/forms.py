@@ -145,7 +145,7 @@ class ProtocolFile(Form):
     board: list[BoardContactForm] = []
 
     def contact_rules(self) -> dict[Place, ContactRule]:
-        """Every rule of who writes to whom, by its place in the file."""
+        """Every contact rule, by its place in the file."""
         lists: dict[str, list[Any]] = {"contacts": self.contacts, "board": self.board}
         return {(key, at): form.rule() for key in lists for at, form in enumerate(lists[key])}
 

@@ -46,8 +46,8 @@ class Layout:
 def find_layout(directory: Path, organisation: str, notes: Notes) -> Layout | None:
     """The files of the pack in a folder; None, with the reason noted, where there is no folder.
 
-    A folder with none of the three files and with `agents/` is in the layout of two folders (Spec: packs 13), itself or in
-    its `config/`; its organisation has the name given, or that of the folder.
+    A folder with `agents/` and none of the three files, itself or in its `config/`, has the layout
+    of two folders (Spec: packs 13); its organisation has the name given, or that of the folder.
     """
     if not directory.is_dir():
         notes.add(str(directory), 1, "there is no such folder", "name the pack's folder")

@@ -97,8 +97,8 @@ def _values_of_removed(
 ) -> dict[str, Any]:
     """Deactivated; the place in its group is kept while no other agent has it.
 
-    Its keys stay: they prove nobody while it is deactivated, and are good again when a later pack
-    brings it back.
+    Its keys stay: they do not work while it is deactivated, and work again when a later pack
+    activates it.
     """
     values: dict[str, Any] = {"active": False, "is_leader": False}
     if row.group_id is not None and (

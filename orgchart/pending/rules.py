@@ -27,7 +27,7 @@ def can_change_alone(person: Person, change: Difference, board: Collection[str])
         return Allow("the only member of the Board needs no confirmation")
     return deny(
         Code.APPROVAL_REQUIRED,
-        f"this gives rights that nobody has confirmed: {change.allowed[0]}",
+        f"this gives rights that no second person has confirmed: {change.allowed[0]}",
         "propose it; a member of the Board other than you confirms it",
         rule=SECOND_PERSON,
     )

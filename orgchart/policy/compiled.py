@@ -140,14 +140,6 @@ class Policy:
         """The agent's level; 1 is the top, the Board is 0."""
         return self.roles[agent.role].level
 
-    def party_by_id(self, agent_id: int | None) -> Party | None:
-        """The agent of an id; the Board for None, as tables keep it."""
-        return BOARD_PARTY if agent_id is None else self.by_id.get(agent_id)
-
-    def party_by_handle(self, handle: str) -> Party | None:
-        """The agent of a handle, or the Board."""
-        return BOARD_PARTY if handle == BOARD else self.agents.get(handle)
-
     @property
     def top_agent(self) -> Agent | None:
         """The agent right below the Board: active, of the lowest level number."""

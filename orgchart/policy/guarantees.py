@@ -36,8 +36,8 @@ def one_top_agent(policy: Policy) -> Iterator[Violation]:
 def way_up(policy: Policy) -> Iterator[Violation]:
     """Every agent below the top can escalate to its direct superior (Spec: escalation 2).
 
-    An agent whose own superior is deactivated is cared for by the escalation itself (Spec:
-    escalation 7): it is never moved by the deactivation.
+    An agent whose own superior is deactivated escalates to the next above (Spec: escalation 7);
+    the deactivation does not move it.
     """
     for agent in policy.agents.values():
         if not agent.active or agent.superior == BOARD or agent.orphaned:

@@ -298,7 +298,7 @@ def _leaders(policy: Policy) -> Iterator[Violation]:
 
 
 def circle_in(reports_to: dict[str, str]) -> list[str]:
-    """The handles of a circle in `who reports to whom`, or an empty list.
+    """The handles of a circle in `reports_to`, or an empty list.
 
     Taken from what is written, not from the compiled chain, which would skip over it.
     """

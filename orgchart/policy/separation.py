@@ -42,15 +42,15 @@ def judges(policy: Policy) -> Iterator[Violation]:
         for judge, made in JUDGES.items():
             if judge in usable and usable & made:
                 yield Violation(
-                    "nobody approves what they made",
+                    "no agent approves its own work",
                     Subject.ROLE,
                     role.name,
-                    f"{judge} cannot stand beside {', '.join(sorted(usable & made))}",
+                    f"a role with {judge} cannot also have {', '.join(sorted(usable & made))}",
                     "give the judging and the making to different roles",
                 )
         if role.offices & MAKING and role.offices & (frozenset(Office) - MAKING):
             yield Violation(
-                "nobody approves what they made",
+                "no agent approves its own work",
                 Subject.ROLE,
                 role.name,
                 "one role holds an office that makes and one that judges",

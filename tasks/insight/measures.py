@@ -136,7 +136,7 @@ def durations(
     """Mean and median time from start to completion, per type, role or agent.
 
     With `most`, of that many tasks, the last ones completed. Tasks that were imported completed
-    are left out: nobody knows when their work began.
+    are left out: it is not known when their work began.
     """
     values: dict[str, Any] = {
         "organisation": organisation_id,

@@ -74,11 +74,6 @@ class TaskFiles:
 
     found: list[FileEntry] = field(default_factory=list)
 
-    @property
-    def bad(self) -> list[FileEntry]:
-        """The entries that are no valid task."""
-        return [one for one in self.found if one.task is None]
-
 
 def read_path(path: Path, policy: Policy) -> TaskFiles:
     """Read a file, or every `*.json` of a folder, in the order of their names."""

@@ -115,7 +115,7 @@ class TaskUpdate:
 
     @property
     def changes_audience(self) -> bool:
-        """Whether it changes for whom the task is, or what such an agent is asked for."""
+        """Whether it changes which role the task requires, or what its text asks for."""
         return (self.subject, self.required_role, self.task_type) != (None, None, None)
 
     @property

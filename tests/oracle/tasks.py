@@ -133,7 +133,7 @@ QA      Y   Y   -   -   -   -   -   Y   -
 RE      Y   -   -   Y   -   -   -   -   Y
 """
 
-# The roles that a task may require, by its creator: its own, or one it may contact (Spec: tasks 35).
+# The roles that a task may require, by its creator: its own, or a contact (Spec: tasks 35).
 ASKS = """
 creator CEO IT  HR  PM  BE  FE  DO  QA  RE
 CEO     Y   Y   Y   Y   -   -   -   -   -

@@ -208,9 +208,3 @@ class TestTheChainOfCommand:
         assert policy.superior_of(hand) is lead
         assert policy.superior_of(boss) is BOARD_PARTY
         assert policy.chain_above(boss) == ()
-
-    def test_finds_parties_as_tables_and_mails_name_them(self, policy):
-        boss = policy.agents["boss"]
-        assert policy.party_by_id(boss.id) is policy.party_by_handle("boss") is boss
-        assert policy.party_by_id(None) is policy.party_by_handle(BOARD) is BOARD_PARTY
-        assert policy.party_by_handle("nobody") is policy.party_by_id(10**6) is None

@@ -69,7 +69,7 @@ def count_stream(watcher: Watcher) -> Iterator[None]:
 
 
 async def changes(watcher: Watcher) -> AsyncGenerator[None, None]:
-    """Yield whenever the watcher's tools are not what they were; end when nothing proves it."""
+    """Yield whenever the watcher's list of tools changes; end when its key stops working."""
     caller, credentials = watcher.caller, watcher.credentials
     known = tools_of(caller)
     loop, rung = asyncio.get_running_loop(), asyncio.Event()

@@ -188,7 +188,7 @@ def read(*, caller: Caller, key: bytes, after: Place) -> StreamPage:
 
 
 def _shown(event: dict[str, Any]) -> dict[str, Any]:
-    """The event as a watcher sees it; a denial also carries the fields of a refusal (Spec: modes 17)."""
+    """The event as a watcher sees it; a denial carries its own fields too (Spec: modes 17)."""
     details = from_json(event["details"])
     event["details"] = details
     if event["kind"] == "tool_denied":

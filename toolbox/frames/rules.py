@@ -43,7 +43,7 @@ def can_delegate(source: Agent, target: Agent | None, name: str, policy: Policy)
             Code.CONTACT_DENIED,
             f"{source.address} may not delegate to {target.address}: {_why_not(source, target)}",
             _candidates(source, policy),
-            rule="delegation goes from a leader to its members or to other leaders (spec: groups 4)",
+            rule="a leader delegates to its members and to other leaders (spec: groups 4)",
         )
     if not target.active:  # after the contact check: no other agent learns who is deactivated
         return deny(

@@ -14,13 +14,13 @@ from core.decision import Code, Denied, refuse
 from core.events import Event
 from core.machines import Swap, swap
 from ledger.services import record
+from ledger.sql import event_cte
 from orgchart.models import Agent
 from orgchart.policy import compiled as policy
 from toolbox.caller import Caller
 from toolbox.frames import rules
 from toolbox.frames.results import OpenedFrame
 from toolbox.frames.stack import (
-    event_cte,
     frames_taken_by,
     lock_agent,
     lock_top,

@@ -12,8 +12,8 @@ from django.db.models import QuerySet
 from core.database import needs_transaction
 from core.decision import Code, refuse
 from core.events import Event
-from core.machines import Cte, Swap, swap
-from ledger import sql
+from core.machines import Swap, swap
+from ledger.sql import event_cte
 from orgchart.models import Agent
 from toolbox.caller import Caller
 from toolbox.frames.rules import Stack, narrowed
@@ -113,12 +113,7 @@ def save_frame(
     if not swap(change, [event_cte(event)]):
         raise refuse(
             Code.VERSION_MISMATCH,
-            f"frame {frame.id} changed meanwhile",
+            f"frame {frame.id} changed after it was read",
             "call next_frame to see where you are",
             rule="a frame is saved at the version it was read at",
         )
-
-
-def event_cte(event: Event) -> Cte:
-    """The event as a part of the statement that makes the change it is about."""
-    return Cte("event", sql.insert("ev", "swapped"), sql.params(event))

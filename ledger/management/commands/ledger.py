@@ -46,7 +46,7 @@ class Command(BaseCommand):
         verify = verbs.add_parser(Verb.VERIFY, help="find the first thing wrong (exit 1)")
         verify.add_argument("--file", type=Path, help="an export, instead of the database")
         verify.add_argument("--public-key", help="base64 or a file; else the pinned keys")
-        export = verbs.add_parser(Verb.EXPORT, help="write a file that proves itself")
+        export = verbs.add_parser(Verb.EXPORT, help="write an export; the public key verifies it")
         export.add_argument("path", type=Path, metavar="FILE|DIR")
         export.add_argument("--organisation", type=int, help="only this organisation's (its id)")
         export.add_argument("--since", type=moment, help="only from this time on (ISO 8601)")

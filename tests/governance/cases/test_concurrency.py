@@ -13,8 +13,7 @@ from governance.cases.vocabulary import Ruling, Stage
 from governance.models import Artifact, Violation
 from orgchart.compiling import POLICIES
 from tests.company import load_company
-from tests.governance.cases.test_people import code_of, enrolled
-from tests.governance.cases.world import AGENT, CONTENT, EVIDENCE, Play
+from tests.governance.cases.world import AGENT, CONTENT, EVIDENCE, Play, code_of, enrolled
 
 pytestmark = pytest.mark.django_db(transaction=True)
 AT_ONCE = 8

@@ -7,14 +7,13 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.db import IntegrityError, InternalError, transaction
 from django.utils import timezone
-from django_otp.oath import TOTP
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from core.decision import Denied
 from governance.cases.vocabulary import Outcome, Stage
 from governance.interventions import confirmation, services
 from governance.models import Artifact, Case, CodeAttempt, Intervention
-from tests.governance.cases.world import CONTENT, Play
+from tests.governance.cases.world import CONTENT, Play, code_of, enrolled
 
 pytestmark = pytest.mark.django_db
 TASKS = {"tasks": [{"id": "T9", "task": "Other", "verify_by": "python other.py"}]}
@@ -23,17 +22,6 @@ TASKS = {"tasks": [{"id": "T9", "task": "Other", "verify_by": "python other.py"}
 @pytest.fixture
 def play(company):
     return Play(company)
-
-
-def enrolled(username):
-    user, _ = get_user_model().objects.get_or_create(username=username, is_staff=True)
-    return TOTPDevice.objects.create(user=user, name="t", confirmed=True)
-
-
-def code_of(device, at):
-    totp = TOTP(device.bin_key, device.step, device.t0, device.digits)
-    totp.time = at.timestamp()
-    return f"{totp.token():06d}"
 
 
 def steered(play, service, action, params, *, by=None, now=None, device=None, **more):
@@ -317,7 +305,7 @@ class TestPages:
         from django.apps import apps
         from django.contrib.auth.models import Group
 
-        from tests.admin.conftest import grant
+        from nexus_site.console.rights import grant
 
         for config in apps.get_app_configs():
             grant(config)

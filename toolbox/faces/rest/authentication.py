@@ -1,4 +1,4 @@
-"""Who calls the REST API: the agent that a key proves, and the rate its key allows."""
+"""REST authentication: from a bearer key to the Caller, and the agent's rate limit."""
 
 from __future__ import annotations
 
