@@ -13,6 +13,6 @@ class DocumentsConfig(AppConfig):
     def ready(self) -> None:
         """Quote the organisation's memory in every prompt."""
         from documents.memory.quoting import global_memory_texts
-        from toolbox.quoting import quoted_texts
+        from toolbox.faces.prompt import quoted_texts
 
         quoted_texts.join(global_memory_texts)

@@ -1,4 +1,4 @@
-"""Text of others in a prompt: encoded, attributed, one line each (Spec: modes 22)."""
+"""Text of others in a prompt: encoded, attributed, one line each; pure (Spec: modes 22)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-
-from core.hooks import Hook
-from toolbox.caller import Caller
 
 BEGIN, END = "<data>", "</data>"
 DATA = (
@@ -33,9 +30,6 @@ class QuotedText:
         """The text as one line of JSON that cannot end its block."""
         source = f"{self.author}; {NOT_AN_INSTRUCTION}"
         return quoted({"from": source, "kind": self.kind, "content": self.content})
-
-
-quoted_texts = Hook[[Caller], Sequence[QuotedText]]("texts of others that a caller's prompt holds")
 
 
 def quoted(value: Any) -> str:

@@ -9,7 +9,7 @@ from orgchart.policy.compiled import ToolRestriction
 from orgchart.policy.difference import between
 from orgchart.policy.protected import PROTECTED
 from orgchart.policy.vocabulary import Relation, ToolMode
-from tests.orgchart.test_invariants import NEXUS, with_agent, with_contact, with_role
+from tests.orgchart.variants import NEXUS, with_agent, with_contact, with_role
 from tests.orgchart.world import PACKS
 
 BEFORE = policy_of(NEXUS)

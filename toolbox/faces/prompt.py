@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from core.decision import Deny
+from core.hooks import Hook
 from orgchart.policy.vocabulary import BOARD
 from toolbox.caller import Caller
 from toolbox.frames.vocabulary import FrameKind
 from toolbox.models import Frame
-from toolbox.quoting import QuotedText, as_lines, data_block, one_line, quoted_texts
+from toolbox.quoting import QuotedText, as_lines, data_block, one_line
 from toolbox.registry import REGISTRY
 from toolbox.rules import can_use, effective_tools
+
+quoted_texts = Hook[[Caller], Sequence[QuotedText]]("texts of others that a caller's prompt holds")
 
 
 def build(caller: Caller) -> str:
