@@ -71,7 +71,7 @@ def _entry(event: Event, row: Case, artifacts: dict[str, Artifact], seals: list[
         round=said.get("round"),
         reason=event.reason,
         outcome=str(said.get("outcome") or said.get("decision") or said.get("fault") or ""),
-        facts=[(name.replace("_", " "), str(said[name])) for name in FACTS if said.get(name)],
+        facts=[(name.replace("_", " "), _shown(said[name])) for name in FACTS if said.get(name)],
         seal=next(
             (s.number for s in seals if s.era == event.era and s.lo <= event.xid < s.hi), None
         ),
@@ -86,6 +86,11 @@ def _entry(event: Event, row: Case, artifacts: dict[str, Artifact], seals: list[
     elif isinstance(said.get("sha256"), dict):
         entry.digests = sorted(said["sha256"].items())
     return entry
+
+
+def _shown(value: object) -> str:
+    """A detail of an event as text; several are separated by commas."""
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 FACTS = ("action_taken", "trigger_condition", "from_stage", "stage", "state", "failed_by",
