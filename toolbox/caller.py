@@ -11,6 +11,7 @@ from pydantic_core import to_json
 
 from core.decision import Allow, Decision, require
 from core.events import EventFields
+from orgchart.models import Agent as AgentRow
 from orgchart.policy.compiled import Agent, Policy, Role
 from orgchart.policy.vocabulary import ToolMode
 from toolbox.rules import Holder
@@ -100,3 +101,9 @@ class Caller:
             "request_id": self.request_id,
             "session_id": self.session.id,
         }
+
+
+def address_of(caller: Caller, agent_id: int) -> str:
+    """An agent's address; deactivated agents are still in the policy."""
+    agent = caller.policy.by_id.get(agent_id)
+    return agent.address if agent else AgentRow.objects.get(id=agent_id).handle

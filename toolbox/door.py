@@ -24,8 +24,8 @@ from orgchart.explaining import CallQuestion
 from toolbox import idempotency, quotas
 from toolbox.answers import INTERNAL, Answer, answer_denial
 from toolbox.caller import Caller, CallerSession
-from toolbox.faces.results import Explanation
 from toolbox.registry import REGISTRY, Tool
+from toolbox.results import Explanation
 from toolbox.rules import can_use
 from toolbox.wake import wake
 

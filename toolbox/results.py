@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from core.decision import Code
 from core.params import wire_result
 from orgchart.policy.vocabulary import ToolMode
 
@@ -34,3 +35,13 @@ class SessionDetails(SessionSummary):
     """A session with its effective mode and when it was opened."""
 
     opened_at: datetime
+
+
+@wire_result
+class Explanation(TypedDict):
+    """What a call would be answered, and by which rule."""
+
+    allowed: bool
+    error_code: Code | None
+    rule: str
+    message: str

@@ -24,6 +24,7 @@ from core.decision import Denied
 from core.deeds import Deed
 from core.people import person, record_refusal, signed_in
 from mailroom.models import Priority
+from orgchart.admin.editing import chosen_organisation
 from orgchart.compiling import current_policy
 from orgchart.models import Organisation
 from orgchart.policy.compiled import Policy
@@ -88,7 +89,7 @@ def issue_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
         "title": "Issue a contract",
         "opts": model_admin.opts,
     }
-    organisation = _organisation(request)
+    organisation = chosen_organisation(request)
     if organisation is None:
         context["organisations"] = Organisation.objects.order_by("name")
         return TemplateResponse(request, "admin/nexus/choose_organisation.html", context)
@@ -132,11 +133,3 @@ def _issued(request: HttpRequest, organisation: Organisation, form: IssueForm) -
         form.add_error(None, f"{refusal.deny.message}: {refusal.deny.next_action}")
         return ""
     return str(found["contract_id"])
-
-
-def _organisation(request: HttpRequest) -> Organisation | None:
-    chosen = request.GET.get("organisation", "")
-    if chosen.isascii() and chosen.isdigit() and len(chosen) < 18:
-        return Organisation.objects.filter(id=int(chosen)).first()
-    first = list(Organisation.objects.order_by("id")[:2])
-    return first[0] if len(first) == 1 else None

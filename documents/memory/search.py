@@ -14,8 +14,7 @@ from documents.memory.owners import owner_of
 from documents.memory.query import parse_query
 from documents.memory.results import FoundMemories
 from documents.models import MemoryScope
-from orgchart.models import Agent
-from toolbox.caller import Caller
+from toolbox.caller import Caller, address_of
 
 SEARCH = r"""
 WITH query AS (
@@ -74,7 +73,7 @@ def search_memory(*, caller: Caller, query: str, cursor: str | None, limit: int)
             {
                 "memory_id": str(row[0]),
                 "scope": MemoryScope(row[1]),
-                "author": row[3] or author_of(caller, row[2]),
+                "author": row[3] or address_of(caller, row[2]),
                 "text": row[4],
                 "created_at": row[5],
                 "rank": row[6],
@@ -85,12 +84,6 @@ def search_memory(*, caller: Caller, query: str, cursor: str | None, limit: int)
             paging.encode(f"{page[-1][6]!r} {page[-1][0]}") if len(rows) > limit else None
         ),
     }
-
-
-def author_of(caller: Caller, agent_id: int) -> str:
-    """An author's address."""
-    agent = caller.policy.by_id.get(agent_id)
-    return agent.address if agent else Agent.objects.get(id=agent_id).handle
 
 
 def _place(cursor: str | None) -> tuple[float | None, int | None]:

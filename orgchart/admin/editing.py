@@ -28,6 +28,15 @@ from orgchart.pending.services import WAITS, propose_change
 from orgchart.services import PolicyChange, SecondPersonNeeded
 
 
+def chosen_organisation(request: HttpRequest) -> Organisation | None:
+    """The organisation that a page is about: named in the address, or the only one there is."""
+    chosen = request.GET.get("organisation", "")
+    if chosen.isascii() and chosen.isdigit() and len(chosen) < 18:
+        return Organisation.objects.filter(id=int(chosen)).first()
+    first = list(Organisation.objects.order_by("id")[:2])
+    return first[0] if len(first) == 1 else None
+
+
 class EditAdmin(PreviewingAdmin):
     """A table of the policy that people with the right edit: form, preview, confirmation, service.
 
@@ -104,21 +113,13 @@ class EditAdmin(PreviewingAdmin):
                 raise PermissionDenied
             return self._posted(request, row)
         adding = object_id is None and self.has_add_permission(request)
-        if adding and self._organisation(request) is None:
+        if adding and chosen_organisation(request) is None:
             return self._choose_organisation(request)
         extra = {"show_save_and_continue": False, "show_save_and_add_another": False}
         page: HttpResponse = super().changeform_view(
             request, object_id, form_url, {**(extra_context or {}), **extra}
         )
         return page
-
-    def _organisation(self, request: HttpRequest) -> Organisation | None:
-        """The organisation a new row is for: named in the address, or the only one there is."""
-        chosen = request.GET.get("organisation", "")
-        if chosen.isascii() and chosen.isdigit() and len(chosen) < 18:
-            return Organisation.objects.filter(id=int(chosen)).first()
-        first = list(Organisation.objects.order_by("id")[:2])
-        return first[0] if len(first) == 1 else None
 
     def _choose_organisation(self, request: HttpRequest) -> HttpResponse:
         context = {
@@ -142,7 +143,7 @@ class EditAdmin(PreviewingAdmin):
             form: type[PolicyForm] = super().get_form(request, obj, change, **kwargs)
             return form
         made: type[PolicyForm] = super().get_form(request, obj, change, **kwargs)
-        organisation = self._organisation_of(obj) if obj else self._organisation(request)
+        organisation = self._organisation_of(obj) if obj else chosen_organisation(request)
         return type(made.__name__, (made,), {"organisation": organisation})
 
     def _organisation_of(self, row: Any) -> Organisation:
@@ -154,7 +155,7 @@ class EditAdmin(PreviewingAdmin):
         return made(request.POST, instance=row)
 
     def _posted(self, request: HttpRequest, row: Any) -> HttpResponse:
-        if row is None and self._organisation(request) is None:
+        if row is None and chosen_organisation(request) is None:
             return self._choose_organisation(request)
         form = self._bound(request, row)
         if not form.is_valid() or BACK in request.POST:

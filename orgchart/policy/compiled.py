@@ -11,9 +11,6 @@ from orgchart.policy.parties import Agent as Agent  # noqa: PLC0414  imported wi
 from orgchart.policy.protected import protected_from_writing, with_protected
 from orgchart.policy.vocabulary import BOARD, ContractScope, Kind, Office, Relation, ToolMode
 
-ALL_ROLES: frozenset[str] | None = None
-"""A mail type's senders when every role may send it."""
-
 
 @dataclass(frozen=True, slots=True)
 class FileScopes:

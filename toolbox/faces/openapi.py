@@ -13,9 +13,10 @@ from core.decision import Code, status_of
 from toolbox.answers import ErrorBody
 from toolbox.faces.examples import example_of, refusal
 from toolbox.faces.exports import FOREIGN_FORMS
-from toolbox.faces.results import CallerIdentity, Explanation, OpenedSession, PromptText, ToolList
+from toolbox.faces.results import CallerIdentity, OpenedSession, PromptText, ToolList
 from toolbox.idempotency import KEY_PATTERN, MAX_KEY
 from toolbox.registry import REGISTRY, Tool
+from toolbox.results import Explanation
 
 Schema = dict[str, Any]
 

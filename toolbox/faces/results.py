@@ -9,7 +9,6 @@ from uuid import UUID
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from core.decision import Code
 from core.params import wire_result
 from orgchart.policy.vocabulary import ToolGroup, ToolMode
 
@@ -44,16 +43,6 @@ class CallerIdentity(TypedDict):
     session: CallSession
     frame: Annotated[str | None, Field(description="the open frame the caller is in")]
     policy_version: int
-
-
-@wire_result
-class Explanation(TypedDict):
-    """What a call would be answered, and by which rule."""
-
-    allowed: bool
-    error_code: Code | None
-    rule: str
-    message: str
 
 
 @wire_result

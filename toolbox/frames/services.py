@@ -15,7 +15,6 @@ from core.events import Event
 from core.machines import Swap, swap
 from ledger.services import record
 from ledger.sql import event_cte
-from orgchart.models import Agent
 from orgchart.policy import compiled as policy
 from toolbox.caller import Caller
 from toolbox.frames import rules
@@ -187,12 +186,6 @@ def unread_results(*, caller: Caller, inside: int | None) -> list[str]:
         state__in=[FrameState.RETURNED, FrameState.FAILED],
     ).order_by("id")
     return [str(number) for number in rows.values_list("id", flat=True)[:MAX_UNREAD]]
-
-
-def address_of(caller: Caller, agent_id: int) -> str:
-    """An agent's address; deactivated ones are still in the policy."""
-    agent = caller.policy.by_id.get(agent_id)
-    return agent.address if agent else Agent.objects.get(id=agent_id).handle
 
 
 def require_small(field: str, value: Any) -> None:

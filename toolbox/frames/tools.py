@@ -13,7 +13,7 @@ from pydantic import Field, JsonValue, StringConstraints
 from core.params import Name, Params
 from orgchart.catalogue import Source
 from orgchart.policy.vocabulary import ToolGroup
-from toolbox.caller import Caller
+from toolbox.caller import Caller, address_of
 from toolbox.frames import ending, services
 from toolbox.frames.results import (
     EndedFrame,
@@ -151,7 +151,7 @@ def frame_work(caller: Caller, frame: Frame) -> FrameWork:
         "frame_id": str(frame.id),
         "kind": FrameKind(frame.kind),
         "name": frame.name or None,
-        "from": services.address_of(caller, frame.opener_id),
+        "from": address_of(caller, frame.opener_id),
         "instruction": frame.instruction,
         "context": frame.context,
         "allowed_tools": frame.allowed_tools,
@@ -166,7 +166,7 @@ def frame_result(caller: Caller, frame: Frame) -> FrameResult:
     return {
         "frame_id": str(frame.id),
         "kind": FrameKind.DELEGATION,
-        "to": services.address_of(caller, frame.assignee_id),
+        "to": address_of(caller, frame.assignee_id),
         "state": FrameState(frame.state),
         "result": frame.result,
         "reason": frame.reason or None,
