@@ -25,23 +25,23 @@ TEAM = 10
 ROLES = (
     ("ceo", 1, Kind.EXECUTIVE, ["send_mail", "generate_contract", "write_note"]),
     (
-        "manager",
+        "team_manager",
         2,
         Kind.MANAGER,
         ["send_mail", "create_contract", "approve_deployment", "escalate", "submit_report"],
     ),
     (
-        "worker",
+        "team_worker",
         3,
         Kind.WORKER,
         ["send_mail", "escalate", "read_contract", "submit_report", "docker_deploy"],
     ),
 )
 CONTACTS = (
-    ("ceo", "manager", Relation.ANY),
-    ("manager", "ceo", Relation.ANY),
-    ("manager", "worker", Relation.OWN),
-    ("worker", "manager", Relation.OWN),
+    ("ceo", "team_manager", Relation.ANY),
+    ("team_manager", "ceo", Relation.ANY),
+    ("team_manager", "team_worker", Relation.OWN),
+    ("team_worker", "team_manager", Relation.OWN),
 )
 SETTINGS = {
     "board_webhook": "http://127.0.0.1:9/",
@@ -114,7 +114,7 @@ def _people(organisation: Organisation, roles: dict[str, Role], agents: int) -> 
         manager = Agent.objects.create(
             organisation=organisation,
             handle=f"m{number}",
-            role=roles["manager"],
+            role=roles["team_manager"],
             reports_to=ceo,
             group=group,
             name="leader",
@@ -125,7 +125,7 @@ def _people(organisation: Organisation, roles: dict[str, Role], agents: int) -> 
             Agent(
                 organisation=organisation,
                 handle=f"w{number}_{n}",
-                role=roles["worker"],
+                role=roles["team_worker"],
                 reports_to=manager,
                 group=group,
                 name=f"w{n}",

@@ -85,7 +85,7 @@ class TestKeys:
         assert key.revoked_by == "human:board"
         assert Event.objects.get(action="key.revoked").reason == REASON
         page = board.get(act_page(key, "revoke")).content.decode()
-        assert "cannot be done now" in page
+        assert "is not possible now" in page
 
     def test_are_listed_by_prefix_only(self, observer, worker):
         key = ApiKey.objects.get(agent=worker)
@@ -144,11 +144,11 @@ class TestModes:
         assert act(board, worker, "open-coding").status_code == 302
         assert company.get("/api/v1/me", "backend_worker").body["session"]["mode"] == "coding"
         assert Session.objects.get(agent=worker).standing
-        assert "cannot be done now" in board.get(act_page(worker, "open-coding")).content.decode()
+        assert "is not possible now" in board.get(act_page(worker, "open-coding")).content.decode()
 
     def test_coding_is_not_opened_for_a_deactivated_agent(self, board, worker, company):
         assert act(board, worker, "deactivate").status_code == 302
-        assert "cannot be done now" in board.get(act_page(worker, "open-coding")).content.decode()
+        assert "is not possible now" in board.get(act_page(worker, "open-coding")).content.decode()
 
     def test_coding_is_not_offered_where_the_organisation_has_it_not(self, board, company):
         from tests.company import load_company
@@ -157,7 +157,7 @@ class TestModes:
         other.get("/api/v1/me", "architect")
         session = Session.objects.get(organisation=other.organisation)
         page = act_page(session, "open-coding")
-        assert "cannot be done now" in board.get(page).content.decode()
+        assert "is not possible now" in board.get(page).content.decode()
         answer = board.post(page, {"reason": REASON})
         session.refresh_from_db()
         assert answer.status_code == 200
@@ -210,7 +210,7 @@ class TestContracts:
             "human:board",
             REASON,
         )
-        assert "cannot be done now" in board.get(page).content.decode()
+        assert "is not possible now" in board.get(page).content.decode()
 
     def test_show_their_history_from_the_ledger(self, board, observer, order):
         act(board, order, "close-cancelled")

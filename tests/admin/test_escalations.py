@@ -129,7 +129,7 @@ class TestAnAnswer:
         assert board.post(page, data).status_code == 200
         assert refused().code == "INVALID_TRANSITION"
         assert Mail.objects.count() == before
-        assert "cannot be done now" in board.get(page).content.decode()
+        assert "is not possible now" in board.get(page).content.decode()
 
     def test_to_another_version_is_refused(self, board, chain):
         assert answer(board, chain, version="1").status_code == 200
@@ -169,7 +169,7 @@ class TestANotice:
     def test_that_waits_is_not(self, board, dead):
         OutgoingNotice.objects.update(state="pending")
         page = act_page(dead, "resend")
-        assert "cannot be done now" in board.get(page).content.decode()
+        assert "is not possible now" in board.get(page).content.decode()
         assert board.post(page, {"reason": "Now."}).status_code == 200
         assert refused().code == "INVALID_TRANSITION"
 

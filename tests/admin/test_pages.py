@@ -32,6 +32,10 @@ INSIDE = {
     "tasks.Counter",  # a number, seen in the newest task
     "tasks.Experience",  # sums of tasks
     "tasks.FeedbackHook",  # a secret
+    "toolbox.Usage",  # counters of the quotas
+    "documents.KeptFile",  # read with the mail it was attached to
+    "documents.MemoryFile",  # the state of a file that people edit
+    "contracts.OrgChangeLine",  # a part of its contract
     "governance.Artifact",  # on the page of its case
     "governance.Note",  # as above
     "governance.Violation",  # as above

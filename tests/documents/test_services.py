@@ -309,7 +309,7 @@ class TestReadReports:
     def test_never_scans_the_table(self, reports):
         backend, it = caller_of(reports, "backend_worker"), caller_of(reports, "it_manager")
         research = caller_of(reports, "research_worker")
-        for number in range(300):
+        for number in range(900):
             filed(research, f"r{number}", now=NOW + timedelta(hours=number))
         filed(backend, "Old", now=NOW - timedelta(days=9))
         assert titles(listed(it)) == ["QA", "Backend", "Old"]

@@ -24,7 +24,7 @@ from mailroom.delivery import MailDraft
 from mailroom.models import Mail
 from mailroom.services import send_mail
 from orgchart.compiling import compile_policy
-from orgchart.models import Agent, Group, Organisation, Role
+from orgchart.models import Agent, ContactRule, Group, Organisation, Role
 from orgchart.packs import diff_pack, load_pack
 from tests.documents.world import NOW, caller_of, found
 from tests.governance.world import authorise
@@ -114,7 +114,7 @@ class TestAuthorisation:
 
     @pytest.mark.parametrize(("tool", "params"), CHANGES)
     @pytest.mark.parametrize("act", OrgAct)
-    @pytest.mark.parametrize("subject", ["backend_worker", "research_worker", "backend_two"])
+    @pytest.mark.parametrize("subject", ["backend_worker", "qa_worker", "backend_two"])
     def test_covers_the_act_and_the_agent_that_a_line_names(
         self, nexus, tool, params, act, subject
     ):
@@ -122,17 +122,17 @@ class TestAuthorisation:
             return
         authorise(nexus, f"{act} {subject}")
         target = {
-            "create_agent_jd": "backend_two", "update_org_chart": "research_worker",
+            "create_agent_jd": "backend_two", "update_org_chart": "qa_worker",
         }.get(tool, "backend_worker")  # fmt: skip
         covered = (act, subject) == (oracle.ACTS[tool], target)
         body = call(nexus, tool, **params)
         assert body.get("error_code", "OK") == ("OK" if covered else "AUTHORISATION_REQUIRED")
 
     def test_needs_a_line_for_each_agent_that_moves(self, nexus):
-        authorise(nexus, "move research_worker")
+        authorise(nexus, "move qa_worker")
         moves = [
-            {"agent": "research_worker", "reports_to": "it_manager"},
-            {"agent": "devops_worker", "reports_to": "product_manager"},
+            {"agent": "qa_worker", "co_managers": ["product_manager"]},
+            {"agent": "devops_worker", "co_managers": ["product_manager"]},
         ]
         assert refused(nexus, "update_org_chart", changes=moves, reason="closer") == (
             "AUTHORISATION_REQUIRED"
@@ -152,6 +152,11 @@ class TestAuthorisation:
         Role.objects.filter(name="hr_manager").update(
             tools=[*Role.objects.get(name="hr_manager").tools, "manage_tools"]
         )
+        research, hr = (Role.objects.get(name=n) for n in ("research_worker", "hr_manager"))
+        for sender, recipient in ((research, hr), (hr, research)):
+            ContactRule.objects.create(
+                organisation_id=nexus.id, sender=sender, recipient=recipient, relation="own"
+            )
         Agent.objects.filter(handle="research_worker").update(
             reports_to=Agent.objects.get(handle="hr_manager")
         )
