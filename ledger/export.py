@@ -9,14 +9,14 @@ from typing import Any
 
 from django.db import connection
 
-from ledger.events import canonical, stamp
+from ledger.canonical import canonical, stamp
 from ledger.keys import PUBLIC, Signer, place, trusted
 from ledger.merkle import levels, proof
 from ledger.models import Seal as SealRow
 from ledger.offline import END, FORMAT
-from ledger.sealing import LEAVES as PLACES
-from ledger.sealing import read_seal, stream
-from ledger.seals import Leaf, Seal, place_hash, write_public
+from ledger.seal_format import Leaf, Seal, place_hash, write_public
+from ledger.sealer import LEAVES as PLACES
+from ledger.sealer import read_seal, stream
 from ledger.verification import COLUMNS, read_leaf, snapshot
 
 SKEW = timedelta(days=1)  # a seal is never this much older, by its clock, than an event in it

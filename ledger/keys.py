@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.conf import settings
 
-from ledger.seals import SIGNED, index_keys, key_id, read_public, write_public
+from ledger.seal_format import SIGNED, index_keys, key_id, read_public, write_public
 
 PRIVATE = "ed25519.key"
 PUBLIC = "ed25519.pub"

@@ -14,7 +14,7 @@ from typing import Any
 
 from ledger.merkle import proves
 from ledger.rules import Chain, Fault, Finding, Keys, Leaves, check_event
-from ledger.seals import Leaf, Seal, index_keys, read_public, verifies
+from ledger.seal_format import Leaf, Seal, index_keys, read_public, verifies
 
 FORMAT = 1
 END = b"nexus.ledger.export.v1\x00"

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 
-from ledger.events import digest_fields
+from ledger.canonical import digest_fields
 from ledger.merkle import Tree
-from ledger.seals import GENESIS, Leaf, Seal, place_hash, read_marks, verifies
+from ledger.seal_format import GENESIS, Leaf, Seal, place_hash, read_marks, verifies
 
 Keys = Mapping[str, bytes]  # key id -> raw public key
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from core.events import Event
 from core.machines import Cte
-from ledger.events import canonical, digest_fields, fields
+from ledger.canonical import canonical, digest_fields, fields
 
 TYPES = {
     "id": "uuid",

@@ -10,11 +10,11 @@ from django.db import DatabaseError, connection, transaction
 
 from core.events import UnrecordableEvent
 from ledger import keys
-from ledger.events import FIELDS, parse, stamp
+from ledger.canonical import FIELDS, parse, stamp
 from ledger.models import Seal as SealRow
 from ledger.rules import Chain, Fault, Finding, Keys, Leaves, check_event
-from ledger.sealing import read_backlog, read_eras, read_seal, stream
-from ledger.seals import Leaf, Seal
+from ledger.seal_format import Leaf, Seal
+from ledger.sealer import read_backlog, read_eras, read_seal, stream
 
 COLUMNS = ", ".join("details::text" if name == "details" else name for name in FIELDS)
 LEAVES = f"""

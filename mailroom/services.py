@@ -21,7 +21,7 @@ from mailroom.delivery import Attachment, MailDraft, insert_mail, send_system_ma
 from mailroom.escalations import answers
 from mailroom.escalations import services as escalations
 from mailroom.models import ContactGrant, Escalation, Mail
-from mailroom.ownership import require_own
+from mailroom.references import require_own
 from mailroom.refusals import as_rejection
 from mailroom.results import SentMail
 from mailroom.rules import Channel

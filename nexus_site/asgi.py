@@ -30,7 +30,7 @@ from toolbox.faces.responses import error_response  # noqa: E402
 # Faces that wait. Each module offers `application(scope, receive, send)`, and `lifespan()`, an
 # asynchronous context manager, if something of it must live as long as the process.
 FACES = {
-    ("GET", "/api/v1/events"): "toolbox.faces.events",
+    ("GET", "/api/v1/events"): "toolbox.faces.event_stream",
     ("*", "/mcp"): "toolbox.faces.mcp",
     ("*", "/mcp/"): "toolbox.faces.mcp",
 }

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from ledger.sealing import seal_events
+from ledger.sealer import seal_events
 from toolbox.frames.ending import fail_due_frames
 from toolbox.models import IdempotencyRecord, Usage
 from toolbox.quotas import DAY

@@ -11,7 +11,7 @@ from contracts.results import RequestedBudget
 from core.actions import Action
 from ledger.services import record
 from mailroom.delivery import send_as
-from mailroom.ownership import require_own
+from mailroom.references import require_own
 from mailroom.rules import can_escalate_to, can_mail
 from toolbox.caller import Caller
 

@@ -3,4 +3,4 @@
 from mailroom.admin import escalations as escalations
 from mailroom.admin import mail as mail
 from mailroom.admin import notices as notices
-from mailroom.admin import traffic as traffic
+from mailroom.admin import rejections_and_grants as rejections_and_grants

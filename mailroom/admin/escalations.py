@@ -18,8 +18,8 @@ from core.admin.browsing import MomentFilter
 from core.deeds import Deed
 from core.events import text
 from ledger.history import events_of
+from mailroom.admin.rejections_and_grants import BY_ORGANISATION
 from mailroom.admin.thread import MOST, thread_of
-from mailroom.admin.traffic import BY_ORGANISATION
 from mailroom.escalations.answers import answer_as_person
 from mailroom.models import Escalation, OutgoingNotice
 from mailroom.vocabulary import UNSETTLED

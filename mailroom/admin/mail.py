@@ -20,8 +20,8 @@ from core.admin.base import column
 from core.admin.browsing import MomentFilter
 from core.deeds import Deed
 from core.events import text
+from mailroom.admin.rejections_and_grants import BY_ORGANISATION
 from mailroom.admin.thread import thread_of
-from mailroom.admin.traffic import BY_ORGANISATION
 from mailroom.board_answers import answer_report
 from mailroom.models import Mail
 from orgchart.models import Agent, MailTypeRule

@@ -13,7 +13,7 @@ from core.admin.base import block, column
 from core.admin.browsing import MomentFilter
 from core.deeds import Deed
 from core.events import text
-from mailroom.admin.traffic import BY_ORGANISATION
+from mailroom.admin.rejections_and_grants import BY_ORGANISATION
 from mailroom.models import OutgoingNotice
 from mailroom.outgoing.outbox import resend
 from mailroom.vocabulary import NoticeState

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.db import connection
 
-from mailroom.admin.traffic import contract_url
+from mailroom.admin.rejections_and_grants import contract_url
 from mailroom.models import Escalation, Mail
 
 MOST = 200

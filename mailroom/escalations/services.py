@@ -14,7 +14,7 @@ from mailroom import rules
 from mailroom.delivery import MailDraft, insert_mail
 from mailroom.escalations.threads import insert_in_thread, settle_thread
 from mailroom.models import Escalation
-from mailroom.ownership import require_own
+from mailroom.references import require_own
 from mailroom.refusals import as_rejection
 from mailroom.results import SentEscalation
 from mailroom.vocabulary import UNSETTLED

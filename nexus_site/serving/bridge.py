@@ -19,7 +19,7 @@ from django.core.handlers.base import BaseHandler
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import set_script_prefix
 
-from nexus_site.serving import errors, strangers
+from nexus_site.serving import body_limits, errors
 
 Message = dict[str, Any]
 Scope = dict[str, Any]
@@ -97,7 +97,7 @@ class Bridge:
 
         async def is_known() -> bool:
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self.threads, strangers.is_known, scope)
+            return await loop.run_in_executor(self.threads, body_limits.is_known, scope)
 
         try:
             return await read_body(receive, limit=self.limit, is_known=is_known)

@@ -15,7 +15,7 @@ from django_prometheus.exports import ExportToDjangoView
 from kombu.exceptions import OperationalError
 from prometheus_client import generate_latest
 
-from ledger.sealing import read_backlog
+from ledger.sealer import read_backlog
 from nexus_site.celery import app
 from nexus_site.run.postgres import PostgresUnavailable
 from nexus_site.serving.proxies import client_address

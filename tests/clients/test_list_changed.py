@@ -20,7 +20,7 @@ from tests.clients.listening import ENDED, listening, wait_until
 from tests.loops import run as run_loop
 from toolbox import sessions, wake
 from toolbox.authentication import authenticate
-from toolbox.faces import changes
+from toolbox.faces import tool_list_changes
 from toolbox.models import Session
 
 LISTENS = installs.HERE / "npm" / "listens.mjs"
@@ -28,8 +28,8 @@ LISTENS = installs.HERE / "npm" / "listens.mjs"
 
 @pytest.fixture(autouse=True)
 def _looks_at_once(monkeypatch):
-    monkeypatch.setattr(changes, "SPACING", 0.01)
-    monkeypatch.setattr(changes, "HEARTBEAT", 600)
+    monkeypatch.setattr(tool_list_changes, "SPACING", 0.01)
+    monkeypatch.setattr(tool_list_changes, "HEARTBEAT", 600)
 
 
 def test_a_mode_that_opens_and_closes_with_a_contract_is_announced(stage, url):
@@ -89,7 +89,7 @@ def test_a_watch_outlasts_a_rate_that_is_used_up(stage, url, settings, monkeypat
             limited.set()
             raise
 
-    monkeypatch.setattr(changes, "authenticate", prove)
+    monkeypatch.setattr(tool_list_changes, "authenticate", prove)
     burst = settings.NEXUS_RATE_BURST
     company = stage.company
     agent = company.agent("devops_worker")
@@ -109,7 +109,7 @@ def test_a_watch_outlasts_a_rate_that_is_used_up(stage, url, settings, monkeypat
 
 
 def test_one_stream_too_many_is_refused_until_another_ends(stage, url, monkeypatch):
-    monkeypatch.setattr(changes, "MOST", 2)
+    monkeypatch.setattr(tool_list_changes, "MOST", 2)
     key = stage.company.key("product_manager")
     proof = {"Authorization": f"Bearer {key}", "Accept": "text/event-stream"}
     standing = {"method": "GET", "url": f"{url}/mcp", "headers": proof}
@@ -122,7 +122,7 @@ def test_one_stream_too_many_is_refused_until_another_ends(stage, url, monkeypat
             with pytest.raises(MCPError, match="2 streams"), listening(url, key):
                 pass
         agent = stage.company.agent("product_manager").id
-        wait_until(lambda: changes._open[agent] < 2)
+        wait_until(lambda: tool_list_changes._open[agent] < 2)
         with http.stream(**standing) as stream:
             assert stream.status_code == 200
 
@@ -131,11 +131,11 @@ def test_one_stream_too_many_is_refused_until_another_ends(stage, url, monkeypat
 def test_no_watch_outlives_its_stream_even_if_the_bell_rings_as_it_ends(monkeypatch, turns):
     agent = SimpleNamespace(agent=SimpleNamespace(id=-1))
     monkeypatch.setattr(wake, "listen", lambda: None)
-    monkeypatch.setattr(changes, "authenticate", lambda: agent)
-    monkeypatch.setattr(changes, "tools_of", lambda _: ())
+    monkeypatch.setattr(tool_list_changes, "authenticate", lambda: agent)
+    monkeypatch.setattr(tool_list_changes, "tools_of", lambda _: ())
 
     async def watch():
-        async for _ in changes.changes(changes.Watcher(agent, {})):
+        async for _ in tool_list_changes.changes(tool_list_changes.Watcher(agent, {})):
             pass
 
     async def end_as_it_rings():

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from ledger import keys
 from ledger.models import Event, Seal
-from ledger.seals import write_public
+from ledger.seal_format import write_public
 from tests.ledger.world import record, record_many, tamper, wait_until_ended
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from core.events import SHORT, Event, EventOutcome, UnrecordableEvent, text
 from ledger import sql
-from ledger.events import FIELDS, LONG, canonical, digest, digest_fields, fields, normal, parse
+from ledger.canonical import FIELDS, LONG, canonical, digest, digest_fields, fields, normal, parse
 from tests.ledger.strategies import details, events, storable
 from tests.ledger.world import NOW, make_event
 

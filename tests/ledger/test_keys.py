@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_pri
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from ledger import keys
-from ledger.seals import key_id, read_public, verifies, write_public
+from ledger.seal_format import key_id, read_public, verifies, write_public
 
 DIGEST = bytes(range(32))
 

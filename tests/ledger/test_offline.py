@@ -15,7 +15,7 @@ from ledger.export import Selection, export_lines, write_export
 from ledger.models import Event as EventRow
 from ledger.offline import describe, main, read_keys, verify_lines
 from ledger.rules import Fault
-from ledger.seals import index_keys, write_public
+from ledger.seal_format import index_keys, write_public
 from tests.ledger.world import NOW, record, seal_until_covered, tamper
 
 LATER = NOW + timedelta(days=2)
@@ -106,7 +106,7 @@ class TestExport:
 
 
 def wait_and_seal_at(now) -> None:
-    from ledger.sealing import seal_events
+    from ledger.sealer import seal_events
     from tests.ledger.world import wait_until_ended
 
     wait_until_ended()

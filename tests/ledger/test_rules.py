@@ -11,10 +11,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.events import digest_fields, fields
+from ledger.canonical import digest_fields, fields
 from ledger.merkle import root
 from ledger.rules import Chain, Fault, Finding, Leaves, check_event
-from ledger.seals import (
+from ledger.seal_format import (
     GENESIS,
     SIGNED,
     Leaf,

@@ -7,9 +7,9 @@ from concurrent.futures import wait as wait_all
 import pytest
 from django.db import IntegrityError, connections
 
-from ledger import keys, sealing
+from ledger import keys, sealer
 from ledger.models import Seal
-from ledger.sealing import LOCK, TransactionsWentBack, seal_events, seal_next
+from ledger.sealer import LOCK, TransactionsWentBack, seal_events, seal_next
 from tests.concurrency import at_once
 from tests.ledger.world import (
     NOW,
@@ -213,7 +213,7 @@ class TestEras:
         record()
         with pytest.raises(TransactionsWentBack):
             seal_events(now=NOW)
-        assert sealing.last_seal().number == 3
+        assert sealer.last_seal().number == 3
 
 
 def in_foreign_cluster(era: int, xid: int) -> int:

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from core.database import OutsideTransaction
 from core.events import Event, EventOutcome, UnrecordableEvent
 from ledger import services, sql
-from ledger.events import FIELDS, digest
+from ledger.canonical import FIELDS, digest
 from ledger.models import Event as EventRow
 from ledger.models import Seal
 from ledger.verification import COLUMNS, read_leaf

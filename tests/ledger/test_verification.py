@@ -9,13 +9,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.db import connection
 
 from ledger import keys
-from ledger.events import digest_fields
+from ledger.canonical import digest_fields
 from ledger.merkle import root
 from ledger.models import Event as EventRow
 from ledger.models import Seal as SealRow
 from ledger.rules import Fault
-from ledger.sealing import LEAVES, read_seal, seal_events
-from ledger.seals import index_keys, mark, place_hash
+from ledger.seal_format import index_keys, mark, place_hash
+from ledger.sealer import LEAVES, read_seal, seal_events
 from ledger.verification import COLUMNS, read_leaf
 from tests.ledger.world import (
     NOW,

@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from core.events import Event
 from ledger import keys, services, sql
 from ledger.models import Event as EventRow
-from ledger.sealing import seal_events
+from ledger.sealer import seal_events
 from ledger.verification import VerificationReport, verify_ledger
 
 NOW = datetime(2026, 11, 21, 10, 30, tzinfo=UTC)

@@ -9,7 +9,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from nexus_site import asgi
-from nexus_site.serving import strangers
+from nexus_site.serving import body_limits
 from nexus_site.serving.handlers import ApiHandler, PeopleHandler
 from tests.loops import run as run_loop
 from toolbox.faces.rest import formats
@@ -159,16 +159,16 @@ class TestStrangers:
         assert start["status"] == 413
 
     def test_are_told_from_agents_and_people(self, nexus, client, django_user_model, monkeypatch):
-        monkeypatch.setattr(strangers, "close_old_connections", lambda: None)  # the test's own
+        monkeypatch.setattr(body_limits, "close_old_connections", lambda: None)  # the test's own
         scope = request("/x")
-        assert not strangers.is_known(scope)
+        assert not body_limits.is_known(scope)
         scope["headers"] = [(b"authorization", b"Bearer nxs_" + b"a" * 40)]
-        assert not strangers.is_known(scope)
+        assert not body_limits.is_known(scope)
         scope["headers"] = [(b"authorization", f"Bearer {nexus.key('ceo')}".encode())]
-        assert strangers.is_known(scope)
+        assert body_limits.is_known(scope)
         scope["headers"] = [(b"cookie", b"nexus_session=" + b"a" * 32)]
-        assert not strangers.is_known(scope)
+        assert not body_limits.is_known(scope)
         client.force_login(django_user_model.objects.create_user("mia"))
         session = client.cookies["nexus_session"].value
         scope["headers"] = [(b"cookie", f"nexus_session={session}".encode())]
-        assert strangers.is_known(scope)
+        assert body_limits.is_known(scope)

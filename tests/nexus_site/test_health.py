@@ -7,7 +7,7 @@ import pytest
 from celery import Celery
 from django.db import DatabaseError
 
-from ledger.sealing import Backlog
+from ledger.sealer import Backlog
 from nexus_site.serving import health
 from toolbox.models import JobRun
 from toolbox.scheduler import JOBS, NOT_RUNNING, database_now

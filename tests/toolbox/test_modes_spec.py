@@ -64,7 +64,7 @@ from tests.oracle import org
 from tests.oracle import tools as oracle
 from tests.oracle.reading import compiled_nexus
 from toolbox.authentication import StoredMode, effective_mode
-from toolbox.faces import stream
+from toolbox.faces import event_reader
 from toolbox.models import Session
 from toolbox.registry import REGISTRY, Tool
 from toolbox.rules import Holder, can_use, effective_tools
@@ -184,7 +184,7 @@ class TestARefusal:
 
     def test_reaches_the_watcher_and_the_ledger(self, committed):
         caller = committed.caller("backend_worker")
-        place = stream.here()
+        place = event_reader.here()
         id_of_call = {"X-Request-ID": "call-number-7"}
         body = committed.call("backend_worker", "read_file", id_of_call, **FILE).body
         (event,) = Event.objects.filter(action="tool.denied", tool="read_file")
@@ -192,7 +192,7 @@ class TestARefusal:
         assert event.decision == "deny"
         assert re.fullmatch("[0-9a-f]{32}", event.request_id), "the caller's own id is not ours"
         assert event.details["next_action"] == body["next_action"]
-        ((_, told),) = stream.read(
+        ((_, told),) = event_reader.read(
             caller=caller, key=digest_of(committed.key("backend_worker")), after=place
         ).events
         assert (told["kind"], told["tool"], told["code"]) == (

@@ -16,7 +16,7 @@ from core.events import Event, EventOutcome
 from ledger import sql
 from orgchart.services import digest_of, issue_key, revoke_key
 from tests.company import load_company
-from toolbox.faces import stream
+from toolbox.faces import event_reader
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -71,12 +71,12 @@ class Watcher:
         self.caller = company.caller(who)
         self.agent = self.caller.agent.id
         self.key = digest_of(company.key(who))
-        self.place = stream.here()
+        self.place = event_reader.here()
         self.given = []
 
     def page(self):
         """The next page's subjects, and whether more is there at once."""
-        page = stream.read(caller=self.caller, key=self.key, after=self.place)
+        page = event_reader.read(caller=self.caller, key=self.key, after=self.place)
         assert not page.over
         new = [(str(place), event["subject"]) for place, event in page.events]
         self.given += new
@@ -94,7 +94,7 @@ class Watcher:
     def after(self, last):
         """What a reconnection with this id brings."""
         place, given = self.place, self.given
-        self.place, self.given = stream.place_of(last), []
+        self.place, self.given = event_reader.place_of(last), []
         try:
             return self.look()
         finally:
@@ -117,7 +117,7 @@ class TestBeginning:
         with elsewhere() as older:
             older.execute("SELECT pg_current_xact_id()")
             commit(watcher.agent, "before")
-            watcher.place = stream.here()
+            watcher.place = event_reader.here()
             assert watcher.look() == []
             commit(watcher.agent, "after")
             assert watcher.look() == ["after"]
@@ -130,7 +130,7 @@ class TestBeginning:
         with elsewhere() as older:
             write(older, watcher.agent, "older")
             commit(watcher.agent, "before")
-            begun = str(stream.here())
+            begun = str(event_reader.here())
             commit(watcher.agent, "after")
             assert watcher.after(begun) == ["after"]
             older.commit()
@@ -155,7 +155,7 @@ class TestWhatIsGiven:
         assert watcher.look() == ["before"]
         revoke_key(prefix=key[:12], caller=company.system, now=timezone.now(), reason="lost")
         commit(watcher.agent, "after")
-        page = stream.read(caller=watcher.caller, key=watcher.key, after=watcher.place)
+        page = event_reader.read(caller=watcher.caller, key=watcher.key, after=watcher.place)
         assert (page.over, page.events, page.place) == (True, [], watcher.place)
 
     def test_waits_for_no_transaction_of_another_database(self, watcher):
@@ -189,7 +189,7 @@ class TestCommitOrder:
             else:
                 write(writers[name], watcher.agent, name)
             watcher.look()
-            begun.append((str(stream.here()), committed))
+            begun.append((str(event_reader.here()), committed))
         assert "".join(watcher.subjects) == committed
         assert sorted(late.look()) == sorted(committed)
         assert watcher.goes_on_from_each()
@@ -201,7 +201,7 @@ class TestCommitOrder:
 class TestPages:
     @pytest.fixture(autouse=True)
     def _of_two(self, monkeypatch):
-        monkeypatch.setattr(stream, "PAGE", 2)
+        monkeypatch.setattr(event_reader, "PAGE", 2)
 
     @pytest.mark.parametrize("pages", range(4))
     def test_keep_their_place_when_others_commit_between_them(self, watcher, pages):
@@ -225,7 +225,7 @@ class TestPages:
 class TestPlaces:
     def refused(self, place):
         with pytest.raises(Denied) as found:
-            stream.place_of(str(place))
+            event_reader.place_of(str(place))
         assert found.value.deny.code is Code.INVALID_PARAMS
         return found.value.deny
 
@@ -242,7 +242,7 @@ class TestPlaces:
         assert "read_inbox" in self.refused(replace(watcher.place, history=other)).next_action
 
     def test_whose_event_is_gone_or_another_are_refused(self, watcher):
-        self.refused(replace(watcher.place, seq=stream.LAST))
+        self.refused(replace(watcher.place, seq=event_reader.LAST))
         self.refused(replace(watcher.place, seq=10**19 - 1))
         other = "00000000" if watcher.place.tag != "00000000" else "11111111"
         self.refused(replace(watcher.place, tag=other))
@@ -263,7 +263,7 @@ class TestPlaces:
                 "FROM ledger_event, generate_series(1, 20) AS n WHERE subject = 'restored'"
             )
             restoring.commit()
-        watcher.place = stream.here()
+        watcher.place = event_reader.here()
         for new in "1234":
             commit(watcher.agent, new)
         assert watcher.look() == [*"1234"]
@@ -271,4 +271,4 @@ class TestPlaces:
 
     def test_end_with_their_history(self, watcher):
         place = replace(watcher.place, history="00000000")
-        assert stream.read(caller=watcher.caller, key=watcher.key, after=place).over
+        assert event_reader.read(caller=watcher.caller, key=watcher.key, after=place).over

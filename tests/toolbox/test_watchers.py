@@ -19,7 +19,7 @@ from tests.company import load_company
 from tests.loops import run as run_loop
 from tests.server import serving
 from toolbox import wake
-from toolbox.faces import events, stream
+from toolbox.faces import event_reader, event_stream
 
 MANY = 200
 PATIENCE = 30
@@ -73,14 +73,14 @@ def listening(company):
 @pytest.fixture
 def looks(monkeypatch, listening):
     """How often each agent's stream was read, its heartbeats put off."""
-    monkeypatch.setattr(events, "HEARTBEAT", 600.0)
-    counted, read = Counter(), stream.read
+    monkeypatch.setattr(event_stream, "HEARTBEAT", 600.0)
+    counted, read = Counter(), event_reader.read
 
     def counting(*, caller, **where):
         counted[caller.agent.handle] += 1
         return read(caller=caller, **where)
 
-    monkeypatch.setattr(stream, "read", counting)
+    monkeypatch.setattr(event_reader, "read", counting)
     return counted
 
 
@@ -174,7 +174,7 @@ class TestManyWatchers:
             begun = b""
             while b": watching\n" not in begun:
                 begun += slow.recv(64)
-            flood(agent, pages * stream.PAGE)
+            flood(agent, pages * event_reader.PAGE)
 
             async def others():
                 async with watchers(company, port, 1) as found:
@@ -185,7 +185,7 @@ class TestManyWatchers:
 
             run_loop(others())
             assert 1 <= looks[stalled] < pages
-            ids, total = set(), pages * stream.PAGE
+            ids, total = set(), pages * event_reader.PAGE
             for line in slow.makefile("rb"):
                 assert not line.startswith(b": alive"), "it fell silent too early"
                 if line.startswith(b"id: "):

@@ -26,7 +26,7 @@ from toolbox import door
 from toolbox.answers import Answer, answer_denial
 from toolbox.authentication import authenticate
 from toolbox.caller import Caller
-from toolbox.faces import changes
+from toolbox.faces import tool_list_changes
 from toolbox.faces.exports import listing
 from toolbox.faces.long_poll import poll, seconds_to_wait
 from toolbox.faces.mcp_calls import PlainCall, read_plain_call, write_result
@@ -134,8 +134,8 @@ async def listen(
 ) -> types.SubscriptionsListenResult:
     """A watcher's stream of changes (protocol 2026-07-28)."""
     scope = scope_of(context)
-    watcher = changes.Watcher(scope[CALLER], scope[CREDENTIALS])
-    return await changes.listen(context, params, watcher=watcher)
+    watcher = tool_list_changes.Watcher(scope[CALLER], scope[CREDENTIALS])
+    return await tool_list_changes.listen(context, params, watcher=watcher)
 
 
 class Nexus(Server[Any]):
@@ -193,8 +193,8 @@ async def application(scope: Message, receive: Any, send: Any) -> None:
     caller, credentials = proven
     try:
         if scope["method"] == "GET" and _begins_with_a_handshake(scope):
-            watcher = changes.Watcher(caller, credentials)
-            await changes.serve_stream(scope, receive, send, watcher=watcher)
+            watcher = tool_list_changes.Watcher(caller, credentials)
+            await tool_list_changes.serve_stream(scope, receive, send, watcher=watcher)
             return
     except Denied as refusal:
         await send_denial(refusal.deny, send)

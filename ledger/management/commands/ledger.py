@@ -15,8 +15,8 @@ from core.events import Event
 from ledger import keys, offline
 from ledger.export import Selection, write_export
 from ledger.rules import Keys
-from ledger.sealing import TransactionsWentBack, adopt_head, last_seal, seal_events
-from ledger.seals import write_public
+from ledger.seal_format import write_public
+from ledger.sealer import TransactionsWentBack, adopt_head, last_seal, seal_events
 from ledger.services import insert_event
 from ledger.verification import VerificationReport, verify_ledger
 

@@ -13,7 +13,7 @@ from core.decision import Code, Denied, deny
 from orgchart.services import digest_of
 from toolbox import wake
 from toolbox.caller import Caller
-from toolbox.faces import stream
+from toolbox.faces import event_reader
 from toolbox.faces.threads import in_thread, prove_caller, send_denial
 
 Message = dict[str, Any]
@@ -51,7 +51,9 @@ async def application(scope: Message, receive: Any, send: Any) -> None:
     headers = {name.decode("latin-1").lower(): value for name, value in scope["headers"]}
     try:
         last = headers.get("last-event-id", b"").decode("latin-1")
-        place = await in_thread(lambda: stream.place_of(last) if last else stream.here())
+        place = await in_thread(
+            lambda: event_reader.place_of(last) if last else event_reader.here()
+        )
     except Denied as refusal:
         await send_denial(refusal.deny, send)
         return
@@ -68,7 +70,7 @@ async def application(scope: Message, receive: Any, send: Any) -> None:
 
 
 async def _stream(
-    caller: Caller, credentials: Message, place: stream.Place, receive: Any, send: Any
+    caller: Caller, credentials: Message, place: event_reader.Place, receive: Any, send: Any
 ) -> None:
     """Watch until the client leaves or the stream is over."""
     await receive()
@@ -81,7 +83,9 @@ async def _stream(
         watching.cancel()
 
 
-async def _watch(caller: Caller, credentials: Message, place: stream.Place, send: Any) -> None:
+async def _watch(
+    caller: Caller, credentials: Message, place: event_reader.Place, send: Any
+) -> None:
     """Send what comes. The first id is that of the beginning: from there on nothing is missed."""
     key = digest_of(credentials["authorization"].partition(" ")[2].strip())
     loop, rung = asyncio.get_running_loop(), asyncio.Event()
@@ -91,7 +95,7 @@ async def _watch(caller: Caller, credentials: Message, place: stream.Place, send
     with wake.WAITERS.waiting(caller.agent.id, lambda: loop.call_soon_threadsafe(rung.set)):
         while True:
             rung.clear()
-            look = functools.partial(stream.read, caller=caller, key=key, after=place)
+            look = functools.partial(event_reader.read, caller=caller, key=key, after=place)
             page = await in_thread(look)
             if page.over:
                 break
@@ -109,7 +113,7 @@ async def _watch(caller: Caller, credentials: Message, place: stream.Place, send
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-def _event(where: stream.Place, data: Message) -> bytes:
+def _event(where: event_reader.Place, data: Message) -> bytes:
     return b"id: %s\nevent: %s\ndata: %s\n\n" % (
         str(where).encode(),
         str(data["kind"]).encode(),

@@ -14,7 +14,7 @@ from django.db.backends.utils import CursorWrapper
 from ledger import keys
 from ledger.merkle import Tree
 from ledger.models import Seal as SealRow
-from ledger.seals import GENESIS, Seal, mark, place_hash
+from ledger.seal_format import GENESIS, Seal, mark, place_hash
 
 LOCK = 0x6C65646765723031  # "ledger01": the advisory lock of the one sealer
 BATCH = 4096  # leaves of one seal; a larger transaction is sealed whole

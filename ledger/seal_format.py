@@ -10,7 +10,7 @@ from hashlib import sha256
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from ledger.events import JSON, canonical, stamp
+from ledger.canonical import JSON, canonical, stamp
 from ledger.merkle import leaf_hash
 
 DOMAIN = b"nexus.ledger.seal.v1\x00"
