@@ -192,3 +192,8 @@ def _restore(snapshot: dict[str, str]) -> None:
     )
     with connection.cursor() as cursor:
         cursor.execute(f"WITH {inserts} SELECT 1", snapshot)
+        for table in snapshot.keys() - {"ledger_event"}:
+            cursor.execute(  # ids that are given next lie behind those put back
+                "SELECT setval(s, GREATEST(max(id), nextval(s))) "
+                f"FROM {table}, pg_get_serial_sequence('{table}', 'id') AS s GROUP BY s"
+            )

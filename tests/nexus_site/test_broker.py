@@ -7,6 +7,7 @@ import time
 import pytest
 from celery import Celery
 from kombu import Connection
+from kombu.exceptions import OperationalError
 
 from nexus_site.run import broker
 from nexus_site.run.fork import fork, status_of
@@ -18,7 +19,7 @@ def answers(var):
     try:
         with Connection(broker.url_under(var)) as connection:
             connection.ensure_connection(max_retries=1, interval_start=0.05, timeout=0.2)
-    except OSError:
+    except (OSError, OperationalError):
         return False
     return True
 
