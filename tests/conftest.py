@@ -103,6 +103,8 @@ def django_db_setup(
 def _let_go() -> None:
     """The threads that wake waiters keep connections; without them the database can be dropped."""
     wake.RETRY_SECONDS = 60.0
+    connection.close()  # a test may have ended the server's side of it
+    connection.close_pool()
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "

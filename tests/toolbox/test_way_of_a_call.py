@@ -25,6 +25,11 @@ def company(transactional_db: None) -> Company:
     return load_company("nexus")
 
 
+def is_ours(file: str) -> bool:
+    """Whether a file belongs to the product; the environment may lie inside the checkout."""
+    return file.startswith(f"{ROOT}/") and not file.startswith((f"{ROOT}/.venv/", f"{ROOT}/var/"))
+
+
 def is_passed(place: str, qualified: str, name: str) -> bool:
     """Whether a function is a step: no decision, no method of a value, no part of another."""
     pure = place.startswith(PURE) or any(part in place for part in DECISIONS)
@@ -40,7 +45,7 @@ def functions_of(call: Callable[[], Any]) -> list[str]:
     def watch(frame: Any, event: str, _: Any) -> None:
         nonlocal inside
         code = frame.f_code
-        if event != "call" or not code.co_filename.startswith(f"{ROOT}/"):
+        if event != "call" or not is_ours(code.co_filename):
             return
         place = code.co_filename.removeprefix(f"{ROOT}/")
         if code.co_qualname == "ToolCallView.post":
