@@ -138,7 +138,11 @@ def try_as_holder(case: Case, staff: Staff) -> None:
     # The gate answers before the parameters are read.
     excluded = [negative_data_rejection] if tool in UNUSABLE else []
     case.validate_response(answer, excluded_checks=excluded)
-    if answer.status_code >= 300 and tool not in UNUSABLE:
+    if tool in UNUSABLE:
+        assert answer.status_code in (400, 403, 405, 413), answer.text
+        if answer.status_code == 403:
+            assert answer.json()["error_code"] == "TOOL_NOT_BOUND"
+    elif answer.status_code >= 300:
         _require_reason(case, tool, answer)
 
 
