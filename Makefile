@@ -6,11 +6,11 @@ TEST_WORKERS ?= 2
 RUNNING := var/up.pid
 
 .DEFAULT_GOAL := help
-.PHONY: help env up test demo check bench proofs faults siege lock format audit
+.PHONY: help env up test demo check bench bench-compare proofs faults siege lock format audit
 .NOTPARALLEL:
 
 help: ## This list
-	@sed -nE "s,^([a-z]+):.*\#\# (.*),\1\t\2,p" $(MAKEFILE_LIST) | expand -t 10
+	@sed -nE "s,^([a-z-]+):.*\#\# (.*),\1\t\2,p" $(MAKEFILE_LIST) | expand -t 16
 
 env: ## The Python environment .venv, as requirements.txt says
 	@$(PYTHON) nexus_site/run/env.py
@@ -29,8 +29,11 @@ demo: env ## One day of the company, against a running `make up`
 check: env ## Style, types, layers, migrations, production settings
 	@$(VENV) -m nexus_site.run.check
 
-bench: env ## Calls per second, compared with the floor under them
+bench: env ## Compared with views written by hand, in turn; kept in docs/bench.json
 	@$(VENV) manage.py bench
+
+bench-compare: env ## What changed since the figures kept at FROM=commit
+	@$(VENV) -m lab.bench.compare $(or $(FROM),HEAD) $(TO)
 
 proofs: env ## The long proofs: large state machines, kills, broken twins
 	@$(VENV) -m pytest -q -n $(TEST_WORKERS) --dist loadfile proofs
@@ -49,5 +52,5 @@ lock: env ## Compile each requirements.in into its requirements.txt
 format: env ## Rewrite the code in the house style
 	@$(VENV) -m ruff check --fix-only -q . ; $(VENV) -m ruff format -q .
 
-audit: env ## Known vulnerabilities among the locked packages
-	@$(VENV) -m pip_audit --require-hashes --disable-pip -r requirements.txt
+audit: env ## Known vulnerabilities among the locked packages; fails if any cannot be looked up
+	@$(VENV) -m pip_audit --strict --require-hashes --disable-pip -r requirements.txt

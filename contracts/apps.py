@@ -12,12 +12,15 @@ class ContractsConfig(AppConfig):
 
     def ready(self) -> None:
         """Join the hooks of lower rooms: folders and sessions of contracts, submissions by mail."""
+        from contracts import waiting
         from contracts.scopes import work_scopes
         from contracts.services import submit_by_mail
         from contracts.working import session_of_contract
+        from core.waiting import waiting_kinds
         from mailroom import services
         from toolbox import scopes, sessions
 
         scopes.work_scopes.join(work_scopes)
         sessions.contract_sessions.join(session_of_contract)
         services.submissions.join(submit_by_mail)
+        waiting_kinds.join(waiting.kinds)

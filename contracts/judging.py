@@ -30,11 +30,12 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A completion report: its id, what QA found in it, and the agents that judged it."""
+    """A completion report: its id, what QA found in it, the agents that judged it, its commit."""
 
     report_id: int
     findings: frozenset[VerdictFinding] = frozenset()
     judges: frozenset[int] = frozenset()
+    commit: str = ""
 
     @property
     def finding(self) -> VerdictFinding | None:
@@ -139,11 +140,14 @@ def can_judge_submission(
     return Allow("QA judges finished work (spec: contracts 28)")
 
 
-def submission_of(report_id: int, verdicts: Iterable[tuple[str, int]]) -> Submission:
+def submission_of(
+    report_id: int, verdicts: Iterable[tuple[str, int]], commit: str = ""
+) -> Submission:
     """A submission with the (finding, judge) of its verdicts."""
     found = list(verdicts)
     return Submission(
         report_id,
         frozenset(VerdictFinding(finding) for finding, _ in found),
         frozenset(judge for _, judge in found),
+        commit,
     )

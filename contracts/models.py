@@ -228,7 +228,7 @@ class Contract(models.Model):
 class Report(models.Model):
     """What an assignee reported on its contract; a completion is a numbered submission.
 
-    Insert-only.
+    `commit` is where the contract's branch was when it was submitted. Insert-only.
     """
 
     contract = models.ForeignKey(Contract, models.PROTECT, related_name="reports")
@@ -239,6 +239,7 @@ class Report(models.Model):
     body = models.TextField()
     author = models.ForeignKey(Agent, models.PROTECT, related_name="+")
     mail = models.OneToOneField(Mail, models.PROTECT, related_name="+")
+    commit = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField()
 
     class Meta:
@@ -266,7 +267,10 @@ class Report(models.Model):
 
 
 class Verdict(models.Model):
-    """What QA found in one submission. Insert-only; a trigger keeps each judge to one verdict."""
+    """What QA found in one submission. Insert-only; a trigger keeps each judge to one verdict.
+
+    `commit` is the one submitted; `run_digest` is of the log of the judge's last run on it.
+    """
 
     contract = models.ForeignKey(Contract, models.PROTECT, related_name="verdicts")
     report = models.ForeignKey(Report, models.PROTECT, related_name="verdicts")
@@ -275,6 +279,8 @@ class Verdict(models.Model):
     body = models.TextField(blank=True)
     judge = models.ForeignKey(Agent, models.PROTECT, related_name="+")
     mail = models.OneToOneField(Mail, models.PROTECT, related_name="+")
+    commit = models.CharField(max_length=64, blank=True)
+    run_digest = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField()
 
     class Meta:

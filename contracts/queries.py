@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from django.db.models import Q, QuerySet
 
 from contracts import rules
-from contracts.models import Contract, Verdict
+from contracts.judging import Submission, submission_of
+from contracts.models import Contract, Report, Verdict
 from contracts.results import ContractDetail, ContractPage, ContractSummary
 from contracts.rows import agent_of, contract_facts, find_contract, issuer_of
 from contracts.vocabulary import (
@@ -52,6 +55,7 @@ def read_contract(*, caller: Caller, contract_id: str) -> ContractDetail:
                 "report_type": ReportType(r.report_type),
                 "title": r.title,
                 "body": r.body,
+                "commit": r.commit or None,
                 "created_at": r.created_at,
             }
             for r in row.reports.order_by("-id")
@@ -64,6 +68,8 @@ def read_contract(*, caller: Caller, contract_id: str) -> ContractDetail:
                 "evidence": v.evidence,
                 "body": v.body,
                 "judge": agent_of(caller.policy, v.judge_id).handle,
+                "commit": v.commit or None,
+                "run_digest": v.run_digest or None,
                 "created_at": v.created_at,
             }
             for v in row.verdicts.order_by("-id")
@@ -154,3 +160,28 @@ def open_contracts_of(agent_id: int) -> QuerySet[Contract]:
     return Contract.objects.filter(
         Q(issuer_id=agent_id) | Q(assignee_id=agent_id), state__in=OPEN_STATES
     )
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedSubmission:
+    """The latest submission of a contract, and the PASS on it: its verdict and its commit."""
+
+    submission: Submission | None = None
+    passed_by: int | None = None
+    passed_commit: str = ""
+
+
+def judged_submission(row: Contract) -> JudgedSubmission:
+    """The latest submission with its verdicts, whatever the contract's state is now.
+
+    Of a submission with a FAIL there is no PASS (Spec: contracts 47).
+    """
+    reports = Report.objects.filter(contract_id=row.id, submission__isnull=False)
+    report = reports.order_by("-submission").first()
+    if report is None:
+        return JudgedSubmission()
+    verdicts = list(Verdict.objects.filter(report_id=report.id).order_by("-id"))
+    submission = submission_of(report.id, ((v.finding, v.judge_id) for v in verdicts))
+    if submission.finding is not VerdictFinding.PASS:
+        return JudgedSubmission(submission)
+    return JudgedSubmission(submission, verdicts[0].id, verdicts[0].commit)

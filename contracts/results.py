@@ -55,6 +55,10 @@ class GivenVerdict(TypedDict):
 
     verdict_id: str
     mail_id: str
+    commit: Annotated[str | None, Field(description="the commit it is about, of code work")]
+    run_digest: Annotated[
+        str | None, Field(description="SHA-256 of the log of your last run on it")
+    ]
 
 
 @wire_result
@@ -123,6 +127,7 @@ class ContractReport(TypedDict):
     report_type: ReportType
     title: str
     body: str
+    commit: Annotated[str | None, Field(description="where the branch was when it was submitted")]
     created_at: datetime
 
 
@@ -136,6 +141,8 @@ class ContractVerdict(TypedDict):
     evidence: Annotated[Any, Field(description="text, or a list of what was run")]
     body: str
     judge: str
+    commit: Annotated[str | None, Field(description="the commit that was judged")]
+    run_digest: Annotated[str | None, Field(description="SHA-256 of the log of the judge's run")]
     created_at: datetime
 
 

@@ -96,7 +96,7 @@ def latest_submission(row: Contract) -> Submission | None:
     if found is None:
         return None
     verdicts = Verdict.objects.filter(report_id=found.id)
-    return submission_of(found.id, verdicts.values_list("finding", "judge_id"))
+    return submission_of(found.id, verdicts.values_list("finding", "judge_id"), found.commit)
 
 
 @needs_transaction
@@ -143,7 +143,7 @@ def save_contract(
     )
     if not saved:
         current = Contract.objects.values_list("version", flat=True).get(id=row.id)
-        raise Denied(rules.stale(row.id, was.version, current))
+        raise Denied(rules.stale_contract(row.id, was.version, current))
     row.version = was.version + 1
     wake(reader.id)
 

@@ -24,7 +24,7 @@ from contracts.vocabulary import (
     ReportKind,
     VerdictFinding,
 )
-from core.decision import Allow, Code, Decision, Deny, deny
+from core.decision import Allow, Code, Decision, Deny, deny, stale
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.parties import Board, Party
 
@@ -88,16 +88,14 @@ def at_version(
         return decision
     if expected_version is None or expected_version == contract.version:
         return decision
-    return stale(contract.id, expected_version, contract.version)
+    return stale_contract(contract.id, expected_version, contract.version)
 
 
-def stale(contract_id: str, expected: int, current: int) -> Deny:
+def stale_contract(contract_id: str, expected: int, current: int) -> Deny:
     """The refusal of a change to a version that is no longer the present one."""
-    return deny(
-        Code.VERSION_MISMATCH,
-        f"{contract_id} changed after you read it: expected version {expected}, current {current}",
+    return stale(
+        contract_id,
         "read it again (list_contracts) and repeat with the current version",
-        rule="expected_version",
         expected=expected,
         current=current,
     )
@@ -128,14 +126,11 @@ def _next_states(contract: ContractFacts) -> list[str]:
 def _next_step(contract: ContractFacts) -> str:
     match contract.state:
         case ContractState.PENDING:
-            return f"{contract.assignee.handle} accepts it first, with accept_contract"
+            return f"{contract.assignee.handle} accepts it first"
         case ContractState.IN_PROGRESS:
-            return (
-                f"{contract.assignee.handle} submits it first, with submit_report (completion), or "
-                "with send_mail (report, submits) where its role has no submit_report"
-            )
+            return f"{contract.assignee.handle} submits it first: wait for its completion report"
         case ContractState.REVIEW:
-            return f"{contract.issuer.handle} closes it, with close_contract"
+            return f"{contract.issuer.handle} closes it"
         case ContractState.PASSED | ContractState.FAILED | ContractState.CANCELLED:
             return "a follow-up is a new contract that names this one in supersedes"
 
@@ -245,7 +240,7 @@ def _needs_pass(contract: ContractFacts, finding: VerdictFinding | None) -> Deny
         f"before it can pass; {found}",
         "send it back with close_contract (outcome rework), or close it as failed"
         if finding
-        else "ask a QA agent of the department for its write_verdict, send the work back with "
+        else "ask a QA agent of the department for its verdict, send the work back with "
         "close_contract (outcome rework), or close it as failed",
         rule="code work needs a PASS of QA on its submission (Spec: contracts 25)",
         finding=str(finding) if finding else None,

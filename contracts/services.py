@@ -9,6 +9,7 @@ from django.db import transaction
 
 from contracts import rows, rules
 from contracts.authority import opens_rights
+from contracts.evidence import submitted_commit
 from contracts.models import Contract, Report
 from contracts.results import ContractVersion, SubmittedReport
 from contracts.rules import ContractFacts
@@ -143,6 +144,7 @@ def _insert_report(
         body=draft.body,
         author_id=caller.agent.id,
         mail_id=mail_id,
+        commit=submitted_commit(row) if is_completion else "",
         created_at=now,
     )
     file_report(
@@ -182,5 +184,6 @@ def _submit(
         reader=contract.issuer,
         report=str(report.id),
         submission=report.submission,
+        **({"commit": report.commit} if report.commit else {}),
     )
     rows.close_contract_mode(row, contract, caller, now)

@@ -10,6 +10,7 @@ from django.db import transaction
 from pydantic_core import to_json
 
 from contracts import rows, rules
+from contracts.evidence import run_digest
 from contracts.models import Contract, Verdict
 from contracts.results import GivenVerdict
 from contracts.rules import ContractFacts
@@ -59,7 +60,7 @@ def write_verdict(
             recipient=reader,
             mail_type="verdict",
             subject=f"{finding}: {row.title}",
-            body=_verdict_text(row, finding, evidence, body),
+            body=_verdict_text(row, finding, evidence, body, submission.commit),
             now=now,
             contract_ref=row.id,
             rule=rule,
@@ -72,15 +73,25 @@ def write_verdict(
             body=body,
             judge_id=caller.agent.id,
             mail_id=mail_id,
+            commit=submission.commit,
+            run_digest=run_digest(caller, submission.commit),
             created_at=now,
         )
         _record_verdict(row, contract, verdict, reader, caller, now)
-    return {"verdict_id": str(verdict.id), "mail_id": mail_id}
+    return {
+        "verdict_id": str(verdict.id),
+        "mail_id": mail_id,
+        "commit": verdict.commit or None,
+        "run_digest": verdict.run_digest or None,
+    }
 
 
-def _verdict_text(row: Contract, finding: VerdictFinding, evidence: Any, body: str) -> str:
+def _verdict_text(
+    row: Contract, finding: VerdictFinding, evidence: Any, body: str, commit: str
+) -> str:
     shown = evidence if isinstance(evidence, str) else to_json(evidence, indent=1).decode()
-    parts = [f"{finding} on {row.id}", body, f"Evidence:\n{shown}" if shown else ""]
+    about = f"{finding} on {row.id}" + (f", commit {commit}" if commit else "")
+    parts = [about, body, f"Evidence:\n{shown}" if shown else ""]
     return "\n\n".join(part for part in parts if part)[:MAX_MAIL_BODY]
 
 
@@ -100,7 +111,12 @@ def _record_verdict(
         subject=f"contract:{row.id}",
         for_agent_id=row.issuer_id,
         kind="contract",
-        details={"verdict": str(verdict.id), "finding": verdict.finding},
+        details={
+            "verdict": str(verdict.id),
+            "finding": verdict.finding,
+            **({"commit": verdict.commit} if verdict.commit else {}),
+            **({"run_digest": verdict.run_digest} if verdict.run_digest else {}),
+        },
     )
     issuer = contract.issuer
     if isinstance(issuer, Agent) and issuer.active and issuer != reader:

@@ -45,6 +45,7 @@ class Code(StrEnum):
     RATE_LIMITED = "RATE_LIMITED"
     QUOTA_EXCEEDED = "QUOTA_EXCEEDED"
     ISOLATION_UNAVAILABLE = "ISOLATION_UNAVAILABLE"
+    STORAGE_FULL = "STORAGE_FULL"
     DRIVER_UNAVAILABLE = "DRIVER_UNAVAILABLE"
     INTERNAL = "INTERNAL"
 
@@ -66,6 +67,7 @@ STATUS: Mapping[Code, int] = {
     Code.INTERNAL: 500,
     Code.ISOLATION_UNAVAILABLE: 503,
     Code.DRIVER_UNAVAILABLE: 503,
+    Code.STORAGE_FULL: 507,
 }
 """HTTP status of a code; every code not listed is a refusal by rule: 403."""
 
@@ -131,6 +133,24 @@ def refuse(
 ) -> Denied:
     """The exception for a refusal, with details as keywords."""
     return Denied(deny(code, message, next_action, rule=rule, **details))
+
+
+def stale(
+    what: str, next_action: str, *, expected: int | None = None, current: int | None = None
+) -> Deny:
+    """The refusal of a change that was decided on a version which is no longer the present one.
+
+    The versions are left out where the row moved between its reading and its saving. Spec: wire 38.
+    """
+    named = {"expected": expected, "current": current} if expected is not None else {}
+    versions = f": expected version {expected}, current {current}" if named else ""
+    return deny(
+        Code.VERSION_MISMATCH,
+        f"{what} changed after you read it{versions}",
+        next_action,
+        rule="a change names the version it was decided on (spec: wire 38)",
+        **named,
+    )
 
 
 def require(decision: Decision) -> Allow:

@@ -83,6 +83,10 @@ class Deed(Enum):
     ACTIVATE_AGENT = _deed(
         "orgchart.agent", "activate_agent", "Deactivate or activate agent", (*BOARD, *HR)
     )
+    PAUSE_AGENT = _deed("orgchart.agent", "pause_agent", "Pause or resume agent", (*BOARD, *HR))
+    STOP_ORGANISATION = _deed(
+        "orgchart.organisation", "stop_organisation", "Stop or resume everything"
+    )
     LOAD_PACK = _deed("orgchart.organisation", "load_organisation", "Load pack", needs_reason=False)
     EDIT_ORGANISATION = _edit("orgchart.organisation", "Edit organisation", ("change",))
     SET_BOARD_SETTINGS = _deed(
@@ -112,6 +116,7 @@ class Deed(Enum):
     READ_SKILLS = _deed(
         "workspace.skill", "scan_skill", "Read skill folders again", needs_reason=False
     )
+    PUSH_BACK = _deed("workspace.repository", "push_back_repository", "Push main branch back")
     START_SKILL = _deed("workspace.skill", "start_skill", "Start skill")
     ISSUE_CONTRACT = _deed(
         "contracts.contract", "issue_contract", "Issue contract", needs_reason=False
@@ -125,6 +130,10 @@ class Deed(Enum):
         needs_reason=False,
     )
     APPROVE_TASK = _deed("tasks.task", "approve_task", "Approve task", needs_reason=False)
+    WITHDRAW_TASK_APPROVAL = _deed(
+        "tasks.task", "withdraw_task_approval", "Withdraw approval of task"
+    )
+    RELEASE_TASK = _deed("tasks.task", "release_task", "Release task")
     MANAGE_TASK = _deed("tasks.task", "manage_task", "Change task", needs_reason=False)
     TAKE_IN_FEEDBACK = _deed(
         "tasks.feedback", "take_in_feedback", "Add user feedback", needs_reason=False
@@ -171,11 +180,13 @@ class Deed(Enum):
 def can_do(person: Person, deed: Deed, reason: str = "", second: Person | None = None) -> Decision:
     """Decide whether a person may do this: by group, with a reason and a second person if needed.
 
-    A superuser is in every group.
+    A superuser is in every group and a member of every organisation.
     """
     rule = deed.value
-    if not is_allowed(person, deed):
+    if not _has_group(person, deed):
         return group_refusal(person.groups, rule.title, rule.groups, rule.permission)
+    if not (person.is_member or person.is_superuser):
+        return not_a_member()
     if rule.needs_reason and not reason.strip():
         return reason_missing(deed)
     if rule.needs_second_person and (
@@ -191,7 +202,11 @@ def can_do(person: Person, deed: Deed, reason: str = "", second: Person | None =
 
 
 def is_allowed(person: Person, deed: Deed) -> bool:
-    """Whether the person's groups allow the deed; the reason is asked for later."""
+    """Whether the person's groups and organisations allow the deed; the reason comes later."""
+    return _has_group(person, deed) and (person.is_member or person.is_superuser)
+
+
+def _has_group(person: Person, deed: Deed) -> bool:
     return person.is_superuser or not person.groups.isdisjoint(deed.value.groups)
 
 
@@ -211,6 +226,16 @@ def reason_missing(deed: Deed) -> Deny:
     """The refusal of a deed without the reason that it needs."""
     message = f"no reason is given for this: {deed.value.title}"
     return deny(Code.INVALID_PARAMS, message, "say why", reason="empty")
+
+
+def not_a_member() -> Deny:
+    """The one refusal of a person who does not belong to the organisation acted on."""
+    return deny(
+        Code.NOT_YOURS,
+        "You are not a member of this organisation",
+        f"ask a {PeopleGroup.BOARD} member of it to add you",
+        rule="people act on organisations they are members of (spec: people 35)",
+    )
 
 
 def group_refusal(

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
 from core.actions import Action
@@ -17,9 +17,16 @@ from core.actors import Person, denial
 from core.decision import Deny
 from core.deeds import PeopleGroup
 from core.events import Event, record_event
+from core.hooks import Hook
 
 ADMIN_TOOL = "admin"
 """What the ledger names as the tool of everything that people do in the admin."""
+
+Organisations = frozenset[int] | None
+"""The organisations that somebody is a member of; None is every one, also those that come later."""
+
+memberships_of = Hook[[int], Organisations]("the organisations that a user is a member of")
+members_among = Hook[[QuerySet[Any], int], QuerySet[Any]]("the users that are members")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +36,12 @@ class SignedIn:
     username: str
     groups: frozenset[str]
     is_superuser: bool = False
+    organisations: Organisations = frozenset()
     request_id: str = ""
+
+    def is_member_of(self, organisation_id: int | None) -> bool:
+        """Whether they see an organisation; 0 and None are the installation, for members of all."""
+        return self.organisations is None or organisation_id in self.organisations
 
     def on(self, organisation_id: int, policy_version: int | None = None) -> Person:
         """The same person, acting on one organisation: what services take as their caller."""
@@ -38,6 +50,7 @@ class SignedIn:
             organisation_id=organisation_id,
             groups=self.groups,
             is_superuser=self.is_superuser,
+            is_member=self.is_member_of(organisation_id),
             policy_version=policy_version,
             request_id=self.request_id,
         )
@@ -52,14 +65,34 @@ def groups_of(user: AbstractBaseUser | AnonymousUser) -> frozenset[str]:
     return names | {PeopleGroup.BOARD} if getattr(user, "is_superuser", False) else names
 
 
+def organisations_of(user: AbstractBaseUser | AnonymousUser) -> Organisations:
+    """The organisations that a user is a member of; a superuser is a member of every one."""
+    if not user.is_authenticated or not user.is_active:
+        return frozenset()
+    if getattr(user, "is_superuser", False):
+        return None
+    found: set[int] = set()
+    for answer in memberships_of(user.pk):
+        if answer is None:
+            return None
+        found |= answer
+    return frozenset(found)
+
+
 def signed_in(request: HttpRequest) -> SignedIn:
-    """The person who sent a request to the admin."""
-    return SignedIn(
+    """The person who sent a request to the admin; what they are is asked for once in a request."""
+    known = getattr(request, "signed_in", None)
+    if isinstance(known, SignedIn) and known.username == request.user.get_username():
+        return known
+    found = SignedIn(
         username=request.user.get_username(),
         groups=groups_of(request.user),
         is_superuser=bool(getattr(request.user, "is_superuser", False) and request.user.is_active),
+        organisations=organisations_of(request.user),
         request_id=getattr(request, "request_id", ""),
     )
+    request.signed_in = found  # type: ignore[attr-defined]
+    return found
 
 
 def person(request: HttpRequest, organisation_id: int, policy_version: int | None = None) -> Person:
@@ -78,6 +111,7 @@ def operator(organisation_id: int = 0, policy_version: int | None = None) -> Per
         organisation_id=organisation_id,
         groups=frozenset({PeopleGroup.BOARD}),
         is_superuser=True,
+        is_member=True,
         policy_version=policy_version,
         at_shell=True,
     )
@@ -86,19 +120,25 @@ def operator(organisation_id: int = 0, policy_version: int | None = None) -> Per
 def person_named(username: str, organisation_id: int) -> Person:
     """A person by the groups that they have now; without any where there is no such user."""
     user = get_user_model().objects.filter(username=username).first()
-    return Person(
+    if user is None:
+        return Person(username=username, organisation_id=organisation_id)
+    who = SignedIn(
         username=username,
-        organisation_id=organisation_id,
-        groups=groups_of(user) if user else frozenset(),
-        is_superuser=bool(user and user.is_active and getattr(user, "is_superuser", False)),
+        groups=groups_of(user),
+        is_superuser=bool(user.is_active and getattr(user, "is_superuser", False)),
+        organisations=organisations_of(user),
     )
+    return who.on(organisation_id)
 
 
-def board_members() -> frozenset[str]:
-    """The usernames of everyone who acts for the Board in the admin: active, staff, by group."""
+def board_members(organisation_id: int) -> frozenset[str]:
+    """The usernames of everyone who acts for an organisation's Board: active, staff, by group."""
     users = get_user_model().objects.filter(is_active=True, is_staff=True)
-    of_board = Q(is_superuser=True) | Q(groups__name=PeopleGroup.BOARD)
-    return frozenset(users.filter(of_board).values_list("username", flat=True))
+    of_board = users.filter(groups__name=PeopleGroup.BOARD)
+    members = Q(is_superuser=True)
+    for answer in members_among(of_board, organisation_id):
+        members |= Q(pk__in=answer.values("pk"))
+    return frozenset(users.filter(members).values_list("username", flat=True))
 
 
 def record_refusal(

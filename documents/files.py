@@ -28,7 +28,7 @@ class FileNotWritten(Exception):
 
 def tree_of(organisation: str) -> SafeTree:
     """The company tree of an organisation, by its slug."""
-    return SafeTree(Path(settings.NEXUS_COMPANY_ROOT), organisation)
+    return SafeTree(Path(settings.WORKSPACE_ROOT), organisation)
 
 
 def write_document_on_commit(document_id: int) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from django.db import connection
 
 from core import paging
-from core.decision import Allow, Code, Denied, Deny, refuse
+from core.decision import Allow, Code, refuse
 from documents import rules
 from documents.models import Document, DocumentKind, ReportType
 from documents.results import ListedReport, ReportPage, WholeReport
@@ -44,7 +44,7 @@ class ReportFilter:
 
     kind: DocumentKind = DocumentKind.REPORT
     department: str | None = None
-    date_range: str | None = None
+    days: rules.TimeSpan | None = None
     report_type: str | None = None
     cursor: str | None = None
     limit: int = paging.DEFAULT_LIMIT
@@ -81,11 +81,8 @@ def read_reports(*, caller: Caller, wanted: ReportFilter) -> ReportPage:
     These are the reports in its read scope, its own, and those of the agents below it.
 
     Spec: files 14. Raises Denied SCOPE_DENIED for a department of which it reads nothing,
-    INVALID_PARAMS for a malformed range or an unknown cursor.
+    INVALID_PARAMS for an unknown cursor.
     """
-    span = rules.parse_date_range(wanted.date_range)
-    if isinstance(span, Deny):
-        raise Denied(span)
     before, before_id = _place(wanted.cursor)
     folders, authors = _sources(caller, wanted)
     values: dict[str, Any] = {
@@ -95,15 +92,15 @@ def read_reports(*, caller: Caller, wanted: ReportFilter) -> ReportPage:
         "authors": authors,
         "department": wanted.department,
         "report_type": wanted.report_type,
-        "begins": span and span.begins,
-        "ends": span and span.ends,
+        "begins": wanted.days and wanted.days.begins,
+        "ends": wanted.days and wanted.days.ends,
         "before": before,
         "before_id": before_id,
         "limit": wanted.limit,
     }
     text = page_query(
         typed=wanted.report_type is not None,
-        ranged=span is not None,
+        ranged=wanted.days is not None,
         paged=before is not None,
         filed=wanted.department is not None and wanted.kind is DocumentKind.REPORT,
     )

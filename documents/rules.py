@@ -6,7 +6,7 @@ import unicodedata
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
-from core.decision import Allow, Code, Decision, Deny, deny
+from core.decision import Allow, Code, Decision, deny
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.paths import can_touch, expand
 from orgchart.policy.vocabulary import BOARD, Access, Kind
@@ -129,18 +129,19 @@ def can_mark_for_board(agent: Agent) -> Decision:
     )
 
 
-def parse_date_range(text: str | None) -> TimeSpan | Deny | None:
-    """The days `2026-01-01..2026-01-31`, both included, or the one day; UTC."""
-    if text is None:
-        return None
-    first, dots, last = text.partition("..")
+def parse_date_range(text: object) -> TimeSpan:
+    """The days `2026-01-01..2026-01-31`, both included, or the one day; UTC.
+
+    Raises ValueError with the problem, for a text that names no days.
+    """
+    first, dots, last = str(text).partition("..")
     try:
         begins, ends = _day(first), _day(last if dots else first)
         after = ends + timedelta(days=1)
-    except (ValueError, OverflowError):
-        return _bad_date_range("must be a day such as 2026-01-31, or 2026-01-01..2026-01-31")
+    except (ValueError, OverflowError) as problem:
+        raise ValueError("must be a day such as 2026-01-31, or 2026-01-01..2026-01-31") from problem
     if ends < begins:
-        return _bad_date_range("ends before it begins")
+        raise ValueError("ends before it begins")
     return TimeSpan(_midnight(begins), _midnight(after))
 
 
@@ -153,13 +154,3 @@ def _day(text: str) -> date:
 
 def _midnight(day: date) -> datetime:
     return datetime.combine(day, time(), UTC)
-
-
-def _bad_date_range(problem: str) -> Deny:
-    return deny(
-        Code.INVALID_PARAMS,
-        f"date_range: {problem}",
-        "correct date_range, or leave it out",
-        rule="parameters",
-        date_range=problem,
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import BeforeValidator, Field, StringConstraints, WithJsonSchema
 
 from core.params import Page, Params, RowId, Title
 from documents import reports, rules, services
@@ -21,9 +21,9 @@ ReportTypeName = Literal["status", "completion", "escalation", "cost"]
 Department = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_.-]{0,63}$")]
 DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 DateRange = Annotated[
-    str,
-    StringConstraints(min_length=1, max_length=32),
-    Field(json_schema_extra={"pattern": rf"^{DAY}(\.\.{DAY})?$"}),
+    rules.TimeSpan,
+    BeforeValidator(rules.parse_date_range),
+    WithJsonSchema({"type": "string", "pattern": rf"^{DAY}(\.\.{DAY})?$"}),
 ]
 
 
@@ -148,7 +148,7 @@ def _report_filter(
     return reports.ReportFilter(
         kind=kind,
         department=department,
-        date_range=params.date_range,
+        days=params.date_range,
         report_type=params.report_type,
         cursor=params.cursor,
         limit=params.limit,

@@ -12,11 +12,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import BinaryIO
 
 from core.decision import Deny
 from orgchart.policy.paths import normal_path
 
 FILE_MODE = 0o640
+RUNNABLE = 0o110
 FOLDER_MODE = 0o750
 MAX_BYTES = 16 * 1024 * 1024
 TEMPORARY = ".tmp-"
@@ -66,14 +68,40 @@ class SafeTree:
     """A folder of files, entered by descriptors only: what is checked is what is opened.
 
     `root` is the operator's and may itself be a link; below it none is followed. `inside` are the
-    folders of the tree in which this one is rooted, under the same rule.
+    folders of the tree in which this one is rooted, under the same rule. What is made here belongs
+    to `owner`, a user and a group by number.
     """
 
     root: Path
     inside: str = ""
+    owner: tuple[int, int] | None = None
 
     def read(self, path: str, *, limit: int = MAX_BYTES) -> bytes:
         """The bytes of a plain file. Raises Unsafe, Missing, TooLarge."""
+        with self._opened(path) as (file, size):
+            data = b"" if size > limit else file.read(limit + 1)
+        if size > limit or len(data) > limit:
+            raise TooLarge(f"{path} holds more than {limit} bytes")
+        return data
+
+    def read_end(self, path: str, *, limit: int) -> bytes:
+        """The last bytes of a plain file, `limit` at most. Raises Unsafe, Missing."""
+        with self._opened(path) as (file, size):
+            file.seek(max(0, size - limit))
+            return file.read(limit)
+
+    def is_folder(self, path: str) -> bool:
+        """Whether there is a folder, not a plain file, at this path. Raises Unsafe, Missing."""
+        *folders, name = self._parts(path)
+        with _translated_errors(path), self._folder(folders, make=False) as folder:
+            found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        if not stat.S_ISDIR(found.st_mode):
+            _require_plain(found, path)
+        return stat.S_ISDIR(found.st_mode)
+
+    @contextmanager
+    def _opened(self, path: str) -> Iterator[tuple[BinaryIO, int]]:
+        """A plain file, open to read, and its size."""
         folders, name = self._split(path)
         with _translated_errors(path), self._folder(folders, make=False) as folder:
             _require_plain(os.stat(name, dir_fd=folder, follow_symlinks=False), path)
@@ -81,10 +109,7 @@ class SafeTree:
             with open(fd, "rb") as file:  # noqa: PTH123  a descriptor, not a path
                 found = os.fstat(fd)
                 _require_plain(found, path)
-                data = b"" if found.st_size > limit else file.read(limit + 1)
-        if found.st_size > limit or len(data) > limit:
-            raise TooLarge(f"{path} holds more than {limit} bytes")
-        return data
+                yield file, found.st_size
 
     def write(self, path: str, data: bytes) -> None:
         """Write a plain file, whole or not at all. Raises Unsafe.
@@ -93,14 +118,16 @@ class SafeTree:
         """
         folders, name = self._split(path)
         with _translated_errors(path), self._folder(folders, make=True) as folder:
-            _require_replaceable(name, folder, path)
+            mode = FILE_MODE | _mode_to_keep(name, folder, path)
             temporary = TEMPORARY + secrets.token_hex(8)
             fd = os.open(
                 temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | PLAIN, FILE_MODE, dir_fd=folder
             )
             try:
                 with open(fd, "wb") as file:  # noqa: PTH123  a descriptor, not a path
-                    os.fchmod(fd, FILE_MODE)
+                    os.fchmod(fd, mode)
+                    if self.owner:
+                        os.fchown(fd, *self.owner)
                     file.write(data)
                     file.flush()
                     os.fsync(fd)
@@ -138,7 +165,7 @@ class SafeTree:
             self.root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
         root = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            folder = _descend(root, parts, make=make)
+            folder = _descend(root, parts, make=make, owner=self.owner)
         finally:
             os.close(root)
         try:
@@ -167,13 +194,15 @@ def _require_plain(found: os.stat_result, path: str) -> None:
         raise Unsafe(f"{path} has another name elsewhere (a hard link)")
 
 
-def _require_replaceable(name: str, folder: int, path: str) -> None:
+def _mode_to_keep(name: str, folder: int, path: str) -> int:
+    """The right to run the file that is to be replaced. Raises Unsafe for a folder."""
     try:
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
-        return
+        return 0
     if stat.S_ISDIR(found.st_mode):
         raise Unsafe(f"{path} is a folder")
+    return found.st_mode & RUNNABLE if stat.S_ISREG(found.st_mode) else 0
 
 
 def _entries(folder: int) -> Iterator[TreeEntry]:
@@ -188,7 +217,9 @@ def _entries(folder: int) -> Iterator[TreeEntry]:
                 yield TreeEntry(item.name, is_folder=False, size=size)
 
 
-def _descend(root: int, parts: list[str], *, make: bool) -> int:
+def _descend(
+    root: int, parts: list[str], *, make: bool, owner: tuple[int, int] | None = None
+) -> int:
     """Open the folder below the root: in one call of the kernel, or part by part."""
     if not parts:
         return os.dup(root)
@@ -198,29 +229,34 @@ def _descend(root: int, parts: list[str], *, make: bool) -> int:
         except FileNotFoundError:
             if not make:
                 raise
-    return _walk(root, parts, make=make)
+    return _walk(root, parts, make=make, owner=owner)
 
 
-def _walk(root: int, parts: list[str], *, make: bool) -> int:
+def _walk(root: int, parts: list[str], *, make: bool, owner: tuple[int, int] | None = None) -> int:
     at = os.dup(root)
     for part in parts:
         try:
-            below = _step(at, part, make=make)
+            below = _step(at, part, make=make, owner=owner)
         finally:
             os.close(at)
         at = below
     return at
 
 
-def _step(at: int, part: str, *, make: bool) -> int:
+def _step(at: int, part: str, *, make: bool, owner: tuple[int, int] | None) -> int:
+    made = False
     if make:
         try:
             os.mkdir(part, FOLDER_MODE, dir_fd=at)
         except FileExistsError:
             pass
         else:
+            made = True
             os.fsync(at)
-    return os.open(part, FOLDER, dir_fd=at)
+    below = os.open(part, FOLDER, dir_fd=at)
+    if made and owner:
+        os.fchown(below, *owner)
+    return below
 
 
 def _openat2(root: int, path: str) -> int:

@@ -4,15 +4,32 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.contrib import admin
+from django.core.exceptions import PermissionDenied
 from django.db import connection
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, DropdownFilter
 from unfold.decorators import display
 
-from core.admin.browsing import MomentFilter, PrefixFilter, ReadOnlyAdmin, RecentFilter, number
+from core.admin.browsing import (
+    INSTALLATION,
+    MomentFilter,
+    PrefixFilter,
+    ReadOnlyAdmin,
+    RecentFilter,
+    number,
+)
 from core.events import text
+from core.people import signed_in
+from ledger import keys
 from ledger.models import Event, Seal
+from ledger.searching import find_events
+from ledger.verification import verify_ledger
+
+VERIFY = "ledger_event_verify"
 
 _organisations: Callable[[], Mapping[int, str]] = dict
 
@@ -62,11 +79,12 @@ class OrganisationFilter(DropdownFilter):
     parameter_name = "organisation"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """Return the organisations that have events, by name."""
-        names = _organisations()
+        """Return the person's organisations that have events, by name."""
+        names, who = _organisations(), signed_in(request)
         with connection.cursor() as cursor:
             cursor.execute(ORGANISATIONS)
-            return [(str(key), names.get(key, str(key))) for (key,) in cursor.fetchall()]
+            found = [key for (key,) in cursor.fetchall() if who.is_member_of(key)]
+        return [(str(key), names.get(key, str(key))) for key in found]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Event]) -> QuerySet[Event]:
         """Keep the events of the chosen organisation."""
@@ -108,8 +126,15 @@ class EventAdmin(ReadOnlyAdmin):
     list_filter_submit = True
     search_fields = ("subject",)
     search_help_text = (
-        "An actor (agent:…, human:…, system:…), a subject (mail:MAIL-…), a request id, "
-        "or the number of an event"
+        "A name (backend_worker), a tool, a code, an id (MAIL-…, CON-…), an event's number, a day "
+        "(today, yesterday, 2026-11-22); several words together narrow it"
+    )
+    export_actions = (("Verify the ledger", VERIFY),)
+    saved_searches = (
+        ("refusals today", "q=today&decision__exact=deny"),
+        ("refusals yesterday", "q=yesterday&decision__exact=deny"),
+        ("exports", "q=list.exported"),
+        ("what people were refused", "q=human.denied"),
     )
     ordering = ("-seq",)
     sortable_by = ("seq",)
@@ -117,17 +142,21 @@ class EventAdmin(ReadOnlyAdmin):
     readonly_fields = ("organisation", "digest_hex", "sealed_by")
     names: Mapping[int, str] = {}
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Event]:
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
         """Ask for the organisations' names once a page, not once a row."""
         self.names = _organisations()
-        rows: QuerySet[Event] = super().get_queryset(request)
-        return rows
+        page: HttpResponse = super().changelist_view(request, extra_context)
+        return page
 
     @display(description="organisation")  # type: ignore[untyped-decorator]
     def organisation(self, event: Event) -> str:
         """The organisation's name, or its number."""
         number = event.organisation_id
-        return "" if number is None else self.names.get(number, str(number))
+        if number is None:
+            return ""
+        return self.names.get(number) or _organisations().get(number, str(number))
 
     @display(  # type: ignore[untyped-decorator]
         description="decision", label={"allowed": "success", "denied": "danger"}
@@ -155,23 +184,54 @@ class EventAdmin(ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Event], search_term: str
     ) -> tuple[QuerySet[Event], bool]:
-        """Find by one column, chosen by the term's form, so that an index can serve."""
-        term = text(search_term.strip())
-        if not term:
-            return queryset, False
-        if term.isascii() and term.isdigit():
-            return queryset.filter(seq=number(term)), False
-        if term.startswith(("agent:", "human:", "system:")):
-            return queryset.filter(actor__startswith=term), False
-        if ":" in term:
-            return queryset.filter(subject__startswith=term), False
-        return queryset.filter(request_id=term), False
+        """Find by every word of the search, each by its form."""
+        return find_events(queryset, text(search_term.strip()), now=timezone.now()), False
+
+    @property
+    def verify_address(self) -> str:
+        """Where the ledger is verified."""
+        return reverse(f"admin:{VERIFY}")
+
+    def get_urls(self) -> list[URLPattern]:
+        """With the page that verifies the ledger."""
+        page = self.admin_site.admin_view(self.verify_view)
+        return [path("verify/", page, name=VERIFY), *super().get_urls()]
+
+    def verify_view(self, request: HttpRequest) -> HttpResponse:
+        """Say what verifying is; on POST verify every event against its seal. Changes nothing."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        request.current_app = self.admin_site.name
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Verify the ledger",
+            "opts": self.opts,
+        }
+        if request.method == "POST":
+            context |= _verified()
+        return TemplateResponse(request, "admin/nexus/verify.html", context)
+
+
+def _verified() -> dict[str, Any]:
+    """Whether the ledger is whole, as a sentence."""
+    try:
+        report = verify_ledger(trusted=keys.trusted(), now=timezone.now())
+    except (keys.KeyMissing, OSError) as problem:
+        return {"whole": False, "answer": f"It could not be verified: {problem}."}
+    if report.finding:
+        return {"whole": False, "answer": str(report.finding)}
+    answer = (
+        f"All {report.events:,} sealed events are as they were sealed, under {report.seals:,} "
+        f"seals; {report.unsealed:,} newer ones wait for the next seal."
+    )
+    return {"whole": True, "answer": answer}
 
 
 @admin.register(Seal)
 class SealAdmin(ReadOnlyAdmin):
     """The signed roots."""
 
+    organisation_path = INSTALLATION
     list_display = ("number", "at", "count", "lo", "hi", "key_id", "short_root")
     list_filter = (("at", MomentFilter),)
     list_filter_submit = True

@@ -89,7 +89,8 @@ def stamp(at: datetime) -> str:
     if at.tzinfo is None:
         raise UnrecordableEvent("the time of an event needs a time zone")
     try:
-        return at.astimezone(UTC).isoformat(timespec="microseconds")
+        utc = at if at.tzinfo is UTC else at.astimezone(UTC)
+        return utc.isoformat(timespec="microseconds")
     except OverflowError:
         raise UnrecordableEvent(f"{at!r} is outside the calendar") from None
 

@@ -119,9 +119,10 @@ class Leaves:
 
     def add(self, leaf: Leaf) -> Finding | None:
         """Check the next event."""
-        finding = self._expected(leaf) or self._content(leaf)
+        place = leaf.hash()
+        finding = self._expected(leaf) or self._content(leaf, place)
         if finding is None:
-            self._tree.add(leaf.hash())
+            self._tree.add(place)
         return finding
 
     def close(self) -> Finding | None:
@@ -148,12 +149,12 @@ class Leaves:
         missing = self._marks[place][0] if place < len(self._marks) else leaf.seq
         return self._finding(Fault.EVENT_MISSING, "this sealed event is gone from here", missing)
 
-    def _content(self, leaf: Leaf) -> Finding | None:
+    def _content(self, leaf: Leaf, place: bytes) -> Finding | None:
         own = digest_fields(leaf.fields)
         if self._marks is None:
             return check_event(leaf, own, seal=self.seal.number)
         sealed = self._marks[self._tree.size][1]
-        stands = leaf.hash()[:8] == sealed
+        stands = place[:8] == sealed
         if own == leaf.digest and stands:
             return None
         if own == leaf.digest:

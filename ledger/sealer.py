@@ -56,13 +56,15 @@ class Range:
 
 
 def seal_events(*, now: datetime, batch: int = BATCH) -> int:
-    """Seal everything that has committed; return the number of seals made.
+    """Seal everything that had committed when this began; return the number of seals made.
 
-    Each seal is a transaction of its own, so a killed sealer loses nothing but the seal it was at.
-    Where another sealer is at work, this one leaves at once. Raises KeyMissing.
+    What commits meanwhile waits for the next run: under constant traffic there would else be a seal
+    for every few events. Each seal is a transaction of its own, so a killed sealer loses nothing
+    but the seal it was at. Where another sealer is at work, this one leaves at once. Raises
+    KeyMissing.
     """
-    made = 0
-    while (seal := seal_next(now=now, batch=batch)) is not None:
+    made, before = 0, _first_running()
+    while (seal := seal_next(now=now, batch=batch, before=before)) is not None:
         made += 1
         _remember(seal)
     backlog = read_backlog(now=now)
@@ -76,14 +78,24 @@ def seal_events(*, now: datetime, batch: int = BATCH) -> int:
     return made
 
 
-def seal_next(*, now: datetime, batch: int = BATCH) -> Seal | None:
-    """Seal the next batch; None if there is nothing, or another sealer holds the lock."""
+def _first_running() -> int:
+    """The oldest transaction of this cluster that may still be open: all before it have ended."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint")
+        return int(cursor.fetchone()[0])
+
+
+def seal_next(*, now: datetime, batch: int = BATCH, before: int = LAST) -> Seal | None:
+    """Seal the next batch of this cluster's transactions before one, or of another cluster's.
+
+    None if there is nothing, or another sealer holds the lock.
+    """
     with transaction.atomic(durable=True), connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [LOCK])
         if not cursor.fetchone()[0]:
             return None
         last = last_seal()
-        span = _next_range(cursor, batch)
+        span = _next_range(cursor, batch, before)
         if span is None:
             return None
         signer = keys.signer(may_create=last is None)
@@ -208,7 +220,7 @@ def read_eras(cursor: CursorWrapper) -> list[Era]:
     return [Era(era, hi, LAST if end is None else end) for era, hi, end in cursor.fetchall()]
 
 
-def _next_range(cursor: CursorWrapper, batch: int) -> Range | None:
+def _next_range(cursor: CursorWrapper, batch: int, before: int) -> Range | None:
     """Find the next transactions to seal, earlier clusters' first; raises TransactionsWentBack.
 
     In this cluster everything before the oldest running transaction has ended. What a restored dump
@@ -220,14 +232,13 @@ def _next_range(cursor: CursorWrapper, batch: int) -> Range | None:
                 f"transactions up to {era.sealed} are sealed, "
                 f"but the cluster counts from {era.ended} again"
             )
-        cursor.execute(
-            EDGE, {"era": era.era, "lo": era.sealed, "hi": era.ended, "limit": batch + 1}
-        )
+        end = era.ended if era.ended == LAST else min(era.ended, before)
+        cursor.execute(EDGE, {"era": era.era, "lo": era.sealed, "hi": end, "limit": batch + 1})
         first, last, count = cursor.fetchone()
         if count > batch:
             return Range(era.era, era.sealed, last if last > first else first + 1)
         if count:
-            return Range(era.era, era.sealed, last + 1 if era.ended == LAST else era.ended)
+            return Range(era.era, era.sealed, last + 1 if end == LAST else end)
     return None
 
 

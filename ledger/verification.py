@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from django.db import DatabaseError, connection, transaction
@@ -57,9 +58,10 @@ END
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerificationReport:
-    """What was read, and the first thing wrong."""
+    """What was read, how far the chain of seals reaches, and the first thing wrong."""
 
     seals: int
+    reaches: datetime | None = None
     events: int
     unsealed: int
     finding: Finding | None
@@ -79,6 +81,7 @@ class Verification:
         finding = self._seals() or self._head() or self._unsealed() or self._backlog()
         return VerificationReport(
             seals=self.chain.last.number if self.chain.last else 0,
+            reaches=self.chain.last.at if self.chain.last else None,
             events=self.events,
             unsealed=self.unsealed,
             finding=finding,
@@ -215,8 +218,12 @@ def read_leaf(row: tuple[Any, ...]) -> Leaf:
     fields = dict(zip(FIELDS, values, strict=True))
     fields["id"] = str(fields["id"])
     fields["at"] = stamp(fields["at"])
-    fields["details"] = parse(fields["details"])
+    fields["details"] = _parse_details(fields["details"])
     return Leaf(era=era, xid=xid, seq=seq, digest=bytes(digest), fields=fields)
+
+
+# Most details come again and again: the same two agents, the same change. They are only read.
+_parse_details = lru_cache(maxsize=4096)(parse)
 
 
 def _unreadable(row: tuple[Any, ...], error: Exception, seal: int | None) -> Finding:

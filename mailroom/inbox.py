@@ -10,6 +10,7 @@ from django.db import connection
 
 from core import paging
 from core.actions import Action
+from core.actors import Actor
 from core.decision import Code, refuse
 from core.events import Event
 from core.machines import Swap, swap
@@ -46,24 +47,28 @@ NAMES = (
 
 @cache
 def page_query(status: str, *, typed: bool, sent_by: bool, paged: bool) -> str:
-    """The inbox query for one combination of filters, each on an index of its own."""
+    """The inbox query for one combination of filters, each on an index of its own.
+
+    The filtered indexes hold read or unread mails; a page of both is merged from a page of each.
+    """
     where = ["recipient_id = %(me)s"]
-    if status != "all":
-        where.append(f"read_at IS {'' if status == 'unread' else 'NOT '}NULL")
-    if typed:
-        where.append("mail_type = %(type)s")
-    if sent_by:
-        where.append("from_agent = %(from)s")
-    if paged:
-        where.append('id COLLATE "C" < %(before)s')
+    where += ["mail_type = %(type)s"] if typed else []
+    where += ["from_agent = %(from)s"] if sent_by else []
+    where += ['id COLLATE "C" < %(before)s'] if paged else []
+    parts = {"unread": ["read_at IS NULL"], "read": ["read_at IS NOT NULL"]}
+    parts["all"] = [*parts["unread"], *parts["read"]] if typed or sent_by else ["true"]
+    pages = " UNION ALL ".join(
+        f"""(SELECT {HEADER} FROM mailroom_mail WHERE {" AND ".join([*where, part])}
+         ORDER BY id COLLATE "C" DESC LIMIT %(limit)s + 1)"""
+        for part in parts[status]
+    )
     return f"""
     WITH page AS MATERIALIZED (
-        SELECT {HEADER} FROM mailroom_mail WHERE {" AND ".join(where)}
-        ORDER BY id COLLATE "C" DESC LIMIT %(limit)s + 1
+        SELECT * FROM ({pages}) AS merged ORDER BY id COLLATE "C" DESC LIMIT %(limit)s + 1
     ), unread AS (
         SELECT count(*) AS n FROM (
             SELECT 1 FROM mailroom_mail WHERE recipient_id = %(me)s AND read_at IS NULL
-            LIMIT {UNREAD_COUNTED}) AS counted
+            ORDER BY id COLLATE "C" DESC LIMIT {UNREAD_COUNTED}) AS counted
     )
     SELECT unread.n, page.* FROM unread LEFT JOIN page ON true ORDER BY page.id COLLATE "C" DESC
     """
@@ -152,7 +157,7 @@ def read_mail(
         )
     attachments = open_attachments(row, attachment)
     if row.recipient_id == caller.agent.id and row.read_at is None:
-        row = _mark_read(caller, row, now)
+        row = mark_read(caller, row, now)
     mail: WholeMail = {
         "mail_id": row.id,
         "from": row.from_agent,
@@ -182,7 +187,7 @@ def _can_read(row: Mail, caller: Caller) -> bool:
     return row.read_at is None and can_read_left_mail(caller.agent, recipient)
 
 
-def _mark_read(caller: Caller, row: Mail, now: datetime) -> Mail:
+def mark_read(caller: Actor, row: Mail, now: datetime) -> Mail:
     """Mark it once; of two readers at the same time, the first one's time is kept."""
     before = row.status
     row.mark_read(at=now)

@@ -30,6 +30,19 @@ SYSTEM = "system"
 """The sender of system mail; no agent may take the name."""
 
 
+UNREAD = Q(read_at=None)
+
+
+def inbox_of(name: str, condition: Q) -> list[models.Index]:
+    """An index for each way to filter the read, or the unread, mails of an inbox."""
+    ways = {"": (), "_type": ("mail_type",), "_from": ("from_agent",)}
+    ways["_from_type"] = ("from_agent", "mail_type")
+    return [
+        models.Index("recipient", *columns, NEWEST, condition=condition, name=name + way)
+        for way, columns in ways.items()
+    ]
+
+
 class Priority(models.TextChoices):
     """How urgent a mail or contract is (Spec: mail 2)."""
 
@@ -43,7 +56,7 @@ class Mail(models.Model):
     """One delivered mail. Its id begins with its time, so an inbox is a range of its index."""
 
     id = models.CharField(primary_key=True, max_length=32)
-    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+")
+    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+", db_index=False)
     sender = models.ForeignKey(Agent, models.PROTECT, null=True, related_name="+", db_index=False)
     recipient = models.ForeignKey(
         Agent, models.PROTECT, null=True, related_name="+", db_index=False
@@ -57,7 +70,9 @@ class Mail(models.Model):
         max_length=8, choices=Priority.choices, default=Priority.MEDIUM, db_default=Priority.MEDIUM
     )
     attachments = models.JSONField(default=list, db_default=[])
-    reply_to = models.ForeignKey("self", models.PROTECT, null=True, related_name="replies")
+    reply_to = models.ForeignKey(
+        "self", models.PROTECT, null=True, related_name="replies", db_index=False
+    )
     contract_ref = models.CharField(max_length=32, null=True)  # noqa: DJ001  absent is not ''
     status = MAIL_MACHINE.field(max_length=16)
     version = models.PositiveSmallIntegerField(default=1, db_default=1)
@@ -71,15 +86,25 @@ class Mail(models.Model):
         ordering = ["-id"]
         indexes = [
             models.Index("recipient", NEWEST, name="mail_inbox"),
-            models.Index("recipient", NEWEST, condition=Q(read_at=None), name="mail_unread"),
-            models.Index("recipient", "mail_type", NEWEST, name="mail_inbox_type"),
-            models.Index("recipient", "from_agent", NEWEST, name="mail_inbox_from"),
+            *inbox_of("mail_unread", UNREAD),
+            *inbox_of("mail_read", ~UNREAD),
+            models.Index(
+                fields=["organisation", "id"],
+                condition=Q(recipient=None, read_at=None),
+                name="mail_board_unread",
+            ),
             models.Index(fields=["sender", "-id"], name="mail_sent"),
             models.Index(fields=["organisation", "-id"], name="mail_organisation"),
             models.Index(
                 fields=["contract_ref"],
                 condition=Q(contract_ref__isnull=False),
                 name="mail_contract",
+            ),
+            models.Index(
+                fields=["reply_to"], condition=Q(reply_to__isnull=False), name="mail_replies"
+            ),
+            models.Index(
+                fields=["priority", "-id"], condition=~Q(priority="medium"), name="mail_urgency"
             ),
         ]
         constraints = [
@@ -129,7 +154,7 @@ class Mail(models.Model):
 class MailRejection(models.Model):
     """One blocked mail (Spec: mail 18). Insert-only."""
 
-    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+")
+    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+", db_index=False)
     from_agent = models.CharField(max_length=64)
     to_agent = models.CharField(max_length=64)
     mail_type = models.CharField(max_length=32, null=True)  # noqa: DJ001  Spec: mail 2
@@ -141,7 +166,9 @@ class MailRejection(models.Model):
         ordering = ["-id"]
         verbose_name = "blocked mail"
         indexes = [
-            models.Index(fields=["organisation", "from_agent", "-id"], name="rejection_from"),
+            models.Index(fields=["organisation", "-id"], name="rejection_organisation"),
+            models.Index(fields=["from_agent", "-id"], name="rejection_from"),
+            models.Index(fields=["code", "-id"], name="rejection_code"),
             models.Index(fields=["organisation", "-attempted_at"], name="rejection_at"),
         ]
 

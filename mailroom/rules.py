@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from core.decision import Allow, Code, Decision, Deny, deny
 from orgchart.policy.compiled import Agent, ContactRule, Policy
+from orgchart.policy.names import unknown_agent
 from orgchart.policy.parties import BOARD_PARTY, Board, Party
 from orgchart.policy.paths import can_touch
 from orgchart.policy.vocabulary import BOARD, ESCALATION, Access
@@ -34,12 +35,8 @@ def find_recipient(name: str, policy: Policy) -> Agent | Deny:
     """The agent of a name, active or not, or why there is none; `board` is no agent."""
     found = policy.resolve(name)
     if found is None:
-        return deny(
-            Code.RECIPIENT_UNKNOWN,
-            f"there is no agent {name[:64]!r} in this organisation",
-            "write to one of your contacts, as GET /api/v1/prompt lists them",
-            rule="recipient exists (spec: mail 20)",
-        )
+        step = "write to one of your contacts, as your prompt lists them"
+        return unknown_agent(name, step, code=Code.RECIPIENT_UNKNOWN)
     return found
 
 

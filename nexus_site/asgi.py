@@ -1,5 +1,6 @@
 """The one ASGI application: streams and waiting reads are coroutines, everything else is Django."""
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,9 +17,11 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "nexus_site.settings")
 django.setup(set_prefix=False)
 
 from django.conf import settings  # noqa: E402 - Django is set up first
+from django.db import connection  # noqa: E402
 from django.http import HttpResponse  # noqa: E402
 from django.urls import get_resolver  # noqa: E402
 
+from nexus_site.run import roles  # noqa: E402
 from nexus_site.serving import errors  # noqa: E402
 from nexus_site.serving.bridge import Bridge, Receive, Scope, Send  # noqa: E402
 from nexus_site.serving.handlers import ApiHandler, PeopleHandler  # noqa: E402
@@ -31,6 +34,7 @@ from toolbox.faces.responses import error_response  # noqa: E402
 # asynchronous context manager, if something of it must live as long as the process.
 FACES = {
     ("GET", "/api/v1/events"): "toolbox.faces.event_stream",
+    ("GET", "/admin/live"): "nexus_site.live.stream",
     ("*", "/mcp"): "toolbox.faces.mcp",
     ("*", "/mcp/"): "toolbox.faces.mcp",
 }
@@ -133,8 +137,14 @@ class Site:
             await send({"type": "websocket.close", "code": 1000})
 
     async def live(self, receive: Receive, send: Send) -> None:
-        """Keep what the faces need alive between the server's start and its end."""
+        """Keep what the faces need alive between the server's start and its end.
+
+        Whatever program serves this application, it does not start as a role that owns the tables.
+        """
         await receive()
+        if problem := await asyncio.to_thread(_problem_of_start):
+            await send({"type": "lifespan.startup.failed", "message": problem})
+            return
         async with self.lifespan():
             await send({"type": "lifespan.startup.complete"})
             await receive()
@@ -151,6 +161,13 @@ class Site:
             yield
         for threads in (self.threads, self.people_threads):
             threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _problem_of_start() -> str:
+    try:
+        return roles.problem_of_start()
+    finally:
+        connection.close()
 
 
 application = Site(ThreadPoolExecutor(settings.WEB_THREADS, thread_name_prefix="django"))

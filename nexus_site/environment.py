@@ -1,9 +1,11 @@
 """Reads settings from the environment; what is missing or wrong is said, never guessed."""
 
 import os
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,9 @@ from django.core.exceptions import ImproperlyConfigured
 TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"", "0", "false", "no", "off"})
 SHORTEST_SECRET = 50  # characters
+UIDS = 65_536  # user numbers of one installation
+FIRST_UID_RANGE = 0x1000_0000
+UID_RANGES = 24_576
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +74,49 @@ class Environment:
         except ValueError as problem:
             raise ImproperlyConfigured(f"{name}: {problem}") from None
 
+    def provider(self, name: str, *kinds: str) -> str:
+        """An http address after the kind of server there, such as `searxng+https://…`; or ''."""
+        value = self.text(name)
+        kind, _, address = value.partition("+")
+        if value and (kind not in kinds or not re.match(r"https?://[^/]", address)):
+            forms = " or ".join(f"{kind}+https://…" for kind in kinds)
+            raise ImproperlyConfigured(f"{name} must be {forms}")
+        return value
+
+    def engine(self, name: str) -> str:
+        """The address of a container engine: `unix:///…`, `tcp://host:port`, `https://…`; or ''."""
+        value = self.text(name)
+        if value and not re.fullmatch(r"unix:///[^\s]+|(tcp|https)://[^/\s@]+", value):
+            raise ImproperlyConfigured(f"{name} must be unix:///…, tcp://host:port or https://host")
+        return value
+
+    def network_name(self, name: str, default: str) -> str:
+        """A network of the engine: never this machine's own, nor another container's."""
+        value = self.text(name, default)
+        if value == "host" or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", value):
+            raise ImproperlyConfigured(f"{name} must name a network of the engine, not {value!r}")
+        return value
+
+    def addresses(self, name: str) -> dict[str, str]:
+        """Addresses by name: `production/api=https://api.example/healthz`, separated by commas."""
+        found = dict(item.partition("=")[::2] for item in self.items(name))
+        if not all(re.match(r"https?://[^/]", address) for address in found.values()):
+            raise ImproperlyConfigured(f"{name} must be environment/service=https://…, …")
+        return found
+
     def path(self, name: str, default: Path) -> Path:
         """An absolute path."""
         return Path(self.text(name, str(default))).expanduser().absolute()
+
+
+def first_uid(root: Path) -> int:
+    """The first of the 65,536 user numbers of the agents whose company tree is at `root`.
+
+    Installations on one machine get different ranges, far from the numbers that people, services
+    and containers have.
+    """
+    place = int.from_bytes(sha256(os.fsencode(root)).digest()[:8]) % UID_RANGES
+    return FIRST_UID_RANGE + place * UIDS
 
 
 def require_safe_production(*, secret_key: str, allowed_hosts: list[str], debug: bool) -> None:

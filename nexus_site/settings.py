@@ -11,8 +11,10 @@ from django.urls import reverse_lazy
 from nexus_site import logs
 from nexus_site.console import theme
 from nexus_site.environment import (
+    UIDS,
     Environment,
     database_from_url,
+    first_uid,
     kept_secret,
     mail_server_from_url,
     require_safe_production,
@@ -27,7 +29,18 @@ DEBUG = env.flag("DEBUG", default=False)
 
 # Places
 NEXUS_VAR = env.path("NEXUS_VAR", BASE_DIR / "var")
-NEXUS_COMPANY_ROOT = env.path("NEXUS_COMPANY_ROOT", NEXUS_VAR / "company")
+WORKSPACE_ROOT = env.path(
+    "WORKSPACE_ROOT", env.path("NEXUS_COMPANY_ROOT", NEXUS_VAR / "company")
+).resolve()  # the second name is the older one
+WORKSPACE_FIRST_UID = env.number("WORKSPACE_FIRST_UID", first_uid(WORKSPACE_ROOT), least=1000)
+WORKSPACE_UIDS = range(WORKSPACE_FIRST_UID, WORKSPACE_FIRST_UID + UIDS)  # one for each agent
+WORKSPACE_SANDBOX = env.choice("WORKSPACE_SANDBOX", "strongest", "bubblewrap", "namespaces")
+WORKSPACE_BYTES = env.number("WORKSPACE_BYTES", 1_000_000_000, least=1_000_000)
+WORKSPACE_FILES = env.number("WORKSPACE_FILES", 100_000, least=1000)
+WORKSPACE_RUNS = env.number("WORKSPACE_RUNS", 2, least=1)
+WORKSPACE_PACKAGES = (
+    env.path("WORKSPACE_PACKAGES", BASE_DIR).resolve() if env.text("WORKSPACE_PACKAGES") else None
+)
 NEXUS_KEYS = NEXUS_VAR / "keys"
 NEXUS_SKILL_FOLDERS = [
     Path(folder).expanduser().absolute()
@@ -43,6 +56,7 @@ NEXUS_ORGANISATION_BYTES_PER_DAY = env.number(
     "NEXUS_ORGANISATION_BYTES_PER_DAY", 5_000_000_000, least=100_000
 )
 NEXUS_SESSIONS_PER_DAY = env.number("NEXUS_SESSIONS_PER_DAY", 200, least=1)
+NEXUS_DISK_RESERVE = env.number("NEXUS_DISK_RESERVE", 200_000_000)  # bytes that no call uses
 NEXUS_MAX_BODY = env.number("NEXUS_MAX_BODY", 1024 * 1024, least=1024)  # bytes
 SESSION_DEFAULT_MODE = env.text("SESSION_DEFAULT_MODE", "chat_safe")
 if SESSION_DEFAULT_MODE != "chat_safe":  # Spec: modes 8
@@ -55,6 +69,19 @@ if SESSION_DEFAULT_MODE != "chat_safe":  # Spec: modes 8
 LEDGER_DIR = env.path("LEDGER_DIR", NEXUS_VAR / "ledger")
 LEDGER_SIGNING_KEY = env.text("LEDGER_SIGNING_KEY")
 LEDGER_TRUSTED_KEYS = env.items("LEDGER_TRUSTED_KEYS")
+
+# The hands: what they may use of this installation's surroundings
+WEB_SEARCH_URL = env.provider("WEB_SEARCH_URL", "searxng", "brave")
+WEB_SEARCH_KEY = env.text("WEB_SEARCH_KEY")
+NEXUS_WEB_CALLS_PER_DAY = env.number("NEXUS_WEB_CALLS_PER_DAY", 500)  # of an agent
+CONTAINER_ENGINE = env.engine("CONTAINER_ENGINE")
+CONTAINER_ENGINE_CERTS = env.path("CONTAINER_ENGINE_CERTS", NEXUS_VAR / "engine")
+CONTAINER_NETWORK = env.network_name("CONTAINER_NETWORK", "bridge")
+CONTAINER_BUILD_NETWORK = env.network_name("CONTAINER_BUILD_NETWORK", "none")
+CONTAINER_BUILD_SECONDS = env.number("CONTAINER_BUILD_SECONDS", 300, least=1)
+CONTAINER_MEMORY = env.number("CONTAINER_MEMORY", 512 * 1024 * 1024, least=6 * 1024 * 1024)
+CONTAINER_MILLICPUS = env.number("CONTAINER_MILLICPUS", 1000, least=10)
+SERVICE_ADDRESSES = env.addresses("SERVICE_ADDRESSES")
 
 # Web server
 HOST = env.text("HOST", "127.0.0.1")
@@ -235,6 +262,11 @@ AUTH_PASSWORD_VALIDATORS = [
 AUTH_PASSWORD_VALIDATORS.append({"NAME": "nexus_site.console.signing_in.RecordedPassword"})
 LOGIN_URL = reverse_lazy("admin:login")
 OTP_TOTP_ISSUER = "NEXUS"
+REQUIRE_SECOND_FACTOR = env.choice(
+    "REQUIRE_SECOND_FACTOR",
+    *(["board", "none"] if PRODUCTION else ["none", "board"]),
+    "everybody",
+)
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]  # no stranger can lock the Board out

@@ -9,3 +9,11 @@ class OrgchartConfig(AppConfig):
     name = "orgchart"
     verbose_name = "Organisation"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Answer who is a member of what; register the changes that wait for a second person."""
+        from core.waiting import waiting_kinds
+        from orgchart.pending import waiting
+        from orgchart.people import members  # noqa: F401  joins the hooks
+
+        waiting_kinds.join(waiting.kinds)

@@ -25,7 +25,8 @@ def replace_leader(
 ) -> PolicyChange:
     """Let another member lead the group; the old leader becomes a member under the new one.
 
-    The two exchange their roles and places: who reported to the old leader reports to the new one.
+    The two exchange their roles, places and names in the group: who reported to the old leader
+    reports to the new one, and the leader's address leads to it (Spec: groups 13).
     The group's own columns are saved with it. Raises Denied like `save_row`, and INVALID_PARAMS for
     an agent that is no active member.
     """
@@ -68,8 +69,13 @@ def _exchange(group: Group, leader: Agent) -> None:
     above = old.reports_to_id if old.reports_to_id != new.pk else new.reports_to_id
     under = list(Agent.objects.filter(reports_to=old).exclude(pk=new.pk))
     shared = list(Agent.objects.filter(co_managers=old).exclude(pk=new.pk))
-    Agent.objects.filter(pk=old.pk).update(is_leader=False, role=new.role, reports_to=new)
-    Agent.objects.filter(pk=new.pk).update(is_leader=True, role=old.role, reports_to=above)
+    Agent.objects.filter(pk=old.pk).update(
+        is_leader=False, role=new.role, reports_to=new, name=f"leaves_{old.pk}"
+    )
+    Agent.objects.filter(pk=new.pk).update(
+        is_leader=True, role=old.role, reports_to=above, name=old.name
+    )
+    Agent.objects.filter(pk=old.pk).update(name=new.name)  # free only now
     Agent.objects.filter(pk__in=[agent.pk for agent in under]).update(reports_to=new)
     for agent in shared:
         agent.co_managers.remove(old)

@@ -7,7 +7,10 @@ from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import Q
 
+from orgchart.pauses.models import Pause as Pause  # noqa: PLC0414  a table of this app
 from orgchart.pending.models import PendingChange as PendingChange  # noqa: PLC0414  a table of this app
+from orgchart.people.models import GivenPassword as GivenPassword  # noqa: PLC0414  as above
+from orgchart.people.models import Membership as Membership  # noqa: PLC0414  as above
 from orgchart.policy.vocabulary import (
     BOARD,
     HANDLE_FORM,

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 
+from core.addresses import repository_problem
 from orgchart.policy.vocabulary import ToolMode
 
 
@@ -103,6 +104,14 @@ def _url(value: Any) -> str:
     return text
 
 
+def _repository(value: Any) -> str:
+    text = _line(value)
+    problem = repository_problem(text) if text else ""
+    if problem:
+        raise BadSetting(problem)
+    return text
+
+
 def _mail_address(value: Any) -> str:
     text = _line(value)
     try:
@@ -147,6 +156,18 @@ SETTINGS: Mapping[str, Setting] = {
     ),
     "board_webhook": Setting("", "address that notices to the Board are posted to", _url),
     "board_email": Setting("", "mail address that notices to the Board are sent to", _mail_address),
+    "repository": Setting(
+        "",
+        "where the organisation's git repository is imported from: an https or ssh address, or an "
+        "absolute path; empty = NEXUS creates one",
+        _repository,
+    ),
+    "repository_push": Setting(
+        "manual",
+        "when the main branch is pushed back there: manual = when a person does it, after_merge = "
+        "after every merge",
+        _one_of("manual", "after_merge"),
+    ),
     "allow_internal_addresses": Setting(
         False, "whether outgoing notices may go to loopback or private addresses", _flag
     ),
@@ -163,6 +184,8 @@ BOARD_SETTINGS = frozenset(
         "enabled_modes",
         "allow_internal_addresses",
         "task_visibility",
+        "repository",
+        "repository_push",
     }
 )
 """Settings that reach outside or weaken a rule: only the Board changes them (Spec: people 13)."""

@@ -14,8 +14,9 @@ from django.db.models import F
 
 from core.actions import Action
 from core.actors import Actor, Person
-from core.decision import Allow, Code, Decision, Denied, Deny, refuse
+from core.decision import Allow, Code, Decision, Denied, Deny, refuse, stale
 from core.deeds import Deed, require_deed
+from core.hooks import Hook
 from core.people import board_members
 from ledger.services import record
 from orgchart.compiling import compile_policy, mark_changing
@@ -26,9 +27,16 @@ from orgchart.policy import difference, invariants
 from orgchart.policy.compiled import Policy
 from orgchart.policy.difference import Difference
 
+settings_changed = Hook[[Organisation, Mapping[str, Any], Actor, datetime], None](
+    "settings of an organisation changed; what is refused here undoes the change"
+)
 KEY_PREFIX = "nxs_"
 KEY_BYTES = 32
 MOST_SENTENCES = 2000
+allow_by_contract = Hook[[Person, Policy, Policy, datetime], Allow](
+    "an org_change contract that a person names in place of a second person"
+)
+"""Person, policy before and after, time; uses the contract up or raises Denied."""
 PREFIX_LENGTH = 12
 """How much of a key is kept in the clear, so that people can tell keys apart."""
 
@@ -38,13 +46,15 @@ class PolicyChange:
     """A change that took effect, or would: the policy after it, and the difference it makes.
 
     `changed` is False where everything was so already: no new version, no event. `alone` says
-    whether it takes effect without a second person.
+    whether it takes effect without a second person, `contract` which one it used up instead.
     """
 
     after: Policy
     difference: Difference
+    before: Policy | None = None
     changed: bool = True
     alone: Decision = field(default_factory=Allow)
+    contract: str = ""
 
 
 class SecondPersonNeeded(Denied):
@@ -89,7 +99,7 @@ def change_policy(  # noqa: PLR0913  a change has these parts
         with transaction.atomic():
             change = _apply_change(organisation_id, apply, expected_version, new=new)
             if isinstance(caller, Person) and not is_removal:
-                change = replace(change, alone=_can_take_effect(caller, change.difference))
+                change = _decided(caller, change, now)
             if preview:
                 raise _PreviewDone(change)  # noqa: TRY301  rolls back what was tried
             if isinstance(change.alone, Deny):
@@ -104,7 +114,7 @@ def change_policy(  # noqa: PLR0913  a change has these parts
                     "policy_version": change.after.version,
                     "allowed": _first_sentences(change.difference.allowed),
                     "forbidden": _first_sentences(change.difference.forbidden),
-                    **_confirmed_by(caller),
+                    **_confirmed_by(caller, change),
                     **(details or {}),
                 },
             )
@@ -113,13 +123,22 @@ def change_policy(  # noqa: PLR0913  a change has these parts
         return seen.change
 
 
-def _can_take_effect(person: Person, change: Difference) -> Decision:
+def _decided(person: Person, change: PolicyChange, now: datetime) -> PolicyChange:
+    """The change with the decision whether it takes effect now; a named contract is used up where
+    it takes the place of the second person. Raises Denied where it does not allow the change.
+    """
     if person.confirmation is not None:
-        return can_apply(person.confirmation, change)
-    return can_change_alone(person, change, board_members())
+        return replace(change, alone=can_apply(person.confirmation, change.difference))
+    alone = can_change_alone(person, change.difference, board_members(person.organisation_id))
+    if isinstance(alone, Deny) and person.contract and change.before is not None:
+        for allowed in allow_by_contract(person, change.before, change.after, now):
+            return replace(change, alone=allowed, contract=person.contract)
+    return replace(change, alone=alone)
 
 
-def _confirmed_by(caller: Actor) -> dict[str, str]:
+def _confirmed_by(caller: Actor, change: PolicyChange) -> dict[str, str]:
+    if change.contract:
+        return {"contract": change.contract}
     confirmation = caller.confirmation if isinstance(caller, Person) else None
     return {"confirmed_by": confirmation.by} if confirmation else {}
 
@@ -140,13 +159,13 @@ def _apply_change(
     # The key stays free: foreign keys of mails and contracts neither wait nor close a circle here.
     organisation = Organisation.objects.select_for_update(no_key=True).get(id=organisation_id)
     if expected_version is not None and expected_version != organisation.policy_version:
-        raise refuse(
-            Code.VERSION_MISMATCH,
-            f"the organisation changed after you read it: expected version {expected_version}, "
-            f"current {organisation.policy_version}",
-            "reload, look at what changed, and try again",
-            expected=expected_version,
-            current=organisation.policy_version,
+        raise Denied(
+            stale(
+                "the organisation",
+                "read it again, look at what changed, and repeat with its current version",
+                expected=expected_version,
+                current=organisation.policy_version,
+            )
         )
     before = None if new else compile_policy(organisation_id)
     apply(organisation)
@@ -172,7 +191,7 @@ def _apply_change(
                 for v in broken
             ],
         )
-    return PolicyChange(after, difference.between(before, after))
+    return PolicyChange(after, difference.between(before, after), before)
 
 
 def require_no_circle(organisation: Organisation) -> None:
@@ -215,15 +234,18 @@ def set_settings(
         row.settings = {**row.settings, **valid}
         row.save(update_fields=["settings"])
 
-    return change_policy(
-        organisation_id=organisation.id,
-        apply=apply,
-        caller=caller,
-        action=Action.ORGANISATION_SETTINGS_CHANGED,
-        now=now,
-        expected_version=expected_version,
-        reason=", ".join(f"{name}={value}" for name, value in valid.items()),
-    )
+    with transaction.atomic():
+        change = change_policy(
+            organisation_id=organisation.id,
+            apply=apply,
+            caller=caller,
+            action=Action.ORGANISATION_SETTINGS_CHANGED,
+            now=now,
+            expected_version=expected_version,
+            reason=", ".join(f"{name}={value}" for name, value in valid.items()),
+        )
+        settings_changed(organisation, valid, caller, now)
+    return change
 
 
 def digest_of(key: str) -> bytes:

@@ -9,11 +9,12 @@ from typing import Any
 
 from core.actions import Action
 from core.actors import Actor
-from core.decision import Code, refuse
+from core.decision import Code, Denied, refuse
 from core.deeds import Deed, require_deed
 from core.hooks import Hook
 from orgchart.models import Agent, ApiKey, Organisation
 from orgchart.policy import compiled
+from orgchart.policy.names import unknown_agent
 from orgchart.services import PolicyChange, change_policy
 
 
@@ -136,12 +137,7 @@ def _agent(organisation: Organisation, handle: str, *, active: bool) -> Agent:
     """The agent, which must be in the state that the change starts from."""
     row = Agent.objects.filter(organisation=organisation, handle=handle).first()
     if row is None:
-        raise refuse(
-            Code.NOT_FOUND,
-            f"there is no agent {handle!r} in this organisation",
-            "name an agent by its handle",
-            rule="the agent exists",
-        )
+        raise Denied(unknown_agent(handle, "name an agent by its handle"))
     if row.active is not active:
         raise refuse(
             Code.INVALID_TRANSITION,

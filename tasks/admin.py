@@ -24,7 +24,7 @@ from tasks.insight.measures_page import measures_page
 from tasks.intake.feedback_admin import FeedbackAdmin
 from tasks.models import Task
 from tasks.pages.board import board_page, move_view
-from tasks.pages.task import APPROVE, COMMENT, WITHDRAW, task_context
+from tasks.pages.task import APPROVE, COMMENT, RELEASE, WITHDRAW, task_context
 from tasks.store import number_of
 
 __all__ = ["FeedbackAdmin", "TaskAdmin"]
@@ -47,11 +47,18 @@ class RoleFilter(RecentFilter):
     parameter_name = "required_role"
 
 
+class KindFilter(RecentFilter):
+    """By task type."""
+
+    title = "task type"
+    parameter_name = "task_type"
+
+
 @admin.register(Task)
 class TaskAdmin(ActingAdmin):
     """Every task of every organisation, with its dependencies, discussion and history."""
 
-    acts: tuple[Act, ...] = (COMMENT, APPROVE, WITHDRAW)
+    acts: tuple[Act, ...] = (COMMENT, APPROVE, WITHDRAW, RELEASE)
     change_form_template = "admin/nexus/task.html"
 
     list_display = (
@@ -68,10 +75,10 @@ class TaskAdmin(ActingAdmin):
     list_filter = (
         BY_ORGANISATION,
         ("status", ChoicesDropdownFilter),
-        ("task_type", ChoicesDropdownFilter),
+        KindFilter,
         RoleFilter,
         ("owner", AutocompleteSelectFilter),
-        ("updated_at", MomentFilter),
+        ("created_at", MomentFilter),
     )
     list_select_related = ("organisation", "owner")
     ordering = ("-id",)

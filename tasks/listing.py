@@ -12,25 +12,22 @@ from core.decision import Code, Denied, refuse
 from orgchart.policy.compiled import Agent, Policy
 from tasks.results import TaskLine, TaskPage
 from tasks.rules.ownership import unknown_owner
-from tasks.rules.visibility import readership_of
-from tasks.vocabulary import LISTED, Status
+from tasks.rules.visibility import PEOPLE, readership_of
+from tasks.vocabulary import LISTED, ListIndex, Status
 from toolbox.caller import Caller
 
-BEFORE_ALL = 2**63 - 1
+BEFORE_ALL = 10**18
 
+# Each status and each writer is a range of the one index that has the order, `number * -N`, so
+# PostgreSQL never walks past tasks that the filters leave out.
 BRANCH = """
-SELECT b.id, b.number FROM unnest(%(statuses)s::text[]) AS s(status) CROSS JOIN LATERAL (
+SELECT b.id, b.number FROM unnest(%(statuses)s::text[]) AS s(status)
+CROSS JOIN unnest(%(writers)s::bigint[]) AS w(writer) CROSS JOIN LATERAL (
     SELECT id, number FROM tasks_task
-    WHERE organisation_id = %(organisation)s AND status = s.status AND number < %(before)s
-      AND {condition}
-    ORDER BY number DESC LIMIT %(limit)s + 1
+    WHERE organisation_id = %(organisation)s AND status = s.status AND subject_writer = w.writer
+      AND number * -{index} > %(before)s::bigint * -{index} AND {condition}
+    ORDER BY number * -{index} LIMIT %(limit)s + 1
 ) AS b"""
-BY_WRITER = BRANCH.replace(
-    " CROSS JOIN LATERAL",
-    " CROSS JOIN unnest(%(readable)s::bigint[]) AS w(writer) CROSS JOIN LATERAL",
-)
-WRITTEN = "subject_writer = w.writer"
-READABLE = "subject_writer = ANY(%(readable)s::bigint[])"
 
 PAGE = """
 WITH page AS MATERIALIZED (
@@ -38,7 +35,8 @@ WITH page AS MATERIALIZED (
 )
 SELECT t.number, t.subject, t.status, o.handle, t.required_role, t.version, t.task_type,
     ARRAY(SELECT n.number FROM tasks_dependency d JOIN tasks_task n ON n.id = d.blocker_id
-          WHERE d.blocked_id = t.id AND {shown} ORDER BY n.number)
+          WHERE d.blocked_id = t.id AND n.subject_writer = ANY(%(writers)s::bigint[])
+          ORDER BY n.number)
 FROM page JOIN tasks_task t ON t.id = page.id LEFT JOIN orgchart_agent o ON o.id = t.owner_id
 ORDER BY t.number DESC"""
 
@@ -51,27 +49,22 @@ OF_NAMESAKE = "owner_id = %(namesake)s"
 
 
 @cache
-def statement(owned: str, *, by_role: bool, namesake: bool, all_text: bool) -> str:
-    """The query for one combination of filters; `owned` is '', 'by' (an agent) or 'none'.
-
-    Without `all_text`, only of tasks that the reader may read. A list without filters walks the
-    index of each writer, so that other agents' tasks cost nothing.
-    """
+def statement(owned: str, *, by_role: bool, namesake: bool) -> str:
+    """The query for one combination of filters; `owned` is '', 'by' (an agent) or 'none'."""
     owner = {"": "true", "by": "owner_id = %(owner)s", "none": "owner_id IS NULL"}[owned]
-    conditions = [owner]
+    by = {"": ListIndex.WRITER, "by": ListIndex.OWNER, "none": ListIndex.UNOWNED}[owned]
+    found = [(owner, by)]
     if by_role:
-        wanted = [OF_ROLE, OF_ANY_ROLE]
+        by = {"": ListIndex.ROLE, "by": ListIndex.OWNER, "none": ListIndex.UNOWNED_ROLE}[owned]
+        found = [(OF_ROLE, by), (OF_ANY_ROLE, by)]
         if owned != "none":
-            wanted += [ACROSS, *([OF_NAMESAKE] if namesake else [])]
-        conditions = [f"{owner} AND {one}" for one in wanted]
-    branch, shown = BRANCH, "true"
-    if not all_text:
-        branch = BRANCH if owned or by_role else BY_WRITER
-        readable = READABLE if branch is BRANCH else WRITTEN
-        conditions = [f"{one} AND {readable}" for one in conditions]
-        shown = f"n.{READABLE}"
-    branches = " UNION ".join(branch.format(condition=one) for one in conditions)
-    return PAGE.format(branches=branches, shown=shown)
+            found += [(ACROSS, ListIndex.OWNER if owned else ListIndex.ACROSS)]
+            found += [(OF_NAMESAKE, ListIndex.OWNER)] if namesake else []
+    branches = " UNION ".join(
+        BRANCH.format(condition=f"{owner} AND {condition}", index=index.value)
+        for condition, index in found
+    )
+    return PAGE.format(branches=branches)
 
 
 def list_tasks(
@@ -97,14 +90,13 @@ def list_tasks(
         "" if owner is None else "by" if held else "none",
         by_role=role_filter is not None and not (held and held.role == role_filter),
         namesake=namesake is not None,
-        all_text=readable is None,
     )
     values: dict[str, Any] = {
         "organisation": policy.organisation_id,
         "statuses": [status] if status else list(LISTED),
         "before": _before(cursor),
         "limit": limit,
-        "readable": readable,
+        "writers": [PEOPLE, *policy.by_id] if readable is None else readable,
         "role": role_filter,
         "owner": held.id if held else None,
         "namesake": namesake.id if namesake else None,

@@ -13,10 +13,11 @@ from core.events import Event
 from core.params import BIGGEST_VERSION
 from orgchart.compiling import current_policy
 from orgchart.models import Organisation
+from orgchart.pauses.services import Resumed, is_paused, resumed
 from orgchart.policy.compiled import Policy
 from tasks.models import UNDATED, Task
 from tasks.notifications import notify_agents, possible_owners
-from tasks.rules.changes import TaskChange, subject_of
+from tasks.rules.changes import TaskChange, lease_due_at, subject_of
 from tasks.rules.values import TaskRow
 from tasks.store import read_task, save_change
 from tasks.vocabulary import UNFINISHED
@@ -30,15 +31,28 @@ RELEASED = {"owner_id": None, "owner_role": "", "lease_due_at": None, "is_assign
 def release_overdue(now: datetime) -> int:
     """Clear owners whose lease is over or who were deactivated; return how many were due.
 
-    Several runs at once are harmless: one of them takes each row.
+    Several runs at once are harmless: one of them takes each row. The claims of a paused agent
+    stay (Spec: modes 28).
     """
     _date_claims()
     changeable = Task.objects.filter(version__lt=BIGGEST_VERSION)
-    expired = changeable.filter(lease_due_at__lte=now).order_by("lease_due_at")
+    expired = changeable.filter(~is_paused("owner_id"), lease_due_at__lte=now)
+    expired = expired.order_by("lease_due_at")
     inactive = changeable.filter(owner__active=False, status__in=sorted(UNFINISHED))
     return sweep(expired, partial(_release_expired, now=now), batch=BATCH) + sweep(
         inactive.order_by("id"), partial(_release, now=now, was_deactivated=True), batch=BATCH
     )
+
+
+@resumed.join
+def begin_leases_anew(done: Resumed) -> None:
+    """Give the claims of resumed agents a whole lease: they could not renew them meanwhile."""
+    due = lease_due_at(current_policy(done.organisation_id), done.now)
+    if due is None:
+        return
+    claims = Task.objects.filter(organisation_id=done.organisation_id, lease_due_at__lt=due)
+    of_agent = {} if done.agent_id is None else {"owner_id": done.agent_id}
+    claims.filter(**of_agent).update(lease_due_at=due)
 
 
 def undated_claims() -> QuerySet[Task]:

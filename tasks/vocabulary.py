@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 
 from core.machines import Machine, Step
 
@@ -74,6 +74,20 @@ class TaskType(StrEnum):
     BUG_FIX = "bug_fix"
     OPTIMIZATION = "optimization"
     OTHER = "other"
+
+
+class ListIndex(IntEnum):
+    """The N by which the index of a list orders its tasks, `number * -N`: each a different one.
+
+    A query that asks for the order gets that index, whatever the statistics make others look like.
+    """
+
+    WRITER = 1
+    ROLE = 2
+    OWNER = 3
+    ACROSS = 4
+    UNOWNED = 5
+    UNOWNED_ROLE = 6
 
 
 class Visibility(StrEnum):

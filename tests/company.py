@@ -20,6 +20,7 @@ from orgchart.models import Agent, Organisation
 from orgchart.packs.loading import load_pack
 from orgchart.policy.compiled import Policy
 from orgchart.services import issue_key
+from tests.next_steps import check_step_without_door
 from toolbox.answers import ErrorBody
 from toolbox.authentication import authenticate
 from toolbox.caller import Caller
@@ -94,6 +95,7 @@ class Company:
             username=username,
             organisation_id=self.organisation.id,
             groups=frozenset(offices),
+            is_member=True,
         )
 
     def caller(self, handle: str) -> Caller:
@@ -117,13 +119,19 @@ class Company:
             content_type="application/json",
             headers={"Authorization": f"Bearer {self.key(handle)}", **(headers or {})},
         )
-        return Answer(answer.status_code, answer.json())
+        return self._checked(handle, Answer(answer.status_code, answer.json()))
 
     def get(self, path: str, handle: str, headers: dict[str, str] | None = None) -> Answer:
         answer = self.http.get(
             path, headers={"Authorization": f"Bearer {self.key(handle)}", **(headers or {})}
         )
-        return Answer(answer.status_code, answer.json())
+        return self._checked(handle, Answer(answer.status_code, answer.json()))
+
+    def _checked(self, handle: str, answer: Answer) -> Answer:
+        """The answer, its next step checked; those of the door are checked where they are given."""
+        if answer.body.get("ok") is False and not answer.body["tool_name"]:
+            check_step_without_door(answer.body, self.policy.agents[handle], self.policy)
+        return answer
 
 
 _snapshots: dict[str, dict[str, str]] = {}

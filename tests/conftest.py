@@ -13,6 +13,7 @@ from django.test.utils import setup_databases, teardown_databases
 
 from orgchart.compiling import POLICIES
 from tests.company import Company, load_company
+from tests.next_steps import every_refusal_checked
 from toolbox import authentication, wake
 
 ONLY_GROW = (
@@ -24,7 +25,12 @@ ONLY_GROW = (
     "documents_memory",
     "documents_artifact",
     "documents_keptfile",
+    "contracts_contract",
+    "contracts_report",
+    "contracts_verdict",
+    "contracts_orgchangeline",
     "governance_artifact",
+    "governance_case",
     "governance_violation",
     "governance_intervention",
     "governance_codeattempt",
@@ -37,7 +43,7 @@ os.environ.setdefault("PGOPTIONS", "-c synchronous_commit=off")
 @pytest.fixture(autouse=True, scope="session")
 def places_of_the_tests_own(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Nothing a test writes lands in this checkout's var/; the database server is shared."""
-    settings.NEXUS_COMPANY_ROOT = tmp_path_factory.mktemp("company")
+    settings.WORKSPACE_ROOT = tmp_path_factory.mktemp("company")
     settings.NEXUS_KEYS = tmp_path_factory.mktemp("keys")
     settings.LEDGER_DIR = tmp_path_factory.mktemp("ledger")
 
@@ -113,10 +119,18 @@ def _let_go() -> None:
 
 
 @pytest.fixture(autouse=True)
+def next_steps_can_be_taken() -> Iterator[None]:
+    """No refusal in the suite names what its caller cannot use (Spec: wire 39)."""
+    with every_refusal_checked() as failed:
+        yield
+    assert not failed, failed
+
+
+@pytest.fixture(autouse=True)
 def no_memory_files_of_other_tests() -> Iterator[None]:
     """A MEMORY.md that an earlier test left would be taken in as a person's edit."""
     yield
-    for file in Path(settings.NEXUS_COMPANY_ROOT).rglob("MEMORY.md"):
+    for file in Path(settings.WORKSPACE_ROOT).rglob("MEMORY.md"):
         file.unlink(missing_ok=True)
 
 

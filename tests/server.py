@@ -18,7 +18,7 @@ def serving() -> Iterator[str]:
     """Serve the test's database over HTTP; the address. Needs committed data (`transaction`)."""
     from nexus_site.asgi import Site
 
-    listening = web.listen(host="127.0.0.1", port=0)
+    listening = web.listen_on(web.reserve(host="127.0.0.1", port=0))
     config = web.configure(Site(ThreadPoolExecutor(8, thread_name_prefix="served")), grace=1)
     server = uvicorn.Server(config)
     thread = threading.Thread(

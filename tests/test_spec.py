@@ -99,11 +99,10 @@ class TestSpecification:
                 assert lines[-1].startswith("Source: "), rule
                 assert len(lines) > 1, rule
 
-    def test_is_counted_and_listed_on_its_first_page(self):
+    def test_is_listed_on_its_first_page(self):
         first = (SPEC / "README.md").read_text("utf-8")
-        listed = re.findall(r"^\| \[(\w+)\]\(\1\.md\) \| (\d+) \|", first, re.MULTILINE)
-        counted = {name: sum(rule[0] == name for rule in RULES) for name in CHAPTERS}
-        assert {name: int(number) for name, number in listed} == counted
+        listed = re.findall(r"^\| \[(\w+)\]\(\1\.md\) \|", first, re.MULTILINE)
+        assert sorted(listed) == sorted(CHAPTERS)
 
     @pytest.mark.parametrize("page", ["README", *CHAPTERS])
     def test_refers_to_rules_that_exist(self, page):

@@ -1,4 +1,4 @@
-"""From an API key to a Caller in one query: key, agent, session, mode, frame, rate, policy."""
+"""From an API key to a Caller in one query: key, agent, pause, session, mode, frame, rate."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from core.events import Event
 from ledger.services import record_alone
 from orgchart.compiling import POLICIES
 from orgchart.models import ApiKey
+from orgchart.pauses.rules import PauseFacts
 from orgchart.policy.compiled import Policy
 from orgchart.policy.vocabulary import ToolMode
 from orgchart.services import KEY_PREFIX, digest_of
@@ -48,7 +49,8 @@ WITH known AS (
     RETURNING tokens, allowed
 )
 SELECT known.agent_id, known.organisation_id, known.policy_version, rate.tokens, rate.allowed,
-       s.id, s.mode, g.mode, s.contract_ref, f.id, f.allowed_tools
+       s.id, s.mode, g.mode, s.contract_ref, f.id, f.allowed_tools,
+       p.reason, p.paused_at, p.agent_id IS NULL
 FROM known CROSS JOIN rate
 LEFT JOIN toolbox_session s ON s.agent_id = known.agent_id
     AND (s.id = %(session)s::uuid OR (%(session)s::uuid IS NULL AND s.standing))
@@ -63,6 +65,12 @@ LEFT JOIN LATERAL (
     WHERE assignee_id = known.agent_id AND state = 'taken'
     ORDER BY id DESC LIMIT 1
 ) f ON true
+LEFT JOIN LATERAL (
+    SELECT reason, paused_at, agent_id FROM orgchart_pause
+    WHERE organisation_id = known.organisation_id AND ended_at IS NULL
+      AND (agent_id IS NULL OR agent_id = known.agent_id)
+    ORDER BY agent_id NULLS FIRST LIMIT 1
+) p ON true
 """
 
 RENEW = (
@@ -112,7 +120,7 @@ def authenticate(*, authorization: str, session_id: str | None, request_id: str)
     if row is None:
         raise _refused_key(digest, request_id)
     agent_id, organisation_id, version, tokens, allowed, *row = row
-    sid, mode, granted, contract, frame_id, frame_tools = row
+    sid, mode, granted, contract, frame_id, frame_tools, *pause = row
     if not allowed:
         raise _rate_limited(tokens, per_second)
     policy = POLICIES.get(organisation_id, version)
@@ -133,6 +141,7 @@ def authenticate(*, authorization: str, session_id: str | None, request_id: str)
         request_id=request_id,
         frame_id=frame_id,
         frame_tools=None if frame_tools is None else frozenset(frame_tools),
+        pause=None if pause[0] is None else PauseFacts(*pause),
     )
 
 
@@ -245,7 +254,7 @@ def _unknown_session(session_id: str) -> Denied:
     return refuse(
         Code.NOT_FOUND,
         f"you have no session {session_id[:64]!r}",
-        "leave X-Nexus-Session out, or open a session with POST /api/v1/sessions",
+        "leave X-Nexus-Session out: your standing session serves, too",
     )
 
 

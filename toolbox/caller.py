@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Any
 
 from pydantic_core import to_json
@@ -12,9 +13,17 @@ from pydantic_core import to_json
 from core.decision import Allow, Decision, require
 from core.events import EventFields
 from orgchart.models import Agent as AgentRow
+from orgchart.pauses.rules import PauseFacts
 from orgchart.policy.compiled import Agent, Policy, Role
 from orgchart.policy.vocabulary import ToolMode
 from toolbox.rules import Holder
+
+
+class Face(StrEnum):
+    """The protocol that a call came through."""
+
+    REST = "rest"
+    MCP = "mcp"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +40,8 @@ class Caller:
     """The agent that calls, known from the key alone; immutable during one call.
 
     `frame_id` is the frame that the agent works in with all its sessions, `frame_tools` what it
-    restricts them to. `tool`, `args_digest` and `request_id` are those of the call, for the ledger;
-    `allowed_by` lists the rules that have allowed it so far.
+    restricts them to, `pause` what stops it. `tool`, `args_digest` and `request_id` are those of
+    the call, for the ledger; `allowed_by` lists the rules that have allowed it so far.
     """
 
     agent: Agent
@@ -44,6 +53,8 @@ class Caller:
     args_size: int = 0
     frame_tools: frozenset[str] | None = None
     frame_id: int | None = None
+    face: Face = Face.REST
+    pause: PauseFacts | None = None
     allowed_by: list[str] = field(default_factory=list, compare=False, repr=False)
 
     def calling(self, tool: str, params: Mapping[str, Any]) -> Caller:
@@ -89,6 +100,7 @@ class Caller:
             self.session.mode,
             self.frame_tools,
             in_frame=self.frame_id is not None,
+            pause=self.pause,
         )
 
     @property

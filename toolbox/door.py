@@ -21,12 +21,15 @@ from core.decision import Allow, Code, Decision, Denied, Deny
 from core.events import Event
 from ledger.services import record_alone
 from orgchart.explaining import CallQuestion
+from orgchart.pauses.services import pause_of
 from toolbox import idempotency, quotas
 from toolbox.answers import INTERNAL, Answer, answer_denial
 from toolbox.caller import Caller, CallerSession
+from toolbox.next_steps import with_usable_step
 from toolbox.registry import REGISTRY, Tool
 from toolbox.results import Explanation
 from toolbox.rules import can_use
+from toolbox.space import STORAGE_FULL, is_disk_full, require_space
 from toolbox.wake import wake
 
 log = structlog.get_logger(__name__)
@@ -93,6 +96,10 @@ def act(
     caller = caller.calling(name, params)
     try:
         try:
+            _require_running(caller)
+            tool = REGISTRY.get(name)
+            if tool is not None and tool.acts_outside:
+                return _answer_outside(caller, params, work, now, idempotency_key)
             if idempotency_key is None:
                 return Answer(200, retry(partial(work, caller)))
             return retry(
@@ -100,9 +107,10 @@ def act(
             )
         except Denied as refusal:
             return record_refusal(caller, refusal, now=now)
-    except Exception:
+    except Exception as problem:
         log.exception("call_failed", tool=caller.tool)
-        return answer_denial(INTERNAL, tool=caller.tool, mode=caller.session.mode)
+        deny = STORAGE_FULL if is_disk_full(problem) else INTERNAL
+        return answer_denial(deny, tool=caller.tool, mode=caller.session.mode)
 
 
 def _answer_once(
@@ -135,6 +143,33 @@ def _answer_once(
         return answer
 
 
+def _answer_outside(
+    caller: Caller,
+    params: Mapping[str, Any],
+    work: Callable[[Caller], Mapping[str, Any]],
+    now: datetime,
+    key: str | None,
+) -> Answer:
+    """Answer a call whose tool waits for others: no transaction is open meanwhile.
+
+    The key is claimed before and the answer kept after, so the work is done at most once: where
+    this process dies in between, a repetition is refused. Nothing is tried a second time.
+    """
+    with transaction.atomic():
+        kept = idempotency.begin(caller, key, params, now=now)
+    if kept is not None:
+        return Answer(kept.status, kept.body, {REPLAYED: "true"})
+    try:
+        answer = Answer(200, work(caller))
+    except Denied as refusal:
+        answer = record_refusal(caller, refusal, now=now)
+        if key is not None and refusal.deny.code in idempotency.NOT_KEPT:
+            idempotency.release(caller, key)
+            return answer
+    idempotency.keep(caller, key, answer.status, answer.body)
+    return answer
+
+
 def retry(work: Callable[[], T]) -> T:
     """Do it again where PostgreSQL broke a deadlock: the transaction has left nothing behind."""
     for _ in range(ATTEMPTS - 1):
@@ -148,13 +183,29 @@ def retry(work: Callable[[], T]) -> T:
 
 def refuse_call(caller: Caller, name: str, refusal: Denied, *, now: datetime) -> Answer:
     """Answer a call whose parameters could not even be read; recorded like any refusal."""
+    if caller.pause is not None:
+        refusal = Denied(caller.pause.refusal)
     return record_refusal(replace(caller, tool=name[:64]), refusal, now=now)
+
+
+def refuse_paused(caller: Caller, name: str, *, now: datetime) -> Answer | None:
+    """Answer a paused agent at an address that is no call of a tool; None: it is not paused."""
+    if caller.pause is None:
+        return None
+    return refuse_call(caller, name, Denied(caller.pause.refusal), now=now)
+
+
+def _require_running(caller: Caller) -> None:
+    """Refuse before anything else, a kept answer too. Raises Denied AGENT_PAUSED."""
+    if caller.pause is not None:
+        raise Denied(caller.pause.refusal)
 
 
 def run(caller: Caller, name: str, params: Mapping[str, Any], *, now: datetime) -> dict[str, Any]:
     """Pass the execution gate, check the parameters, let the tool act. Raises Denied."""
     tool, _ = admit(caller, name)
     if not tool.read_only:
+        require_space()
         quotas.charge_bytes(caller=caller, size=caller.args_size, now=now)
     result = tool.function(caller, validate(tool, params), now)
     return {"ok": True, "tool_name": name, "result": result}
@@ -210,8 +261,14 @@ def _field_of(loc: tuple[int | str, ...]) -> str:
 
 
 def record_refusal(caller: Caller, refusal: Denied, *, now: datetime) -> Answer:
-    """Record a refusal and answer it. A refusal that could not be recorded is still a refusal."""
-    deny = refusal.deny
+    """Record a refusal and answer it. A refusal that could not be recorded is still a refusal.
+
+    That the disk is full is not recorded: the event would need the room that is missing.
+    """
+    deny = with_usable_step(refusal.deny, caller)
+    if deny.code is Code.STORAGE_FULL:
+        log.warning("storage_full", tool=caller.tool)
+        return answer_denial(deny, tool=caller.tool, mode=caller.session.mode)
     event = Event.by(
         caller,
         Action.TOOL_DENIED,
@@ -230,8 +287,23 @@ def record_refusal(caller: Caller, refusal: Denied, *, now: datetime) -> Answer:
 
 
 def explain(caller: Caller, name: str, params: Mapping[str, Any], *, now: datetime) -> Explanation:
-    """What a call would answer and by which rule, without doing it."""
+    """What a call would answer and by which rule, without doing it; that it was asked is recorded.
+
+    Who asks about every call and makes none would otherwise search the rules unseen.
+    """
     decision = decide(caller, name, params, now=now)
+    record_alone(
+        Event.by(
+            caller.calling(name[:64], params),
+            Action.CALL_EXPLAINED,
+            at=now,
+            details={
+                "allowed": isinstance(decision, Allow),
+                "code": "" if isinstance(decision, Allow) else decision.code.value,
+                "rule": decision.rule,
+            },
+        )
+    )
     if isinstance(decision, Deny):
         return {
             "allowed": False,
@@ -250,7 +322,10 @@ def explain(caller: Caller, name: str, params: Mapping[str, Any], *, now: dateti
 def decide_for_people(question: CallQuestion) -> Decision:
     """Decide a call that a person asks about, in a session that exists for the question only."""
     caller = Caller(
-        agent=question.agent, policy=question.policy, session=CallerSession("", question.mode)
+        agent=question.agent,
+        policy=question.policy,
+        session=CallerSession("", question.mode),
+        pause=pause_of(organisation_id=question.policy.organisation_id, agent_id=question.agent.id),
     )
     return decide(caller, question.tool, question.params, now=timezone.now())
 

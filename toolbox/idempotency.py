@@ -28,8 +28,10 @@ NOT_KEPT = frozenset(
         Code.IDEMPOTENCY_MISMATCH,
         Code.RATE_LIMITED,
         Code.UNAUTHENTICATED,
+        Code.AGENT_PAUSED,
         Code.DRIVER_UNAVAILABLE,
         Code.ISOLATION_UNAVAILABLE,
+        Code.STORAGE_FULL,
     }
 )
 """Answers that say nothing about the call itself, and so are not given again."""
@@ -109,7 +111,7 @@ def begin(
     if record.answer is None:
         raise refuse(
             Code.IDEMPOTENCY_MISMATCH,
-            "this call was done before; its answer was too large to keep",
+            "this call was made before; its answer was too large to keep, or it has not ended",
             "read what it changed; do not repeat it under another key",
             rule="idempotency key",
         )

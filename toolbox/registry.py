@@ -44,6 +44,7 @@ class Tool:
     destructive: bool = False
     idempotent: bool = False
     open_world: bool = False
+    acts_outside: bool = False
     dry_run: ToolFunction | None = None
     waits_for: str = ""
     prompt_line: Callable[[Any], str] | None = None
@@ -156,8 +157,9 @@ def tool(
     `result` is the TypedDict (`core.params.wire_result`) of what the function returns.
 
     `group`, `modes`, `offices`, MCP's hints (`read_only`, `destructive`, `idempotent`,
-    `open_world`), `dry_run` (what an explanation does in its place, where no rollback undoes what
-    the tool does), `waits_for` (the result field that ends a `wait`), `prompt_line` (a line for the
+    `open_world`), `acts_outside` (the door opens no transaction around it: it waits for others),
+    `dry_run` (what an explanation does in its place, where no rollback undoes what the tool does),
+    `waits_for` (the result field that ends a `wait`), `prompt_line` (a line for the
     prompt of an agent that may use the tool) and `unusable` (why a Holder can never use the tool;
     '' where it can) are declared here or keep their closed defaults.
     """

@@ -9,6 +9,7 @@ from typing import cast
 
 from core.decision import Allow, Code, Decision, deny
 from orgchart.catalogue import Source
+from orgchart.pauses.rules import PauseFacts
 from orgchart.policy.compiled import Agent, Policy, Role
 from orgchart.policy.vocabulary import BOARD, ToolMode
 from toolbox.frames.rules import ALWAYS
@@ -23,7 +24,8 @@ LEAVE = "or leave your frame: return_result, also without frame_id"
 class Holder:
     """An agent that might use a tool: under a policy, in a mode, inside a frame or not.
 
-    `frame_tools` None: no frame restricts; else only these and the way out of the frame.
+    `frame_tools` None: no frame restricts; else only these and the way out of the frame. A `pause`
+    refuses every tool.
     """
 
     agent: Agent
@@ -31,6 +33,7 @@ class Holder:
     mode: ToolMode
     frame_tools: frozenset[str] | None = None
     in_frame: bool = False
+    pause: PauseFacts | None = None
 
     @property
     def is_in_frame(self) -> bool:
@@ -69,8 +72,11 @@ def can_use(tool: Tool | None, name: str, holder: Holder) -> Decision:
 def _refusal(  # noqa: PLR0911  one return for each answer a gate can give
     tool: Tool | None, name: str, holder: Holder
 ) -> _Refusal | None:
+    if holder.pause is not None:
+        denied = holder.pause.refusal
+        return _Refusal(denied.code, denied.message, denied.rule, lambda: denied.next_action)
     role = holder.role
-    other = partial(_other_tools, holder)
+    other = partial(name_other_step, holder)
     if tool is None:
         message = f"there is no tool {name[:64]!r}"
         return _Refusal(Code.UNKNOWN_TOOL, message, "tool registry", lambda: ONE_OF_YOURS)
@@ -116,7 +122,8 @@ def _is_bound(tool: Tool, holder: Holder) -> bool:
             return tool.name in holder.role.tools or tool.name in holder.agent.skills
 
 
-def _other_tools(holder: Holder) -> str:
+def name_other_step(holder: Holder) -> str:
+    """A next step that every holder can take, whatever it was refused."""
     if holder.frame_tools is not None:
         return f"{ONE_OF_YOURS}, {LEAVE}"
     return f"{ONE_OF_YOURS}{_asks_superior(holder)}"

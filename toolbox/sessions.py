@@ -16,6 +16,7 @@ from core.database import needs_transaction
 from core.decision import Code, refuse
 from core.deeds import Deed, require_deed
 from core.hooks import Hook
+from core.interventions import record_intervention
 from ledger.services import record
 from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Policy
@@ -155,6 +156,8 @@ def open_mode(
             for_agent_id=row.agent_id,
             details={"mode": mode, "contract": contract_ref},
         )
+        if not contract_ref:
+            _record_switch(caller, row, row.mode, "open_mode", reason, now)
 
 
 def bind_session(
@@ -180,14 +183,39 @@ def bind_session(
 def close_mode(*, caller: Actor, now: datetime, reason: str, session_id: str) -> int:
     """Close the open grants of a session by a person, and return how many there were.
 
-    A session without an open grant is in chat_safe mode again.
+    A session without an open grant is in chat_safe mode again. Raises Denied INVALID_TRANSITION
+    where no grant is open, as when another person was faster.
     """
     require_deed(caller, Deed.SWITCH_MODE, reason=reason)
     with transaction.atomic():
         grants = list(_lock_open_grants(caller).filter(session_id=session_id))
+        if not grants:
+            raise refuse(
+                Code.INVALID_TRANSITION,
+                "no mode of this session is open",
+                "open the session's page again: it is in chat_safe mode",
+                rule="modes are closed once",
+            )
         for grant in grants:
             _close_grant(grant, caller, now, reason)
+        row = grants[0].session
+        _record_switch(caller, row, grants[0].mode, "close_mode", reason, now)
     return len(grants)
+
+
+def _record_switch(
+    caller: Actor, row: Session, mode: str, action: str, reason: str, now: datetime
+) -> None:
+    """Keep that a person switched the mode of a session; `mode` is what it was before."""
+    record_intervention(
+        caller,
+        Deed.SWITCH_MODE,
+        subject=f"session:{row.id}",
+        trigger_condition=f"session in {mode}",
+        action_taken=action,
+        reason=reason,
+        now=now,
+    )
 
 
 def release_contract(*, caller: Actor, now: datetime, reason: str, contract_ref: str) -> None:

@@ -19,9 +19,13 @@ from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, FileForm
 from core.admin.base import block, chips, column, listed
 from core.admin.browsing import MomentFilter
 from core.deeds import Deed
-from core.people import person
+from core.people import person, signed_in
+from workspace.builds import admin as builds_admin  # noqa: F401  registers its pages
+from workspace.git import admin as git_admin  # noqa: F401  registers its pages
 from workspace.models import Skill
+from workspace.runs import admin as runs_admin  # noqa: F401  registers its pages
 from workspace.skills import folders
+from workspace.skills.doubts import doubts_about
 from workspace.skills.services import approve, scan, withdraw
 
 
@@ -80,7 +84,11 @@ APPROVE = Act(
     form=FileForm,
     version=lambda row: str(row.digest),
     text=lambda row: str(row.text),
-    facts=lambda row: [("SHA-256", row.digest), *(("Runs", c) for c in row.commands)],
+    facts=lambda row: [
+        ("SHA-256", row.digest),
+        *(("Runs", command) for command in row.commands),
+        *(("No effect", message) for message, _ in doubts_about(row.name)),
+    ],
     possible=lambda row: bool(
         row.installed and row.digest and not row.problem and not row.approved
     ),
@@ -97,11 +105,19 @@ WITHDRAW = Act(
 )
 
 
+def _may_look(request: HttpRequest) -> bool:
+    return request.user.has_perm(LOOK.permission) and signed_in(request).is_member_of(0)
+
+
 @admin.register(Skill)
 class SkillAdmin(ActingAdmin):
-    """Skills of this installation as they were last seen, and which exact files were approved."""
+    """Skills as they were last seen, and which exact files were approved.
+
+    Every organisation uses the same files, so members of every organisation approve them.
+    """
 
     acts = (LOOK, APPROVE, WITHDRAW)
+    organisation_path = None
     list_display = ("name", "description", "state", "command_count", "approved_by", "seen_at")
     list_filter = (("installed", BooleanRadioFilter), ("seen_at", MomentFilter))
     search_fields = ("name",)
@@ -132,7 +148,7 @@ class SkillAdmin(ActingAdmin):
 
     def look_view(self, request: HttpRequest) -> HttpResponse:
         """Ask; on POST read the skill folders again."""
-        if not request.user.has_perm(LOOK.permission):
+        if not _may_look(request):
             raise PermissionDenied(LOOK.permission)
         back = reverse("admin:workspace_skill_changelist")
         if request.method == "POST":
@@ -158,7 +174,7 @@ class SkillAdmin(ActingAdmin):
     ) -> HttpResponse:
         """The list, with the way to that page for people who may approve."""
         page = super().changelist_view(request, extra_context)
-        if request.user.has_perm(LOOK.permission) and hasattr(page, "context_data"):
+        if _may_look(request) and hasattr(page, "context_data"):
             button = {
                 "title": LOOK.title,
                 "icon": LOOK.icon,
@@ -174,10 +190,6 @@ class SkillAdmin(ActingAdmin):
     def subject_of(self, row: Skill) -> str:
         """How the ledger names it."""
         return f"skill:{row.name}"
-
-    def organisation_id_of(self, row: Any) -> int:
-        """Skills belong to the installation, not to one organisation."""
-        return 0
 
     @column(
         "state",

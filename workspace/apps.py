@@ -11,8 +11,19 @@ class WorkspaceConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Say what is doubtful about the skills of a pack."""
+        """Join the hooks of lower rooms: doubts about skills, commits of contracts, settings."""
+        from contracts import evidence
+        from core.waiting import waiting_kinds
         from orgchart.packs.checking import doubts_about_skill
+        from orgchart.services import settings_changed
+        from workspace.git.evidence import commit_of_contract
+        from workspace.git.judging import last_run
+        from workspace.git.settings import follow_settings
+        from workspace.skills import waiting
         from workspace.skills.doubts import doubts_about
 
         doubts_about_skill.join(doubts_about)
+        evidence.commits.join(commit_of_contract)
+        evidence.runs.join(last_run)
+        settings_changed.join(follow_settings)
+        waiting_kinds.join(waiting.kinds)

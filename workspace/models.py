@@ -1,10 +1,28 @@
-"""What the hands know: skills, as their files are and as people approved them."""
+"""What the hands know: skills and approvals, uses of the web, git, and runs in the sandbox."""
 
 from __future__ import annotations
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
+
+from orgchart.models import Agent, Organisation
+from workspace.builds.models import Deployment, ImageBuild
+from workspace.git.models import Branch, BranchMove, Draft, Repository
+
+__all__ = [
+    "Branch",
+    "BranchMove",
+    "Deployment",
+    "Draft",
+    "ImageBuild",
+    "Repository",
+    "Run",
+    "Skill",
+    "WebUse",
+]
+
+HEX = r"^[0-9a-f]{64}$"
 
 
 class Skill(models.Model):
@@ -43,3 +61,57 @@ class Skill(models.Model):
     def approved(self) -> bool:
         """Whether the file as it is now is the one that was approved."""
         return bool(self.digest) and self.digest == self.approved_digest
+
+
+class WebUse(models.Model):
+    """Searches and pages of an agent on one day (UTC)."""
+
+    agent = models.ForeignKey(Agent, models.CASCADE, related_name="+", db_constraint=False)
+    day = models.DateField()
+    calls = models.PositiveIntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["agent", "day"], name="web_use_day_once")]
+
+    def __str__(self) -> str:
+        return f"{self.agent_id} {self.day}: {self.calls}"
+
+
+class Run(models.Model):
+    """A program that an agent ran in the sandbox, with its log; one that waits has not started.
+
+    What is past `ends_by` without an end was interrupted, and counts no more.
+    """
+
+    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+")
+    agent = models.ForeignKey(Agent, models.CASCADE, related_name="+")
+    tool = models.CharField(max_length=64)
+    paths = ArrayField(models.CharField(max_length=1024))
+    commit = models.CharField(max_length=64, blank=True)
+    asked_at = models.DateTimeField()
+    started_at = models.DateTimeField(null=True)
+    ends_by = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+    exit_status = models.IntegerField(null=True)
+    timed_out = models.BooleanField(default=False)
+    stopped_for = models.CharField(max_length=200, blank=True)
+    output = models.TextField(blank=True)
+    output_sha256 = models.CharField(max_length=64, blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [
+            models.Index(
+                fields=["organisation"], condition=Q(ended_at=None), name="run_without_end"
+            ),
+            models.Index(fields=["agent", "-id"], name="run_of_agent"),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(ended_at=None, output_sha256="") | Q(output_sha256__regex=HEX),
+                name="run_digest_form",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.tool} {self.id}"

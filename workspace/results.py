@@ -29,11 +29,18 @@ class WrittenFile(TypedDict):
 
 @wire_result
 class ProgramRun(TypedDict):
-    """A program that ran to its end in the sandbox."""
+    """A program that ran in the sandbox; its log is a file that the agent can read."""
 
-    exit_code: int
+    run_id: str
+    commit: Annotated[str | None, Field(description="the submitted commit, where one was judged")]
+    exit_code: Annotated[int, Field(description="124 if its time was over, 137 if it was killed")]
     output: str
-    truncated: Annotated[bool, Field(description="true if `output` is not all it printed")]
+    output_sha256: Annotated[
+        str, Field(description="SHA-256 of the whole log; name it as evidence")
+    ]
+    truncated: Annotated[bool, Field(description="true if `output` is only the end of the log")]
+    timed_out: bool
+    log: Annotated[str, Field(description="path of the log in the company tree")]
 
 
 @wire_result
@@ -46,36 +53,19 @@ class BranchResult(TypedDict):
 
 @wire_result
 class ReviewComment(TypedDict):
-    """A comment on a branch."""
+    """A review of a contract's branch: what it changes, what QA found, and the merge, if any."""
 
     branch: str
-    url: str
-
-
-@wire_result
-class BuiltImage(TypedDict):
-    """An image that was built."""
-
-    tag: str
-    digest: str
-
-
-@wire_result
-class Deployment(TypedDict):
-    """An artefact that was deployed."""
-
-    environment: str
-    artifact: str
-    deployed_at: datetime
-
-
-@wire_result
-class ServiceHealth(TypedDict):
-    """How a service is."""
-
-    service: str
-    healthy: bool
-    message: str
+    url: Annotated[str, Field(description="the contract's page, for people")]
+    contract_id: str
+    commit: Annotated[str, Field(description="where the branch is")]
+    difference: Annotated[str, Field(description="what it changes, as a patch")]
+    truncated: Annotated[bool, Field(description="true if `difference` is not all of it")]
+    files: list[str]
+    verdict: Annotated[str | None, Field(description="QA's finding on the latest submission")]
+    judged_commit: Annotated[str | None, Field(description="the commit that QA passed")]
+    merged: bool
+    merge_commit: str | None
 
 
 @wire_result
@@ -83,31 +73,6 @@ class LogLines(TypedDict):
     """The end of a log."""
 
     lines: list[str]
-
-
-@wire_result
-class SearchHit(TypedDict):
-    """One page that a search found."""
-
-    title: str
-    url: str
-    snippet: str
-
-
-@wire_result
-class SearchResults(TypedDict):
-    """What a search of the web found."""
-
-    hits: list[SearchHit]
-
-
-@wire_result
-class WebPage(TypedDict):
-    """A page of the web, as text."""
-
-    url: Annotated[str, Field(description="the address after redirects")]
-    status: int
-    text: str
 
 
 @wire_result

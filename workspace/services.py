@@ -1,14 +1,10 @@
-"""What is decided before a hand moves: paths, branches, approvals; then whether it can."""
+"""What is decided before a hand moves: paths and branches; then whether it can."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
 from typing import NoReturn
 
-from django.db import transaction
-
-from contracts.approvals.deployments import use_approval
 from contracts.working import require_working_contract
 from core.decision import Code, Deny, refuse
 from orgchart.policy.paths import can_touch
@@ -16,6 +12,7 @@ from orgchart.policy.vocabulary import Access, ContractScope
 from toolbox.caller import Caller
 from toolbox.scopes import active_scopes
 from workspace import rules
+from workspace.tree import in_own_work_tree
 
 
 def unavailable(caller: Caller, driver: str) -> NoReturn:
@@ -33,10 +30,13 @@ def unavailable(caller: Caller, driver: str) -> NoReturn:
 def require_paths(caller: Caller, paths: Iterable[str], access: Access) -> None:
     """Every path must be in the scope of the role or of the one contract the caller works under.
 
+    A path into the caller's own clone is one of the repository, too, whatever its home allows.
     Raises Denied SCOPE_DENIED for the first that is not, CONTRACT_REQUIRED to choose a contract.
     """
     scopes = active_scopes(caller)
-    for path in paths:
+    named = list(paths)
+    inner = [in_own_work_tree(path, caller.handle) for path in named]
+    for path in (*named, *filter(None, inner)):
         touching = can_touch(
             path, access, agent=caller.agent, files=caller.role.files, contract_scope=scopes
         )
@@ -69,17 +69,3 @@ def require_commit(caller: Caller, paths: Iterable[str]) -> None:
     """
     caller.require(rules.can_commit(branch_of(caller)))
     require_paths(caller, paths, Access.WRITE)
-
-
-def deploy(*, caller: Caller, environment: str, artifact: str, now: datetime) -> NoReturn:
-    """Deploy one artefact; production needs an approval, which it uses up.
-
-    Spec: hands 9, contracts 18.
-
-    Raises Denied APPROVAL_REQUIRED; DRIVER_UNAVAILABLE, and then the approval is not used up.
-    """
-    with transaction.atomic():
-        where = rules.environment_of(environment)
-        if rules.needs_approval(where):
-            use_approval(caller=caller, environment=where, artifact=artifact, now=now)
-        unavailable(caller, "container engine")

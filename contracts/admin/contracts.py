@@ -196,6 +196,7 @@ class ContractAdmin(ActingAdmin):
             "state_colour": STATE_COLOURS[row.state],
             "reports": row.reports.select_related("author")[:50],
             "verdicts": row.verdicts.select_related("judge")[:50],
+            "changes": row.changes.all(),
             "successors": row.successors.all()[:20],
             "events": events_of(self.subject_of(row), row.organisation_id),
         }

@@ -27,6 +27,7 @@ from mailroom.models import Priority
 from orgchart.admin.editing import chosen_organisation
 from orgchart.compiling import current_policy
 from orgchart.models import Organisation
+from orgchart.people.members import visible_organisations
 from orgchart.policy.compiled import Policy
 from orgchart.policy.vocabulary import BOARD, ToolMode
 
@@ -91,7 +92,7 @@ def issue_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     }
     organisation = chosen_organisation(request)
     if organisation is None:
-        context["organisations"] = Organisation.objects.order_by("name")
+        context["organisations"] = visible_organisations(signed_in(request)).order_by("name")
         return TemplateResponse(request, "admin/nexus/choose_organisation.html", context)
     form = IssueForm(
         request.POST if request.method == "POST" else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from contracts.models import Contract, OrgChangeLine
@@ -27,10 +28,7 @@ def use_change(*, caller: Caller, act: OrgAct, subject: str, now: datetime) -> s
         expires_at__gt=now,
     )
     ids = [row.id for row in held.order_by("id")]
-    lines = OrgChangeLine.objects.select_for_update().filter(
-        contract_id__in=ids, act=act, subject=subject, used_at=None
-    )
-    line = lines.order_by("id").first()
+    line = use_line(contract_ids=ids, act=act, subject=subject, now=now)
     if line is None:
         raise refuse(
             Code.AUTHORISATION_REQUIRED,
@@ -42,6 +40,45 @@ def use_change(*, caller: Caller, act: OrgAct, subject: str, now: datetime) -> s
             act=str(act),
             subject=subject[:64],
         )
-    line.used_at = now
-    line.save(update_fields=["used_at"])
     return line.contract_id
+
+
+@needs_transaction
+def use_line(
+    *, contract_ids: Sequence[str], act: OrgAct, subject: str, now: datetime
+) -> OrgChangeLine | None:
+    """Use up the first unused line of these locked contracts that names this; None if none does."""
+    lines = OrgChangeLine.objects.select_for_update().filter(
+        contract_id__in=contract_ids, act=act, subject=subject, used_at=None
+    )
+    line = lines.order_by("id").first()
+    if line is not None:
+        line.used_at = now
+        line.save(update_fields=["used_at"])
+    return line
+
+
+@needs_transaction
+def lock_org_change(*, contract_id: str, organisation_id: int, now: datetime) -> int:
+    """Lock an org_change contract that authorises now; the id of its assignee.
+
+    It is not waited for: the organisation is locked already, and an agent that uses the contract
+    locks both the other way around. Raises Denied AUTHORISATION_REQUIRED.
+    """
+    rows = Contract.objects.select_for_update(no_key=True, skip_locked=True).filter(
+        id=contract_id[:64],
+        organisation_id=organisation_id,
+        kind=ContractKind.ORG_CHANGE,
+        state=ContractState.IN_PROGRESS,
+        expires_at__gt=now,
+    )
+    row = rows.first()
+    if row is None:
+        raise refuse(
+            Code.AUTHORISATION_REQUIRED,
+            f"{contract_id[:64]!r} is no org_change contract in progress that is free at this "
+            "moment",
+            "name another contract, or leave it out: a second person then confirms the change",
+            rule="org_change authorises while it is in progress (spec: contracts 14)",
+        )
+    return row.assignee_id

@@ -62,6 +62,6 @@ def approval_required(who: Agent, environment: str, artifact: str, problem: str)
     return deny(
         Code.APPROVAL_REQUIRED,
         f"deploying {artifact[:80]} to {environment[:63]} needs a deployment approval: {problem}",
-        f"ask {who.superior} for approve_deployment of exactly this environment and artefact",
+        f"ask {who.superior} to approve exactly this environment and artefact",
         rule="no deployment without approval (spec: contracts 16)",
     )

@@ -49,7 +49,7 @@ def find_assignee(name: str, policy: Policy) -> Agent | Deny:
         return deny(
             Code.CONTACT_DENIED,
             "contracts go down, never to the Board (spec: contracts 10)",
-            "issue it to an agent that reports to you, or escalate what the Board must decide",
+            "issue it to an agent that reports to you",
             rule="never to board (spec: contracts 10)",
         )
     return find_recipient(name, policy)
@@ -135,7 +135,7 @@ def _kind_refused(kind: ContractKind, tool: str) -> Deny:
     return deny(
         Code.INVALID_PARAMS,
         f"kind: {kind} is never issued with {tool}: it comes from {right}",
-        f"use {right}, where your role has it, or issue it as work",
+        f"use {right}, or issue it as work",
         rule=f"{kind} is issued by {right}",
         kind=f"comes from {right}",
     )

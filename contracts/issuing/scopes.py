@@ -33,7 +33,7 @@ def can_give_scope(
                 Code.SCOPE_DENIED,
                 f"{normal} cannot be in a workspace scope: {caught} is not given to "
                 f"{assignee.handle}",
-                "name the folders of the work itself, such as src/api/",
+                "name the folders of the work itself, such as src/server/",
                 rule="a contract opens folders of work (spec: contracts 31)",
             )
     return Allow("workspace_scope")

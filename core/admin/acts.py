@@ -88,7 +88,8 @@ class Act:
     """One action on a row, and the service that does it.
 
     The deed's permission is checked by the page and, with the reason, by the service. `possible`
-    says whether the row is in a state for it, so that the button is shown only when it works.
+    says whether the row is in a state for it, so that the button is shown only when it works, and
+    `is_for` whether the person of that name is one who may do it to this row.
     `title` names one of several actions of the same deed.
     """
 
@@ -101,6 +102,7 @@ class Act:
     danger: bool = False
     form: type[forms.Form] = ReasonForm
     possible: Callable[[Any], bool] = lambda _row: True
+    is_for: Callable[[str, Any], bool] = lambda _username, _row: True
     version: Callable[[Any], int | str | None] = lambda _row: None
     facts: Callable[[Any], list[tuple[str, str]]] = lambda _row: []
     text: Callable[[Any], str] = lambda _row: ""
@@ -151,6 +153,8 @@ class ActingAdmin(BrowseAdmin):
             raise PermissionDenied(act.permission)
         if row is None:
             return self.gone(request, object_id)
+        if not self._is_member(request, row):
+            raise PermissionDenied(act.permission)
         if request.method == "POST":
             form = act.form(request.POST)
             if form.is_valid():
@@ -161,6 +165,9 @@ class ActingAdmin(BrowseAdmin):
             seen = act.version(row)
             form = act.form(initial={"version": seen, "digest": seen})
         return self._act_page(request, act, row, form)
+
+    def _is_member(self, request: HttpRequest, row: Any) -> bool:
+        return signed_in(request).is_member_of(self.organisation_id_of(row))
 
     def _acted(self, request: HttpRequest, act: Act, row: Any, form: forms.Form) -> Answer | None:
         """The service's answer, or None with the refusal on the form and in the ledger."""
@@ -197,7 +204,7 @@ class ActingAdmin(BrowseAdmin):
     def _act_page(self, request: HttpRequest, act: Act, row: Any, form: forms.Form) -> HttpResponse:
         context = self._act_context(request, act, row) | {
             "form": form,
-            "possible": act.possible(row),
+            "possible": act.possible(row) and act.is_for(request.user.get_username(), row),
             "facts": act.facts(row),
             "text": act.text(row),
             "media": self.media + form.media,
@@ -247,5 +254,8 @@ class ActingAdmin(BrowseAdmin):
                 "path": reverse(f"admin:{self.act_url_name(act)}", args=[quote(row.pk)]),
             }
             for act in self.all_acts()
-            if request.user.has_perm(act.permission) and act.possible(row)
+            if request.user.has_perm(act.permission)
+            and self._is_member(request, row)
+            and act.possible(row)
+            and act.is_for(request.user.get_username(), row)
         ]

@@ -9,12 +9,15 @@ from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from core.admin.browsing import ReadOnlyAdmin
+from core.decision import Code, deny
 from core.hooks import Hook
+from core.people import record_refusal, signed_in
 
 history_of = Hook[[str, int | None], list[Any]]("the newest events about a subject")
 """Subject and organisation to rows with `at`, `actor`, `action`, …; the ledger joins it."""
@@ -42,13 +45,12 @@ class BrowseAdmin(ReadOnlyAdmin):
     list_filter_submit = True
     list_per_page = 50
     sortable_by = ()
-    organisation_path = "organisation_id"
 
     def organisation_id_of(self, row: Any) -> int:
-        """Whose row it is."""
+        """Whose row it is; 0 for a row of the installation."""
         value = row
-        for part in self.organisation_path.split("."):
-            value = getattr(value, part)
+        for part in (self.organisation_path or "").split("."):
+            value = getattr(value, part) if part else 0
         return int(value)
 
     def subject_of(self, row: Any) -> str:
@@ -56,7 +58,19 @@ class BrowseAdmin(ReadOnlyAdmin):
         return f"{self.opts.model_name}:{row.pk}"
 
     def gone(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Back to the index, saying that there is no such row."""
+        """Back to the index, saying that there is no such row that this person sees."""
+        if request.method == "POST":
+            record_refusal(
+                who=signed_in(request),
+                deny=deny(
+                    Code.NOT_FOUND,
+                    f"There is no {self.opts.verbose_name} with this id",
+                    "choose one from the list",
+                    rule="the row exists in an organisation of yours (spec: people 35)",
+                ),
+                subject=f"page:{request.path}"[:200],
+                now=timezone.now(),
+            )
         answer: HttpResponse = self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
         return answer
 

@@ -10,10 +10,12 @@ from django.utils.functional import cached_property
 from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import DropdownFilter, RangeDateTimeFilter, TextFilter
 
+from core.admin.exporting import ExportingAdmin
 from core.events import BIGGEST, text
 
 RECENT = 5000  # newest rows that filters offer values of
 COUNTED = 10_000  # rows a page counts and can turn to; older ones by filter
+INSTALLATION = ""  # the path of rows that belong to no organisation: for members of every one
 
 if TYPE_CHECKING:
     AnyPaginator = Paginator[Any]
@@ -37,7 +39,7 @@ class RecentFilter(DropdownFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """Return the values, and the one chosen before."""
         column = self.parameter_name
-        newest = model_admin.model.objects.order_by("-pk").values(column)[:RECENT]
+        newest = model_admin.get_queryset(request).order_by("-pk").values(column)[:RECENT]
         found = {row[column] for row in newest} | {self.value()}
         return [(value, value) for value in sorted(found - {None, ""})]
 
@@ -63,14 +65,15 @@ class MomentFilter(RangeDateTimeFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Keep the rows within the bounds."""
-        since, until = self._bound("from", "00:00:00"), self._bound("to", "23:59:59.999999")
+        since, until = self.bound("from", "00:00:00"), self.bound("to", "23:59:59.999999")
         if since:
             queryset = queryset.filter(**{f"{self.parameter_name}__gte": since})
         if until:
             queryset = queryset.filter(**{f"{self.parameter_name}__lte": until})
         return queryset
 
-    def _bound(self, end: str, clock: str) -> datetime | None:
+    def bound(self, end: str, clock: str) -> datetime | None:
+        """One end of the range, `from` or `to`; a day alone gets the time of day `clock`."""
         day = self.used_parameters.get(f"{self.parameter_name}_{end}_0")
         time = self.used_parameters.get(f"{self.parameter_name}_{end}_1") or clock
         try:
@@ -79,9 +82,13 @@ class MomentFilter(RangeDateTimeFilter):
             return None
 
 
-class ReadOnlyAdmin(ModelAdmin):
-    """Looks, and has no way to add, change or delete."""
+class ReadOnlyAdmin(ExportingAdmin, ModelAdmin):
+    """Looks, and has no way to add, change or delete.
 
+    `organisation_path` leads from a row to its organisation's id; None: everybody shares the rows.
+    """
+
+    organisation_path: str | None = "organisation_id"
     show_full_result_count = False
     paginator = CappedPaginator
     list_per_page = 50

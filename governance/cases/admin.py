@@ -20,7 +20,7 @@ from unfold.enums import ActionVariant
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import BrowseAdmin, column
 from core.admin.browsing import MomentFilter
-from core.decision import Allow, Decision, Deny
+from core.decision import Allow, Decision, Denied, Deny
 from core.deeds import Deed
 from core.people import person, record_refusal, signed_in
 from governance.cases import forms as pages
@@ -33,6 +33,7 @@ from governance.interventions import confirmation, rules, services
 from governance.interventions.models import Intervention
 from governance.interventions.vocabulary import DEED_OF, CaseAction
 from orgchart.models import Organisation
+from orgchart.people.members import visible_organisations
 
 BY_ORGANISATION = ("organisation", RelatedDropdownFilter)
 COLOURS = {"open": "info", "paused": "warning", "delivered": "success", "stopped": "danger"}
@@ -291,7 +292,8 @@ class CaseAdmin(ActingAdmin):
         request.current_app = self.admin_site.name
         context = {**self.admin_site.each_context(request), "title": "Open case", "opts": self.opts}
         chosen = request.GET.get("organisation", "")
-        rows = Organisation.objects.filter(roles__offices__contains=["ANALYST"]).distinct()
+        rows = visible_organisations(signed_in(request))
+        rows = rows.filter(roles__offices__contains=["ANALYST"]).distinct()
         rows = rows.order_by("name")
         organisation = (
             rows.filter(id=int(chosen)).first()
@@ -302,12 +304,9 @@ class CaseAdmin(ActingAdmin):
             raise PermissionDenied("no organisation has the six offices")
         form = pages.OpenForm(request.POST if request.method == "POST" else None)
         if request.method == "POST" and form.is_valid():
-            found = services.open_case_as_person(
-                person=person(request, organisation.id), now=timezone.now(), **form.cleaned_data
-            )
-            self.message_user(request, f"{found['case_id']} is open.", messages.SUCCESS)
-            address = reverse("admin:governance_case_change", args=[found["case_id"]])
-            return HttpResponseRedirect(address)
+            opened = self._open(request, organisation, form)
+            if opened is not None:
+                return opened
         context |= {
             "form": form,
             "organisation": organisation,
@@ -317,6 +316,29 @@ class CaseAdmin(ActingAdmin):
             "back": reverse("admin:governance_case_changelist"),
         }
         return TemplateResponse(request, "admin/nexus/case_open.html", context)
+
+    def _open(
+        self, request: HttpRequest, organisation: Organisation, form: pages.OpenForm
+    ) -> HttpResponse | None:
+        """Open the case and go to its page; None with the refusal on the form."""
+        who = person(request, organisation.id)
+        try:
+            found = services.open_case_as_person(
+                person=who, now=timezone.now(), **form.cleaned_data
+            )
+        except Denied as refusal:
+            record_refusal(
+                who=signed_in(request),
+                deny=refusal.deny,
+                subject=f"organisation:{organisation.slug}",
+                organisation_id=organisation.id,
+                now=timezone.now(),
+            )
+            form.add_error(None, refusal.deny.sentence)
+            return None
+        self.message_user(request, f"{found['case_id']} is open.", messages.SUCCESS)
+        address = reverse("admin:governance_case_change", args=[found["case_id"]])
+        return HttpResponseRedirect(address)
 
     def act_view(self, request: HttpRequest, object_id: str, *, act: Act) -> HttpResponse:
         """Show what an action will do and ask for the code, where one is needed, before it acts."""
@@ -337,7 +359,7 @@ class CaseAdmin(ActingAdmin):
         facts = store.facts_of(row)
         decision = steering.can(facts, shaped)
         if isinstance(decision, Deny) or form.cleaned_data["version"] != row.version:
-            refusal = decision if isinstance(decision, Deny) else store.stale(row.id).deny
+            refusal = decision if isinstance(decision, Deny) else store.stale_case(row.id)
             self._record(request, row, refusal)
             form.add_error(None, refusal.sentence)
             return self._act_page(request, act, row, form)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -95,6 +95,7 @@ class Situation(StrEnum):
     RULING_TOO_EARLY = "constitution: the CONDUCTOR rules at the verdict"
     ILLEGAL_INPUT = "constitution: legal inputs"
     OPENED_BY_OTHER = "constitution: the Analyst's office opens a case"
+    OFFICE_VACANT = "constitution: all six offices are held (spec: constitution 33)"
     SUBMITTED_ALREADY = "constitution: a stage is submitted once in a round"
     PAUSED = "constitution: a paused case waits for a person"
     FINAL = "constitution: delivered and stopped are final"
@@ -151,6 +152,12 @@ REFUSALS: Mapping[Situation, Refusal] = {
     Situation.OPENED_BY_OTHER: Refusal(
         Code.STAGE_DENIED, None, "only the Analyst's office opens a case", WAIT
     ),
+    Situation.OFFICE_VACANT: Refusal(
+        Code.INVALID_TRANSITION,
+        None,
+        "no active agent holds these offices",
+        "ask the Board or HR to activate an agent whose role has the office",
+    ),
     Situation.SUBMITTED_ALREADY: Refusal(
         Code.STAGE_DENIED, None, "you submitted this stage already; it was kept", WAIT
     ),
@@ -202,6 +209,14 @@ def can_open(who: Officer) -> Decision:
     if Office.ANALYST in who.offices:
         return Allow("constitution: the Analyst opens a case")
     return refusal(Situation.OPENED_BY_OTHER)
+
+
+def has_all_offices(held: Collection[Office]) -> Decision:
+    """Decide whether a case can run to its end: each office is held (Spec: constitution 33)."""
+    vacant = [office.value for office in Office if office not in held]
+    if vacant:
+        return refusal(Situation.OFFICE_VACANT, ", ".join(vacant))
+    return Allow("constitution: all six offices are held")
 
 
 def can_take_turn(  # noqa: PLR0911  one return for each row of the table

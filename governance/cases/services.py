@@ -29,7 +29,9 @@ from toolbox.wake import wake
 
 
 def open_case(*, title: str, request: str, caller: Caller, now: datetime) -> CaseMoved:
-    """Open a case by the Analyst's office. Raises Denied STAGE_DENIED for every other office."""
+    """Open a case by the Analyst's office. Raises Denied: STAGE_DENIED for every other office,
+    INVALID_TRANSITION where one of the six is held by no active agent.
+    """
     caller.require(rules.can_open(store.officer(caller)))
     with transaction.atomic():
         row = insert_case(
@@ -53,7 +55,11 @@ def insert_case(
     caller: Actor,
     now: datetime,
 ) -> Case:
-    """Insert a case at its first stage with its event; the Analyst's office gets its turn."""
+    """Insert a case at its first stage with its event; the Analyst's office gets its turn.
+
+    Raises Denied INVALID_TRANSITION where an office is held by no active agent.
+    """
+    caller.require(rules.has_all_offices(store.held_offices(policy)))
     sha256 = forms.digest_of("REQUEST", "OK", {"request": request}, ())
     row = insert_with_free_id(
         lambda _: Case.objects.create(

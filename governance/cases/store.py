@@ -10,7 +10,7 @@ from typing import Any
 
 from core.actions import Action
 from core.actors import Actor
-from core.decision import Code, Denied, refuse
+from core.decision import Code, Denied, Deny, refuse, stale
 from core.events import Event
 from core.machines import Cte, Swap, swap
 from governance.cases.content import digest_of
@@ -250,7 +250,7 @@ def advance(
         then=then,
     )
     if not saved:
-        raise stale(row.id)
+        raise Denied(stale_case(row.id))
     row.version += 1
     row.round, row.max_rounds, row.moved_at = to.at.round, to.at.max_rounds, now
     row.failed_by, row.paused_by = to.at.failed_by or "", to.at.paused_by or ""
@@ -272,6 +272,12 @@ def _next_holders(policy: Policy, at: Position, caller: Actor) -> list[int]:
     return sorted(holders)[:MOST_NOTIFIED]
 
 
+def held_offices(policy: Policy) -> frozenset[Office]:
+    """The offices that an active agent of the organisation holds."""
+    roles = (policy.roles[agent.role] for agent in policy.agents.values() if agent.active)
+    return frozenset(office for role in roles for office in role.offices)
+
+
 def turn_events(
     policy: Policy, at: Position, case_id: str, caller: Actor, now: datetime
 ) -> list[Event]:
@@ -291,14 +297,9 @@ def turn_events(
     ]
 
 
-def stale(case_id: str) -> Denied:
+def stale_case(case_id: str) -> Deny:
     """The refusal of a change to a case that moved meanwhile."""
-    return refuse(
-        Code.VERSION_MISMATCH,
-        f"{case_id} changed after it was read",
-        "read the case again and decide anew",
-        rule="constitution: a case moves one step at a time",
-    )
+    return stale(case_id, "read the case again and decide anew")
 
 
 def result_of(row: Case) -> CaseMoved:

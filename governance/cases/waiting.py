@@ -1,14 +1,17 @@
-"""What waits for people on the first page: paused cases, and agents that violate repeatedly."""
+"""What of the cases needs people: paused cases, and agents that violate repeatedly."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count
+from django.db.models import Count, QuerySet
 
+from core.deeds import Deed
+from core.waiting import Choice, Viewer, Waiting, WaitingKind, page_of
 from governance.cases.models import Case, Violation
 from governance.cases.vocabulary import State
+from orgchart.models import Organisation
 
 SHOWN = 20
 REPEATED = 2
@@ -16,15 +19,46 @@ REPEATED = 2
 WINDOW = timedelta(days=30)
 
 
-def paused_cases() -> list[Case]:
-    """The cases that wait for a person, the longest first."""
-    rows = Case.objects.filter(state=State.PAUSED).select_related("organisation")
-    return list(rows.defer("request").order_by("moved_at")[:SHOWN])
+def _paused(viewer: Viewer) -> QuerySet[Any]:
+    rows = Case.objects.filter(state=State.PAUSED)
+    return viewer.sees(rows).select_related("organisation").defer("request")
 
 
-def repeated_violators(now: datetime) -> list[dict[str, Any]]:
+def _show(row: Case) -> Waiting:
+    return Waiting(
+        title=row.title,
+        asked_by=row.opened_by_name,
+        since=row.moved_at,
+        organisation=row.organisation.name,
+        detail=f"{row.id} paused by {row.paused_by}",
+        address=page_of(row),
+        choices=[Choice("Look and decide", page_of(row))],
+    )
+
+
+KINDS = (
+    WaitingKind(
+        title="Paused case",
+        icon="gavel",
+        deed=Deed.AMEND_CASE,
+        rows=_paused,
+        since="moved_at",
+        show=_show,
+    ),
+)
+
+
+def kinds() -> tuple[WaitingKind, ...]:
+    """What this room registers."""
+    return KINDS
+
+
+def repeated_violators(
+    organisations: QuerySet[Organisation], now: datetime
+) -> list[dict[str, Any]]:
     """Agents with several violations in the window, most first."""
-    rows = Violation.objects.filter(at__gte=now - WINDOW).order_by()
+    rows = Violation.objects.filter(at__gte=now - WINDOW, organisation__in=organisations)
+    rows = rows.order_by()
     counts = rows.values("organisation__name", "agent_name").annotate(count=Count("id"))
     named = counts.filter(count__gte=REPEATED).order_by("-count", "agent_name")[:SHOWN]
     return [dict(each) for each in named]

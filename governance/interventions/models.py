@@ -17,10 +17,12 @@ class Intervention(models.Model):
     """What a person did to a running system, and why (Spec: constitution 21). Insert-only.
 
     The one table of a company: `case` is set where it was a case, `subject` names what it was, as
-    the ledger does.
+    the ledger does. Without an organisation it was something of the whole installation, a skill.
     """
 
-    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+", db_index=False)
+    organisation = models.ForeignKey(
+        Organisation, models.CASCADE, null=True, related_name="+", db_index=False
+    )
     case = models.ForeignKey(
         Case, models.PROTECT, null=True, blank=True, related_name="interventions", db_index=False
     )
@@ -68,7 +70,7 @@ class CodeAttempt(models.Model):
     """One confirmation code that a person entered, for which action. Insert-only."""
 
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.CASCADE, related_name="+", db_index=False
+        settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", db_index=False
     )
     organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+", db_index=False)
     subject = models.CharField(max_length=160)

@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
+from django_otp import devices_for_user, login
 
 from core.actions import Action
 from core.actors import Person
@@ -33,6 +34,7 @@ def codes_page(request: HttpRequest) -> HttpResponse:
             return HttpResponseRedirect(reverse("admin:confirmation_codes"))
         if form.is_valid():
             if confirmation.enrol(username=username, code=form.cleaned_data["code"], now=now):
+                login(request, next(devices_for_user(request.user)))
                 _record(signed_in(request).on(0), now)
                 messages.success(request, "Your authenticator is enrolled.")
                 return HttpResponseRedirect(reverse("admin:confirmation_codes"))

@@ -33,7 +33,7 @@ def insert_intervention(
     groups = person.groups | ({PeopleGroup.BOARD} if person.is_superuser else frozenset())
     role = operator_role(groups, deed) or HumanOffice.ADMIN
     return Intervention.objects.create(
-        organisation_id=person.organisation_id,
+        organisation_id=person.organisation_id or None,
         case_id=case_id,
         subject=subject,
         timestamp=now,

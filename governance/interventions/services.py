@@ -11,7 +11,7 @@ from django.db.models import Max
 
 from core.actions import Action
 from core.actors import Person
-from core.decision import require
+from core.decision import Denied, require
 from core.deeds import Deed, PeopleGroup, require_deed
 from core.events import Event
 from governance.cases import content as forms
@@ -224,7 +224,7 @@ def _begin(
     require_deed(person, DEED_OF[action], reason=str(params["reason"]))
     row = store.find(case_id, person.organisation_id, lock=True)
     if row.version != expected_version:
-        raise store.stale(row.id)
+        raise Denied(store.stale_case(row.id))
     if rules.needs_code(all_groups(person), action):
         purpose = purpose_of(action, row.id, expected_version, params)
         require_confirmed(confirmed, purpose, person)

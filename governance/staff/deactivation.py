@@ -9,7 +9,7 @@ from django.db import transaction
 
 from contracts.vocabulary import OrgAct
 from core.actors import Actor, Person
-from core.decision import Code, refuse
+from core.decision import Denied
 from core.deeds import Deed, require_deed
 from core.interventions import record_intervention
 from governance.results import DeactivatedAgent
@@ -19,6 +19,7 @@ from orgchart import staffing
 from orgchart.compiling import compile_policy
 from orgchart.models import Organisation
 from orgchart.policy.compiled import Agent, Policy
+from orgchart.policy.names import unknown_agent
 from toolbox.caller import Caller
 
 
@@ -51,10 +52,10 @@ def deactivate_by_person(
     with transaction.atomic():
         policy = compile_policy(person.organisation_id)
         if policy.version != expected_version:
-            raise org_changes.stale(expected_version, policy.version)
+            raise Denied(org_changes.stale_policy(expected_version, policy.version))
         target = policy.resolve(agent)
         if target is None:
-            raise refuse(Code.NOT_FOUND, f"there is no agent {agent[:64]!r}", "choose one there is")
+            raise Denied(unknown_agent(agent, "choose an agent of the list"))
         record_intervention(
             person,
             Deed.ACTIVATE_AGENT,

@@ -13,11 +13,12 @@ from contracts.vocabulary import OrgAct
 from core.actions import Action
 from core.actors import Actor
 from core.database import violated_constraint
-from core.decision import Code, Denied, refuse
+from core.decision import Code, Denied, Deny, refuse, stale
 from governance.staff.org_files import write_org_files_soon
 from orgchart.models import Agent as AgentRow
 from orgchart.models import Organisation
 from orgchart.policy.compiled import Agent, Role
+from orgchart.policy.names import unknown_agent
 from orgchart.services import PolicyChange, change_policy
 from toolbox.caller import Caller
 
@@ -46,18 +47,15 @@ def require_version(caller: Caller, expected: int | None) -> int:
     """
     current = caller.policy.version
     if expected is not None and expected != current:
-        raise stale(expected, current)
+        raise Denied(stale_policy(expected, current))
     return current
 
 
-def stale(expected: int, current: int) -> Denied:
+def stale_policy(expected: int, current: int) -> Deny:
     """The refusal of a change that was decided on another policy than the present one."""
-    return refuse(
-        Code.VERSION_MISMATCH,
-        f"the organisation changed after you read it: expected policy version {expected}, "
-        f"current {current}",
+    return stale(
+        "the organisation",
         "read the organisation again and repeat with its current policy_version",
-        rule="expected_policy_version",
         expected=expected,
         current=current,
     )
@@ -67,12 +65,7 @@ def find_agent(caller: Caller, name: str) -> Agent:
     """An agent of the organisation, active or not. Raises Denied NOT_FOUND."""
     found = caller.policy.resolve(name)
     if found is None:
-        raise refuse(
-            Code.NOT_FOUND,
-            f"there is no agent {name[:64]!r} in this organisation",
-            "list_agents shows the agents of the organisation",
-            rule="the agent exists",
-        )
+        raise Denied(unknown_agent(name, "list_agents shows the agents of the organisation"))
     return found
 
 
@@ -144,7 +137,7 @@ def change_organisation(
         raise refuse(
             Code.INVALID_PARAMS,
             broken,
-            "look at list_agents and change what you give",
+            "change what you give: another agent has it",
             rule="one name, one agent",
         ) from problem
     write_org_files_soon(change.after)

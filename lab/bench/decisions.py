@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
+from lab.bench.report import Report
 from mailroom.rules import can_mail
 from orgchart.policy.compiled import Agent, ContactRule, MailTypeRule, Policy, Role, build_policy
 from orgchart.policy.vocabulary import Kind, Relation, ToolMode
@@ -49,18 +49,16 @@ def company_of(workers: int) -> Policy:
     )
 
 
-def measured() -> Iterator[str]:
-    """Lines that say what an allowed and a refused decision cost."""
+def rows(report: Report) -> None:
+    """What an allowed and a refused decision cost."""
     policy = company_of(WORKERS)
     pairs = [(policy.agents[f"w{n}"], policy.agents[f"m{n // 10}"]) for n in range(WORKERS)]
     others = [(policy.agents[f"w{n}"], policy.agents["ceo"]) for n in range(WORKERS)]
     for what, cases in (("allowed", pairs), ("refused", others)):
         first = _each(policy, cases, rounds=1)
         again = _each(policy, cases, rounds=ROUNDS)
-        yield (
-            f"decision in process, {len(policy.agents)} agents, {what}: {again:.1f} µs "
-            f"(a sender's first under a policy: {first:.0f} µs)"
-        )
+        report.value(f"decision, {len(policy.agents)} agents, {what}", again, "µs")
+        report.value(f"… the first of a sender under a policy, {what}", first, "µs")
 
 
 def _each(policy: Policy, cases: list[tuple[Agent, Agent]], *, rounds: int) -> float:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import cast
@@ -19,6 +19,7 @@ from core.actions import Action
 from core.actors import System
 from lab.bench import postgres
 from lab.bench.load import Rate
+from lab.bench.report import Report
 from lab.bench.served import Served
 from ledger.services import record
 from orgchart.models import Organisation
@@ -56,14 +57,13 @@ class Arrivals:
 
 
 def rows(
-    line: Callable[..., Rate],
-    say: Callable[[str], object],
+    report: Report,
     served: Served,
     organisation: Organisation,
     keys: dict[str, str],
 ) -> None:
     """One line for each number of watchers, each event for one agent after the other."""
-    line("PostgreSQL itself: NOTIFY to LISTEN", 1, _bare())
+    report.line("PostgreSQL itself: NOTIFY to LISTEN", 1, _bare())
     for many in WATCHERS:
         with _watching(served.port, list(keys.values()), many) as arrivals:
             before = served.cpu_seconds()
@@ -78,11 +78,10 @@ def rows(
             arrivals.wait_for(expected)
             took = time.perf_counter() - begun
             used = served.cpu_seconds() - before - idle * took
-        line(f"commit to client, {many} watchers", 1, Rate.of(arrivals.times(), took, 0))
-        say(
-            f"    {idle * 100:.1f} % of a processor while nothing happens; each time that an event "
-            f"comes to a watcher {used / expected * 1000:.2f} ms of it"
-        )
+        late = Rate.of(arrivals.times(), took, 0)
+        report.line(f"commit to client, {many} watchers", 1, late)
+        report.value(f"{many} watchers while nothing happens", idle * 100, "% of a processor")
+        report.value(f"an event that comes to one of {many}", used / expected * 1000, "ms of CPU")
 
 
 def _commit(organisation: Organisation, handles: list[str], arrivals: Arrivals) -> None:

@@ -19,7 +19,6 @@ from core.events import Event
 from lab.bench.load import Rate
 from ledger.sql import TYPES
 from mailroom.delivery import INSERT_MAIL
-from mailroom.inbox import page_query
 from nexus_site.run.postgres import binaries
 from tasks.rules.changes import TaskChange
 from tasks.rules.values import TaskRow
@@ -145,10 +144,3 @@ def send_script(organisation: int, agents: dict[str, int]) -> str:
     return text.replace(
         "'@mail@'", f"'MAIL-' || {stamp} || substr(md5(random()::text), 1, 6)"
     ).replace("'@event@'", "gen_random_uuid()")
-
-
-def inbox_script(agent: int) -> str:
-    """The statement of read_inbox."""
-    return literal(
-        page_query("all", typed=False, sent_by=False, paged=False), {"me": agent, "limit": 50}
-    )

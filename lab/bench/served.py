@@ -36,8 +36,8 @@ class Served:
 @contextmanager
 def serving(url: str, *, workers: int) -> Iterator[Served]:
     """Run web processes on a database. Raises RuntimeError when they do not answer."""
-    listening = web.listen(host="127.0.0.1", port=0)
-    port = listening.getsockname()[1]
+    reserved = web.reserve(host="127.0.0.1", port=0)
+    port = reserved.getsockname()[1]
     environment = {
         **os.environ,
         "DATABASE_URL": url,
@@ -47,9 +47,9 @@ def serving(url: str, *, workers: int) -> Iterator[Served]:
     }
     processes = [
         subprocess.Popen(
-            [sys.executable, "-m", "nexus_site.run.web", str(listening.fileno())],
+            [sys.executable, "-m", "nexus_site.run.web", str(reserved.fileno())],
             env=environment,
-            pass_fds=[listening.fileno()],
+            pass_fds=[reserved.fileno()],
         )
         for _ in range(workers)
     ]
@@ -61,11 +61,11 @@ def serving(url: str, *, workers: int) -> Iterator[Served]:
             process.terminate()
         for process in processes:
             process.wait(10)
-        listening.close()
+        reserved.close()
 
 
 def _wait_for(port: int, processes: list[subprocess.Popen[bytes]]) -> None:
-    for _ in itertools.repeat(None, 600):
+    for _ in itertools.repeat(None, 1800):
         if any(process.poll() is not None for process in processes):
             raise RuntimeError("a web process did not start")
         try:
@@ -79,4 +79,4 @@ def _wait_for(port: int, processes: list[subprocess.Popen[bytes]]) -> None:
         except OSError:
             pass
         time.sleep(0.1)
-    raise RuntimeError("the web processes did not answer in a minute")
+    raise RuntimeError("the web processes did not answer in three minutes")

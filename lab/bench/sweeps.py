@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
@@ -12,12 +12,13 @@ from django.db import connection
 
 from lab.bench import postgres
 from lab.bench.load import Rate
+from lab.bench.report import Report
 from ledger.sql import insert
 from orgchart.models import Organisation
 from tasks.store import READ
 from toolbox import scheduler
 
-SECONDS = 60.0
+SECONDS = 20.0
 """How long the job may sweep."""
 OTHERS = 20_000
 """Claimed tasks that are not due: PostgreSQL's own rate is measured on them."""
@@ -47,9 +48,7 @@ UPDATE tasks_task SET lease_due_at = now() + interval '1 day' WHERE id IN (
 """
 
 
-def rows(
-    line: Callable[..., Rate], say: Callable[[str], object], organisation: Organisation, *, due: int
-) -> None:
+def rows(report: Report, organisation: Organisation, *, due: int) -> None:
     """PostgreSQL's rate for what one released claim writes, then the job over all that is due.
 
     All are due at once, so a row's lateness is its wait behind the others.
@@ -71,7 +70,7 @@ def rows(
         cursor.execute(FILL, values)
         cursor.execute("VACUUM ANALYZE tasks_task")
     script = _script(organisation.id, agents, first + due)
-    own = line("PostgreSQL itself: release + notice", 1, _postgres(script))
+    own = report.line("PostgreSQL itself: release + notice", 1, _postgres(script))
     with connection.cursor() as cursor:
         cursor.execute(WATCH)
         cursor.execute("SELECT clock_timestamp()")
@@ -83,11 +82,9 @@ def rows(
     with connection.cursor() as cursor:
         cursor.execute("SELECT extract(epoch FROM at - %s) FROM bench_swept", [began])
         late = [float(seconds) for (seconds,) in cursor.fetchall()]
-    swept = line(f"leases swept, {due} due", 1, Rate.of(late, took, 0), own)
-    say(
-        f"    {len(late)} swept; at this rate half of all {due} wait "
-        f"{due / swept.per_second / 2:.0f} s or more, the last {due / swept.per_second:.0f} s"
-    )
+    swept = Rate.of(late, took, 0)
+    report.line(f"leases swept, {due} due", 1, swept, own)
+    report.value("leases swept by one worker in a minute", swept.per_second * 60, "rows")
 
 
 @contextmanager

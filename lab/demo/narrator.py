@@ -55,6 +55,10 @@ class Narrator:
         self.wrong.append(f"{title}: {problem}")
         self._line(self._in(RED, f"       the story stops here: {problem}"))
 
+    def remark(self, text: str) -> None:
+        """Something to know that is no step."""
+        self._line(self._in(BOLD, text))
+
     def account(self) -> None:
         """How the day went."""
         self._line("")

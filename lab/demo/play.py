@@ -61,8 +61,14 @@ def play_day(*, url: str, keys: Mapping[str, str], out: Any, colour: bool) -> bo
             except Unexpected as problem:
                 narrator.broken(title, str(problem))
                 clear(board)
-    finally:
         clear(board)
+        if not narrator.wrong:
+            narrator.chapter("Evening: what is left open")
+            stories.work_left_open(day)
+            narrator.remark(f"The Board looks at it under Waiting for you: {url}/admin/")
+    finally:
+        if narrator.wrong:
+            clear(board)
         for agent in agents.values():
             agent.close()
     narrator.account()
@@ -94,6 +100,7 @@ def _board() -> Person:
         username=user.username if user else "board",
         organisation_id=organisation.id,
         groups=frozenset({PeopleGroup.BOARD}),
+        is_member=True,
     )
 
 

@@ -11,6 +11,7 @@ from contracts.closing import close_contract
 from contracts.vocabulary import ContractOutcome
 from lab.demo.attempts import refused_attempts
 from lab.demo.cases import a_case_is_delivered, a_case_stops
+from lab.demo.code import code_is_written_judged_and_merged
 from lab.demo.day import Day
 from lab.demo.marks import MARK
 from lab.demo.staff import hr_hires
@@ -152,8 +153,22 @@ def a_problem_goes_up_step_by_step(day: Day) -> None:
             expect="CONTACT_DENIED", note="no step can be skipped")  # fmt: skip
 
 
+def work_left_open(day: Day) -> None:
+    """What people find when they look: work to review, a report to answer, work that goes on."""
+    order = day.order(title=f"{MARK} Open an office in Paris", body="Ten desks by spring.")
+    day.ask("ceo", "accept_contract", contract_id=order)
+    day.ask("ceo", "send_mail", to="board", type="report", contract_ref=order, submits=True,
+            subject="The office is found", body="Ten desks near the station.")  # fmt: skip
+    going_on = day.order(title=f"{MARK} Keep the search fast", body="Below one second all year.")
+    day.ask("ceo", "accept_contract", contract_id=going_on)
+    to_it = day.ask("ceo", "generate_contract", to="it_manager", title=f"{MARK} Watch the search",
+                    body="Report every month.")["contract_id"]  # fmt: skip
+    day.ask("it_manager", "accept_contract", contract_id=to_it)
+
+
 STORIES: tuple[tuple[str, Callable[[Day], None]], ...] = (
     ("Work goes down the chain, and its report comes back up", work_goes_down_and_comes_back),
+    ("Code goes from a branch to the main branch", code_is_written_judged_and_merged),
     ("Frontend and Product, under a grant", frontend_talks_to_product_under_a_grant),
     ("HR hires under the CEO's contract", hr_hires),
     ("A problem goes up, step by step", a_problem_goes_up_step_by_step),

@@ -20,11 +20,13 @@ from core.admin.base import column
 from core.admin.browsing import MomentFilter
 from core.deeds import Deed
 from core.events import text
+from core.people import signed_in
 from mailroom.admin.rejections_and_grants import BY_ORGANISATION
 from mailroom.admin.thread import thread_of
-from mailroom.board_answers import answer_report
+from mailroom.board_answers import answer_report, mark_report_read
 from mailroom.models import Mail
 from orgchart.models import Agent, MailTypeRule
+from orgchart.people.members import visible_organisations
 
 SEARCHED = 20_000
 """A search by text reads the subjects of that many of the newest mails."""
@@ -38,7 +40,9 @@ class TypeFilter(DropdownFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """Return the names of the types; a small table, whatever the mail table holds."""
-        names = MailTypeRule.objects.order_by("name").values_list("name", flat=True).distinct()
+        mine = visible_organisations(signed_in(request))
+        rows = MailTypeRule.objects.filter(organisation__in=mine)
+        names = rows.order_by("name").values_list("name", flat=True).distinct()
         return [(name, name) for name in names]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
@@ -64,6 +68,19 @@ class ReadFilter(DropdownFilter):
         return queryset
 
 
+class SentFilter(MomentFilter):
+    """When it was sent: a range of ids, which begin with their time."""
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Keep the mails within the bounds."""
+        since, until = self.bound("from", "00:00:00"), self.bound("to", "23:59:59.999999")
+        if since:
+            queryset = queryset.filter(id__gte=f"MAIL-{since:%Y%m%d%H%M%S%f}")
+        if until:
+            queryset = queryset.filter(id__lte=f"MAIL-{until:%Y%m%d%H%M%S%f}~")
+        return queryset
+
+
 class AnswerForm(forms.Form):
     """The Board's answer."""
 
@@ -81,6 +98,22 @@ def _answer(call: ActRequest) -> Answer:
     return f"Answered with {mail_id}."
 
 
+def _mark_read(call: ActRequest) -> Answer:
+    mark_report_read(mail_id=call.row.id, person=call.person, now=call.now)
+    return "Marked as read: no answer is needed."
+
+
+MARK_READ = Act(
+    name="mark-read",
+    title="No answer needed",
+    icon="mark_email_read",
+    deed=Deed.ANSWER_REPORT,
+    explanation="The mail is marked as read by the Board. Its sender gets no answer.",
+    perform=_mark_read,
+    form=forms.Form,
+    possible=lambda row: row.recipient_id is None and row.sender_id and row.read_at is None,
+    text=lambda row: row.body,
+)
 ANSWER = Act(
     name="answer",
     title="Answer for the Board",
@@ -98,7 +131,7 @@ ANSWER = Act(
 class MailAdmin(ActingAdmin):
     """Every delivered mail, shown in its thread with the route it took."""
 
-    acts = (ANSWER,)
+    acts = (ANSWER, MARK_READ)
     list_display = (
         "subject_line",
         "from_agent",
@@ -117,7 +150,7 @@ class MailAdmin(ActingAdmin):
         TypeFilter,
         ("priority", ChoicesDropdownFilter),
         ReadFilter,
-        ("created_at", MomentFilter),
+        ("created_at", SentFilter),
     )
     list_select_related = ("organisation",)
     ordering = ("-id",)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from urllib.parse import urlencode
+
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from unfold.contrib.filters.admin import (
     AutocompleteSelectFilter,
@@ -16,8 +19,11 @@ from unfold.contrib.filters.admin import (
 from core.admin.base import BrowseAdmin, chips, column
 from core.admin.browsing import MomentFilter
 from core.events import text
+from ledger.models import Event
 from mailroom.models import ContactGrant, MailRejection
 
+NEAR = timedelta(seconds=2)
+"""How near to each other a blocked mail and its event are."""
 BY_ORGANISATION = ("organisation", RelatedDropdownFilter)
 
 
@@ -29,6 +35,17 @@ def contract_url(contract_ref: str | None) -> str:
         return reverse("admin:contracts_contract_change", args=[contract_ref])
     except NoReverseMatch:
         return ""
+
+
+def refusal_event(row: MailRejection) -> int | None:
+    """The number of the event that the ledger holds of a blocked mail."""
+    rows = Event.objects.filter(
+        organisation_id=row.organisation_id,
+        actor=f"agent:{row.from_agent}",
+        code=row.code,
+        at__range=(row.attempted_at - NEAR, row.attempted_at + NEAR),
+    )
+    return rows.order_by("seq").values_list("seq", flat=True).first()
 
 
 @admin.register(MailRejection)
@@ -60,7 +77,33 @@ class MailRejectionAdmin(BrowseAdmin):
         "mail_type",
         "code",
         "reason",
+        "why",
     )
+    readonly_fields = ("why",)
+
+    @column("to see why")
+    def why(self, row: MailRejection) -> SafeString:
+        """The rule of the pair, the same question to Explain, and the event."""
+        asked = {
+            "ask": "mail",
+            "organisation": row.organisation_id,
+            "agent": row.from_agent,
+            "recipient": row.to_agent,
+            "type": row.mail_type or "info",
+            "contract": "",
+        }
+        pair = {
+            "of": "agents",
+            "organisation": row.organisation_id,
+            "from": row.from_agent,
+            "to": row.to_agent,
+        }
+        links = [(f"{reverse('admin:explain')}?{urlencode(asked)}", "Explain")]
+        links.append((f"{reverse('admin:matrix')}?{urlencode(pair)}#cell", "The rule of this pair"))
+        event = refusal_event(row)
+        if event is not None:
+            links.append((reverse("admin:ledger_event_change", args=[event]), f"Event {event}"))
+        return format_html_join(" · ", '<a class="nx-link" href="{}">{}</a>', links)
 
     def subject_of(self, row: MailRejection) -> str:
         """The event of a blocked mail names the tool, not this row."""

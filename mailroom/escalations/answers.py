@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from core.actors import Person
-from core.decision import Code, Denied, refuse
+from core.decision import Code, Denied, refuse, stale
 from core.deeds import Deed, require_deed
 from core.interventions import record_intervention
 from mailroom.delivery import send_as, send_system_mail
@@ -90,9 +90,17 @@ def answer_as_person(
 
     The recipient of the escalation gets a system mail, or the answer itself where the sender is
     deactivated. Raises Denied NOT_YOURS for a person of another group, NOT_FOUND,
-    VERSION_MISMATCH, INVALID_TRANSITION where it is settled already.
+    VERSION_MISMATCH, INVALID_TRANSITION where it is settled already, INVALID_PARAMS for an empty
+    answer.
     """
     require_deed(person, Deed.ANSWER_ESCALATION)
+    if not text.strip():
+        raise refuse(
+            Code.INVALID_PARAMS,
+            "the answer is empty",
+            "write what the sender has to know",
+            text="empty",
+        )
     with transaction.atomic():
         row = _lock(escalation_id, expected_version, person)
         policy = current_policy(row.organisation_id)
@@ -142,11 +150,13 @@ def _lock(escalation_id: int, expected_version: int | None, person: Person) -> E
     if row.state not in UNSETTLED:
         raise _already_settled(row, "look at its thread: the answer is there")
     if expected_version not in (None, row.version):
-        raise refuse(
-            Code.VERSION_MISMATCH,
-            f"the escalation changed since it was shown: version {row.version}",
-            "go back, read what happened, and answer again",
-            rule="an answer names the version it is about",
+        raise Denied(
+            stale(
+                f"escalation {row.id}",
+                "go back, read what happened, and answer again",
+                expected=expected_version,
+                current=row.version,
+            )
         )
     return row
 

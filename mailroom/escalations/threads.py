@@ -13,7 +13,7 @@ from django.db.models import Q, QuerySet
 from core.actions import Action
 from core.actors import Actor
 from core.database import insert_with_free_id, needs_transaction
-from core.decision import Code, refuse
+from core.decision import Denied, stale
 from core.events import Event
 from core.machines import Swap, swap
 from ledger.sql import event_cte
@@ -100,9 +100,4 @@ def save_step(row: Escalation, before: str, event: Event) -> None:
         },
     )
     if not swap(change, [event_cte(event)]):
-        raise refuse(
-            Code.VERSION_MISMATCH,
-            f"escalation {row.id} changed since it was read: it was at version {row.version}",
-            "read it again before you answer",
-            rule="an answer names the version it is about",
-        )
+        raise Denied(stale(f"escalation {row.id}", "read it again before you answer"))

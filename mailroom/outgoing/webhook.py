@@ -5,23 +5,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import ipaddress
-import socket
-import ssl
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from functools import cache
-from typing import Any
-from urllib.parse import urlsplit
 
 import httpx
 from django.conf import settings
 from pydantic_core import to_json
 from standardwebhooks import Webhook
 
-from core.addresses import is_public
+from core.outgoing import close_after, resolve_once, trusted
 from mailroom.models import OutgoingNotice
 from orgchart.compiling import current_policy
 
@@ -31,7 +22,7 @@ LONGEST = 12.0
 
 
 class NoticeRefused(Exception):
-    """The address may not be called, or the receiver did not accept the notice."""
+    """The receiver did not accept the notice."""
 
 
 def secret_of(organisation: str) -> str:
@@ -46,16 +37,14 @@ def secret_of(organisation: str) -> str:
 
 
 def send(row: OutgoingNotice, *, now: datetime) -> None:
-    """Post the notice. Raises NoticeRefused, or httpx's own errors."""
+    """Post the notice. Raises NoticeRefused, AddressRefused, NotResolved, or httpx's own errors."""
     policy = current_policy(row.organisation_id)
     body = to_json(row.payload)
-    url, extensions, host = resolve_once(
-        row.target, internal=bool(policy.settings["allow_internal_addresses"])
-    )
+    to = resolve_once(row.target, internal=bool(policy.settings["allow_internal_addresses"]))
     signer = Webhook(secret_of(policy.organisation))
     at = datetime.now(UTC)
     headers = {
-        "Host": host,
+        "Host": to.host_header,
         "Content-Type": "application/json",
         "User-Agent": "NEXUS",
         "webhook-id": str(row.event_id),
@@ -69,7 +58,11 @@ def send(row: OutgoingNotice, *, now: datetime) -> None:
         ) as client,
     ):
         request = client.build_request(
-            "POST", url, content=body, headers=headers, extensions={**extensions, "trace": trace}
+            "POST",
+            to.url(to.addresses[0]),
+            content=body,
+            headers=headers,
+            extensions={**to.extensions, "trace": trace},
         )
         response = client.send(request, stream=True)
         try:
@@ -77,57 +70,3 @@ def send(row: OutgoingNotice, *, now: datetime) -> None:
                 raise NoticeRefused(f"the receiver answered {response.status_code}")
         finally:
             response.close()
-
-
-@cache
-def trusted() -> ssl.SSLContext:
-    """The authorities that receivers' certificates are checked by, read once."""
-    return httpx.create_ssl_context(trust_env=False)
-
-
-@contextmanager
-def close_after(seconds: float) -> Iterator[Callable[[str, Mapping[str, Any]], None]]:
-    """Close the connection of the yielded trace when the time is over.
-
-    The client's own timeouts restart with every byte.
-    """
-    sockets: list[socket.socket] = []
-
-    def trace(event: str, info: Mapping[str, Any]) -> None:
-        if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
-            sockets.append(info["return_value"].get_extra_info("socket"))
-
-    def cut() -> None:
-        for each in sockets[-1:]:
-            with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-
-    timer = threading.Timer(seconds, cut)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield trace
-    finally:
-        timer.cancel()
-
-
-def resolve_once(target: str, *, internal: bool) -> tuple[str, dict[str, str], str]:
-    """Resolve the address once, so that the name cannot change between check and call.
-
-    Raises NoticeRefused for other schemes and, unless `internal` is allowed, for a name with an
-    address that is not public.
-    """
-    parts = urlsplit(target)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise NoticeRefused("not an http or https address")
-    port = parts.port or (443 if parts.scheme == "https" else 80)
-    found = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
-    addresses = [ipaddress.ip_address(entry[4][0]) for entry in found]
-    if not internal and not all(is_public(address) for address in addresses):
-        raise NoticeRefused(f"{parts.hostname} is not a public address")
-    number = f"[{addresses[0]}]" if addresses[0].version == 6 else str(addresses[0])
-    path = parts.path or "/"
-    url = f"{parts.scheme}://{number}:{port}{path}" + (f"?{parts.query}" if parts.query else "")
-    name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    host = name if parts.port is None else f"{name}:{parts.port}"
-    return url, {"sni_hostname": parts.hostname}, host

@@ -48,6 +48,30 @@ class Refusals:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """One actor today: how often it was refused, and for what most."""
+
+    actor: str
+    count: int
+    share: int
+    why: str
+
+    @property
+    def name(self) -> str:
+        """The actor as people call it."""
+        return self.actor.partition(":")[2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenTasks:
+    """Unfinished tasks: all, those without owner, and each state."""
+
+    open: str
+    free: str
+    states: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sealed:
     """How far the ledger is sealed."""
 
@@ -127,6 +151,24 @@ def refusals_by_code(refused: Iterable[RefusalCount]) -> list[Refusals]:
     return sorted(found, key=lambda r: (-r.count, r.code))
 
 
+def refusals_by_actor(refused: Iterable[RefusalCount]) -> list[Refused]:
+    """Refusals by actor, most first, each with the codes it met most."""
+    actors: dict[str, Counter[str]] = {}
+    for one in refused:
+        actors.setdefault(one.actor, Counter())[one.code] += 1
+    most = max([1, *(codes.total() for codes in actors.values())])
+    found = [
+        Refused(
+            actor=actor,
+            count=codes.total(),
+            share=round(100 * codes.total() / most),
+            why=", ".join(f"{code} ×{n}" for code, n in codes.most_common(2)),
+        )
+        for actor, codes in actors.items()
+    ]
+    return sorted(found, key=lambda r: (-r.count, r.actor))
+
+
 def _who(actors: Counter[str]) -> str:
     """The most frequent actors, by name."""
     top = [f"{actor.partition(':')[2]} ×{n}" for actor, n in actors.most_common(3)]
@@ -152,15 +194,26 @@ def contracts_by_state(ids: Ids) -> Mapping[int, Sequence[tuple[str, int]]]:
     }
 
 
-def open_tasks(ids: Ids) -> Mapping[int, tuple[str, str]]:
-    """Tasks that are neither completed nor deleted, and those of them without owner."""
-    rows = Task.objects.filter(organisation=OuterRef("pk"), status__in=UNFINISHED).order_by()
+def open_tasks(ids: Ids) -> Mapping[int, OpenTasks]:
+    """Tasks that are neither completed nor deleted, by state, and those of them without owner."""
+    states = sorted(UNFINISHED, reverse=True)
+    rows = Task.objects.filter(organisation=OuterRef("pk")).order_by()
+    free = rows.filter(status__in=UNFINISHED, owner=None)
     counts = Organisation.objects.filter(id__in=ids).values_list(
         "id",
-        Counted(rows.values("pk")[:SCANNED]),
-        Counted(rows.filter(owner=None).values("pk")[:SCANNED]),
+        Counted(free.values("pk")[:SCANNED]),
+        *(Counted(rows.filter(status=state).values("pk")[:SCANNED]) for state in states),
     )
-    return {key: (shown(n, SCANNED), shown(free, SCANNED)) for key, n, free in counts}
+    return {
+        key: OpenTasks(
+            open=shown(sum(each), SCANNED),
+            free=shown(free, SCANNED),
+            states=[
+                (state.value, shown(n, SCANNED)) for state, n in zip(states, each, strict=True)
+            ],
+        )
+        for key, free, *each in counts
+    }
 
 
 def escalations(ids: Ids, now: datetime) -> Mapping[int, tuple[int, int, int]]:

@@ -1,4 +1,4 @@
-"""The dashboard: each organisation's day in figures, and the state of the ledger."""
+"""The state of each organisation on the first page: its day in figures, every one a link."""
 
 from __future__ import annotations
 
@@ -8,28 +8,51 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils import timezone
 
-from core.people import groups_of
+from core.people import signed_in
 from governance.cases import waiting
 from nexus_site.console import counting
 from orgchart.models import Organisation
-from toolbox import scheduler
+from orgchart.people.members import visible_organisations
 
 HOURS = 24
+STEP = 2
+"""Hours of one bar."""
 SHOWN = 20
 """Organisations on the first page; the rest are in their table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """One hour of the chart, heights in percent of the busiest."""
+    """Two hours of a chart, its height in percent of the busiest; `since` and `until` filter."""
 
-    hour: str
-    mails: int
-    refused: int
-    mails_height: int
-    refused_height: int
+    since: datetime
+    until: datetime
+    count: int
+    height: int
+
+    @property
+    def hours(self) -> str:
+        """The hours as people read them."""
+        return f"{self.since:%H:%M} to {self.until:%H:%M} UTC"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """One chart of a day: its bars, and the list behind each."""
+
+    title: str
+    noun: str
+    address: str
+    column: str
+    bars: Sequence[Bar]
+
+    @property
+    def total(self) -> int:
+        """What all bars count."""
+        return sum(bar.count for bar in self.bars)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -43,35 +66,40 @@ class DayFigures:
     refusals: Sequence[counting.Refusals] = ()
     refused: str | None = None
     tasks: tuple[str, str] | None = None
+    task_states: Sequence[tuple[str, str]] = ()
+    refusing: Sequence[counting.Refused] = ()
     contracts: Sequence[tuple[str, int]] | None = None
     escalations: int | None = None
     overdue: int = 0
     untold: int = 0
     changed: Any = None
-    bars: Sequence[Bar] = field(default_factory=tuple)
+    charts: Sequence[Chart] = field(default_factory=tuple)
+
+    @property
+    def activity(self) -> int:
+        """Mails and refusals of the last day: the busiest organisation is shown first."""
+        return sum(chart.total for chart in self.charts)
 
     @property
     def is_quiet(self) -> bool:
         """Whether nothing was written and nothing refused in the last day."""
-        return not (self.refusals or any(bar.mails or bar.refused for bar in self.bars))
+        return not (self.refusals or self.activity)
 
 
 def figures(request: HttpRequest) -> dict[str, Any]:
-    """The dashboard's context: nothing that the person could not open as a table."""
+    """The context of these figures: nothing that the person could not open as a table."""
     now = timezone.now()
-    may = request.user.has_perm
-    shown: dict[str, Any] = {"now": now, "groups": sorted(groups_of(request.user))}
+    may, who = request.user.has_perm, signed_in(request)
+    mine = visible_organisations(who)
+    shown: dict[str, Any] = {"now": now, "groups": sorted(who.groups)}
     newest = counting.newest_event()
     if may("orgchart.view_organisation"):
-        rows = list(Organisation.objects.order_by("name")[:SHOWN])
-        shown["days"] = sorted(days_of(rows, now, newest, may), key=lambda day: day.is_quiet)
-    if may("ledger.view_seal"):
+        rows = list(mine.order_by("name")[:SHOWN])
+        shown["days"] = sorted(days_of(rows, now, newest, may), key=lambda day: -day.activity)
+    if may("ledger.view_seal") and who.is_member_of(None):
         shown["sealed"] = counting.sealed(newest)
     if may("governance.view_case"):
-        shown["paused_cases"] = waiting.paused_cases()
-        shown["violators"] = waiting.repeated_violators(now)
-    if may("toolbox.view_jobrun"):
-        shown["scheduler_problem"] = scheduler.scheduler_problem(now=scheduler.database_now())
+        shown["violators"] = waiting.repeated_violators(mine, now)
     return shown
 
 
@@ -94,41 +122,70 @@ def days_of(
     for one in organisations:
         active, gone = agents.get(one.id, (0, 0))
         day = DayFigures(organisation=one, agents=active, deactivated=gone)
-        day.tasks, day.contracts = tasks.get(one.id), contracts.get(one.id)
+        day.contracts = contracts.get(one.id)
+        if one.id in tasks:
+            found = tasks[one.id]
+            day.tasks, day.task_states = (found.open, found.free), found.states
         day.changed = changed.get(one.id)
         if sees["mails"]:
             written = sum(n for hour, n in mails[one.id].items() if hour >= today)
             day.mails = counting.shown(written, counting.SCANNED)
         if sees["events"]:
-            tried = [each for each in refused[one.id] if each.at >= today]
-            day.refusals = counting.refusals_by_code(tried)[:6]
-            day.refused = counting.shown(len(tried), counting.SCANNED)
+            _count_refusals(day, [each for each in refused[one.id] if each.at >= today])
         if all(sees.values()):
-            day.bars = bars(mails[one.id], counting.refusals_by_hour(refused[one.id]), now)
+            day.charts = charts(mails[one.id], counting.refusals_by_hour(refused[one.id]), now)
         if asked:
             day.escalations, day.overdue, day.untold = waiting.get(one.id, (0, 0, 0))
         days.append(day)
     return days
 
 
+def _count_refusals(day: DayFigures, tried: Sequence[counting.RefusalCount]) -> None:
+    day.refusals = counting.refusals_by_code(tried)[:6]
+    day.refusing = counting.refusals_by_actor(tried)[:6]
+    day.refused = counting.shown(len(tried), counting.SCANNED)
+
+
 def first_hour(now: datetime) -> datetime:
-    """The beginning of the chart."""
-    return now.replace(minute=0, second=0, microsecond=0) - timedelta(hours=HOURS - 1)
+    """The beginning of the charts: bars begin at even hours."""
+    hour = now.replace(minute=0, second=0, microsecond=0)
+    return hour - timedelta(hours=HOURS - STEP + hour.hour % STEP)
 
 
-def bars(
+def charts(
     mails: Mapping[datetime, int], refused: Mapping[datetime, int], now: datetime
-) -> list[Bar]:
-    """Mails and refusals of the last 24 hours, one bar an hour, oldest first."""
-    hours = [first_hour(now) + timedelta(hours=n) for n in range(HOURS)]
-    most = max([1, *(mails.get(h, 0) + refused.get(h, 0) for h in hours)])
+) -> list[Chart]:
+    """Mails and refusals of the last 24 hours, oldest first."""
+    return [
+        Chart(
+            title="Mails, last 24 hours",
+            noun="mail",
+            address=reverse("admin:mailroom_mail_changelist"),
+            column="created_at",
+            bars=bars(mails, now),
+        ),
+        Chart(
+            title="Refusals, last 24 hours",
+            noun="refusal",
+            address=reverse("admin:ledger_event_changelist") + "?decision__exact=deny",
+            column="at",
+            bars=bars(refused, now),
+        ),
+    ]
+
+
+def bars(counts: Mapping[datetime, int], now: datetime) -> list[Bar]:
+    """One bar for each two hours."""
+    hour = timedelta(hours=1)
+    starts = [first_hour(now) + n * hour for n in range(0, HOURS, STEP)]
+    found = [sum(counts.get(start + n * hour, 0) for n in range(STEP)) for start in starts]
+    most = max([1, *found])
     return [
         Bar(
-            hour=f"{h:%H:%M}",
-            mails=mails.get(h, 0),
-            refused=refused.get(h, 0),
-            mails_height=round(100 * mails.get(h, 0) / most),
-            refused_height=round(100 * refused.get(h, 0) / most),
+            since=start,
+            until=start + STEP * hour,
+            count=count,
+            height=round(100 * count / most),
         )
-        for h in hours
+        for start, count in zip(starts, found, strict=True)
     ]

@@ -13,9 +13,10 @@ from django.template.response import TemplateResponse
 from unfold.widgets import UnfoldAdminSelect2Widget, UnfoldAdminTextInputWidget
 
 from core.decision import Allow, Decision
+from core.people import signed_in
 from orgchart.compiling import current_policy
 from orgchart.explaining import CallQuestion, ask_mail, explain
-from orgchart.models import Organisation
+from orgchart.people.members import visible_organisations
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.vocabulary import BOARD, ToolMode
 from toolbox.registry import REGISTRY
@@ -109,7 +110,8 @@ def explain_page(request: HttpRequest) -> HttpResponse:
         "title": "Explain",
         "subtitle": "May this agent do that, and by which rule?",
     }
-    organisations = dict(Organisation.objects.order_by("name").values_list("id", "name"))
+    mine = visible_organisations(signed_in(request)).order_by("name")
+    organisations = dict(mine.values_list("id", "name"))
     if organisations:
         context |= _asked(request, organisations)
     request.current_app = admin.site.name

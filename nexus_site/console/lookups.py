@@ -14,6 +14,8 @@ from django.db import DataError
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
+from nexus_site.console.membership import MembersOnly
+
 if TYPE_CHECKING:
     AnyAdmin = ModelAdmin[Any]
 else:
@@ -85,5 +87,7 @@ def _declared(table: type[ChangeList]) -> type[ChangeList]:
 
 @cache
 def guarded(page: type[ModelAdmin[Any]]) -> type[ModelAdmin[Any]]:
-    """The same page, refusing every look-up that it does not declare."""
-    return type(page.__name__, (DeclaredLookups, page), {"__module__": page.__module__})
+    """The same page, of the person's organisations, with the look-ups that it declares."""
+    return type(
+        page.__name__, (DeclaredLookups, MembersOnly, page), {"__module__": page.__module__}
+    )

@@ -9,6 +9,8 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import reverse
 
+from nexus_site.console.desk import badge
+
 Section = tuple[str, tuple[tuple[str, ...], ...]]
 """A heading; of each item its title, icon, the table whose view right it needs, and its page."""
 
@@ -26,6 +28,9 @@ SECTIONS: tuple[Section, ...] = (
             ("Task measures", "monitoring", "tasks.task", "tasks_task_measures"),
             ("Feedback", "reviews", "tasks.feedback"),
             ("Documents", "description", "documents.document"),
+            ("Runs", "play_circle", "workspace.run"),
+            ("Deployments", "rocket_launch", "workspace.deployment"),
+            ("Images", "deployed_code", "workspace.imagebuild"),
         ),
     ),
     (
@@ -49,6 +54,7 @@ SECTIONS: tuple[Section, ...] = (
             ("Sessions", "terminal", "toolbox.session"),
             ("Temporary contact permissions", "swap_horiz", "mailroom.contactgrant"),
             ("Skills", "extension", "workspace.skill"),
+            ("Repositories", "commit", "workspace.repository"),
             ("Delegated work", "stacks", "toolbox.frame"),
         ),
     ),
@@ -60,6 +66,7 @@ SECTIONS: tuple[Section, ...] = (
             ("Violations", "report", "governance.violation"),
             ("Seals", "verified", "ledger.seal"),
             ("Scheduled jobs", "schedule", "toolbox.jobrun"),
+            ("Pushes and merges", "merge", "workspace.branchmove"),
             ("Notices", "outgoing_mail", "mailroom.outgoingnotice"),
         ),
     ),
@@ -75,9 +82,18 @@ SECTIONS: tuple[Section, ...] = (
 
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     """The navigation of a person: only tables that exist and that they may see."""
-    own = [{"title": "Dashboard", "icon": "dashboard", "link": reverse("admin:index")}]
+    first = {"title": "Waiting for you", "icon": "inbox", "link": reverse("admin:index")}
+    own: list[dict[str, Any]] = [first | badge(request)]
     if request.user.has_perm("orgchart.view_organisation"):
-        own.append({"title": "Explain", "icon": "policy", "link": reverse("admin:explain")})
+        own += [
+            {"title": "Company", "icon": "account_tree", "link": reverse("admin:company")},
+            {"title": "Contact matrix", "icon": "grid_on", "link": reverse("admin:matrix")},
+            {"title": "Explain", "icon": "policy", "link": reverse("admin:explain")},
+        ]
+    if request.user.has_perm("ledger.view_event"):
+        own.append({"title": "Live", "icon": "sensors", "link": reverse("admin:feed")})
+    codes = {"title": "Second factor", "icon": "phonelink_lock"}
+    own.append({**codes, "link": reverse("admin:confirmation_codes")})
     groups: list[dict[str, Any]] = [{"title": "", "items": own}]
     for title, tables in SECTIONS:
         items = [_item(*table) for table in tables if _may_see(request, table[2])]

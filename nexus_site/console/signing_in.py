@@ -12,6 +12,7 @@ from django.utils import timezone
 from core.actions import Action
 from core.decision import Code
 from core.events import Event, EventOutcome, record_event
+from nexus_site.console.first_steps import remember_given_password
 from nexus_site.serving.proxies import client_address
 
 AT_ONCE = 2  # password checks in one process: each takes 100 MB and a core
@@ -49,7 +50,8 @@ FAILURES = FailureLog()
 
 
 def on_signed_in(request: HttpRequest, user: Any, **_: Any) -> None:
-    """Record a sign-in."""
+    """Record a sign-in, and whether the password is one that others know."""
+    remember_given_password(request, user)
     if client_address(request):  # else no client sent it: a test or a command
         _record(Action.PERSON_SIGNED_IN, user.get_username(), request)
 

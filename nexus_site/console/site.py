@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from http import HTTPStatus
+from typing import Any, cast
 
 from django.contrib.admin import ModelAdmin
+from django.contrib.auth.views import PasswordChangeView
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
+from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
-from django.urls import URLPattern, path
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from unfold.sites import UnfoldAdminSite
 
 from core.decision import Deny
 from core.deeds import BOARD, deed_of, group_refusal
 from core.people import SignedIn, record_refusal, signed_in
+from nexus_site.console.first_steps import OwnPasswordForm, first_steps, on_password_changed
 from nexus_site.console.lookups import guarded
+from nexus_site.console.visible import show_controls
+from workspace.sandbox.weaknesses import find_weaknesses
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 
@@ -30,7 +37,7 @@ def record_refusals(view: View) -> View:
     def recorded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         _require_storable(request)
         try:
-            return view(request, *args, **kwargs)
+            return show_controls(view(request, *args, **kwargs))
         except PermissionDenied as refusal:
             if request.method not in SAFE and request.user.is_authenticated:
                 who = signed_in(request)
@@ -65,7 +72,7 @@ class PeopleSite(UnfoldAdminSite):
     """The theme's site with our pages, recording refusals."""
 
     enable_nav_sidebar = True
-    index_title = "Dashboard"
+    index_title = "Waiting for you"
 
     def register(
         self,
@@ -77,26 +84,65 @@ class PeopleSite(UnfoldAdminSite):
         super().register(model_or_iterable, guarded(admin_class or ModelAdmin), **options)
 
     def admin_view(self, view: View, cacheable: bool = False) -> View:  # noqa: FBT001, FBT002  Django's own signature
-        """Check that a member of the staff is signed in, as Django does, and record refusals."""
-        checked: View = super().admin_view(record_refusals(view), cacheable)
+        """Check that a member of the staff is signed in and ready, and record refusals."""
+        checked: View = super().admin_view(record_refusals(first_steps(view)), cacheable)
         return checked
+
+    def each_context(self, request: HttpRequest) -> dict[str, Any]:
+        """What every page shows: the theme's context, and what isolates agents too weakly."""
+        context: dict[str, Any] = super().each_context(request)
+        return {**context, "weaknesses": find_weaknesses()}
 
     def extra_urls(self) -> list[URLPattern]:
         """Pages that belong to no table."""
         from governance.interventions.pages import codes_page
+        from nexus_site.company.pages import company_page, matrix_page
         from nexus_site.console.explain import explain_page
+        from nexus_site.live.pages import feed_page
+        from nexus_site.live.stream import without_stream
 
         return [
+            path("company/", self.admin_view(company_page), name="company"),
+            path("feed/", self.admin_view(feed_page), name="feed"),
+            path("live", self.admin_view(without_stream), name="live"),
+            path("matrix/", self.admin_view(matrix_page), name="matrix"),
             path("explain/", self.admin_view(explain_page), name="explain"),
             path("confirmation-codes/", self.admin_view(codes_page), name="confirmation_codes"),
         ]
 
+    def search(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> TemplateResponse:
+        """What the search of every page finds, for this person, now: nothing of it is kept."""
+        from nexus_site.console.searching import search_everywhere
+
+        results = Paginator(search_everywhere(request, request.GET.get("s", "")), 100)
+        context = {"results": results.page(1), "page_obj": results, "page_counter": 0}
+        template = "unfold/helpers/command_results.html"
+        return TemplateResponse(request, template, context, headers={"HX-Trigger": "search"})
+
+    def password_change(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The page of one's own password; from then on it is theirs alone."""
+        address = reverse("admin:password_change_done")
+        answer = PasswordChangeView.as_view(
+            form_class=OwnPasswordForm,
+            success_url=address,
+            template_name=self.password_change_template or "registration/password_change_form.html",
+            extra_context={**self.each_context(request), **(extra_context or {})},
+        )(request)
+        if request.method == "POST" and answer.status_code == HTTPStatus.FOUND:
+            on_password_changed(request)
+        return cast("HttpResponse", answer)
+
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """The dashboard."""
+        """What waits for the person, and the state of each organisation."""
         from nexus_site.console.dashboard import figures
+        from nexus_site.console.desk import waiting_figures
 
-        context = {**(extra_context or {}), **figures(request)}
+        context = {**(extra_context or {}), **waiting_figures(request), **figures(request)}
         response: HttpResponse = super().index(request, context)
         return response

@@ -10,7 +10,7 @@ INDIGO = {
     "200": "oklch(87.5% .07 275)",
     "300": "oklch(79% .11 275)",
     "400": "oklch(69% .16 275)",
-    "500": "oklch(60% .19 275)",
+    "500": "oklch(64% .18 275)",
     "600": "oklch(53% .2 275)",
     "700": "oklch(47% .19 275)",
     "800": "oklch(40% .16 275)",
@@ -37,10 +37,18 @@ UNFOLD: dict[str, Any] = {
     "SHOW_BACK_BUTTON": True,
     "BORDER_RADIUS": "8px",
     "COLORS": {"primary": INDIGO},
-    "STYLES": [lambda _request: static("nexus/admin.css")],
+    "STYLES": [
+        lambda _request: static("nexus/admin.css"),
+        lambda _request: static("nexus/desk.css"),
+    ],
+    "SCRIPTS": [
+        lambda _request: static("nexus/desk.js"),
+        lambda _request: static("nexus/live.js"),
+    ],
     "LOGIN": {"form": "nexus_site.console.login.LoginForm"},
     "SIDEBAR": {
         "show_search": True,
+        "command_search": True,
         "show_all_applications": False,
         "navigation": "nexus_site.console.navigation.sidebar",
     },

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any
 
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group, Permission, User
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.safestring import SafeString
+from django_otp.plugins.otp_totp.models import TOTPDevice
 from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import BooleanRadioFilter, RelatedDropdownFilter
-from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+from unfold.forms import AdminPasswordChangeForm
 
 from core.actions import Action
 from core.admin.base import BrowseAdmin, chips, column
 from core.events import Event
-from core.people import ADMIN_TOOL, signed_in
+from core.people import ADMIN_TOOL, SignedIn, signed_in
 from ledger.services import insert_event
+from nexus_site.console.user_forms import PersonChangeForm, PersonCreationForm
+from orgchart.models import Membership
+from orgchart.people.members import organisations_of_user, set_memberships
+from orgchart.people.passwords import give_password
 
 admin.site.unregister(User)
 admin.site.unregister(Group)
+admin.site.unregister(TOTPDevice)  # its pages show secrets; people enrol on a page of our own
 
 
 def record_person(request: HttpRequest, person: User, action: Action, remark: str) -> None:
@@ -50,16 +57,25 @@ def record_person(request: HttpRequest, person: User, action: Action, remark: st
 
 @admin.register(User)
 class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]  # only in its stubs
-    """People and their groups. Only the Board sees and changes them.
+    """People, their groups and organisations. Only the Board sees and changes them.
 
-    Only a superuser changes a superuser.
+    A member of the Board sees the members of its organisations, and changes those who are in no
+    other one (Spec: people 36). Only a superuser changes a superuser.
     """
 
-    form = UserChangeForm
-    add_form = UserCreationForm
+    form = PersonChangeForm
+    add_form = PersonCreationForm
     change_password_form = AdminPasswordChangeForm
     actions = None
-    list_display = ("username", "name", "group_names", "is_active", "is_staff", "last_login")
+    list_display = (
+        "username",
+        "name",
+        "group_names",
+        "organisations",
+        "is_active",
+        "is_staff",
+        "last_login",
+    )
     list_filter = (
         ("groups", RelatedDropdownFilter),
         ("is_active", BooleanRadioFilter),
@@ -71,10 +87,12 @@ class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]  # onl
         (None, {"fields": ("username", "password")}),
         ("Person", {"fields": ("first_name", "last_name", "email")}),
         ("Rights", {"fields": ("is_active", "is_staff", "groups")}),
+        ("Organisations", {"fields": ("every_organisation", "organisations")}),
     )
     add_fieldsets = (
         (None, {"fields": ("username", "usable_password", "password1", "password2")}),
         ("Rights", {"fields": ("is_staff", "groups")}),
+        ("Organisations", {"fields": ("every_organisation", "organisations")}),
     )
 
     history_view = BrowseAdmin.history_view
@@ -91,13 +109,39 @@ class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]  # onl
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
         """With the groups, in one query more."""
         rows: QuerySet[User] = super().get_queryset(request)
-        return rows.prefetch_related("groups")
+        return rows.prefetch_related("groups", "memberships__organisation")
+
+    def rows_of(self, rows: QuerySet[User], who: SignedIn) -> QuerySet[User]:
+        """The members of the person's organisations."""
+        mine = Membership.objects.filter(organisation__in=who.organisations or ())
+        return rows.filter(pk__in=mine.values("person"))
 
     def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
-        """By right; a superuser is changed by superusers only."""
-        if obj is not None and obj.is_superuser and not request.user.is_superuser:
+        """By right; a superuser by superusers only, others by who sees all their organisations."""
+        if obj is not None and not _may_change(request, obj):
             return False
         return bool(super().has_change_permission(request, obj))
+
+    def get_form(
+        self,
+        request: HttpRequest,
+        obj: User | None = None,
+        change: bool = False,  # noqa: FBT001, FBT002  Django's own signature
+        **kwargs: Any,
+    ) -> Any:
+        """The form, told who fills it in."""
+        made = super().get_form(request, obj, change=change, **kwargs)
+        return type(made.__name__, (made,), {"who": signed_in(request)})
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:  # noqa: FBT001  Django's own signature
+        """The groups, and the organisations by the service that records them."""
+        super().save_related(request, form, formsets, change)
+        set_memberships(
+            user=form.instance,
+            organisations=form.memberships(),
+            caller=signed_in(request).on(0),
+            now=timezone.now(),
+        )
 
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         """People are made inactive: what they did stays theirs."""
@@ -109,16 +153,20 @@ class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]  # onl
         id: str,  # noqa: A002  Django's own name
         form_url: str = "",
     ) -> HttpResponse:
-        """The new password and its event in one transaction."""
+        """The new password and its event in one transaction; its user changes it first."""
         with transaction.atomic():
             answer: HttpResponse = super().user_change_password(request, id, form_url)
+            changed = request.method == "POST" and answer.status_code == HTTPStatus.FOUND
+            if changed and str(request.user.pk) != id:
+                give_password(int(id))
             return answer
 
     def log_addition(  # type: ignore[override]  # no LogEntry is made
         self, request: HttpRequest, obj: User, message: Any
     ) -> None:
-        """The ledger in place of a log of the admin's own."""
+        """The ledger in place of a log of the admin's own; the password is to be changed."""
         record_person(request, obj, Action.PERSON_ADDED, "")
+        give_password(obj.pk)
 
     def log_change(  # type: ignore[override]  # no LogEntry is made
         self, request: HttpRequest, obj: User, message: Any
@@ -143,6 +191,26 @@ class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]  # onl
         names = [g.name for g in row.groups.all()]
         return chips([*(["superuser"] if row.is_superuser else []), *names], "none: sees nothing")
 
+    @column("organisations")
+    def organisations(self, row: User) -> SafeString:
+        """The organisations that the user sees."""
+        names = [str(each.organisation or "every organisation") for each in row.memberships.all()]
+        return chips(sorted(names), "none: sees nothing")
+
+    @column("every organisation", boolean=True)
+    def every_organisation(self, row: User) -> bool:
+        """Whether they see all of them."""
+        return any(each.organisation_id is None for each in row.memberships.all())
+
+
+def _may_change(request: HttpRequest, user: User) -> bool:
+    """Whether no right of theirs is out of this person's reach: no organisation, no superuser."""
+    if user.is_superuser:
+        return bool(request.user.is_superuser)
+    mine = signed_in(request).organisations
+    theirs = organisations_of_user(user.pk)
+    return mine is None or (theirs is not None and theirs <= mine)
+
 
 @admin.register(Group)
 class PeopleGroupAdmin(BrowseAdmin):
@@ -153,19 +221,22 @@ class PeopleGroupAdmin(BrowseAdmin):
     fields = ("name", "may")
     readonly_fields = fields
     ordering = ("name",)
+    organisation_path = None
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Group]:
+        """With those of its users that the person sees."""
+        seen = admin.site._registry[User].get_queryset(request)  # noqa: SLF001  Django's public name
+        rows: QuerySet[Group] = super().get_queryset(request)
+        return rows.prefetch_related(Prefetch("user_set", seen.order_by("username"), "seen"))
 
     def subject_of(self, row: Group) -> str:
         """Groups leave no events."""
         return ""
 
-    def organisation_id_of(self, row: Any) -> int:
-        """Of no organisation."""
-        return 0
-
     @column("people")
     def people(self, row: Group) -> SafeString:
         """Who sits there."""
-        return chips(row.user_set.order_by("username").values_list("username", flat=True)[:50])
+        return chips([user.username for user in row.seen[:50]])  # type: ignore[attr-defined]  # above
 
     @column("may")
     def may(self, row: Group) -> SafeString:

@@ -7,18 +7,26 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 
+import structlog
 import yaml
+from django.conf import settings
 from django.contrib.auth.models import Group, User
 from django.core.management import call_command
 from django.db import connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 
 from core.actors import System
+from core.decision import Denied
 from core.deeds import PeopleGroup
 from nexus_site.run import roles
 from orgchart.models import Agent, Organisation
 from orgchart.packs import load_pack
+from orgchart.people.members import EVERY, set_memberships
+from orgchart.people.passwords import give_password
 from orgchart.services import issue_key
+from workspace.git.repositories import ensure_repositories
+
+log = structlog.get_logger(__name__)
 
 PEOPLE = {
     "board": PeopleGroup.BOARD,
@@ -54,10 +62,23 @@ def load_missing_packs(*, packs: Path, now: datetime) -> list[str]:
     return loaded
 
 
-def create_first_people() -> dict[str, str]:
+def create_missing_repositories(*, now: datetime) -> list[str]:
+    """Create the git repository of each organisation that enables coding; their names.
+
+    An import or a missing git is no reason not to start: the tools of git say what is missing.
+    """
+    try:
+        return ensure_repositories(now=now)
+    except Denied as refusal:
+        log.warning("repository_not_created", problem=refusal.deny.message)
+        return []
+
+
+def create_first_people(*, now: datetime) -> dict[str, str]:
     """Create one person for each group if no person exists; return their passwords by name.
 
-    The passwords are not stored: the caller shows them once.
+    They are members of every organisation, also of later ones. The passwords are not stored:
+    the caller shows them once.
     """
     if User.objects.exists():
         return {}
@@ -66,6 +87,14 @@ def create_first_people() -> dict[str, str]:
         for username, group in PEOPLE.items():
             user = User.objects.create_user(username, password=passwords[username], is_staff=True)
             user.groups.add(Group.objects.get(name=group))
+            if settings.PRODUCTION:  # elsewhere it is shown to the one who uses it
+                give_password(user.pk)
+            set_memberships(
+                user=user,
+                organisations={EVERY},
+                caller=System(name="up", organisation_id=0),
+                now=now,
+            )
     return passwords
 
 

@@ -9,11 +9,24 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 from nexus_site.run import broker, roles, web, worker
 from nexus_site.run.postgres import Cluster
 from nexus_site.run.supervisor import Child
+
+SHARED = (
+    "nexus_site.asgi",
+    "uvicorn.protocols.http.httptools_impl",
+    "nexus_site.celery",
+    "celery.apps.beat",
+    "celery.apps.worker",
+    "celery.concurrency.thread",
+    "celery.worker.consumer",
+    "kombu.transport.redis",
+)
+"""The modules that web processes, worker and beat have in common."""
 
 
 class CannotStart(Exception):
@@ -64,10 +77,10 @@ def only_one(var: Path) -> Iterator[None]:
         yield
 
 
-def listen(plan: Plan) -> socket.socket:
+def reserve(plan: Plan) -> socket.socket:
     """Take the port before anything is started, or say early that it is taken."""
     try:
-        return web.listen(host=plan.host, port=plan.port)
+        return web.reserve(host=plan.host, port=plan.port)
     except OSError as error:
         raise CannotStart(
             f"cannot listen on {plan.host}:{plan.port} ({error.strerror}); "
@@ -87,12 +100,12 @@ def prepare(plan: Plan) -> None:
     plan.metrics.mkdir(mode=0o700, parents=True)
 
 
-def children(plan: Plan, *, listening: socket.socket, on_ready: Callable[[], None]) -> list[Child]:
+def children(plan: Plan, *, reserved: socket.socket, on_ready: Callable[[], None]) -> list[Child]:
     """The embedded broker, the web processes (the first calls `on_ready`), the worker, the beat,
     and the keeper of the embedded database.
     """
-    first = partial(web.serve, listening, on_ready)
-    others = partial(web.serve, listening)
+    first = partial(web.serve, reserved, on_ready)
+    others = partial(web.serve, reserved)
     serve_broker = partial(broker.serve, plan.var)
     return [
         *([Child(name="broker", run=serve_broker)] if plan.embedded_broker else []),
@@ -108,8 +121,8 @@ def children(plan: Plan, *, listening: socket.socket, on_ready: Callable[[], Non
 
 
 def import_the_site() -> None:
-    """Import all that the children need, once for all of them."""
-    import nexus_site.asgi  # noqa: F401 - for its effect
-
+    """Import all that the children need, once for all of them: they share its memory."""
+    for name in SHARED:
+        import_module(name)
     gc.collect()
     gc.freeze()  # what is never collected is never copied

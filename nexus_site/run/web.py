@@ -1,4 +1,4 @@
-"""One web process, on the socket that it shares with the others."""
+"""One web process, at the address that it shares with the others."""
 
 import asyncio
 import socket
@@ -11,21 +11,52 @@ import uvicorn
 from nexus_site.serving.protocol import Limits, bounded
 
 GRACE = 5  # seconds for calls in progress when asked to stop
+SPREADS = sys.platform == "linux"
+"""Whether the system spreads connections over sockets of one address. On one socket that all share,
+a process takes whatever waits when it wakes: often every connection."""
 
 
-def listen(*, host: str, port: int) -> socket.socket:
-    """Open the socket that all web processes accept from. Raises OSError where it is taken."""
+def reserve(*, host: str, port: int) -> socket.socket:
+    """Take the address of all web processes. Raises OSError where it is taken.
+
+    The socket only holds the address; each process listens on one of its own (`listen_on`), and
+    Linux spreads the connections over them. Elsewhere all listen on this one.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Named, or asyncio leaves Nagle's algorithm on: 40 ms for each call on a kept connection.
-    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if SPREADS:
+        # Sockets that share an address find no other server there; one that does not share does.
+        with _open(family) as alone:
+            alone.bind((host, port))
+    reserved = _open(family)
     try:
-        listening.bind((host, port))
-        listening.listen(1024)
+        if SPREADS:
+            reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        reserved.bind((host, port))
     except OSError:
-        listening.close()
+        reserved.close()
         raise
+    return reserved
+
+
+def listen_on(reserved: socket.socket) -> socket.socket:
+    """Open this process's own socket at the address that was taken.
+
+    It ends with its process: while that starts again, the others get every connection.
+    """
+    listening = reserved
+    if SPREADS:
+        listening = _open(reserved.family)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        listening.bind(reserved.getsockname())
+    listening.listen(1024)
     return listening
+
+
+def _open(family: int) -> socket.socket:
+    # Named, or asyncio leaves Nagle's algorithm on: 40 ms for each call on a kept connection.
+    opened = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    return opened
 
 
 def limits() -> Limits:
@@ -54,14 +85,14 @@ class Server(uvicorn.Server):
             self.on_ready()
 
 
-def serve(listening: socket.socket, on_ready: Callable[[], None] = lambda: None) -> int:
-    """Serve until asked to stop; the exit status."""
+def serve(reserved: socket.socket, on_ready: Callable[[], None] = lambda: None) -> int:
+    """Serve at the address that was taken until asked to stop; the exit status."""
     from nexus_site.asgi import application
 
     config = configure(application)
     server = Server(config, on_ready)
     with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
-        runner.run(server.serve(sockets=[listening]))
+        runner.run(server.serve(sockets=[listen_on(reserved)]))
     return 0 if server.started else 3
 
 
@@ -81,5 +112,5 @@ def configure(application: Any, *, grace: int = GRACE) -> uvicorn.Config:
     )
 
 
-if __name__ == "__main__":  # one web process on the socket it inherits, without the others
+if __name__ == "__main__":  # one web process at the address it inherits, without the others
     raise SystemExit(serve(socket.socket(fileno=int(sys.argv[1]))))

@@ -6,6 +6,7 @@ from celery.platforms import SecurityWarning
 from django.conf import settings
 
 from nexus_site.celery import app
+from nexus_site.run import roles
 
 ARGUMENTS = [
     *["--quiet", "worker", "--pool", "threads", "--loglevel", "WARNING"],
@@ -14,7 +15,9 @@ ARGUMENTS = [
 
 
 def work() -> None:
-    """Run until asked to stop."""
+    """Run until asked to stop; never as a role that owns the tables in production."""
+    if problem := roles.problem_of_start():
+        raise SystemExit(problem)
     # Root in a container is root nowhere else, and messages are JSON, never code.
     warnings.simplefilter("ignore", SecurityWarning)
     app.worker_main([*ARGUMENTS, "--concurrency", str(settings.WORKER_THREADS)])

@@ -6,19 +6,19 @@ from django.http import HttpRequest, HttpResponse
 from django.views import defaults
 
 from core.decision import Code, Deny, deny
-from toolbox.answers import INTERNAL
+from toolbox.answers import INTERNAL, NOTHING_THERE
 from toolbox.faces.responses import error_response
 
 MACHINE_PATHS = ("/api/", "/mcp")
 MALFORMED = deny(
     Code.INVALID_PARAMS,
     "this request is malformed",
-    "Send a JSON object of the parameters that GET /api/v1/tools describes.",
+    "send a complete HTTP request with a JSON object as its body",
 )
 FORBIDDEN = deny(
     Code.UNAUTHENTICATED,
     "this path needs other rights",
-    "Send Authorization: Bearer <your key>.",
+    "send Authorization: Bearer and your key",
 )
 
 NOT_ENCRYPTED = deny(
@@ -45,7 +45,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     unknown = deny(
         Code.NOT_FOUND,
         f"nothing answers {request.method} {request.path_info}",
-        "GET /api/v1/tools lists what you can call.",
+        NOTHING_THERE.next_action,
     )
     return _answer(request, unknown, lambda: defaults.page_not_found(request, exception))
 

@@ -18,9 +18,11 @@ from prometheus_client import generate_latest
 from ledger.sealer import read_backlog
 from nexus_site.celery import app
 from nexus_site.run.postgres import PostgresUnavailable
+from nexus_site.serving.metrics import STATE
 from nexus_site.serving.proxies import client_address
 from tasks.insight.prometheus import LIVE
 from toolbox.scheduler import database_now, late_jobs, scheduler_problem, seconds_since_last_run
+from workspace.sandbox.weaknesses import status as isolation_status
 
 QUICKLY = {"connect_timeout": 2}  # seconds, psycopg's least
 LOOPBACK = frozenset({"127.0.0.1", "::1"})
@@ -64,7 +66,7 @@ def check_readiness() -> tuple[bool, dict[str, str]]:
     fine = not any(checks.values())
     words = {"status": "ready" if fine else "unavailable"}
     words |= {name: problem or "reachable" for name, problem in checks.items()}
-    return fine, words | {"scheduler": scheduler, "ledger": ledger}
+    return fine, words | {"scheduler": scheduler, "ledger": ledger, "hands": isolation_status()}
 
 
 def database_problem() -> str:
@@ -126,7 +128,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
         return HttpResponse(text, status=401, content_type="text/plain")
     answer: HttpResponse = ExportToDjangoView(request)
     try:
-        answer.content += generate_latest(LIVE)
+        answer.content += generate_latest(LIVE) + generate_latest(STATE)
     except DatabaseError:
         log.warning("live_metrics_not_counted", exc_info=True)
     return answer

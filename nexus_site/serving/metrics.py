@@ -1,6 +1,18 @@
-"""What the site counts about itself, over all its processes."""
+"""What the site counts about itself, over all its processes, and what waits in the database."""
 
-from prometheus_client import Histogram
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from threading import Lock
+
+from django.db import connection
+from prometheus_client import CollectorRegistry, Histogram
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from ledger.sealer import read_backlog
+from toolbox.scheduler import database_now, late_jobs, seconds_since_last_run
 
 # Few buckets, few labels: a call pays for each of them.
 REQUESTS = Histogram(
@@ -9,3 +21,65 @@ REQUESTS = Histogram(
     ["method", "route", "status"],
     buckets=(0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 30),
 )
+
+KEPT_SECONDS = 10
+WAITING = """
+SELECT 'notices', state, count(*) FROM mailroom_outgoingnotice WHERE state <> 'sent' GROUP BY 2
+UNION ALL
+SELECT 'deployments', state, count(*) FROM workspace_deployment
+    WHERE state = 'started' OR started_at > now() - interval '1 day' GROUP BY 2
+"""
+
+
+class StateCollector(Collector):
+    """Reads the database at a scrape, every ten seconds at most."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._until = 0.0
+        self._kept: list[GaugeMetricFamily] = []
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """The families, fresh or some seconds old."""
+        with self._lock:
+            if time.monotonic() >= self._until:
+                self._kept = _families()
+                self._until = time.monotonic() + KEPT_SECONDS
+            yield from self._kept
+
+
+def _families() -> list[GaugeMetricFamily]:
+    now = database_now()
+    backlog = read_backlog(now=now)
+    since = seconds_since_last_run(now=now)
+    waiting = GaugeMetricFamily(
+        "nexus_work",
+        "Notices that were not sent, and deployments of the last 24 hours, by state",
+        labels=["kind", "state"],
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(WAITING)
+        for kind, state, count in cursor.fetchall():
+            waiting.add_metric([kind, state], count)
+    return [
+        GaugeMetricFamily(
+            "nexus_scheduler_idle_seconds",
+            "Seconds since any scheduled job ran; -1 if none ever ran",
+            value=-1 if since is None else since,
+        ),
+        GaugeMetricFamily(
+            "nexus_scheduler_late_jobs",
+            "Scheduled jobs that have not run for three of their periods",
+            value=len(late_jobs(now=now)),
+        ),
+        GaugeMetricFamily(
+            "nexus_ledger_unsealed_seconds",
+            "Age of the oldest event of the ledger that is not sealed; 0 if all are",
+            value=backlog.seconds if backlog else 0,
+        ),
+        waiting,
+    ]
+
+
+STATE = CollectorRegistry()
+STATE.register(StateCollector())

@@ -25,7 +25,9 @@ from core.deeds import Deed
 from orgchart.admin.chart import BY_ORGANISATION, WHY
 from orgchart.admin.editing import EditAdmin
 from orgchart.admin.forms import AgentForm
+from orgchart.admin.pausing import PAUSE, RESUME, own_pause
 from orgchart.models import Agent, ApiKey
+from orgchart.pauses.services import is_paused
 from orgchart.services import issue_key, revoke_key
 
 KEY_REMARK = (
@@ -70,7 +72,7 @@ class AgentAdmin(EditAdmin):
     """Holders of roles. They are deactivated rather than deleted: their mails and events stay."""
 
     form = AgentForm
-    acts = (ISSUE,)
+    acts = (PAUSE, RESUME, ISSUE)
     list_display = (
         "handle",
         "title",
@@ -97,6 +99,7 @@ class AgentAdmin(EditAdmin):
         ("Place", {"fields": ("reports_to", "co_managers", "group", "name", "is_leader")}),
         ("Abilities", {"fields": ("skills", "system_prompt", "job_description")}),
         ("Keys", {"fields": ("own_keys",)}),
+        ("Authority", {"fields": ("contract",)}),
         WHY,
     )
     view_fieldsets = (
@@ -118,6 +121,8 @@ class AgentAdmin(EditAdmin):
         return rows.select_related("organisation", "role", "reports_to", "group").annotate(
             others=ArraySubquery(others.order_by("to_agent__handle").values("to_agent__handle")),
             good_keys=ArraySubquery(good.values("prefix")),
+            is_paused=is_paused("id"),
+            own_pause=own_pause(agent=OuterRef("pk")),
         )
 
     @column("level", ordering="role__level")
@@ -130,10 +135,12 @@ class AgentAdmin(EditAdmin):
         """The agent above it, or the Board."""
         return str(row.reports_to or "board")
 
-    @column("state", label={"active": "success", "deactivated": "danger"})
+    @column("state", label={"active": "success", "paused": "warning", "deactivated": "danger"})
     def state(self, row: Agent) -> str:
-        """Active or not, in colour."""
-        return "active" if row.active else "deactivated"
+        """Active, paused or deactivated, in colour."""
+        if not row.active:
+            return "deactivated"
+        return "paused" if row.is_paused else "active"  # type: ignore[attr-defined]  # annotated
 
     @column("co-managers")
     def together_with(self, row: Agent) -> SafeString:

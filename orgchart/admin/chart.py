@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, OuterRef, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from unfold.contrib.filters.admin import (
@@ -22,6 +22,7 @@ from orgchart.admin.forms import (
     RoleForm,
     setting_field,
 )
+from orgchart.admin.pausing import RESTART, STOP, own_pause
 from orgchart.admin.preview import Change
 from orgchart.models import (
     Alias,
@@ -41,6 +42,7 @@ class OrganisationAdmin(EditAdmin):
     """Tenants and their settings. Organisations come from packs; none is added or deleted here."""
 
     form = OrganisationForm
+    acts = (STOP, RESTART)
     organisation_path = "id"
     list_display = ("name", "slug", "policy_version", "agents_active", "modes")
     search_fields = ("slug", "name")
@@ -59,7 +61,8 @@ class OrganisationAdmin(EditAdmin):
         """With the number of active agents, in one query."""
         rows: QuerySet[Organisation] = super().get_queryset(request)
         active = Count("agents", filter=Q(agents__active=True))
-        return rows.annotate(active_agents=active)
+        own = own_pause(organisation=OuterRef("pk"), agent=None)
+        return rows.annotate(active_agents=active, own_pause=own)
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Packs bring organisations."""

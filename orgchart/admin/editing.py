@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from django import forms
@@ -18,22 +19,24 @@ from django.utils import timezone
 from unfold.forms import AdminForm, Fieldline
 
 from core.decision import Denied
-from core.people import person
+from core.people import person, signed_in
 from orgchart.admin.fields import PolicyForm, ReasonedForm
 from orgchart.admin.preview import BACK, CONFIRM, Change, PreviewingAdmin
 from orgchart.editing import subject_of
 from orgchart.models import Organisation
 from orgchart.pending.edits import Edit, apply_edit, deleting, saving
 from orgchart.pending.services import WAITS, propose_change
+from orgchart.people.members import visible_organisations
 from orgchart.services import PolicyChange, SecondPersonNeeded
 
 
 def chosen_organisation(request: HttpRequest) -> Organisation | None:
-    """The organisation that a page is about: named in the address, or the only one there is."""
+    """The organisation that a page is about: named in the address, or the person's only one."""
+    rows = visible_organisations(signed_in(request)).order_by("id")
     chosen = request.GET.get("organisation", "")
     if chosen.isascii() and chosen.isdigit() and len(chosen) < 18:
-        return Organisation.objects.filter(id=int(chosen)).first()
-    first = list(Organisation.objects.order_by("id")[:2])
+        return rows.filter(id=int(chosen)).first()
+    first = list(rows[:2])
     return first[0] if len(first) == 1 else None
 
 
@@ -126,7 +129,7 @@ class EditAdmin(PreviewingAdmin):
             **self.admin_site.each_context(request),
             "title": f"Add {self.opts.verbose_name}",
             "opts": self.opts,
-            "organisations": Organisation.objects.order_by("name"),
+            "organisations": visible_organisations(signed_in(request)).order_by("name"),
         }
         return TemplateResponse(request, "admin/nexus/choose_organisation.html", context)
 
@@ -207,9 +210,10 @@ class EditAdmin(PreviewingAdmin):
     def _change(
         self, request: HttpRequest, row: Any, data: Mapping[str, Any], form: PolicyForm | None
     ) -> Change:
+        who = person(request, self.organisation_id_of(row), data["seen_version"])
         return Change(
             row=row,
-            person=person(request, self.organisation_id_of(row), data["seen_version"]),
+            person=replace(who, contract=data.get("contract", "")),
             data=data,
             form=form,
             now=timezone.now(),

@@ -137,6 +137,14 @@ class AgentForm(PolicyForm):
     """One holder of a role. Activity is no column to tick: it has an act of its own."""
 
     skills = Lines(help_text="Names of skills and extra tools, one to a line.")
+    contract = forms.CharField(
+        max_length=64,
+        required=False,
+        strip=True,
+        widget=UnfoldAdminTextInputWidget(),
+        label="org_change contract",
+        help_text="If one in progress names this change (CON-…), no second person is needed.",
+    )
 
     def clean(self) -> dict[str, Any]:
         """A member of a group has a name there."""

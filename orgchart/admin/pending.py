@@ -57,6 +57,14 @@ def _is_open(row: PendingChange) -> bool:
     return bool(row.state == PendingState.PROPOSED)
 
 
+def _is_others(username: str, row: PendingChange) -> bool:
+    return username != row.proposed_by
+
+
+def _is_own(username: str, row: PendingChange) -> bool:
+    return username == row.proposed_by
+
+
 def _version(row: PendingChange) -> int:
     return row.version
 
@@ -72,6 +80,7 @@ CONFIRM = Act(
     ),
     perform=_confirm,
     possible=_is_open,
+    is_for=_is_others,
     version=_version,
     facts=_facts,
     text=_sentences,
@@ -85,6 +94,7 @@ REJECT = Act(
     explanation="The change never takes effect. It can be proposed again.",
     perform=_reject,
     possible=_is_open,
+    is_for=_is_others,
     version=_version,
     facts=_facts,
     text=_sentences,
@@ -97,6 +107,7 @@ WITHDRAW = Act(
     explanation="Only the person who proposed the change withdraws it.",
     perform=_withdraw,
     possible=_is_open,
+    is_for=_is_own,
     version=_version,
     facts=_facts,
 )

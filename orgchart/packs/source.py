@@ -64,14 +64,15 @@ class Document:
 def read_document(path: Path, notes: Notes) -> Document | None:
     """The mapping that a pack file holds, or None with the reason noted."""
     text = _text_of(path, notes)
-    node = None if text is None else _node_of(text, str(path), notes)
+    node = None if text is None else mapping_of(text, str(path), notes)
     if node is None:
         return None
     lines: dict[Place, int] = {(): _line(node)}
     return Document(str(path), _mapping(node, (), str(path), lines, notes), lines)
 
 
-def _node_of(text: str, file: str, notes: Notes) -> MappingNode | None:
+def mapping_of(text: str, file: str, notes: Notes) -> MappingNode | None:
+    """The mapping that a text holds as plain YAML, or None with the reason noted."""
     try:
         if not _is_plain(text, file, notes):
             return None

@@ -11,7 +11,7 @@ from django.db import transaction
 from core.actions import Action
 from core.actors import Confirmation, Person
 from core.database import needs_transaction
-from core.decision import Code, Denied, refuse, require
+from core.decision import Code, Denied, refuse, require, stale
 from core.deeds import Deed, require_deed
 from core.events import Event
 from core.machines import Swap, swap
@@ -185,12 +185,13 @@ def _locked(change_id: int, caller: Person, expected_version: int | None) -> Pen
             rule="only a proposed change is decided",
         )
     if expected_version is not None and expected_version != row.version:
-        raise refuse(
-            Code.VERSION_MISMATCH,
-            f"change {change_id} changed after you opened it",
-            "open it again",
-            expected=expected_version,
-            current=row.version,
+        raise Denied(
+            stale(
+                f"change {change_id}",
+                "open it again",
+                expected=expected_version,
+                current=row.version,
+            )
         )
     return row
 
@@ -230,9 +231,4 @@ def _save_step(
         [event_cte(event)],
     )
     if not saved:
-        raise refuse(
-            Code.VERSION_MISMATCH,
-            f"change {row.pk} changed after you opened it",
-            "open it again",
-            rule="a decision names the version it is about",
-        )
+        raise Denied(stale(f"change {row.pk}", "open it again"))

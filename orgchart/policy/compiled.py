@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -104,7 +105,8 @@ class Policy:
     """An organisation's roles, agents and rules, compiled, numbered by `version`.
 
     Lookups are dictionary reads; nothing here does I/O. Keys of `names` are handles, addresses and
-    aliases; keys of `contacts` are (sender role, recipient role).
+    aliases; keys of `contacts` are (sender role, recipient role). `holders` lists the active agents
+    of each role, `below` the agents whose direct or co-manager an agent is.
     """
 
     organisation_id: int
@@ -122,6 +124,8 @@ class Policy:
     ceilings: Mapping[str, frozenset[str]] = field(default_factory=dict)
     by_id: Mapping[int, Agent] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
+    holders: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    below: Mapping[str, frozenset[str]] = field(default_factory=dict)
     _contacts: dict[str, tuple[str, ...]] = field(default_factory=dict, compare=False, repr=False)
 
     def resolve(self, name: str) -> Agent | None:
@@ -222,15 +226,21 @@ class Policy:
         known = self._contacts.get(sender.handle)
         if known is not None:
             return known
-        found = [
-            other.handle
-            for other in self.agents.values()
-            if other.active and self.rule_between(sender, other) is not None
-        ]
+        found: set[str] = set()
+        for role, holders in self.holders.items():
+            rule = self.contacts.get((sender.role, role))
+            if rule is not None:
+                near = rule.relation is Relation.OWN
+                found |= holders & self.near(sender) if near else holders
+        found.discard(sender.handle)
         if self.board_rule(sender) is not None:
-            found.append("board")
+            found.add(BOARD)
         self._contacts[sender.handle] = known = tuple(sorted(found))
         return known
+
+    def near(self, agent: Agent) -> frozenset[str]:
+        """The managers of an agent and those below it: all that `is_own` is true for."""
+        return self.below.get(agent.handle, frozenset()) | {agent.reports_to, *agent.managers}
 
     def workers_of(self, manager: Agent) -> tuple[Agent, ...]:
         """Agents that this one manages directly or together with another."""
@@ -261,6 +271,13 @@ def build_policy(  # noqa: PLR0913  the parts of a policy, each by its name
     ceilings = {
         role.name: frozenset(t.name for t in mail_types if t.can_come_from(role)) for role in roles
     }
+    holders: defaultdict[str, set[str]] = defaultdict(set)
+    below: defaultdict[str, set[str]] = defaultdict(set)
+    for agent in agents:
+        if agent.active:
+            holders[agent.role].add(agent.handle)
+        for manager in (agent.reports_to, *agent.managers):
+            below[manager].add(agent.handle)
     restrictions: dict[tuple[str, str], frozenset[ToolMode]] = {}
     for item in tool_restrictions or []:
         key = (item.scope, item.tool)
@@ -281,6 +298,8 @@ def build_policy(  # noqa: PLR0913  the parts of a policy, each by its name
         ceilings=ceilings,
         by_id={a.id: a for a in agents},
         aliases=dict(aliases),
+        holders={role: frozenset(handles) for role, handles in holders.items()},
+        below={manager: frozenset(handles) for manager, handles in below.items()},
     )
 
 

@@ -1,17 +1,18 @@
-"""The contacts of every pair of agents in a policy, and how two policies differ in them."""
+"""How two policies differ in the contacts of every pair of agents, in time linear in the change."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from orgchart.policy.compiled import Agent, ContactRule, Policy
+from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.vocabulary import BOARD, Relation
 
 Ways = frozenset[str]
 """What one pair may do, each the rest of a sentence: `may send info to {} under a contract`."""
 
 CONTACT = "may contact {}"
+NONE: frozenset[str] = frozenset()
 
 
 def newly(before: Policy | None, after: Policy) -> Iterator[str]:
@@ -19,41 +20,61 @@ def newly(before: Policy | None, after: Policy) -> Iterator[str]:
 
     All holders of a role that a rule lets every agent reach are one recipient: `any <role>`.
     """
+    fresh = {
+        role: holders - before.holders.get(role, NONE) if before else holders
+        for role, holders in after.holders.items()
+    }
     for agent in after.agents.values():
-        had = reach(before, agent.handle) if before else {}
+        if not agent.active:
+            continue
         gained: defaultdict[str, set[str]] = defaultdict(set)
-        for recipient, ways in reach(after, agent.handle).items():
-            for way in ways - had.get(recipient, frozenset()):
+        for recipient in _suspects(before, after, agent, fresh):
+            had = _ways(before, agent.handle, recipient) if before else NONE
+            for way in _ways(after, agent.handle, recipient) - had:
                 gained[way].add(recipient)
         for way, recipients in gained.items():
             for recipient in _together(after, agent, recipients):
                 yield f"{agent.handle} {way.format(recipient)}"
 
 
-def reach(policy: Policy, handle: str) -> Mapping[str, Ways]:
-    """The contacts of an agent, and the mail types of each (Spec: mail 6)."""
-    agent = policy.agents.get(handle)
-    if agent is None or not agent.active:
-        return {}
-    found: dict[str, Ways] = {}
-    alike: dict[str, Ways] = {}
-    for recipient in policy.contacts_of(agent):
-        other = policy.agents.get(recipient)
-        rule = policy.rule_between(agent, other) if other else policy.board_rule(agent)
-        if rule is None:
+def _suspects(
+    before: Policy | None, after: Policy, agent: Agent, fresh: Mapping[str, frozenset[str]]
+) -> set[str]:
+    """The recipients that an agent may have gained something with; never all for one new agent."""
+    was = before.agents.get(agent.handle) if before else None
+    found = {BOARD, agent.superior} | (after.near(agent) & after.agents.keys())
+    for role, holders in after.holders.items():
+        rule = after.contacts.get((agent.role, role))
+        if rule is None or rule.relation is Relation.OWN:
             continue
-        if recipient in (agent.superior, BOARD):
-            found[recipient] = _ways(policy, agent, recipient, rule)
-            continue
-        if rule.recipient not in alike:
-            alike[rule.recipient] = _ways(policy, agent, recipient, rule)
-        found[recipient] = alike[rule.recipient]
+        is_old = before and was and was.active and _carried(before, was, role)
+        found |= fresh[role] if is_old == _carried(after, agent, role) else holders
     return found
 
 
-def _ways(policy: Policy, agent: Agent, recipient: str, rule: ContactRule) -> Ways:
-    under = " under a contract" if rule.needs_contract and recipient != BOARD else ""
+def _carried(policy: Policy, agent: Agent, role: str) -> tuple[Ways, str] | None:
+    """What an agent may do with every holder of a role, and its superior, who may get more."""
+    rule = policy.contacts.get((agent.role, role))
+    if rule is None or rule.relation is Relation.OWN:
+        return None
+    types = policy.sendable_types(agent, "", rule)
+    return _as_ways(types, needs_contract=rule.needs_contract), agent.superior
+
+
+def _ways(policy: Policy, handle: str, recipient: str) -> Ways:
+    """What a pair may do: the contact, and the mail types that it carries (Spec: mail 6)."""
+    agent, other = policy.agents.get(handle), policy.agents.get(recipient)
+    if agent is None or not agent.active or (recipient != BOARD and not (other and other.active)):
+        return NONE
+    rule = policy.rule_between(agent, other) if other else policy.board_rule(agent)
+    if rule is None:
+        return NONE
     types = policy.sendable_types(agent, recipient, rule)
+    return _as_ways(types, needs_contract=rule.needs_contract and recipient != BOARD)
+
+
+def _as_ways(types: frozenset[str], *, needs_contract: bool) -> Ways:
+    under = " under a contract" if needs_contract else ""
     return frozenset({CONTACT, *(f"may send {name} to {{}}{under}" for name in types)})
 
 
@@ -64,11 +85,7 @@ def _together(policy: Policy, agent: Agent, recipients: set[str]) -> Iterator[st
         by_role[other.role if other else BOARD].add(handle)
     for role, handles in by_role.items():
         rule = policy.contacts[agent.role, role]
-        if role != BOARD and rule.relation is Relation.ANY and handles >= _holders(policy, role):
+        if role != BOARD and rule.relation is Relation.ANY and handles >= policy.holders[role]:
             yield f"any {role}"
         else:
             yield from handles
-
-
-def _holders(policy: Policy, role: str) -> set[str]:
-    return {a.handle for a in policy.agents.values() if a.active and a.role == role}

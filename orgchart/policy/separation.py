@@ -8,7 +8,7 @@ from orgchart import catalogue
 from orgchart.policy.compiled import Policy, Role
 from orgchart.policy.paths import is_within
 from orgchart.policy.violation import Subject, Violation
-from orgchart.policy.vocabulary import ContractScope, Kind, Office
+from orgchart.policy.vocabulary import ContractScope, Kind
 
 ORGANISATION_TOOLS = frozenset(
     {"create_agent_jd", "update_agent_jd", "deactivate_agent", "update_org_chart"}
@@ -19,7 +19,6 @@ JUDGES = {
     "review_pr": frozenset({"git_commit", "git_push", "write_file"}),
 }
 JUDGES_WRITE = ("tests/", "reports/", "agents/")
-MAKING = frozenset({Office.ANALYST, Office.PLANNER, Office.IMPLEMENTER})
 
 
 def contracts(policy: Policy) -> Iterator[Violation]:
@@ -48,12 +47,13 @@ def judges(policy: Policy) -> Iterator[Violation]:
                     f"a role with {judge} cannot also have {', '.join(sorted(usable & made))}",
                     "give the judging and the making to different roles",
                 )
-        if role.offices & MAKING and role.offices & (frozenset(Office) - MAKING):
+        if len(role.offices) > 1:
             yield Violation(
-                "no agent approves its own work",
+                "one office for each role",
                 Subject.ROLE,
                 role.name,
-                "one role holds an office that makes and one that judges",
+                f"one role holds the offices {', '.join(sorted(role.offices))}: it would see what "
+                "one of them may not see (spec: constitution 25)",
                 "give the offices to different roles",
             )
         if "write_verdict" in usable and "write_file" in usable:

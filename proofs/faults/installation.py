@@ -69,7 +69,7 @@ class Installation:
         inherited = {k: v for k, v in os.environ.items() if k not in ("DATABASE_URL", "REDIS_URL")}
         own = {
             "NEXUS_VAR": self.var,
-            "NEXUS_COMPANY_ROOT": self.var / "company",
+            "WORKSPACE_ROOT": self.var / "company",
             "LEDGER_DIR": self.var / "ledger",
             "PORT": self.port,
             "LOG_LEVEL": "WARNING",

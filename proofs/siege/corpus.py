@@ -2,30 +2,9 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-CRLF = b"\r\n"
-STREAM = 400_000  # bytes of what has no end
-
-
-@dataclass(frozen=True, slots=True)
-class Attack:
-    """One hostile connection: what is sent, and the statuses that are a right answer (0: none)."""
-
-    family: str
-    sent: bytes
-    right: frozenset[int]
-
-
-def request(method: str, path: str, *headers: str, body: bytes = b"", host: str = "") -> bytes:
-    lines = [f"{method} {path} HTTP/1.1", f"Host: {host or '127.0.0.1'}", "Connection: close"]
-    lines += [*headers, *([f"Content-Length: {len(body)}"] if body else [])]
-    return "\r\n".join(lines).encode("latin-1") + 2 * CRLF + body
-
-
-def post(path: str, body: bytes, key: str = "") -> bytes:
-    headers = ["Content-Type: application/json", *([f"Authorization: Bearer {key}"] if key else [])]
-    return request("POST", path, *headers, body=body)
+from proofs.siege import calls, wire
+from proofs.siege.attack import CRLF, STREAM, Attack, attacks, post, request
 
 
 def corpus(key: str) -> Iterator[Attack]:
@@ -36,11 +15,8 @@ def corpus(key: str) -> Iterator[Attack]:
     yield from _json(key)
     yield from _paths(key)
     yield from _keys(key)
-
-
-def _attacks(family: str, right: set[int], *sent: bytes) -> Iterator[Attack]:
-    for one in sent:
-        yield Attack(family, one, frozenset(right))
+    yield from calls.corpus(key)
+    yield from wire.corpus(key)
 
 
 def _headers() -> Iterator[Attack]:
@@ -48,8 +24,8 @@ def _headers() -> Iterator[Attack]:
     for name in (b"X-A", b"Cookie", b"Authorization", b"Accept", b"X-Forwarded-For"):
         endless = get + (name + b": " + b"y" * 90 + CRLF) * (STREAM // 100)
         long = get + name + b": " + b"y" * STREAM
-        yield from _attacks("headers without end", {0, 431}, endless, long)
-    yield from _attacks(
+        yield from attacks("headers without end", {0, 431}, endless, long)
+    yield from attacks(
         "requests that are none",
         {0, 400, 431},
         *(bytes([byte]) * 64 + 2 * CRLF for byte in range(256) if byte not in (10, 13)),
@@ -66,21 +42,21 @@ def _strangers() -> Iterator[Attack]:
     for path in ("/admin/login/", "/", "/admin/", "/api/v1/tools/send_mail", "/api/v1/sessions"):
         for method in ("POST", "PUT", "PATCH", "DELETE"):
             sent = request(method, path, body=large)
-            yield from _attacks("large bodies of strangers", {0, 413}, sent)
+            yield from attacks("large bodies of strangers", {0, 413}, sent)
 
 
 def _hosts_and_schemes(key: str) -> Iterator[Attack]:
     bearer = f"Authorization: Bearer {key}"
     for host in ("evil.example", "127.0.0.1.evil.example", "nexus", "[::2]", "127.0.0.2", "a b"):
         sent = request("GET", "/api/v1/me", bearer, host=host)
-        yield from _attacks("foreign hosts", {400, 421}, sent)
+        yield from attacks("foreign hosts", {400, 421}, sent)
     for origin in ("https://evil.example", "null", "http://127.0.0.1.evil.example", "file://"):
         sent = request("GET", "/api/v1/me", bearer, f"Origin: {origin}")
-        yield from _attacks("foreign pages", {403}, sent)
+        yield from attacks("foreign pages", {403}, sent)
     for address in ("127.0.0.1", "::1", "localhost"):
         for name in ("X-Forwarded-For", "Forwarded", "X-Real-IP"):
             sent = request("GET", "/admin/", f"{name}: {address}")
-            yield from _attacks("believed headers", {302}, sent)
+            yield from attacks("believed headers", {302}, sent)
 
 
 def _json(key: str) -> Iterator[Attack]:
@@ -102,15 +78,15 @@ def _json(key: str) -> Iterator[Attack]:
     for tool in ("send_mail", "read_inbox", "task_create", "issue_contract", "write_report"):
         for bomb in bombs:
             sent = post(f"/api/v1/tools/{tool}", bomb, key)
-            yield from _attacks("bodies that are bombs", {400, 403, 404, 413}, sent)
-            yield from _attacks(
+            yield from attacks("bodies that are bombs", {400, 403, 404, 413}, sent)
+            yield from attacks(
                 "bombs of strangers", {0, 401, 413}, post(f"/api/v1/tools/{tool}", bomb)
             )
     for value in (None, True, -1, 2**63, "", [], {}, "\u202e", "x" * 5000, ["a"] * 100):
         for field in ("to", "type", "subject", "body", "reply_to", "contract_ref"):
             body = json.dumps({"to": "it_manager", "type": "nonsense", field: value}).encode()
             sent = post("/api/v1/tools/send_mail", body, key)
-            yield from _attacks("parameters that are wrong", {400, 403, 404}, sent)
+            yield from attacks("parameters that are wrong", {400, 403, 404}, sent)
 
 
 def _paths(key: str) -> Iterator[Attack]:
@@ -121,7 +97,7 @@ def _paths(key: str) -> Iterator[Attack]:
             for method in ("GET", "POST", "DELETE", "PROPFIND"):
                 sent = request(method, f"{base}{end}", bearer)
                 right = {0, 301, 302, 400, 401, 403, 404, 405}
-                yield from _attacks("addresses that are none", right, sent)
+                yield from attacks("addresses that are none", right, sent)
 
 
 def _keys(key: str) -> Iterator[Attack]:
@@ -139,6 +115,6 @@ def _keys(key: str) -> Iterator[Attack]:
         for path in ("/api/v1/me", "/api/v1/tools", "/api/v1/events", "/mcp", "/metrics"):
             sent = request("GET", path, f"Authorization: Bearer {one}", "Accept: application/json")
             right = {200, 401} if path == "/metrics" else {401}  # open to this machine
-            yield from _attacks("keys that are none", right, sent)
+            yield from attacks("keys that are none", right, sent)
     for path in ("/api/v1/me", "/api/v1/tools"):
-        yield from _attacks("keys in an address", {401}, request("GET", f"{path}?key={key}"))
+        yield from attacks("keys in an address", {401}, request("GET", f"{path}?key={key}"))

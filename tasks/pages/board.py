@@ -24,6 +24,7 @@ from core.events import text
 from core.people import person, record_refusal, signed_in
 from orgchart.compiling import current_policy
 from orgchart.models import Agent, Organisation, Role
+from orgchart.people.members import visible_organisations
 from tasks.discussion import comment_task
 from tasks.models import Counter, Task
 from tasks.pages.common import VIEW, choice_page, page_context
@@ -193,7 +194,9 @@ def move_view(request: HttpRequest, task_pk: int) -> HttpResponse:
     """Move a card by the service that agents use; answer with the new state or the refusal."""
     if not request.user.has_perm(VIEW):
         raise PermissionDenied(VIEW)
-    task = get_object_or_404(Task.objects.select_related("organisation"), pk=task_pk)
+    mine = visible_organisations(signed_in(request))
+    rows = Task.objects.filter(organisation__in=mine).select_related("organisation")
+    task = get_object_or_404(rows, pk=task_pk)
     wanted = request.POST.get("status", "")
     try:
         shown = _move(request, task, wanted)

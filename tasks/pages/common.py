@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
 
+from core.people import signed_in
 from orgchart.models import Organisation
+from orgchart.people.members import visible_organisations
 
 VIEW = "tasks.view_task"
 OFFERED = 200
@@ -25,8 +28,9 @@ def page_context(
     if not request.user.has_perm(VIEW):
         raise PermissionDenied(VIEW)
     request.current_app = model_admin.admin_site.name
-    found = list(Organisation.objects.order_by("name")[:OFFERED])
-    organisation = _chosen(found, request.GET.get("organisation", ""))
+    rows = visible_organisations(signed_in(request)).order_by("name")
+    found = list(rows[:OFFERED])
+    organisation = _chosen(rows, found, request.GET.get("organisation", ""))
     context = {
         **model_admin.admin_site.each_context(request),
         "title": title,
@@ -40,11 +44,13 @@ def page_context(
     return organisation, context
 
 
-def _chosen(found: list[Organisation], asked: str) -> Organisation | None:
+def _chosen(
+    rows: QuerySet[Organisation], found: list[Organisation], asked: str
+) -> Organisation | None:
     """The organisation asked for, or the only one."""
     if asked.isascii() and asked.isdigit() and len(asked) < 18:
         known = next((one for one in found if one.id == int(asked)), None)
-        return known or Organisation.objects.filter(id=int(asked)).first()
+        return known or rows.filter(id=int(asked)).first()
     return found[0] if len(found) == 1 else None
 
 

@@ -25,6 +25,7 @@ from ledger.models import Event
 from orgchart.compiling import current_policy
 from orgchart.models import Agent
 from tasks.discussion import MAX_COMMENTS, NOTE, approve_task, comment_task, is_note
+from tasks.interventions import release_by_person, withdraw_approval_by_person
 from tasks.models import Comment, Task
 from tasks.pages.graph_drawing import draw
 from tasks.pages.history import describe_event
@@ -82,17 +83,40 @@ def _comment(call: ActRequest) -> Answer:
     return f"Your comment was added to #{call.row.number}."
 
 
-def _approve(call: ActRequest, *, approve: bool) -> Answer:
+def _approve(call: ActRequest) -> Answer:
     with refusals_for_people(call.row):
         approve_task(
             caller=call.person,
             task_id=str(call.row.number),
-            approve=approve,
             comment=call.reason,
             expected_version=call.version,
             now=call.now,
         )
-    return f"#{call.row.number} " + ("is approved." if approve else "is no longer approved.")
+    return f"#{call.row.number} is approved."
+
+
+def _withdraw(call: ActRequest) -> Answer:
+    with refusals_for_people(call.row):
+        withdraw_approval_by_person(
+            person=call.person,
+            task_id=str(call.row.number),
+            reason=call.reason,
+            expected_version=call.version,
+            now=call.now,
+        )
+    return f"#{call.row.number} is no longer approved."
+
+
+def _release(call: ActRequest) -> Answer:
+    with refusals_for_people(call.row):
+        release_by_person(
+            person=call.person,
+            task_id=str(call.row.number),
+            reason=call.reason,
+            expected_version=call.version,
+            now=call.now,
+        )
+    return f"#{call.row.number} has no owner; another agent can claim it."
 
 
 def _facts(task: Task) -> list[tuple[str, str]]:
@@ -125,7 +149,7 @@ APPROVE = Act(
     deed=Deed.APPROVE_TASK,
     explanation="A task of this type can be completed only after approval by a person or agent "
     "who did not do the work. The approval ends when its content or its owner changes.",
-    perform=lambda call: _approve(call, approve=True),
+    perform=_approve,
     possible=lambda task: task.status == Status.IN_PROGRESS and waits_for_approval(task),
     form=ApprovalForm,
     version=lambda task: int(task.version),
@@ -135,14 +159,26 @@ APPROVE = Act(
 WITHDRAW = Act(
     name="withdraw-approval",
     title="Withdraw the approval",
-    deed=Deed.APPROVE_TASK,
+    deed=Deed.WITHDRAW_TASK_APPROVAL,
     explanation="The task cannot be completed until it is approved again.",
-    perform=lambda call: _approve(call, approve=False),
+    perform=_withdraw,
     possible=lambda task: task.approved_at is not None and task.status in UNFINISHED,
-    form=ApprovalForm,
     version=lambda task: int(task.version),
     facts=_facts,
     icon="undo",
+    danger=True,
+)
+RELEASE = Act(
+    name="release",
+    title="Release task",
+    deed=Deed.RELEASE_TASK,
+    explanation="The owner loses the task; its state and content stay. Another agent can claim it. "
+    "Your reason appears in the discussion.",
+    perform=_release,
+    possible=lambda task: task.owner_id is not None and task.status in UNFINISHED,
+    version=lambda task: int(task.version),
+    facts=_facts,
+    icon="person_remove",
     danger=True,
 )
 

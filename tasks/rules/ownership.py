@@ -27,13 +27,19 @@ def changes_owner(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> bool:
 
 
 def has_known_owner(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
-    """The new owner is an active agent of the organisation."""
-    if not update.owner:
+    """The new owner is an agent of the organisation."""
+    if not update.owner or new_owner(actor, update) is not None:
         return YES
+    return unknown_owner(update.owner)
+
+
+def has_active_owner(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
+    """The new owner is active.
+
+    Asked last, so that no other agent learns which agents are deactivated (Spec: mail 19).
+    """
     agent = new_owner(actor, update)
-    if agent is None:
-        return unknown_owner(update.owner)
-    return YES if agent.active else inactive_owner(agent.handle)
+    return YES if agent is None or agent.active else inactive_owner(agent.handle)
 
 
 def unknown_owner(name: str) -> Deny:
@@ -254,7 +260,7 @@ def approval_step(policy: Policy, task: TaskRow) -> str:
     """How to get an approval: from a lead who did none of the work, or else from the Board."""
     able = approvers(policy, task)
     if able:
-        return f"ask {' or '.join(able[:MAX_NAMED_LEADS])} to call task_approve on #{task.number}"
+        return f"ask {' or '.join(able[:MAX_NAMED_LEADS])} to approve #{task.number}"
     return (
         "no task lead is left who may approve it: say with task_comment that it is ready, and a "
         "person of the Board approves it in the admin"

@@ -55,6 +55,8 @@ def withheld_texts(row: TaskRow, reads: Readership) -> list[str]:
         for name, text in columns.items()
         if text and not reads.covers(row.text_writers.get(name))
     ]
+    if not reads.covers_task(row):
+        hidden.append("subject")
     if len(readable_metadata(row, reads)) < len(row.metadata):
         hidden.append("metadata")
     return hidden

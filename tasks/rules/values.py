@@ -109,6 +109,12 @@ class TaskUpdate:
         return {name: value for name, value in columns.items() if value is not None}
 
     @property
+    def only_releases(self) -> bool:
+        """Whether it gives the task back and does nothing else (Spec: tasks 61)."""
+        nothing_else = TaskUpdate(owner="", expected_version=self.expected_version)
+        return self == nothing_else
+
+    @property
     def changes_dependencies(self) -> bool:
         """Whether it adds dependencies."""
         return bool(self.add_blocks or self.add_blocked_by)

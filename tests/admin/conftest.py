@@ -10,6 +10,7 @@ from django.utils import timezone
 from core.deeds import PeopleGroup
 from nexus_site.console.rights import grant
 from tests.company import load_company
+from tests.people import join
 
 DESKS = [*PeopleGroup]
 
@@ -36,6 +37,7 @@ def sign_in(groups):
         user, _ = get_user_model().objects.get_or_create(
             username=username, defaults={"is_staff": True}
         )
+        join(user)
         if desk:
             user.groups.set([groups[desk]])
         client = Client(HTTP_HOST="127.0.0.1", enforce_csrf_checks=False)

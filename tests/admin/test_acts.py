@@ -117,7 +117,7 @@ class TestActivity:
         answer = board.post(page, data)
         worker.refresh_from_db()
         assert answer.status_code == 200
-        assert "policy version" in answer.content.decode()
+        assert "changed after you read it" in answer.content.decode()
         assert worker.active
         assert (newest().action, newest().code) == ("human.denied", "VERSION_MISMATCH")
 

@@ -22,6 +22,12 @@ from mailroom.outgoing.outbox import resend
 from orgchart import models
 from orgchart.editing import delete_row, save_row
 from orgchart.packs import load_pack
+from orgchart.pauses.services import (
+    pause_agent,
+    resume_agent,
+    resume_everything,
+    stop_everything,
+)
 from orgchart.pending.services import confirm_change, reject_change, withdraw_change
 from orgchart.policy.vocabulary import ToolMode
 from orgchart.services import issue_key, revoke_key, set_settings
@@ -29,9 +35,11 @@ from orgchart.staffing import activate_agent, deactivate_agent
 from orgchart.tool_restrictions import clear_tool_restriction, set_tool_restriction
 from tasks.discussion import approve_task, comment_task
 from tasks.intake.feedback import add_feedback
+from tasks.interventions import release_by_person, withdraw_approval_by_person
 from tasks.services import create_task
 from toolbox.frames.ending import cancel_frame
 from toolbox.sessions import close_mode, open_mode
+from workspace.git.pushing_back import push_back
 from workspace.skills import services as skills
 from workspace.skills.starting import start_skill
 
@@ -39,7 +47,8 @@ NOBODY, REASON, ID = 10**9, "because", "1" * 32
 
 
 def of_group(*groups, **fields):
-    return Person(username="p", organisation_id=NOBODY, groups=frozenset(groups), **fields)
+    given = {"username": "p", "is_member": True} | fields
+    return Person(organisation_id=NOBODY, groups=frozenset(groups), **given)
 
 
 class TestCanDo:
@@ -78,8 +87,8 @@ class TestCanDo:
 
         deed, me = Deed.CANCEL_CONTRACT, of_group("Board")
         monkeypatch.setattr(deed, "_value_", replace(deed.value, needs_second_person=True))
-        other = Person(username="q", organisation_id=NOBODY, groups=frozenset({"Board"}))
-        stranger = Person(username="r", organisation_id=NOBODY, groups=frozenset({"HR"}))
+        other = of_group("Board", username="q")
+        stranger = of_group("HR", username="r")
         for second in (None, me, stranger):
             assert can_do(me, deed, REASON, second).code is Code.APPROVAL_REQUIRED
         assert isinstance(can_do(me, deed, REASON, other), Allow)
@@ -148,6 +157,14 @@ SERVICES = {
             agent="x", reason=REASON, expected_version=1, **person_of(who)
         ),
     ],
+    Deed.PAUSE_AGENT: [
+        lambda who: pause_agent(agent="x", reason=REASON, **person_of(who)),
+        lambda who: resume_agent(agent="x", reason=REASON, expected_pause=None, **person_of(who)),
+    ],
+    Deed.STOP_ORGANISATION: [
+        lambda who: stop_everything(reason=REASON, **person_of(who)),
+        lambda who: resume_everything(reason=REASON, expected_pause=None, **person_of(who)),
+    ],
     Deed.LOAD_PACK: [lambda who: load_pack(Path("/nowhere"), **who)],
     Deed.EDIT_ORGANISATION: [
         lambda who: save_row(
@@ -205,6 +222,16 @@ SERVICES = {
     ],
     Deed.COMMENT_TASK: [lambda who: comment_task(task_id="1", body="x", **who)],
     Deed.APPROVE_TASK: [lambda who: approve_task(task_id="1", **who)],
+    Deed.WITHDRAW_TASK_APPROVAL: [
+        lambda who: withdraw_approval_by_person(
+            task_id="1", reason=REASON, expected_version=1, **person_of(who)
+        )
+    ],
+    Deed.RELEASE_TASK: [
+        lambda who: release_by_person(
+            task_id="1", reason=REASON, expected_version=1, **person_of(who)
+        )
+    ],
     Deed.MANAGE_TASK: [lambda who: create_task(subject="x", **who)],
     Deed.TAKE_IN_FEEDBACK: [lambda who: add_feedback(items=[], source="x", **who)],
     Deed.ANSWER_ESCALATION: [
@@ -237,6 +264,7 @@ SERVICES = {
     Deed.ANSWER_REPORT: [
         lambda who: answer_report(mail_id="", text="x", **person_of(who)),
     ],
+    Deed.PUSH_BACK: [lambda who: push_back(repository_id=0, reason=REASON, **who)],
     Deed.RESEND_NOTICE: [lambda who: resend(notice_id=0, reason=REASON, **who)],
 }
 """Each deed's services, called with rows that do not exist: the deed is decided before them."""

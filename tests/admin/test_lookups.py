@@ -16,6 +16,7 @@ from django.test import RequestFactory
 from core.deeds import PeopleGroup
 from nexus_site.console.lookups import DeclaredLookups as Guard
 from orgchart.services import issue_key
+from tests.people import join
 
 MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)
 LOOKUPS = ["exact", "in", "isnull", "icontains", "startswith", "gt", "range", "year", "id__exact"]
@@ -33,6 +34,7 @@ def listed(company, groups, monkeypatch):
     for kind in (RelatedFieldListFilter, SimpleListFilter):
         monkeypatch.setattr(kind, "has_output", lambda self: True)
     user = get_user_model().objects.create_user("ada", is_staff=True)
+    join(user)
     user.groups.set([groups[PeopleGroup.BOARD]])
 
     def made(model, **query):

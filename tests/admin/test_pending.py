@@ -130,6 +130,19 @@ class TestProposal:
         assert not PendingChange.objects.exists()
 
 
+class TestTheButtons:
+    def test_are_those_that_work_for_who_looks(self, board, second, hr, company, rule):
+        row = widen(board, rule)
+        for client, offered in (
+            (board, {"withdraw"}),
+            (second, {"confirm", "reject"}),
+            (hr, set()),
+        ):
+            shown = client.get(change_page(row)).content.decode()
+            found = {act for act in ("confirm", "reject", "withdraw") if f"/{act}/" in shown}
+            assert found == offered
+
+
 class TestConfirmation:
     def test_takes_effect_once_and_names_both_people(self, hr, board, company, rule):
         row = widen(hr, rule)
@@ -383,6 +396,8 @@ class TestReplacingALeader:
         policy = queue.policy
         assert policy.version == before + 1
         assert policy.agents["investment_analyst"].is_leader
+        assert policy.resolve("investment.leader").handle == "investment_analyst"
+        assert policy.resolve("investment.analyst").handle == "investment_leader"
         assert policy.agents["investment_analyst"].superior == "board"
         old = policy.agents["investment_leader"]
         assert (old.is_leader, old.superior, old.role) == (

@@ -10,6 +10,7 @@ from playwright.sync_api import Page
 
 from core.deeds import PeopleGroup
 from nexus_site.console.rights import grant
+from tests.people import join
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 PASSWORD = "correct horse battery staple"
@@ -32,6 +33,7 @@ def make_people() -> None:
         grant(config)
     for desk, name in NAMES.items():
         user = get_user_model().objects.create_user(name, password=PASSWORD, is_staff=True)
+        join(user)
         user.groups.set([Group.objects.get(name=desk)])
 
 

@@ -28,7 +28,9 @@ def company(transactional_db):
 @pytest.fixture
 def ada(company):
     organisation = Organisation.objects.get()
-    return Person(username="ada", organisation_id=organisation.id, groups=frozenset({"Board"}))
+    return Person(
+        username="ada", organisation_id=organisation.id, groups=frozenset({"Board"}), is_member=True
+    )
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from orgchart.services import change_policy
 from tests.clients.staff import Staff
 from tests.company import Company
 from tests.governance.cases.world import AGENT, CONTENT, EVIDENCE
+from workspace.tree import organisation_folder
 
 DIGEST = "sha256:" + "a" * 64
 MAIL = {"to": "it_manager", "type": "info", "subject": "Hello", "body": "A word."}
@@ -353,30 +354,51 @@ def _too_large_a_context(world: World) -> Call:
     return Call("coding_leader", said, group=True)
 
 
-# Hands that have no driver on an installation without more: allowed, and then 503.
-HANDLESS: dict[str, Call] = {
-    "read_file": Call("backend_worker", {"path": "agents/backend_worker/draft.py"}, coding=True),
-    "write_file": Call("backend_worker", {"path": "tests/a.py", "content": "x"}, coding=True),
-    "run_test": Call("backend_worker", {"paths": ["tests/"]}, coding=True),
-    "run_linter": Call("qa_worker", {"paths": ["tests/a.py"]}, coding=True),
-    "read_code": Call(
-        "it_manager", {"path": "agents/backend_worker/workspace/app.py"}, coding=True
+def on_file(handle: str, tool_params: dict[str, Any], place: str, text: str = "") -> Maker:
+    """A call about a file that is in the company tree."""
+
+    def scene(_: World) -> Call:
+        path = organisation_folder("nexus") / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return Call(handle, tool_params, coding=True)
+
+    return scene
+
+
+BACKEND, QA = "agents/backend_worker/", "agents/qa_worker/workspace/"
+DONE |= {
+    "read_file": on_file("backend_worker", {"path": f"{BACKEND}a.py"}, f"{BACKEND}a.py", "x = 1"),
+    "read_code": on_file("it_manager", {"path": f"{BACKEND}workspace/a.py"},
+                         f"{BACKEND}workspace/a.py", "x = 1"),
+    "read_logs": on_file("devops_worker", {"path": "logs/app.log"}, "logs/app.log", "well\n"),
+    "write_file": lambda _: Call("qa_worker", {"path": "tests/b.py", "content": ""}, coding=True),
+    "manage_ci_config": lambda _: Call(
+        "devops_worker", {"path": ".github/workflows/ci.yml", "content": "on: push\n"}, coding=True
     ),
+    "run_test": on_file("qa_worker", {"paths": ["tests/test_a.py"]}, f"{QA}tests/test_a.py",
+                        "import unittest\n"),
+    "run_linter": on_file("qa_worker", {"paths": ["tests/test_a.py"]}, f"{QA}tests/test_a.py"),
+}  # fmt: skip
+
+
+# Git on a work tree that the first of two calls has prepared: both answer the same.
+ON_A_WORK_TREE: dict[str, Call] = {
     "review_pr": Call("it_manager", {"branch": "feature/login", "comment": "good"}, coding=True),
     "git_branch": Call("frontend_worker", {"name": "feature/login"}, coding=True),
     "git_commit": Call(
         "frontend_worker", {"message": "Login", "paths": ["tests/frontend/a.ts"]}, coding=True
     ),
     "git_push": Call("frontend_worker", {"branch": "feature/login"}, coding=True),
+}
+
+# Hands that have no driver on an installation without more: allowed, and then 503.
+HANDLESS: dict[str, Call] = {
     "docker_build": Call("devops_worker", {"path": "docker/", "tag": "app:1"}, coding=True),
     "docker_deploy": Call(
         "devops_worker", {"environment": "staging", "artifact": DIGEST}, coding=True
     ),
-    "manage_ci_config": Call(
-        "devops_worker", {"path": ".github/workflows/ci.yml", "content": "x"}, coding=True
-    ),
     "run_health_check": Call("devops_worker", {"service": "api"}, coding=True),
-    "read_logs": Call("devops_worker", {"path": "logs/app.log"}, coding=True),
     "web_search": Call("research_worker", {"query": "agents"}),
     "read_url": Call("research_worker", {"url": "https://example.org/"}),
 }
@@ -520,4 +542,5 @@ NOT_OF_A_TOOL = {
     "AGENT_PAUSED": "a person pauses an agent",
     "DELEGATION_CIRCLE": "a stack of frames of several agents",
     "QUOTA_EXCEEDED": "an organisation's quotas",
+    "STORAGE_FULL": "the disk of the installation",
 }

@@ -11,7 +11,7 @@ from django.test import override_settings
 from django.utils import timezone
 
 from core.decision import Code
-from tests.clients.calls import DONE, HANDLESS, NOT_OF_A_TOOL, REFUSED, SKILL, World
+from tests.clients.calls import DONE, HANDLESS, NOT_OF_A_TOOL, ON_A_WORK_TREE, REFUSED, SKILL, World
 from tests.clients.staff import MCP, asked_of_mcp, at_work
 from tests.company import check_answer, load_company
 from tests.oracle import tools as oracle
@@ -21,13 +21,13 @@ from workspace.sandbox import driver
 from workspace.skills.services import approve
 
 # Tables of what is kept of every call, whatever it does.
-TRACES = {"ledger_event", "toolbox_ratebucket"}
+TRACES = {"ledger_event", "toolbox_ratebucket", "workspace_run"}
 CALLERS = ("backend_worker", "ceo")
 BAD = ({"no_such_field": 1}, {"to": 7, "path": [], "taskId": None})
 
 # What differs between two calls that stand alike: ids, times, and numbers that count up.
 VOLATILE = re.compile(
-    r"MAIL-\d+-\w+|CASE-\d+-\w+(\.\d+)?|CON-\d+-\w+|VER-\d+-\w+|[0-9a-f]{8}-[0-9a-f-]{27}"
+    r"\d+\.\d+s\b|MAIL-\d+-\w+|CASE-\d+-\w+(\.\d+)?|CON-\d+-\w+|VER-\d+-\w+|[0-9a-f]{8}-[0-9a-f-]{27}"
     r"|\d{4}-\d\d-\d\d[T_ -]?\d\d[:-]?\d\d[0-9:.+Z-]*|\b(helper|clerk)_\d+|\b\d+\b"
 )
 
@@ -74,7 +74,8 @@ def over_mcp(http, tool, params, headers):
 def plain(value):
     """The same without what differs between two calls that stand alike."""
     if isinstance(value, dict):
-        return {key: plain(inner) for key, inner in value.items()}
+        timed = {"output_sha256"}  # of a log that tells how long it took
+        return {key: "…" if key in timed else plain(inner) for key, inner in value.items()}
     if isinstance(value, list):
         return [plain(inner) for inner in value]
     if isinstance(value, str):
@@ -93,14 +94,19 @@ def both(world, http, tool, maker):
 
 class TestEveryTool:
     def test_is_tried(self):
-        assert set(DONE) | set(HANDLESS) == {tool.name for tool in REGISTRY.all()}
-        assert not set(DONE) & set(HANDLESS)
+        tried = [*DONE, *HANDLESS, *ON_A_WORK_TREE]
+        assert sorted(tried) == sorted(tool.name for tool in REGISTRY.all())
 
     @pytest.mark.parametrize("tool", DONE)
     def test_answers_alike_when_it_is_carried_out(self, world, http, tool):
         rest, mcp = both(world, http, tool, DONE[tool])
         assert rest["ok"], rest
         assert plain(mcp) == plain(rest)
+
+    @pytest.mark.parametrize("tool", ON_A_WORK_TREE)
+    def test_answers_alike_about_a_work_tree(self, world, http, tool):
+        rest, mcp = both(world, http, tool, lambda _: ON_A_WORK_TREE[tool])
+        assert mcp == rest or plain(mcp) == plain(rest)
 
     @pytest.mark.parametrize("tool", HANDLESS)
     def test_answers_alike_where_a_driver_is_missing(self, world, http, tool):
@@ -132,7 +138,7 @@ class TestEveryRefusal:
     def test_is_the_same_without_walls(self, world, http, monkeypatch, tmp_path, settings):
         text = write_skill(tmp_path, "!ls")
         settings.NEXUS_SKILL_FOLDERS = [tmp_path]
-        monkeypatch.setattr(driver, "TOOLS", "/nonexistent")
+        monkeypatch.setattr(driver, "find", list)
         approve(
             name=SKILL,
             digest=hashlib.sha256(text).hexdigest(),

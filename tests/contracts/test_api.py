@@ -75,7 +75,7 @@ class TestTheWire:
             "qa_worker", "write_verdict", contract_id=contract, verdict="PASS",
             evidence="42 passed", body="",
         ).result  # fmt: skip
-        assert set(verdict) == {"verdict_id", "mail_id"}
+        assert set(verdict) == {"verdict_id", "mail_id", "commit", "run_digest"}
         closed = nexus.call(
             "it_manager", "close_contract", contract_id=contract, outcome="passed",
             reason="good", expected_version=3,
@@ -152,7 +152,12 @@ class TestTheWire:
             said = nexus.post("/api/v1/explain", {"tool": tool, "params": params}, handle).body
             assert (said["allowed"], said["error_code"]) == (code is None, code)
             assert said["rule"]
-        assert (standing(), Event.objects.count()) == before
+        asked = Event.objects.filter(action="call.explained")
+        assert (standing(), Event.objects.count() - asked.count()) == before
+        assert asked.count() == 5  # one for each question, and nothing of what was asked about
+        last = asked.latest("seq")
+        assert (last.actor, last.tool) == ("agent:it_manager", "close_contract")
+        assert last.details["code"] == "INVALID_TRANSITION"
 
 
 class TestWhatWillBeTried:

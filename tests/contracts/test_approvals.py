@@ -109,7 +109,7 @@ class TestUseApproval:
         found = refusal(use, nexus, **fields)
         assert found.code is Code.APPROVAL_REQUIRED
         assert why in found.message
-        assert "approve_deployment" in found.next_action
+        assert "to approve exactly" in found.next_action
         assert row(contract_id).used_at is None
 
     def test_refuses_where_there_is_none(self, nexus):

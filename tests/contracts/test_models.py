@@ -307,3 +307,23 @@ class TestWhatWasSaid:
         like = {f.attname: getattr(said, f.attname) for f in rows._meta.concrete_fields}
         twin = rows(**{**like, "id": None, "mail_id": row(issue(nexus)).notice_id, **fields})
         assert check in refused(twin.save)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "contracts_contract",
+        "contracts_report",
+        "contracts_verdict",
+        "contracts_orgchangeline",
+        "governance_case",
+    ],
+)
+@pytest.mark.django_db
+def test_no_table_of_agreements_is_emptied(table):
+    with (
+        pytest.raises(IntegrityError, match="never emptied"),
+        transaction.atomic(),
+        connection.cursor() as cursor,
+    ):
+        cursor.execute(f"TRUNCATE {table} CASCADE")

@@ -124,6 +124,13 @@ class TestStates:
 
 
 class TestCanIssue:
+    @pytest.mark.parametrize("who", [PM, HR, BACKEND])
+    def test_tells_none_but_contacts_who_is_deactivated(self, who):
+        gone = replace(agent(QA), active=False)
+        after = replace(POLICY, agents={**POLICY.agents, QA: gone})
+        assert issuing(who, QA, policy=after) == issuing(who, QA)
+        assert issuing(IT, QA, policy=after).code is Code.RECIPIENT_INACTIVE
+
     def test_answers_every_line_of_the_oracle(self):
         seen = 0
         for tool, issuer, recipient, kind, outcome in oracle.table():
@@ -377,7 +384,7 @@ class TestCanClose:
 
     def test_names_who_can_mend_a_missing_verdict(self):
         found = self.close(a_contract(ContractState.REVIEW), IT, ContractOutcome.PASSED)
-        assert "write_verdict" in found.next_action
+        assert "ask a QA agent of the department for its verdict" in found.next_action
         assert "QA" in found.message
 
     def test_the_board_decides_on_its_own_contracts(self):

@@ -60,7 +60,7 @@ EXCEPTIONS = {
     "core.machines": "a table of transitions is declared beside the code that saves one",
     "orgchart.catalogue": "filled once, at start",
     "toolbox.registry": "filled once, at start; the type of a tool",
-    "workspace.sandbox.driver": "the type of a command's outcome",
+    "workspace.sandbox.programs": "the type of a command's outcome",
 }
 """Modules that pure ones import though they are not pure, each with its reason."""
 

@@ -7,8 +7,8 @@ from tests.documents.world import found
 
 @pytest.fixture(autouse=True)
 def company(settings, tmp_path):
-    settings.NEXUS_COMPANY_ROOT = tmp_path / "company"
-    return settings.NEXUS_COMPANY_ROOT
+    settings.WORKSPACE_ROOT = tmp_path / "company"
+    return settings.WORKSPACE_ROOT
 
 
 @pytest.fixture

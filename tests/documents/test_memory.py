@@ -307,7 +307,7 @@ class TestSaveArtifact:
 
 class TestFiles:
     def root(self) -> Path:
-        return Path(settings.NEXUS_COMPANY_ROOT) / "soloqueue"
+        return Path(settings.WORKSPACE_ROOT) / "soloqueue"
 
     def test_show_the_memories(self, committed):
         remember(committed, DEVELOPER, "own words")
@@ -334,7 +334,7 @@ class TestTheFile:
     PATH = "agents/coding_developer/MEMORY.md"
 
     def file(self, company):
-        return Path(settings.NEXUS_COMPANY_ROOT) / company.organisation.slug / self.PATH
+        return Path(settings.WORKSPACE_ROOT) / company.organisation.slug / self.PATH
 
     def edit(self, company, change):
         file = self.file(company)

@@ -83,6 +83,8 @@ class TestReading:
             {"department": "Tech"}, {"report_type": "gossip"}, {"limit": 0}, {"limit": 201},
             {"limit": True}, {"limit": "5"}, {"document_id": "1 OR 1=1"}, {"document_id": 1},
             {"document_id": "9" * 19}, {"date_range": "tomorrow"}, {"cursor": "x"},
+            {"date_range": "2026-02-30"}, {"date_range": "2026-02-02..2026-02-01"},
+            {"date_range": 7}, {"date_range": "2026-02-30", "document_id": "1"},
             {"path__startswith": "reports/"}, {"organisation": "other"},
         ],
     )  # fmt: skip

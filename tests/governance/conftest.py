@@ -8,8 +8,8 @@ from tests.governance.world import EVERYTHING, authorise
 
 @pytest.fixture(autouse=True)
 def company_root(settings, tmp_path):
-    settings.NEXUS_COMPANY_ROOT = tmp_path / "company"
-    return settings.NEXUS_COMPANY_ROOT
+    settings.WORKSPACE_ROOT = tmp_path / "company"
+    return settings.WORKSPACE_ROOT
 
 
 @pytest.fixture

@@ -422,7 +422,9 @@ class TestAPackThatHasAnAgentNoMore:
 
 class TestDeactivateByPerson:
     def person(self, nexus, *offices):
-        return Person(username="alice", organisation_id=nexus.id, groups=frozenset(offices))
+        return Person(
+            username="alice", organisation_id=nexus.id, groups=frozenset(offices), is_member=True
+        )
 
     def test_needs_office_and_reason_but_no_contract(self, nexus):
         version = compile_policy(nexus.id).version

@@ -16,6 +16,7 @@ from ledger import services
 from ledger.models import Event as EventRow
 from ledger.models import Seal
 from tests.ledger.world import make_event
+from tests.people import join
 
 EVENTS = "admin:ledger_event_changelist"
 
@@ -27,7 +28,7 @@ def person(client, db):
     user.user_permissions.set(
         Permission.objects.filter(content_type__app_label="ledger", codename__startswith="view_")
     )
-    client.force_login(user)
+    client.force_login(join(user))
     return client
 
 

@@ -56,7 +56,9 @@ class TestAdopt:
 class TestVerify:
     def test_says_that_all_is_well(self, sealed):
         record(at=timezone.now())
-        assert ledger("verify") == "OK 3 seals, 12 events sealed, 1 not yet"
+        assert ledger("verify").startswith(
+            "OK 3 seals, 12 events sealed, 1 not yet; it reaches seal 3 "
+        )
 
     def test_exits_with_1_and_the_position(self, sealed):
         tamper(f"UPDATE ledger_event SET actor = 'x' WHERE seq = {sealed[5]}")

@@ -43,6 +43,22 @@ class TestSealEvents:
         assert seal_events(now=NOW) == 0
         assert Seal.objects.count() == 3
 
+    def test_leaves_what_commits_meanwhile_to_the_next_run(self, ledger_db, monkeypatch):
+        """Under constant traffic a run would else make a seal for every few events."""
+        record(subject="before")
+        meanwhile = iter(["meanwhile"])
+
+        def be_busy(seal):
+            for subject in meanwhile:
+                record(subject=subject)
+                wait_until_ended()
+
+        monkeypatch.setattr(sealer, "_remember", be_busy)
+        wait_until_ended()
+        assert seal_events(now=NOW) == 1
+        assert Seal.objects.get().count == 1
+        assert seal_until_covered() == 1
+
     def test_does_not_skip_an_event_that_commits_late(self, ledger_db):
         """A began first and committed last: between them, B and a seal."""
         with own_connection() as a:

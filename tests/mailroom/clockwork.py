@@ -375,7 +375,7 @@ class Charts(Case):
 
 
 def _place(world: World, path: str) -> Path:
-    return Path(settings.NEXUS_COMPANY_ROOT) / world.company.organisation.slug / path
+    return Path(settings.WORKSPACE_ROOT) / world.company.organisation.slug / path
 
 
 def _file(world: World, path: str) -> str:

@@ -297,7 +297,13 @@ class TestARefusal:
         crowd = {
             f"backend_{n}": replace(worker, id=100 + n, handle=f"backend_{n}") for n in range(99)
         }
-        policy = replace(POLICY, agents={**POLICY.agents, **crowd}, _contacts={})
+        policy = replace(
+            POLICY,
+            agents={**POLICY.agents, **crowd},
+            holders={**POLICY.holders, worker.role: POLICY.holders[worker.role] | set(crowd)},
+            below={**POLICY.below, IT: POLICY.below[IT] | set(crowd)},
+            _contacts={},
+        )
         decision = rules.can_mail(boss, policy.agents[RESEARCH], "info", policy)
         assert len(decision.details["allowed_contacts"]) == rules.NAMED
         assert "and 76 more" in decision.message

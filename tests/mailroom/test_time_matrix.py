@@ -12,9 +12,13 @@ UNTOUCHED = {("charts", death) for death in DEATHS if death != "before"}
 """This job only writes files."""
 
 
+ELSEWHERE = {"deployments", "repositories", "web use"}
+"""Jobs that ask an engine or another repository, or only delete counters: in `tests/workspace`."""
+
+
 class TestEveryScheduledJob:
     def test_has_a_case(self):
-        assert set(CASES) == set(scheduler.JOBS)
+        assert set(CASES) | ELSEWHERE == set(scheduler.JOBS)
 
     @pytest.mark.parametrize("death", DEATHS)
     @pytest.mark.parametrize("at_once", [1, 3])

@@ -11,6 +11,7 @@ from ledger.sealer import Backlog
 from nexus_site.serving import health
 from toolbox.models import JobRun
 from toolbox.scheduler import JOBS, NOT_RUNNING, database_now
+from workspace.sandbox.weaknesses import status as isolation_status
 
 
 class TestAlive:
@@ -43,6 +44,7 @@ class TestReady:
             "broker": "reachable",
             "scheduler": f"{NOT_RUNNING} (no job has run yet)",
             "ledger": "sealed",
+            "hands": isolation_status(),
         }
 
     @pytest.mark.parametrize(

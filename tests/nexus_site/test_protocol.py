@@ -50,7 +50,7 @@ def serving(limits=LIMITS):
     protocol = bounded(limits)
     config = uvicorn.Config(echo, http=protocol, log_config=None, lifespan="off", access_log=False)
     server = uvicorn.Server(config)
-    listening = web.listen(host="127.0.0.1", port=0)
+    listening = web.listen_on(web.reserve(host="127.0.0.1", port=0))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listening])))
     thread.start()
     try:

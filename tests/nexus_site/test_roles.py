@@ -1,14 +1,31 @@
 """The role that serves can do its work, and cannot undo what the database guards."""
 
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import psycopg
 import pytest
+from asgiref.sync import async_to_sync
 from django.db import connection
 
 from ledger import services, sql
-from nexus_site.run import roles
+from nexus_site.asgi import Site
+from nexus_site.run import roles, worker
 from tests.ledger.world import make_event
+
+
+async def start(site):
+    """What a site answers to the server's start."""
+    answers = []
+
+    async def receive():
+        return {"type": "lifespan.startup"}
+
+    async def send(message):
+        answers.append(message)
+
+    await site({"type": "lifespan"}, receive, send)
+    return answers
 
 
 @pytest.fixture
@@ -73,6 +90,17 @@ class TestServing:
         cursor = SimpleNamespace(cursor=serving.cursor)
         monkeypatch.setattr(roles, "connection", cursor)
         assert not roles.is_unsafe()
+
+    def test_that_owns_does_not_serve_in_production(self, serving, settings, monkeypatch):
+        assert roles.problem_of_start() == ""
+        settings.PRODUCTION = True
+        assert "owns the tables" in roles.problem_of_start()
+        with pytest.raises(SystemExit, match="owns the tables"):
+            worker.work()
+        answers = async_to_sync(start)(Site(ThreadPoolExecutor(1), faces={}))
+        assert [each["type"] for each in answers] == ["lifespan.startup.failed"]
+        monkeypatch.setattr(roles, "connection", SimpleNamespace(cursor=serving.cursor))
+        assert roles.problem_of_start() == ""
 
     def test_is_the_one_of_the_url_where_an_owner_is_named(self, settings):
         settings.DATABASE_URL, settings.DATABASE_OWNER_URL = "postgresql://a@b/c", ""

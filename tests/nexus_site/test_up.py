@@ -119,7 +119,7 @@ class TestListen:
             port = other.getsockname()[1]
             plan = up.Plan(host="127.0.0.1", port=port, workers=1, var=Path("/v"))
             with pytest.raises(up.CannotStart, match=f"PORT={port + 1} make up"):
-                up.listen(plan)
+                up.reserve(plan)
 
 
 class TestOnlyOne:
@@ -179,8 +179,8 @@ class TestPlan:
 
     def test_runs_the_web_processes_one_worker_and_one_beat(self):
         plan = up.Plan(host="127.0.0.1", port=0, workers=3, var=Path("/v"))
-        with up.listen(plan) as listening:
-            children = up.children(plan, listening=listening, on_ready=lambda: None)
+        with up.reserve(plan) as reserved:
+            children = up.children(plan, reserved=reserved, on_ready=lambda: None)
         assert [child.name for child in children] == ["web 1", "web 2", "web 3", "worker", "beat"]
 
     def test_keeps_the_embedded_database_and_broker_and_no_others(self, tmp_path):
@@ -193,7 +193,7 @@ class TestPlan:
             cluster=cluster,
             embedded_broker=True,
         )
-        with up.listen(plan) as listening:
-            children = up.children(plan, listening=listening, on_ready=lambda: None)
+        with up.reserve(plan) as reserved:
+            children = up.children(plan, reserved=reserved, on_ready=lambda: None)
         assert children[-1].run == cluster.keep
         assert [child.name for child in children][:2] == ["broker", "web 1"]

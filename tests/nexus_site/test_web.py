@@ -3,6 +3,8 @@
 import asyncio
 import socket
 
+import pytest
+
 from nexus_site.run import web
 from tests.loops import run
 
@@ -12,7 +14,7 @@ def test_connections_send_at_once_whatever_loop_serves_them():
     found = []
 
     async def accept():
-        listening = web.listen(host="127.0.0.1", port=0)
+        listening = web.listen_on(web.reserve(host="127.0.0.1", port=0))
         done = asyncio.Event()
 
         def met(_, writer):
@@ -28,3 +30,35 @@ def test_connections_send_at_once_whatever_loop_serves_them():
 
     run(accept())
     assert found == [1]
+
+
+class TestReserve:
+    def test_spreads_connections_over_the_processes(self):
+        with web.reserve(host="127.0.0.1", port=0) as reserved:
+            one, other = web.listen_on(reserved), web.listen_on(reserved)
+            with one, other:
+                clients = [socket.create_connection(reserved.getsockname()) for _ in range(40)]
+                got = [accept_all(one), accept_all(other)]
+                assert sum(got) == 40
+                assert min(got) > 0
+                for client in clients:
+                    client.close()
+
+    def test_refuses_an_address_that_another_server_listens_at(self):
+        with (
+            web.reserve(host="127.0.0.1", port=0) as first,
+            web.listen_on(first),
+            pytest.raises(OSError, match="in use"),
+        ):
+            web.reserve(host="127.0.0.1", port=first.getsockname()[1])
+
+
+def accept_all(listening: socket.socket) -> int:
+    listening.setblocking(False)
+    count = 0
+    while True:
+        try:
+            listening.accept()[0].close()
+        except BlockingIOError:
+            return count
+        count += 1

@@ -32,7 +32,7 @@ write_note          -     -    -       -
 read_reports        Y     -    Y       -
 read_tech_reports   Y     -    Y       -
 read_code           Y     -    Y       -
-review_pr           -     -    -       Y
+review_pr           -     -    -       -
 manage_tools        -     Y    -       -
 assign_task         -     Y    -       -
 approve_deployment  -     -    -       -

@@ -65,7 +65,9 @@ class TestLoadingANewPack:
     def test_names_the_person_who_loads(self, pack):
         load_pack(
             pack,
-            caller=Person(username="alice", organisation_id=0, groups=frozenset({"Board"})),
+            caller=Person(
+                username="alice", organisation_id=0, groups=frozenset({"Board"}), is_member=True
+            ),
             now=NOW,
         )
         assert Event.objects.get().actor == "human:alice"

@@ -146,7 +146,10 @@ def load(folder: Path, **options: Any) -> PolicyChange:
 
 def person(organisation: Organisation) -> Person:
     return Person(
-        username="alice", organisation_id=organisation.id, groups=frozenset({"Board", "HR"})
+        username="alice",
+        organisation_id=organisation.id,
+        groups=frozenset({"Board", "HR"}),
+        is_member=True,
     )
 
 

@@ -19,7 +19,7 @@ from tests.tasks.people import sign_in
 from tests.tasks.world import NOW, caller_of, configure, dev_team
 
 EVIL = "<script>alert(1)</script>"
-MOST_QUERIES = 18
+MOST_QUERIES = 20
 """Session, person, groups, rights, organisations, filters; cards and count of each column."""
 
 
@@ -176,6 +176,7 @@ class TestManyCards:
 
     def test_cost_no_more_queries(self, make, team):
         client = sign_in(PeopleGroup.BOARD)
+        make(owner="")
         html_of(client)
         with CaptureQueriesContext(connection) as few:
             html_of(client)

@@ -71,13 +71,15 @@ class TestComments:
         discussion.comment_task(**said, now=NOW)
 
     def test_of_observers_are_marked_as_notes(self, team, task_id):
-        observer = Person(username="olga", organisation_id=team.id, groups=frozenset({"Observer"}))
+        observer = Person(
+            username="olga", organisation_id=team.id, groups=frozenset({"Observer"}), is_member=True
+        )
         discussion.comment_task(caller=observer, task_id=task_id, body="hm", now=NOW)
         comment = Comment.objects.get()
         assert (comment.author, comment.body) == ("human:olga", "[HUMAN_NOTE] hm")
 
     def test_of_people_without_a_desk_are_refused(self, team, task_id):
-        nobody = Person(username="nemo", organisation_id=team.id)
+        nobody = Person(username="nemo", organisation_id=team.id, is_member=True)
         said = {"caller": nobody, "task_id": task_id, "body": "hm"}
         assert code_of(discussion.comment_task, **said) is Code.NOT_YOURS
 

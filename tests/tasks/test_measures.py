@@ -88,7 +88,9 @@ class TestMeasures:
     def test_count_no_updates_of_people_whose_conflicts_they_do_not_count(
         self, team, make, figures
     ):
-        board = Person(username="olga", organisation_id=team.id, groups=frozenset({"Board"}))
+        board = Person(
+            username="olga", organisation_id=team.id, groups=frozenset({"Board"}), is_member=True
+        )
         change = TaskUpdate(description="y")
         services.update_task(caller=board, task_id=make(), update=change, now=timezone.now())
         assert figures()[CONFLICTS].whole == 0

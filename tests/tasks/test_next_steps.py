@@ -35,10 +35,10 @@ class TestApproval:
     @pytest.mark.parametrize(
         ("policy", "owner", "said"),
         [
-            (TEAM, "architect", "ask team-lead to call task_approve on #5"),
+            (TEAM, "architect", "ask team-lead to approve #5"),
             (TEAM, "team-lead", BOARD_STEP),
-            (TWO, "team-lead", "ask second-lead to call task_approve on #5"),
-            (TWO, "architect", "ask second-lead or team-lead to call task_approve on #5"),
+            (TWO, "team-lead", "ask second-lead to approve #5"),
+            (TWO, "architect", "ask second-lead or team-lead to approve #5"),
         ],
     )
     def test_is_asked_of_whoever_may_give_it(self, policy, owner, said):
@@ -52,7 +52,7 @@ class TestApproval:
         assert found.next_action.startswith("call task_approve on #5;")
 
     def test_of_ones_own_work_is_another_leads_or_the_boards(self):
-        for policy, said in ((TEAM, BOARD_STEP), (TWO, "ask second-lead to call task_approve")):
+        for policy, said in ((TEAM, BOARD_STEP), (TWO, "ask second-lead to approve")):
             found = can_approve(actor("team-lead", policy), worked(policy, "team-lead"))
             assert said in found.next_action
 

@@ -424,6 +424,7 @@ class TestGuards:
             TaskUpdate(owner="architect"),
         ),
         ("can_set_owner", task(owner=TEAM.agents["test-leader"]), TaskUpdate(owner="")),
+        ("has_active_owner", task(), TaskUpdate(owner="architect")),
         (
             "can_owner_read",
             replace(task(), subject_writer=TEAM.agents["test-leader"].id),
@@ -447,6 +448,9 @@ class TestGuards:
         if name == "can_owner_read":
             settings = {**TEAM.settings, "task_visibility": "contacts"}
             who = TaskActor(replace(TEAM, settings=settings), who.agent)
+        if name == "has_active_owner":
+            agents = {**TEAM.agents, "architect": replace(who.agent, active=False)}
+            who = TaskActor(replace(TEAM, agents=agents), who.agent)
         assert isinstance(can_update(who, what, asked).decision, Deny)
         left = tuple(check for check in updates.CHECKS if check.__name__ != name)
         monkeypatch.setattr(updates, "CHECKS", left)

@@ -427,7 +427,9 @@ class TestPermissions:
 
 class TestPeople:
     def _person(self, team, *offices: str) -> Person:
-        return Person(username="ada", organisation_id=team.id, groups=frozenset(offices))
+        return Person(
+            username="ada", organisation_id=team.id, groups=frozenset(offices), is_member=True
+        )
 
     def test_of_the_board_change_any_task(self, team, make, update):
         task_id = make()

@@ -1,9 +1,11 @@
 """Whose text of tasks an agent sees: the whole NEXUS company against the oracle, over HTTP."""
 
 import pytest
+from django.db.models import F
 
 from core.decision import Allow
 from orgchart.compiling import current_policy
+from orgchart.models import Agent, ContactRule, Organisation
 from tasks.rules.visibility import can_read_text, can_require_role, readership_of
 from tests.company import load_company
 from tests.oracle import tasks as oracle
@@ -211,3 +213,48 @@ class TestNeighbours:
         made(http, "product_manager", blockedBy=[one])
         assert "waits for it" in str(http.call("it_manager", "task_recommend").body)
         assert "waits for it" not in str(http.call("backend_worker", "task_recommend").body)
+
+
+class TestAnOwnerWhoMayNoLongerRead:
+    @pytest.fixture
+    def cut(self, http, company):
+        """A task of IT's that Backend owns when its contact rule goes."""
+        one = made(http, "it_manager", requiredRole="backend_worker")
+        assert http.call("backend_worker", "task_update", taskId=one, owner="backend_worker").result
+        rule = ContactRule.objects.filter(
+            sender__name="it_manager", recipient__name="backend_worker"
+        )
+        assert rule.update(types=[]) == 1
+        Organisation.objects.filter(id=company.id).update(policy_version=F("policy_version") + 1)
+        return one
+
+    def test_gives_it_back_and_reads_none_of_it(self, http, cut):
+        assert http.call("backend_worker", "task_get", taskId=cut).code == "NOT_FOUND"
+        answer = http.call("backend_worker", "task_update", taskId=cut, owner="")
+        assert (answer.result["owner"], answer.result["subject"]) == ("", "")
+        assert MARK not in str(answer.body)
+        assert answer.result["withheld"] == ["subject"]
+        assert http.call("backend_worker", "task_update", taskId=cut, owner="").code == "NOT_FOUND"
+
+    @pytest.mark.parametrize(
+        "more",
+        [{"status": "pending"}, {"subject": "x"}, {"metadata": {"k": 1}}, {"forceAssign": True}],
+    )
+    def test_does_nothing_else_with_it(self, http, cut, more):
+        answer = http.call("backend_worker", "task_update", taskId=cut, owner="", **more)
+        assert answer.code == "NOT_FOUND"
+
+    def test_does_not_let_others_release_it(self, http, cut):
+        assert http.call("research_worker", "task_update", taskId=cut, owner="").code == "NOT_FOUND"
+
+
+def test_nobody_learns_from_a_task_who_is_deactivated(http, company):
+    """Backend may not assign QA, deactivated or not: the answer is the same."""
+    one = made(http, "backend_worker")
+    said = []
+    for active in (True, False):
+        Agent.objects.filter(handle="qa_worker").update(active=active)
+        Organisation.objects.filter(id=company.id).update(policy_version=F("policy_version") + 1)
+        said.append(http.call("backend_worker", "task_update", taskId=one, owner="qa_worker").body)
+    assert said[0] == said[1]
+    assert said[0]["error_code"] == "NOT_YOURS"

@@ -13,7 +13,7 @@ from tests.documents.world import NOW, caller_of, found
 
 @pytest.fixture(autouse=True)
 def company(settings, tmp_path):
-    settings.NEXUS_COMPANY_ROOT = tmp_path / "company"
+    settings.WORKSPACE_ROOT = tmp_path / "company"
 
 
 @pytest.fixture

@@ -21,8 +21,8 @@ from workspace.skills import folders, services
 from workspace.skills.starting import start_skill
 
 LEADER, DEVELOPER = "coding_leader", "coding_developer"
-NO_WALLS = driver.problem_of(driver.find())
-needs_walls = pytest.mark.skipif(bool(NO_WALLS), reason=f"no sandbox here: {NO_WALLS}")
+NO_WALLS = isinstance(driver.strongest(), str)
+needs_walls = pytest.mark.skipif(NO_WALLS, reason=f"no sandbox here: {driver.strongest()}")
 
 
 @pytest.fixture
@@ -290,7 +290,7 @@ class TestApproval:
         write(home, "plan", "!id")
         give(company, LEADER, "plan")
         approve(company, "plan")
-        monkeypatch.setattr(driver, "TOOLS", "/nonexistent")
+        monkeypatch.setattr(driver, "find", list)
         answer = use(company, LEADER, "plan")
         assert (answer.status, answer.code) == (503, "ISOLATION_UNAVAILABLE")
         assert not Frame.objects.exists()
@@ -307,7 +307,7 @@ class TestExplained:
     def unrun(self, monkeypatch):
         """No command may run; the walls count as there."""
         monkeypatch.setattr(driver, "problem_of", lambda _: "")
-        monkeypatch.setattr(driver, "find", lambda: driver.Walls("bwrap", "prlimit", "setpriv"))
+        monkeypatch.setattr(driver, "find", lambda: [driver.Walls("namespaces")])
         monkeypatch.setattr(driver, "_run", lambda *_: pytest.fail("a command was run"))
 
     def test_runs_no_command_and_leaves_nothing(self, company, home):
@@ -388,6 +388,15 @@ class TestStartedByAPerson:
         assert (event.actor, event.reason) == ("human:alice", "it is time")
         assert event.for_agent_id == company.agent(LEADER).id
         assert event.kind == "frame"
+
+    def test_is_refused_what_only_agents_start(self, company, home):
+        write(home, "plan", user_invocable="false")
+        give(company, LEADER, "plan")
+        with pytest.raises(Denied) as refusal:
+            self.start(company)
+        assert refusal.value.deny.code is Code.TOOL_DENIED
+        assert not Frame.objects.exists()
+        assert use(company, LEADER, "plan").status == 200
 
     def test_shows_the_agent_its_prompt_and_the_way_out(self, company, home):
         write(home, "plan", allowed_tools="[current_time]")
@@ -491,6 +500,14 @@ class TestCommandLine:
         assert "changed after its approval" in self.run("scan")
         self.run("withdraw", "plan", "--reason", "no")
         assert Skill.objects.get(name="plan").approved_digest == ""
+
+    def test_scans_what_a_skill_would_be_allowed(self, company, home):
+        write(home, "plan", "Now: !`id`", allowed_tools="Read, Bash(ls:*), fly", model="x")
+        said = self.run("scan").splitlines()[1:]
+        assert said[:2] == ["  allowed, of what its agent has: read_file", "  runs: id"]
+        warnings = [line for line in said if line.startswith("  warning: the skill plan")]
+        for word in ("allows fly,", "model is not used here", "Bash(ls:*) allows nothing"):
+            assert any(word in line for line in warnings), word
 
     @pytest.mark.parametrize(
         "words",

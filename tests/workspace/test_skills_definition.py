@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workspace.sandbox.driver import CommandOutcome
-from workspace.skills.definition import BadSkill, Command, Definition, Text, parse
+from workspace.sandbox.programs import CommandOutcome
+from workspace.skills.definition import Command, Definition, Text, parse
+from workspace.skills.frontmatter import BadSkill
 from workspace.skills.prompting import prompt_of, shown
 
 SEED = """---
@@ -54,7 +55,10 @@ class TestParse:
         ("head", "problem"),
         [
             ("name: y\n", "twice"),
-            ("allowed_tools: a\n", "list"),
+            ("allowed_tools: a;b\n", "no tool name"),
+            ("allowed_tools: Bash (ls)\n", "no tool name"),
+            ("allowed_tools: Bash(ls\n", "no tool name"),
+            ("allowed_tools: 7\n", "list or a text"),
             ("allowed_tools: [1]\n", "no tool name"),
             ("allowed_tools: ['a b']\n", "no tool name"),
             ("allowed_tools: ['*']\n", "no tool name"),
@@ -64,7 +68,11 @@ class TestParse:
             ("disable_model_invocation: true\ndisable-model-invocation: false\n", "twice"),
             ("disable_model_invocation: true\ndisable_model_invocation: false\n", "twice"),
             ("allowed_tools: []\nallowed_tools: [a]\n", "twice"),
-            ("hooks: [rm]\n", "unknown"),
+            ("allowed-tool: []\n", "is allowed_tools meant"),
+            ("disable-model-invokation: true\n", "is disable_model_invocation meant"),
+            ("user-invokable: false\n", "is user_invocable meant"),
+            ("user-invocable: 1\n", "true or false"),
+            ("disable-model-invocation: true\nuser-invocable: false\n", "neither agents nor"),
             ("x: !!python/object/apply:os.system [id]\n", "YAML"),
             ("x: [\n", "YAML"),
             ("x: " + "[" * 5000 + "\n", "YAML"),
@@ -114,6 +122,68 @@ class TestParse:
         assert found.commands == ("id",)
 
 
+CLAUDE = """---
+name: commit
+description: Commits
+allowed-tools: Bash(git add:*), Bash(git commit:*), Read, Grep, mcp__nexus__read_inbox
+argument-hint: [message]
+model: claude-opus-4
+user-invocable: true
+context: fork
+---
+- Status: !`git status`
+- Branch: !`git branch --show-current`
+
+Commit as $1, all: $ARGUMENTS
+"""
+
+
+class TestASkillOfClaudeCode:
+    def test_loads_as_people_write_it(self):
+        found = parse(CLAUDE.encode(), "commit")
+        assert found.allowed_tools == ("read_file", "Grep", "read_inbox")
+        assert found.commands == ("git status", "git branch --show-current")
+        assert (found.people_only, found.agents_only) == (False, False)
+
+    def test_names_what_has_no_effect_here(self):
+        assert parse(CLAUDE.encode(), "commit").warnings == (
+            "context is not used here: every skill runs in a frame of its own",
+            "model is not used here: the agent keeps the model that it runs on",
+            "allowed_tools: Bash(git add:*) allows nothing here: patterns cannot be kept",
+            "allowed_tools: Bash(git commit:*) allows nothing here: patterns cannot be kept",
+            "$1 is not replaced here: only $ARGUMENTS is, whole",
+        )
+
+    @pytest.mark.parametrize(
+        ("tools", "allowed"),
+        [
+            ("Read", ("read_file",)),
+            ("Read Write, Edit", ("read_file", "write_file")),
+            ("Read(src/**)", ()),
+            ("Bash", ()),
+            ("Bash()", ()),
+            ("''", ()),
+            ("['Read', 'Bash(ls:*)', 'WebFetch']", ("read_file", "read_url")),
+        ],
+    )
+    def test_is_never_allowed_more_than_its_text_says(self, tools, allowed):
+        found = skill(head=f"allowed-tools: {tools}\n")
+        assert found.allowed_tools == allowed
+        assert bool(found.warnings) is ("(" in tools or tools == "Bash")
+
+    def test_needs_neither_name_nor_description(self):
+        found = parse(b"---\nmodel: x\n---\n\n# How to greet\nSay hello.\n", "greet")
+        assert (found.name, found.description) == ("greet", "How to greet")
+
+    def test_may_be_for_agents_only(self):
+        assert skill(head="user-invocable: false\n").agents_only
+
+    def test_names_a_field_that_is_not_known(self):
+        assert skill(head="colour: red\n").warnings == (
+            "colour is not known here and has no effect",
+        )
+
+
 class TestCommands:
     @pytest.mark.parametrize(
         ("line", "command"),
@@ -122,10 +192,28 @@ class TestCommands:
             ("!`git status`", "git status"),
             ("!echo `id`", "echo `id`"),
             ("!git log | head", "git log | head"),
+            ("!`git status` ", "git status"),
         ],
     )
     def test_are_lines_that_begin_with_a_mark(self, line, command):
         assert skill(line).parts == (Command(command),)
+
+    @pytest.mark.parametrize(
+        ("line", "parts"),
+        [
+            ("Now: !`git status`", (Text("Now: "), Command("git status"))),
+            ("- !`a b`, !`c`.", (Text("- "), Command("a b"), Text(", "), Command("c"), Text("."))),
+            ("!`id`: you", (Command("id"), Text(": you"))),
+        ],
+    )
+    def test_are_within_a_line_between_backticks(self, line, parts):
+        assert skill(line).parts == parts
+
+    @pytest.mark.parametrize(
+        "line", ["a !`` b", "wow!`x`", "\\!`x`", "`!`x", "!!`x`", "say `!id`", "`a!`b`"]
+    )
+    def test_are_not_within_other_text(self, line):
+        assert skill(line).commands == ()
 
     @pytest.mark.parametrize(
         "line",
@@ -152,6 +240,7 @@ class TestCommands:
             "!grep '$ARGUMENTS'",
             '!sh -c "${ARGUMENTS:-x}"',
             "!`echo $ARGUMENTS`",
+            "so: !`echo $ARGUMENTS`",
         ],
     )
     def test_never_hold_arguments(self, line):
@@ -206,6 +295,10 @@ class TestPrompt:
 
         prompt_of(skill("a $ARGUMENTS\n!one\n$ARGUMENTS\n!two"), arguments, run)
         assert ran == ["one", "two"]
+
+    def test_puts_an_output_into_its_line(self):
+        found = skill("On !`git branch`, do $ARGUMENTS now !`x`")
+        assert prompt_of(found, "it", echo) == 'On <git branch>, do "it" now <x>'
 
     @pytest.mark.parametrize("output", [b"!touch /tmp/x", b"a\n!id\nb", b"$ARGUMENTS", b"!`id`"])
     def test_reads_no_output_again(self, output):

@@ -43,6 +43,15 @@ def test_each_tool_that_does_not_exist(install):
     ]
 
 
+def test_what_of_its_file_has_no_effect(install):
+    install("juggling", tools="'Bash(git add:*)'")
+    [(message, _)] = doubts_about("juggling")
+    assert message == (
+        "the skill juggling: allowed_tools: Bash(git add:*) allows nothing here: "
+        "patterns cannot be kept"
+    )
+
+
 def test_that_its_file_is_wrong(install):
     install("juggling", text="no front matter")
     [(message, _)] = doubts_about("juggling")

@@ -1,6 +1,8 @@
 """The walls: what a command cannot reach, what it may use at most, and that nothing outlives it."""
 
+import hashlib
 import os
+import platform
 import socket
 import threading
 import time
@@ -10,10 +12,23 @@ import pytest
 
 from core.decision import Code, Denied
 from workspace.sandbox import driver
-from workspace.sandbox.driver import CommandOutcome, Limits, run
+from workspace.sandbox.programs import HIDDEN, CommandOutcome, Limits, Mount, Program, shell
 
-NO_WALLS = driver.problem_of(driver.find())
-needs_walls = pytest.mark.skipif(bool(NO_WALLS), reason=f"no sandbox here: {NO_WALLS}")
+WAYS = ["bubblewrap", "namespaces"]
+
+
+@pytest.fixture(params=WAYS)
+def way(request, settings):
+    """Each way to isolate, by itself."""
+    settings.WORKSPACE_SANDBOX = request.param
+    problems = [driver.problem_of(walls) for walls in driver.find()] or ["it is not installed"]
+    if problems != [""]:
+        pytest.skip(f"no {request.param} here: {problems[0]}")
+    return request.param
+
+
+def run(line: str, *, limits: Limits | None = None) -> CommandOutcome:
+    return driver.run(shell(line, limits=limits))
 
 
 def alive(mark: str) -> bool:
@@ -29,7 +44,7 @@ def alive(mark: str) -> bool:
     return False
 
 
-@needs_walls
+@pytest.mark.usefixtures("way")
 class TestRun:
     def test_gives_output_errors_and_status(self):
         outcome = run("echo out; echo err >&2; exit 3")
@@ -46,15 +61,16 @@ class TestRun:
 
     def test_shows_nothing_of_this_machine(self):
         here = Path(__file__).resolve()
-        places = ["/root", "/home", "/var", "/etc/passwd", "/proc/1/root/etc/passwd"]
+        places = ["/root", "/home", "/var", "/etc/shadow", "/proc/1/root/etc/shadow"]
         for target in [*places, str(here), here.anchor + here.parts[1]]:
             seen = run(f"ls -A {target}")
             its_own = target == "/tmp" and seen.output == b""  # where the checkout lies in /tmp
             assert seen.status != 0 or its_own, target
 
     def test_hides_the_secrets_of_the_parent(self):
-        output = run("cat /proc/*/environ /proc/*/cmdline").output
+        output = run("cat /proc/*/environ /proc/*/cmdline /proc/*/root/etc/shadow").output
         assert b"DATABASE" not in output
+        assert b"root:" not in output
         assert b"pytest" not in output
 
     def test_reaches_no_network(self):
@@ -142,6 +158,11 @@ class TestRun:
     def test_has_no_terminal_and_no_input(self):
         assert run("cat; tty").output.strip() == b"not a tty"
 
+    def test_reads_its_input_whole(self):
+        text = b"line\n" * 10_000
+        program = Program(argv=("/usr/bin/md5sum",), stdin=text)
+        assert driver.run(program).output.split()[0].decode() == hashlib.md5(text).hexdigest()
+
     def test_keeps_many_apart(self):
         found: dict[int, CommandOutcome] = {}
 
@@ -158,22 +179,162 @@ class TestRun:
         }
 
 
+class TestMounts:
+    """What a program sees of this machine is what it is given, and nothing by way of a link."""
+
+    @pytest.fixture
+    def tree(self, tmp_path, way):
+        (tmp_path / "seen").mkdir()
+        (tmp_path / "seen/file").write_text("seen")
+        (tmp_path / "seen/.env").write_text("SECRET")
+        (tmp_path / "seen/keys").mkdir()
+        (tmp_path / "seen/keys/one").write_text("SECRET")
+        (tmp_path / "other").write_text("SECRET")
+        (tmp_path / "link").symlink_to(tmp_path / "seen")
+        (tmp_path / "seen/out").symlink_to(tmp_path / "other")
+        for path in (tmp_path / "seen", tmp_path / "seen/keys"):
+            path.chmod(0o777)
+        return tmp_path
+
+    def outcome(self, line, *mounts):
+        words = ("/bin/sh", "-c", line)
+        return driver.run(Program(argv=words, mounts=mounts, folder="/work"))
+
+    def test_are_seen_at_their_target(self, tree):
+        outcome = self.outcome("cat file; pwd", Mount(tree / "seen", "/work"))
+        assert outcome.output == b"seen/work\n"
+
+    def test_are_read_only_unless_said_otherwise(self, tree):
+        assert self.outcome("echo x > new", Mount(tree / "seen", "/work")).status != 0
+        assert self.outcome("rm file", Mount(tree / "seen", "/work")).status != 0
+        assert (
+            self.outcome("echo x > new", Mount(tree / "seen", "/work", writable=True)).status == 0
+        )
+        assert (tree / "seen/new").read_text() == "x\n"
+
+    def test_do_not_show_what_a_link_in_them_names(self, tree):
+        outcome = self.outcome("cat out", Mount(tree / "seen", "/work"))
+        assert b"SECRET" not in outcome.output
+        assert outcome.status != 0
+
+    @pytest.mark.parametrize("source", ["link", "link/file", "seen/out", "seen/../other", "gone"])
+    def test_pass_no_link(self, tree, source):
+        with pytest.raises(Denied) as refusal:
+            self.outcome("cat /x /work/*", Mount(tree / source, "/work"))
+        assert refusal.value.deny.code is Code.ISOLATION_UNAVAILABLE
+
+    def test_hide_a_file_and_a_folder_of_another(self, tree):
+        hidden = [Mount(HIDDEN, "/work/.env"), Mount(HIDDEN, "/work/keys/")]
+        outcome = self.outcome(
+            "cat .env keys/one; ls keys; cat file; echo x > keys/two",
+            Mount(tree / "seen", "/work", writable=True),
+            *hidden,
+        )
+        assert b"SECRET" not in outcome.output
+        assert b"seen" in outcome.output
+        assert sorted(path.name for path in (tree / "seen/keys").iterdir()) == ["one"]
+
+    def test_make_a_seen_program_runnable(self, tree):
+        (tree / "seen/run").write_text("#!/bin/sh\necho ran\n")
+        (tree / "seen/run").chmod(0o755)
+        assert self.outcome("./run", Mount(tree / "seen", "/work")).output == b"ran\n"
+
+
+@pytest.mark.usefixtures("way")
+class TestWatch:
+    def test_gets_the_output_as_it_comes(self):
+        chunks = []
+        line = shell("echo one; sleep 0.7; echo two", limits=Limits(seconds=10))
+        outcome = driver.run(line, watch=lambda chunk: chunks.append(chunk) is None)
+        assert outcome.output == b"one\ntwo\n"
+        assert [chunk for chunk in chunks if chunk] == [b"one\n", b"two\n"]
+
+    def test_ends_a_program_that_is_not_wanted_any_more(self):
+        begun = time.monotonic()
+        outcome = driver.run(
+            shell("sleep 4721 & setsid sleep 4722 & wait", limits=Limits(seconds=60)),
+            watch=lambda _: False,
+        )
+        assert outcome.cancelled
+        assert outcome.status is None
+        assert time.monotonic() - begun < 20
+        assert not alive("4721")
+        assert not alive("4722")
+
+
+@pytest.mark.usefixtures("way")
+class TestCalls:
+    """What the filter of system calls refuses, asked for by number."""
+
+    ASKED = """
+import ctypes, errno, socket, sys
+libc = ctypes.CDLL(None, use_errno=True)
+def call(*words):
+    ctypes.set_errno(0)
+    answer = libc.syscall(*words)
+    return errno.errorcode.get(ctypes.get_errno(), "done") if answer < 0 else "done"
+"""
+
+    def asked(self, code):
+        program = Program(argv=("/usr/bin/python3", "-I", "-S", "-c", self.ASKED + code))
+        return driver.run(program).output.decode().split()
+
+    @pytest.mark.skipif(platform.machine() != "x86_64", reason="by the numbers of x86-64")
+    def test_are_refused(self):
+        numbers = "101, 165, 166, 155, 161, 272, 308, 321, 298, 304, 323, 428, 438, 442"
+        answers = self.asked(f"for n in ({numbers}): print(call(n, 0, 0, 0, 0, 0))")
+        assert answers == ["EPERM"] * 14
+        assert self.asked("print(call(56, 0x10000000 | 17, 0, 0, 0, 0))") == ["EPERM"]
+        assert self.asked("print(call(435, 0, 0), call(425, 1, 0))") == ["ENOSYS", "ENOSYS"]
+        assert self.asked("print(call(0x40000000 + 39))") == ["EPERM"]
+
+    def test_open_no_strange_sockets(self):
+        code = """
+for family in (socket.AF_INET, socket.AF_UNIX, 17, 38, 40):
+    try: socket.socket(family, socket.SOCK_STREAM).close(); print("opened")
+    except OSError as e: print(errno.errorcode[e.errno])
+"""
+        assert self.asked(code) == ["opened", "opened", *["EAFNOSUPPORT"] * 3]
+
+
+@pytest.mark.usefixtures("way")
+class TestLimits:
+    def test_hold_for_the_memory_of_all_processes_together(self):
+        hungry = "python3 -c \"x = b'x' * 150_000_000; import time; time.sleep(30)\""
+        line = f"{hungry} & {hungry} & {hungry} & wait"
+        few = Limits(seconds=30, memory_of_all=300_000_000)
+        begun = time.monotonic()
+        assert driver.run(shell(line, limits=few)).status == 137
+        assert time.monotonic() - begun < 25
+        assert driver.run(shell("python3 -c 'print(1)'", limits=few)).status == 0
+
+    def test_hold_for_time_on_the_processor(self):
+        outcome = driver.run(shell("while :; do :; done", limits=Limits(seconds=1)))
+        assert outcome.timed_out
+
+    def test_let_the_kernel_choose_the_sandbox_when_memory_runs_short(self):
+        assert run("cat /proc/self/oom_score_adj").output == b"1000\n"
+
+
 class TestWithoutWalls:
-    def test_says_which_program_is_missing(self, monkeypatch):
+    def test_says_what_is_missing(self, monkeypatch, settings):
+        settings.WORKSPACE_SANDBOX = "bubblewrap"
         monkeypatch.setattr(driver, "TOOLS", "/nonexistent")
-        assert driver.find() == "bwrap, prlimit, setpriv is not installed"
+        assert driver.find() == []
         with pytest.raises(Denied) as refusal:
             run("id")
         assert refusal.value.deny.code is Code.ISOLATION_UNAVAILABLE
 
-    def test_believes_no_program_that_isolates_nothing(self, monkeypatch, tmp_path):
-        for name in ("bwrap", "prlimit", "setpriv"):
-            fake = tmp_path / name
-            fake.write_text(
-                "#!/bin/sh\necho 'No permissions to create a new namespace' >&2\nexit 1\n"
-            )
-            fake.chmod(0o755)
+    def test_takes_the_next_way_where_bubblewrap_is_missing(self, monkeypatch):
+        monkeypatch.setattr(driver, "TOOLS", "/nonexistent")
+        assert [walls.way for walls in driver.find()] == ["namespaces"]
+
+    def test_believes_no_program_that_isolates_nothing(self, monkeypatch, tmp_path, settings):
+        settings.WORKSPACE_SANDBOX = "bubblewrap"
+        fake = tmp_path / "bwrap"
+        fake.write_text("#!/bin/sh\necho 'No permissions to create a new namespace'\nexit 1\n")
+        fake.chmod(0o755)
         monkeypatch.setattr(driver, "TOOLS", str(tmp_path))
-        with pytest.raises(Denied, match="No permissions") as refusal:
+        with pytest.raises(Denied, match="bubblewrap: ") as refusal:
             run("id")
         assert refusal.value.deny.code is Code.ISOLATION_UNAVAILABLE

@@ -103,7 +103,9 @@ class FrameAdmin(ActingAdmin):
     ) -> HttpResponse:
         """The frames, below a tree of the open stacks."""
         found = list(
-            _with_agents(Frame.objects.filter(state__in=UNENDED)).order_by("id")[: SHOWN + 1]
+            _with_agents(self.get_queryset(request).filter(state__in=UNENDED)).order_by("id")[
+                : SHOWN + 1
+            ]
         )
         context = {
             "tree": tree(found[:SHOWN], now=timezone.now()),

@@ -8,6 +8,7 @@ from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 
 from core.admin.base import BrowseAdmin, column
+from core.admin.browsing import INSTALLATION
 from toolbox import scheduler
 from toolbox.models import JobRun
 
@@ -32,6 +33,7 @@ class JobRunAdmin(BrowseAdmin):
     search_fields = ("name",)
     ordering = ("name",)
     list_before_template = "admin/nexus/scheduled_jobs.html"
+    organisation_path = INSTALLATION
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -50,10 +52,6 @@ class JobRunAdmin(BrowseAdmin):
     def subject_of(self, row: JobRun) -> str:
         """Jobs record events of what they change, not of their own runs."""
         return ""
-
-    def organisation_id_of(self, row: JobRun) -> int:
-        """No organisation: jobs serve all of them."""
-        return 0
 
     @column("every")
     def every(self, row: JobRun) -> str:

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import DataError, connection
+from pydantic import TypeAdapter
 from pydantic_core import from_json
 
 from core.decision import Code, Denied, refuse
+from orgchart.pauses.rules import PauseFacts
 from toolbox.caller import Caller
 
 PAGE = 200
@@ -48,9 +50,16 @@ WITH present AS (
            {HISTORY} = %(history)s AND EXISTS (
                SELECT 1 FROM orgchart_apikey k JOIN orgchart_agent a ON a.id = k.agent_id
                WHERE k.digest = %(key)s AND k.revoked_at IS NULL AND a.active
-           ) AS good
+           ) AS good, (
+               SELECT jsonb_build_object('reason', reason, 'paused_at', paused_at,
+                                         'is_everyone', agent_id IS NULL)
+               FROM orgchart_pause
+               WHERE organisation_id = %(organisation)s AND ended_at IS NULL
+                 AND (agent_id IS NULL OR agent_id = %(agent)s)
+               ORDER BY agent_id NULLS FIRST LIMIT 1
+           ) AS pause
 )
-SELECT present.good, present.until::text, e.*
+SELECT present.good, present.until::text, present.pause, e.*
 FROM present LEFT JOIN LATERAL (
     SELECT xid, seq, left(id::text, 8),
            kind, action, actor, tool, subject, code, reason, at, details
@@ -95,12 +104,16 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class StreamPage:
-    """Events with their places, where to go on, whether at once, and whether the stream is over."""
+    """Events with their places, where to go on, whether at once, and whether the stream is over.
+
+    `pause` is what ended it, where a person paused the agent.
+    """
 
     events: list[tuple[Place, dict[str, Any]]]
     place: Place
     more: bool = False
     over: bool = False
+    pause: PauseFacts | None = None
 
 
 def place_of(text: str) -> Place:
@@ -148,11 +161,13 @@ def read(*, caller: Caller, key: bytes, after: Place) -> StreamPage:
 
     Each snapshot shows what the one before did and what has committed since, so events come as they
     commit, and no transaction that is still open, here or in another database, holds them back.
-    The stream is over when the key, given by its digest, is no longer good, or the history changed.
+    The stream is over when the key, given by its digest, is no longer good, when the history
+    changed, or while the agent is paused: what happens then comes when it goes on from its place.
     """
     xid, seq = after.after
     values: dict[str, Any] = {
         "agent": caller.agent.id,
+        "organisation": caller.organisation_id,
         "self": caller.actor,
         "key": key,
         "history": after.history,
@@ -165,10 +180,12 @@ def read(*, caller: Caller, key: bytes, after: Place) -> StreamPage:
     with connection.cursor() as cursor:
         cursor.execute(READ, values)
         rows = cursor.fetchall()
-    good, until = rows[0][:2]
+    good, until, pause = rows[0][:3]
     if not good:
         return StreamPage([], after, over=True)
-    found = [row[2:] for row in rows if row[2] is not None]
+    if pause is not None:
+        return StreamPage([], after, over=True, pause=_paused(pause))
+    found = [row[3:] for row in rows if row[3] is not None]
     full = len(found) == PAGE
     events = [
         (
@@ -185,6 +202,10 @@ def read(*, caller: Caller, key: bytes, after: Place) -> StreamPage:
         end = replace(events[-1][0], seen=until, within="")
         events[-1] = (end, events[-1][1])
     return StreamPage(events, end, more=bool(after.within))
+
+
+def _paused(columns: str) -> PauseFacts:
+    return TypeAdapter(PauseFacts).validate_json(columns)
 
 
 def _shown(event: dict[str, Any]) -> dict[str, Any]:

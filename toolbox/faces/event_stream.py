@@ -7,11 +7,14 @@ import functools
 from collections import Counter
 from typing import Any
 
+from django.utils import timezone
 from pydantic_core import to_json
 
 from core.decision import Code, Denied, deny
+from orgchart.pauses.rules import PauseFacts
 from orgchart.services import digest_of
-from toolbox import wake
+from toolbox import door, wake
+from toolbox.answers import envelope
 from toolbox.caller import Caller
 from toolbox.faces import event_reader
 from toolbox.faces.threads import in_thread, prove_caller, send_denial
@@ -48,6 +51,10 @@ async def application(scope: Message, receive: Any, send: Any) -> None:
     if proven is None:
         return
     caller, credentials = proven
+    if caller.pause is not None:
+        await in_thread(lambda: door.refuse_paused(caller, "events", now=timezone.now()))
+        await send_denial(caller.pause.refusal, send)
+        return
     headers = {name.decode("latin-1").lower(): value for name, value in scope["headers"]}
     try:
         last = headers.get("last-event-id", b"").decode("latin-1")
@@ -98,6 +105,8 @@ async def _watch(
             look = functools.partial(event_reader.read, caller=caller, key=key, after=place)
             page = await in_thread(look)
             if page.over:
+                if page.pause is not None:
+                    await send(_part(_last_word(page.pause)))
                 break
             if page.events:
                 await send(_part(b"".join(_event(where, data) for where, data in page.events)))
@@ -119,6 +128,12 @@ def _event(where: event_reader.Place, data: Message) -> bytes:
         str(data["kind"]).encode(),
         to_json(data),
     )
+
+
+def _last_word(pause: PauseFacts) -> bytes:
+    """Why the stream ends; without an id, as the place to go on from stays the one before."""
+    data = {"kind": "agent", "action": "agent.paused", **envelope(pause.refusal)}
+    return b"event: agent\ndata: %s\n\n" % to_json(data)
 
 
 def _part(content: bytes) -> Message:

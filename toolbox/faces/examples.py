@@ -81,6 +81,7 @@ REFUSALS: Mapping[Code, str] = {
     Code.TOO_LARGE: "a body may have 1048576 bytes at most",
     Code.RATE_LIMITED: "more than 600 calls a minute",
     Code.QUOTA_EXCEEDED: "the organisation has used its 1000 mails of today",
+    Code.STORAGE_FULL: "the disk of this installation is full",
     Code.ISOLATION_UNAVAILABLE: "this machine cannot isolate a command",
     Code.DRIVER_UNAVAILABLE: "no search provider is configured",
     Code.INTERNAL: INTERNAL.message,

@@ -25,7 +25,7 @@ from core.strictjson import read_object
 from toolbox import door
 from toolbox.answers import Answer, answer_denial
 from toolbox.authentication import authenticate
-from toolbox.caller import Caller
+from toolbox.caller import Caller, Face
 from toolbox.faces import tool_list_changes
 from toolbox.faces.exports import listing
 from toolbox.faces.long_poll import poll, seconds_to_wait
@@ -79,7 +79,7 @@ async def call_tool(context: Context, params: types.CallToolRequestParams) -> ty
                 caller = await in_thread(lambda: authenticate(**credentials))
             except Denied as refusal:
                 return answer_denial(refusal.deny, tool=params.name)
-            return await ask(caller, replace(first, last=last))
+            return await ask(replace(caller, face=Face.MCP), replace(first, last=last))
 
         answer = await poll(
             agent_id=scope[CALLER].agent.id,
@@ -190,7 +190,7 @@ async def application(scope: Message, receive: Any, send: Any) -> None:
     proven = await prove_caller(scope, send)
     if proven is None:
         return
-    caller, credentials = proven
+    caller, credentials = replace(proven[0], face=Face.MCP), proven[1]
     try:
         if scope["method"] == "GET" and _begins_with_a_handshake(scope):
             watcher = tool_list_changes.Watcher(caller, credentials)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from core.decision import Deny
 from core.hooks import Hook
+from orgchart.pauses.rules import PauseFacts
 from orgchart.policy.vocabulary import BOARD
 from toolbox.caller import Caller
 from toolbox.frames.vocabulary import FrameKind
@@ -22,6 +23,8 @@ def build(caller: Caller) -> str:
 
     What other agents wrote comes last, as data.
     """
+    if caller.pause is not None:
+        return f"{_role(caller)}\n\n{_paused(caller.pause)}"
     frame = None if caller.frame_id is None else Frame.objects.get(id=caller.frame_id)
     layers = (
         *_who(caller, frame),
@@ -64,6 +67,18 @@ def _role(caller: Caller) -> str:
         lines.append("You never:")
         lines += [f"- {one_line(text)}" for text in role.prohibitions]
     return "\n".join(lines)
+
+
+def _paused(pause: PauseFacts) -> str:
+    """All that a paused agent has to know; none of its tools works."""
+    refusal = pause.refusal
+    return "\n".join(
+        (
+            "# You are paused",
+            f"Every call is refused with {refusal.code}: {one_line(refusal.message)}.",
+            f"{one_line(refusal.next_action.capitalize())}.",
+        )
+    )
 
 
 def _texts_of_others(caller: Caller, frame: Frame | None) -> list[QuotedText]:

@@ -32,6 +32,16 @@ class OpenedSession(CallSession):
 
 
 @wire_result
+class PauseSummary(TypedDict):
+    """Why a person paused the agent, and who can resume it."""
+
+    reason: str
+    since: datetime
+    scope: Literal["agent", "organisation"]
+    resumed_by: list[str]
+
+
+@wire_result
 class CallerIdentity(TypedDict):
     """Who the key says is calling."""
 
@@ -43,6 +53,9 @@ class CallerIdentity(TypedDict):
     session: CallSession
     frame: Annotated[str | None, Field(description="the open frame the caller is in")]
     policy_version: int
+    paused: Annotated[
+        PauseSummary | None, Field(description="set while every call answers AGENT_PAUSED")
+    ]
 
 
 @wire_result

@@ -13,6 +13,7 @@ from core.database import needs_transaction
 from core.decision import Code, refuse
 from core.deeds import Deed, require_deed
 from core.events import Event
+from core.interventions import record_intervention
 from ledger.services import insert_event
 from toolbox.caller import Caller
 from toolbox.frames import rules
@@ -81,6 +82,15 @@ def cancel_frame(*, frame_id: int, caller: Actor, reason: str, now: datetime) ->
         before = FrameState(frame.state)
         frame.fail({"error": "cancelled", "message": reason}, reason=reason, at=now)
         end_frame(frame=frame, before=before, actor=caller, now=now)
+        record_intervention(
+            caller,
+            Deed.CANCEL_FRAME,
+            subject=f"frame:{frame.id}",
+            trigger_condition=f"frame {before}",
+            action_taken="cancel_frame",
+            reason=reason,
+            now=now,
+        )
         if frame.assignee_id != frame.opener_id:
             insert_event(_event(frame, Action.FRAME_CANCELLED, caller, now, frame.assignee_id))
     return frame

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from core.decision import Allow, Code, Decision, Deny, deny
 from orgchart.policy.compiled import Agent, Policy
+from orgchart.policy.names import unknown_agent
 from toolbox.frames.vocabulary import UNENDED
 
 MAX_DEPTH = 8
@@ -31,12 +32,7 @@ def can_delegate(source: Agent, target: Agent | None, name: str, policy: Policy)
     the group's `member_delegation` allows it. What no rule allows is refused.
     """
     if target is None:
-        return deny(
-            Code.RECIPIENT_UNKNOWN,
-            f"there is no agent {name[:64]!r}",
-            _candidates(source, policy),
-            rule="delegation goes to an agent of the organisation",
-        )
+        return unknown_agent(name, _candidates(source, policy), code=Code.RECIPIENT_UNKNOWN)
     rule = _rule_between(source, target, policy)
     if not rule:
         return deny(

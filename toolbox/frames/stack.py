@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from core.database import needs_transaction
-from core.decision import Code, refuse
+from core.decision import Code, Denied, refuse, stale
 from core.events import Event
 from core.machines import Swap, swap
 from ledger.sql import event_cte
@@ -111,9 +111,4 @@ def save_frame(
         values={column: getattr(frame, column) for column in columns},
     )
     if not swap(change, [event_cte(event)]):
-        raise refuse(
-            Code.VERSION_MISMATCH,
-            f"frame {frame.id} changed after it was read",
-            "call next_frame to see where you are",
-            rule="a frame is saved at the version it was read at",
-        )
+        raise Denied(stale(f"frame {frame.id}", "call next_frame to see where you are"))

@@ -1,235 +1,264 @@
-"""Running one shell command behind walls: no network, nothing of this machine but /usr, limits."""
+"""Running one program behind walls: no network, nothing of this machine but /usr, limits."""
 
 from __future__ import annotations
 
+import json
 import os
-import re
+import resource
 import selectors
 import shutil
 import signal
 import subprocess
+import sys
+import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO, cast
 
+from django.conf import settings
+
 from core.decision import Code, refuse
+from workspace.sandbox.launcher.plan import BUBBLEWRAP, NAMESPACES, Plan
+from workspace.sandbox.programs import CLEAN, CommandOutcome, Program, shell
+from workspace.users import AgentUser
 
-TOOLS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""Where the walls themselves are looked for, whatever PATH this process has."""
+TOOLS = "/usr/local/bin:/usr/bin:/bin"
+"""Where bubblewrap is looked for, whatever PATH this process has."""
 
-UNPRIVILEGED = 65534
-"""The user that root becomes first: bubblewrap refuses some mounts to root."""
+UNPRIVILEGED = AgentUser(uid=65534, gid=65534)
+"""The user of a program without one, where the server is root."""
 
-CLEAN = {"PATH": "/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8", "TERM": "dumb"}  # noqa: S108
-DYING = 5.0
-"""Seconds that what was killed may take to be gone."""
-PROBE = "printf walls; exit 7"
+LAUNCH = (
+    "import sys; sys.path.append({root!r}); "
+    "from workspace.sandbox.launcher.main import main; sys.exit(main())"
+)
+DYING = 10.0
+"""Seconds that what is not wanted any more may take to be gone."""
+TICK = 0.5
+"""Seconds after which a silent program's watcher is asked again."""
+PROBE = shell("printf walls; exit 7")
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """What one command may use. Sizes in bytes; memory and files for each process."""
-
-    seconds: float = 10
-    output: int = 64 * 1024
-    memory: int = 512 * 1024 * 1024
-    file: int = 16 * 1024 * 1024
-    scratch: int = 32 * 1024 * 1024
-    processes: int = 128
-    open_files: int = 256
+Watch = Callable[[bytes], bool]
+"""Gets what a program prints, as it comes (b"" while it is silent); False ends the program."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandOutcome:
-    """How a command ended: `status` is None when it was killed for its time or its output."""
-
-    output: bytes
-    status: int | None
-    timed_out: bool = False
-    cut: bool = False
+class NotLaunched(Exception):
+    """The walls could not be built; the message says which."""
 
 
 @dataclass(frozen=True, slots=True)
 class Walls:
-    """The programs that isolate, by their paths."""
+    """A way to isolate a program; `bubblewrap` is the path of that program, where it is used."""
 
-    bwrap: str
-    prlimit: str
-    setpriv: str
-
-    def argv(self, command: str, limits: Limits, *, info: int) -> list[str]:
-        """The whole line that runs a command behind the walls; who it is, is written to `info`."""
-        wrapped = [*self._wrapped(limits), "--info-fd", str(info), "--", "/bin/sh", "-c", command]
-        return [*self._limited(limits), *self._dropped(), *wrapped]
-
-    def _limited(self, limits: Limits) -> list[str]:
-        return [
-            self.prlimit,
-            f"--cpu={max(1, int(limits.seconds) + 1)}",
-            f"--as={limits.memory}",
-            f"--fsize={limits.file}",
-            f"--nproc={limits.processes}",
-            f"--nofile={limits.open_files}",
-            "--core=0",
-            "--",
-        ]
-
-    def _dropped(self) -> list[str]:
-        if os.geteuid() != 0:
-            return [self.setpriv, "--no-new-privs", "--"]
-        return [
-            self.setpriv,
-            f"--reuid={UNPRIVILEGED}",
-            f"--regid={UNPRIVILEGED}",
-            "--clear-groups",
-            "--no-new-privs",
-            "--bounding-set=-all",
-            "--",
-        ]
-
-    def _wrapped(self, limits: Limits) -> list[str]:
-        clean = [word for pair in CLEAN.items() for word in ("--setenv", *pair)]
-        return [
-            *(self.bwrap, "--unshare-all", "--unshare-user", "--disable-userns"),
-            *("--die-with-parent", "--new-session", "--cap-drop", "ALL"),
-            *("--hostname", "sandbox", "--clearenv", *clean),
-            *("--ro-bind", "/usr", "/usr"),
-            *("--symlink", "usr/bin", "/bin", "--symlink", "usr/sbin", "/sbin"),
-            *("--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64"),
-            *("--ro-bind-try", "/etc/alternatives", "/etc/alternatives"),
-            *("--proc", "/proc", "--dev", "/dev"),
-            *("--size", str(limits.scratch), "--tmpfs", "/tmp"),  # noqa: S108  inside the walls
-            *("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/tmp"),  # noqa: S108
-        ]
+    way: str
+    bubblewrap: str = ""
 
 
-def run(command: str, *, limits: Limits | None = None) -> CommandOutcome:
-    """Run a shell command in an empty folder behind the walls; its output and errors together.
+def run(program: Program, *, watch: Watch | None = None) -> CommandOutcome:
+    """Run a program behind the walls.
 
     Everything it started is gone when this returns. Raises Denied ISOLATION_UNAVAILABLE.
     """
-    return _run(required(), command, limits or Limits())
+    return run_behind(required(), program, watch=watch)
+
+
+def run_behind(walls: Walls, program: Program, *, watch: Watch | None = None) -> CommandOutcome:
+    """Run a program behind these walls. Raises Denied ISOLATION_UNAVAILABLE."""
+    try:
+        return _run(walls, program, watch)
+    except NotLaunched as problem:
+        raise _unavailable(str(problem)) from None
 
 
 def required() -> Walls:
-    """The walls that commands run behind here. Raises Denied ISOLATION_UNAVAILABLE."""
-    walls = find()
-    problem = problem_of(walls)
-    if isinstance(walls, str) or problem:
-        raise refuse(
-            Code.ISOLATION_UNAVAILABLE,
-            f"this needs a sandbox, and this installation has none: {problem}",
-            "go on without it; who runs the installation installs bubblewrap",
-            rule="commands run only behind walls",
-        )
-    return walls
+    """The strongest walls that hold here. Raises Denied ISOLATION_UNAVAILABLE."""
+    found = strongest()
+    if isinstance(found, str):
+        raise _unavailable(found)
+    if settings.PRODUCTION and os.geteuid() != 0:
+        raise _unavailable("in production each agent has its own user, which needs root")
+    return found
 
 
-def find() -> Walls | str:
-    """The programs that isolate; or which of them is missing."""
-    found = {name: shutil.which(name, path=TOOLS) for name in ("bwrap", "prlimit", "setpriv")}
-    missing = [name for name, path in found.items() if path is None]
-    if missing:
-        return f"{', '.join(missing)} is not installed"
-    return Walls(**{name: str(path) for name, path in found.items()})
+def strongest() -> Walls | str:
+    """The strongest walls that hold here; or why none does."""
+    problems = []
+    for walls in find():
+        problem = problem_of(walls)
+        if not problem:
+            return walls
+        problems.append(f"{walls.way}: {problem}")
+    return "; ".join(problems) or "bubblewrap is not installed"
+
+
+def _unavailable(problem: str) -> Exception:
+    return refuse(
+        Code.ISOLATION_UNAVAILABLE,
+        f"this needs a sandbox, and this installation has none: {problem[:500]}",
+        "go on without it; who runs the installation asks `manage.py workspace doctor`",
+        rule="programs run only behind walls (spec: files 8)",
+    )
+
+
+def find() -> list[Walls]:
+    """The ways to isolate that this installation may have, the strongest first."""
+    bubblewrap = shutil.which("bwrap", path=TOOLS)
+    ways = [Walls(BUBBLEWRAP, bubblewrap)] if bubblewrap else []
+    ways.append(Walls(NAMESPACES))
+    wanted = settings.WORKSPACE_SANDBOX
+    return [walls for walls in ways if wanted in {walls.way, "strongest"}]
 
 
 _proven: set[Walls] = set()
 
 
-def problem_of(walls: Walls | str) -> str:
-    """Why no command can be isolated here, or ''. Tried out once in each process that succeeds."""
-    if isinstance(walls, str):
-        return walls
+def problem_of(walls: Walls) -> str:
+    """Why these walls isolate nothing here, or ''. Tried out once in each process that succeeds."""
     if walls not in _proven:
-        tried = _run(walls, PROBE, Limits(seconds=10))
+        try:
+            tried = _run(walls, PROBE, None)
+        except NotLaunched as problem:
+            return str(problem)
         if (tried.status, tried.output) != (7, b"walls"):
             said = tried.output.decode(errors="replace").strip()[:200]
-            return f"bubblewrap cannot isolate here ({said or 'no answer'})"
+            return f"it cannot isolate here ({said or 'no answer'})"
         _proven.add(walls)
     return ""
 
 
-def _run(walls: Walls, command: str, limits: Limits) -> CommandOutcome:
-    ends = time.monotonic() + limits.seconds
-    with _started(walls, command, limits, ends) as process:
-        output = b""
-        try:
-            output, cut = _read(cast("IO[bytes]", process.stdout), ends, limits.output)
-            status = None if cut else process.wait(max(0.0, ends - time.monotonic()))
-        except subprocess.TimeoutExpired as late:
-            return CommandOutcome(output=late.output or output, status=None, timed_out=True)
-    return CommandOutcome(output=output, status=status, cut=cut)
+def plan_of(walls: Walls, program: Program) -> Plan:
+    """What the launcher is to do."""
+    limits = program.limits
+    user = program.user or UNPRIVILEGED
+    root = os.geteuid() == 0
+    return Plan(
+        way=walls.way,
+        bubblewrap=walls.bubblewrap,
+        argv=list(program.argv),
+        environment={**CLEAN, **program.environment},
+        folder=program.folder,
+        uid=user.uid if root else None,
+        gid=user.gid if root else None,
+        mounts=[(str(each.source), each.target, each.writable) for each in program.mounts],
+        limits=[
+            (resource.RLIMIT_CPU, max(1, int(limits.seconds) + 1)),
+            (resource.RLIMIT_AS, limits.memory),
+            (resource.RLIMIT_FSIZE, limits.file),
+            (resource.RLIMIT_NPROC, limits.processes),
+            (resource.RLIMIT_NOFILE, limits.open_files),
+            (resource.RLIMIT_CORE, 0),
+        ],
+        scratch=limits.scratch,
+        memory=limits.memory_of_all,
+    )
 
 
-@contextmanager
-def _started(
-    walls: Walls, command: str, limits: Limits, ends: float
-) -> Iterator[subprocess.Popen[bytes]]:
-    """The running command; at the end it and everything it started are gone."""
-    reader, writer = os.pipe()
-    with os.fdopen(reader, "rb", buffering=0) as info:
-        try:
-            process = subprocess.Popen(
-                walls.argv(command, limits, info=writer),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                env={"PATH": TOOLS},
-                cwd="/",
-                start_new_session=True,
-                pass_fds=[writer],
+def _run(walls: Walls, program: Program, watch: Watch | None) -> CommandOutcome:
+    ends = time.monotonic() + program.limits.seconds
+    with _launched(plan_of(walls, program), program.stdin) as (process, report):
+        stream = cast("IO[bytes]", process.stdout)
+        output, why = _read(stream, ends, program.limits.output, watch)
+        if why:
+            return CommandOutcome(
+                output=output,
+                status=None,
+                timed_out=why == "time",
+                cut=why == "output",
+                cancelled=why == "watch",
             )
-        finally:
-            os.close(writer)
-        with process:
-            first = _first_of(info, ends)
-            try:
-                yield process
-            finally:
-                _kill(process, first)
+        facts = _report(report, ends)
+    if "error" in facts:
+        raise NotLaunched(str(facts["error"]))
+    status = cast("int | None", facts.get("status"))
+    timed_out = status is None and time.monotonic() >= ends
+    return CommandOutcome(output=output, status=status, timed_out=timed_out)
 
 
-def _first_of(info: IO[bytes], ends: float) -> int | None:
-    """A handle on the first process behind the walls: when it has ended, all of them have."""
-    try:
-        said, _ = _read(info, ends, 4096)
-        found = re.search(rb'"child-pid": ([0-9]+)', said)
-        return os.pidfd_open(int(found.group(1))) if found else None
-    except (subprocess.TimeoutExpired, ProcessLookupError):
-        return None
-
-
-def _read(stream: IO[bytes], ends: float, limit: int) -> tuple[bytes, bool]:
-    """All that comes until the end, or the first `limit` bytes, and whether there was more.
-
-    Raises subprocess.TimeoutExpired with what came in time.
-    """
+def _read(stream: IO[bytes], ends: float, limit: int, watch: Watch | None) -> tuple[bytes, str]:
+    """What comes until the end, and why it was not read to its end: time, output or watch."""
     data = bytearray()
     with selectors.DefaultSelector() as selector:
         selector.register(stream, selectors.EVENT_READ)
-        while len(data) <= limit:
+        while True:
             left = ends - time.monotonic()
-            if left <= 0 or not selector.select(left):
-                raise subprocess.TimeoutExpired("sandbox", left, output=bytes(data))
-            chunk = os.read(stream.fileno(), 65536)
-            if not chunk:
-                return bytes(data), False
-            data += chunk
-    return bytes(data[:limit]), True
+            if left <= 0:
+                return bytes(data), "time"
+            ready = selector.select(min(left, TICK))
+            chunk = os.read(stream.fileno(), 65536) if ready else b""
+            if ready and not chunk:
+                return bytes(data), ""
+            room = limit - len(data)
+            data += chunk[:room]
+            if watch is not None and not watch(chunk[:room]):
+                return bytes(data), "watch"
+            if len(chunk) > room:
+                return bytes(data), "output"
 
 
-def _kill(process: subprocess.Popen[bytes], first: int | None) -> None:
-    """End the walls, and wait until the process space behind them has ended with them."""
+def _report(report: IO[bytes], ends: float) -> dict[str, int | str | None]:
+    """How the program ended; nothing where it closed its output and goes on past its time."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(report, selectors.EVENT_READ)
+        if not selector.select(max(0.0, ends - time.monotonic())):
+            return {}
+    first = report.readline()
+    return cast("dict[str, int | str | None]", json.loads(first)) if first else {"error": "killed"}
+
+
+@contextmanager
+def _launched(plan: Plan, stdin: bytes) -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes]]]:
+    """The running launcher and its report; at the end it and everything it started are gone."""
+    life, line = os.pipe()
+    read, write = os.pipe()
+    told = os.memfd_create("plan", 0)
+    os.write(told, plan.to_bytes())
+    os.lseek(told, 0, os.SEEK_SET)
+    given = (told, life, write)
+    root = str(settings.BASE_DIR)
     try:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", LAUNCH.format(root=root), *map(str, given)],
+            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={"PATH": TOOLS},
+            cwd="/",
+            start_new_session=True,
+            pass_fds=given,
+        )
+    except BaseException:
+        os.close(line)
+        os.close(read)
+        raise
+    finally:
+        for fd in given:
+            os.close(fd)
+    with process, os.fdopen(read, "rb") as report:
+        try:
+            _feed(process, stdin)
+            yield process, report
+        finally:
+            os.close(line)
+            _bury(process)
+
+
+def _feed(process: subprocess.Popen[bytes], data: bytes) -> None:
+    """Write a program's input while its output is read."""
+
+    def write() -> None:
+        with suppress(BrokenPipeError), cast("IO[bytes]", process.stdin) as stdin:
+            stdin.write(data)
+
+    if data:
+        threading.Thread(target=write, daemon=True).start()
+
+
+def _bury(process: subprocess.Popen[bytes]) -> None:
+    """Wait for the launcher, which ends all that it started once its line is cut."""
+    try:
+        process.wait(DYING)
+    except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-    process.wait()
-    if first is not None:
-        with selectors.DefaultSelector() as selector:
-            selector.register(first, selectors.EVENT_READ)
-            selector.select(DYING)
-        os.close(first)
+        process.wait()

@@ -14,9 +14,12 @@ def doubts_about(skill: str) -> list[tuple[str, str]]:
         return [(f"the skill {skill} is not installed", fix)]
     if found.definition is None:
         return [(f"the skill {skill} cannot be used: {found.problem}", f"correct {found.path}")]
-    tools = catalogue.known()
+    fix = f"correct {found.path}"
     return [
-        (f"the skill {skill} allows {tool}, and there is no such tool", f"correct {found.path}")
-        for tool in found.definition.allowed_tools
-        if tool not in tools
+        *(
+            (f"the skill {skill} allows {tool}, and there is no such tool", fix)
+            for tool in found.definition.allowed_tools
+            if tool not in catalogue.known()
+        ),
+        *((f"the skill {skill}: {warning}", fix) for warning in found.definition.warnings),
     ]

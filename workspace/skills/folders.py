@@ -11,7 +11,8 @@ import structlog
 from django.conf import settings
 
 from documents.tree import Missing, SafeTree, TooLarge, Unsafe
-from workspace.skills.definition import NAME, BadSkill, Definition, parse
+from workspace.skills.definition import NAME, Definition, parse
+from workspace.skills.frontmatter import BadSkill
 
 log = structlog.get_logger(__name__)
 

@@ -6,8 +6,8 @@ import unicodedata
 from collections.abc import Callable
 
 from toolbox.quoting import quoted
-from workspace.sandbox.driver import CommandOutcome
-from workspace.skills.definition import ARGUMENTS, Command, Definition
+from workspace.sandbox.programs import CommandOutcome
+from workspace.skills.definition import ARGUMENTS, Command, Definition, Part
 
 Runner = Callable[[str], CommandOutcome]
 
@@ -19,11 +19,13 @@ def prompt_of(skill: Definition, arguments: str, run: Runner) -> str:
     commands or placeholders.
     """
     given = quoted(arguments)
-    lines = [
-        shown(run(part.line)) if isinstance(part, Command) else part.line.replace(ARGUMENTS, given)
-        for part in skill.parts
-    ]
-    return "\n".join(lines)
+
+    def written(part: Part) -> str:
+        if isinstance(part, Command):
+            return shown(run(part.line))
+        return part.line.replace(ARGUMENTS, given)
+
+    return "\n".join("".join(written(part) for part in line) for line in skill.lines)
 
 
 def shown(outcome: CommandOutcome) -> str:

@@ -22,8 +22,8 @@ class Found:
 def can_use_skill(agent: Agent, name: str, found: Found, *, person: bool = False) -> Decision:
     """Decide whether the skill may be opened for the agent, by itself or by a person.
 
-    Listed, there, valid, not reserved to people; and approved as it is now, where it runs commands
-    or was approved before.
+    Listed, there, valid, not reserved to the other of people and agents; and approved as it is
+    now, where it runs commands or was approved before.
     """
     if name not in agent.skills:
         return deny(
@@ -46,6 +46,13 @@ def can_use_skill(agent: Agent, name: str, found: Found, *, person: bool = False
             f"only people start {name} (disable_model_invocation)",
             f"ask {agent.superior} to have it started for you",
             rule="disable_model_invocation",
+        )
+    if skill.agents_only and person:
+        return deny(
+            Code.TOOL_DENIED,
+            f"only agents start {name} (user-invocable: false)",
+            f"let {agent.handle} start it with use_skill",
+            rule="user-invocable",
         )
     if found.digest != found.approved_digest and (skill.commands or found.approved_digest):
         changed = "it changed after its approval" if found.approved_digest else "it runs commands"

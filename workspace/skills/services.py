@@ -14,6 +14,7 @@ from core.actors import Actor
 from core.decision import Allow, Code, refuse
 from core.deeds import Deed, require_deed
 from core.events import Event
+from core.interventions import record_intervention
 from ledger.services import insert_event, record
 from toolbox.caller import Caller
 from toolbox.frames.services import enter_skill
@@ -21,12 +22,15 @@ from toolbox.registry import REGISTRY
 from toolbox.rules import effective_tools
 from workspace.models import Skill
 from workspace.results import StartedSkill
+from workspace.runs.view import WORK, mounts_of
 from workspace.sandbox import driver
+from workspace.sandbox.programs import CommandOutcome, Limits, shell
 from workspace.skills import folders
 from workspace.skills.definition import Definition
 from workspace.skills.folders import OnDisk
 from workspace.skills.prompting import Runner, prompt_of
 from workspace.skills.rules import Found, can_use_skill
+from workspace.users import user_of
 
 PREFIX = "skill__"
 SECONDS = 20.0
@@ -95,6 +99,15 @@ def withdraw(*, name: str, reason: str, caller: Actor, now: datetime) -> None:
             approved_digest="", approved_by="", approved_at=None, approval_reason=""
         )
         insert_event(_event(Action.SKILL_WITHDRAWN, name, caller, now, row.approved_digest, reason))
+        record_intervention(
+            caller,
+            Deed.APPROVE_SKILL,
+            subject=f"skill:{name}",
+            trigger_condition=f"approved by {row.approved_by}",
+            action_taken="withdraw_skill_approval",
+            reason=reason,
+            now=now,
+        )
 
 
 def use_skill(
@@ -116,7 +129,7 @@ def use_skill(
     found = _found(name, on_disk)
     allowed = caller.require(can_use_skill(caller.agent, name, found, person=person))
     skill = cast("Definition", found.definition)
-    prompt = _prompt(skill, arguments, _unrun if explained else _within_time())
+    prompt = _prompt(skill, arguments, _unrun if explained else _within_time(caller))
     extra = (TO_BE_SEEN,) if person else ()
     has = {tool.name for tool in effective_tools(REGISTRY.all(), caller.holder)}
     with transaction.atomic():
@@ -169,22 +182,29 @@ def _found(name: str, on_disk: OnDisk | None) -> Found:
     )
 
 
-def _within_time() -> Runner:
-    """Runs commands, each within what is left of the time of all."""
-    ends = time.monotonic() + SECONDS
+def _within_time(caller: Caller) -> Runner:
+    """Runs commands as the caller's user, each within what is left of the time of all.
 
-    def run(command: str) -> driver.CommandOutcome:
-        limits = driver.Limits()
+    They see of the repository what the caller may read (Spec: skills 11).
+    """
+    ends = time.monotonic() + SECONDS
+    user = user_of(caller.agent.id)
+
+    def run(command: str) -> CommandOutcome:
+        limits = Limits()
         left = max(0.0, ends - time.monotonic())
-        return driver.run(command, limits=replace(limits, seconds=min(limits.seconds, left)))
+        program = shell(command, limits=replace(limits, seconds=min(limits.seconds, left)))
+        seen = mounts_of(caller)
+        folder = WORK if seen else program.folder
+        return driver.run(replace(program, user=user, mounts=seen, folder=folder))
 
     return run
 
 
-def _unrun(_command: str) -> driver.CommandOutcome:
+def _unrun(_command: str) -> CommandOutcome:
     """What stands for a command that is not run, where it could be."""
     driver.required()
-    return driver.CommandOutcome(output=b"", status=0)
+    return CommandOutcome(output=b"", status=0)
 
 
 def _prompt(skill: Definition, arguments: str, run: Runner) -> str:

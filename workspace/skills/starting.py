@@ -8,11 +8,12 @@ from django.db import transaction
 
 from core.actions import Action
 from core.actors import Person
-from core.decision import Code, refuse
+from core.decision import Code, Denied, refuse
 from core.deeds import Deed, require_deed
 from ledger.services import record
 from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Agent, Policy
+from orgchart.policy.names import unknown_agent
 from toolbox.caller import Caller
 from toolbox.frames.stack import frames_taken_by
 from toolbox.models import Session
@@ -34,7 +35,7 @@ def start_skill(
     policy = current_policy(person.organisation_id)
     card = policy.resolve(agent)
     if card is None:
-        raise refuse(Code.RECIPIENT_UNKNOWN, f"there is no agent {agent[:64]!r}", "see the agents")
+        raise Denied(unknown_agent(agent, "see the agents", code=Code.RECIPIENT_UNKNOWN))
     if not card.active:
         raise refuse(Code.RECIPIENT_INACTIVE, f"{card.handle} is deactivated", "activate it first")
     with transaction.atomic():

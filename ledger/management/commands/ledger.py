@@ -117,10 +117,12 @@ class Command(BaseCommand):
 
 
 def describe(report: VerificationReport) -> str:
-    """Return one sentence on the ledger's state."""
+    """Return one sentence on the ledger's state, and how far it reaches."""
+    reach = f"; it reaches seal {report.seals} of {report.reaches}" if report.reaches else ""
     if report.finding:
-        return f"WRONG {report.finding}"
-    return f"OK {report.seals} seals, {report.events} events sealed, {report.unsealed} not yet"
+        return f"WRONG {report.finding}{reach}"
+    counts = f"{report.seals} seals, {report.events} events sealed, {report.unsealed} not yet"
+    return f"OK {counts}{reach}"
 
 
 def moment(text: str) -> datetime:

@@ -13,10 +13,12 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
+from core.decision import Denied
 from nexus_site.run import first_run, lease, roles, up
 from nexus_site.run.postgres import Cluster, PostgresUnavailable
 from nexus_site.run.supervisor import Child, Supervisor
 from orgchart.packs import BadPack
+from workspace.provisioning import provision, who_agents_are
 
 
 class Command(BaseCommand):
@@ -46,19 +48,19 @@ class Command(BaseCommand):
             embedded_broker=not settings.REDIS_URL,
         )
         try:
-            with up.only_one(plan.var), closing(up.listen(plan)) as listening:
-                status = self.serve(plan, listening, pid_file=options["pid_file"])
+            with up.only_one(plan.var), closing(up.reserve(plan)) as reserved:
+                status = self.serve(plan, reserved, pid_file=options["pid_file"])
         except (up.CannotStart, PostgresUnavailable) as error:
             raise CommandError(str(error)) from error
         if status:
             raise SystemExit(status)
 
-    def serve(self, plan: up.Plan, listening: socket, *, pid_file: Path | None) -> int:
+    def serve(self, plan: up.Plan, reserved: socket, *, pid_file: Path | None) -> int:
         """Run until asked to stop; the database goes last."""
         embedded = lease.take(plan.cluster) if plan.cluster else None
         try:
             with Supervisor(
-                children=up.children(plan, listening=listening, on_ready=lambda: self.greet(plan)),
+                children=up.children(plan, reserved=reserved, on_ready=lambda: self.greet(plan)),
                 say=self.say,
                 still_wanted=up.wanted_by(pid_file) if pid_file else lambda: True,
             ) as supervisor:
@@ -90,13 +92,26 @@ class Command(BaseCommand):
             now = timezone.now()
             if loaded := first_run.load_missing_packs(packs=settings.BASE_DIR / "packs", now=now):
                 self.say(f"Founded from packs: {', '.join(loaded)}.")
+            if made := first_run.create_missing_repositories(now=now):
+                self.say(f"Git repositories created: {', '.join(made)}.")
             if files := first_run.issue_missing_keys(folder=settings.NEXUS_KEYS, now=now):
                 self.say(f"New agent keys in {', '.join(str(file) for file in files)}.")
-            self.introduce(first_run.create_first_people())
+            self.prepare_hands()
+            self.introduce(first_run.create_first_people(now=timezone.now()))
         except BadPack as error:
             self.stderr.write(str(error))
             return 1
         return 0
+
+    def prepare_hands(self) -> None:
+        """Make the agents' folders; what is missing keeps nothing else from running."""
+        try:
+            done = provision()
+        except (Denied, OSError) as problem:
+            self.say(f"Agents' folders: {problem}")
+            return
+        if done:
+            self.say(f"Agents' folders: {len(done)} changes; {who_agents_are()}.")
 
     def introduce(self, passwords: Mapping[str, str]) -> None:
         """Show the first people's passwords, which nothing can show again."""

@@ -1,14 +1,20 @@
 """Cases from outside, over HTTP."""
 
 import pytest
+from django.db.models import F
+from django.utils import timezone
 
-from governance.models import Artifact, Violation
+from core.decision import Denied
+from governance.interventions.services import open_case_as_person
+from governance.models import Artifact, Case, Violation
 from ledger.models import Event
 from mailroom.models import OutgoingNotice
+from orgchart.models import Agent, Organisation
 from tests.company import load_company
 from tests.governance.cases.world import EVIDENCE, Play
 
 pytestmark = pytest.mark.django_db
+OFFICE_HOLDERS = ("analyst", "planner", "implementer", "reviewer", "tester", "conductor")
 
 
 @pytest.fixture
@@ -203,9 +209,27 @@ class TestAViolation:
         assert play.at == ("open", "REVIEW", 1)
 
     def test_opening_by_another_office_is_refused(self, company):
-        for handle in ("planner", "implementer", "reviewer", "tester", "conductor"):
+        for handle in OFFICE_HOLDERS[1:]:
             answer = company.call(handle, "case_open", title="x", request="y")
             assert answer.code == "STAGE_DENIED"
+
+    @pytest.mark.parametrize("handle", OFFICE_HOLDERS)
+    def test_opening_is_refused_while_an_office_is_vacant(self, company, handle):
+        """Also to people: a case that cannot end is not begun (Spec: constitution 33)."""
+        company.key("analyst")
+        Agent.objects.filter(handle=handle).update(active=False)
+        Organisation.objects.update(policy_version=F("policy_version") + 1)
+        message = f"no active agent holds these offices: {handle.upper()}"
+        if handle != "analyst":
+            answer = company.call("analyst", "case_open", title="x", request="y")
+            assert answer.code == "INVALID_TRANSITION"
+            assert answer.body["message"] == message
+        with pytest.raises(Denied) as refusal:
+            open_case_as_person(
+                title="x", request="y", person=company.person("Board"), now=timezone.now()
+            )
+        assert refusal.value.deny.message == message
+        assert not Case.objects.exists()
 
 
 class TestTools:

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth import get_user_model
 from django.db import IntegrityError, InternalError, transaction
+from django.db.models import F, ProtectedError
 from django.utils import timezone
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
@@ -13,7 +14,9 @@ from core.decision import Denied
 from governance.cases.vocabulary import Outcome, Stage
 from governance.interventions import confirmation, services
 from governance.models import Artifact, Case, CodeAttempt, Intervention
+from orgchart.models import Agent, Organisation
 from tests.governance.cases.world import CONTENT, Play, code_of, enrolled
+from tests.people import join
 
 pytestmark = pytest.mark.django_db
 TASKS = {"tasks": [{"id": "T9", "task": "Other", "verify_by": "python other.py"}]}
@@ -224,6 +227,28 @@ class TestTheDatabase:
         with pytest.raises(IntegrityError), transaction.atomic():
             row.save()
 
+    def test_keeps_a_person_who_entered_a_code(self, play):
+        """What the person did stays as well: an intervention holds the name, not the row."""
+        now, person = timezone.now(), play.company.person("Board")
+        device = enrolled("alice")
+        purpose = confirmation.purpose_of("end_case", play.id, 1, {"reason": "r"})
+        token = confirmation.preview_token(purpose, person)
+        confirmation.confirm(
+            token=token, code=code_of(device, now), purpose=purpose, person=person, now=now
+        )
+        with pytest.raises(ProtectedError), transaction.atomic():
+            device.user.delete()
+        assert CodeAttempt.objects.filter(user__username="alice").count() == 1
+
+    def test_keeps_the_interventions_of_a_person_who_is_deleted(self, play):
+        user = get_user_model().objects.create_user("olga")
+        services.add_note(
+            case_id=play.id, note="See ticket 7", now=timezone.now(),
+            person=play.company.person("Observer", username="olga"),
+        )  # fmt: skip
+        user.delete()
+        assert Intervention.objects.get().operator == "olga"
+
 
 class TestCodes:
     now = timezone.now()
@@ -311,6 +336,7 @@ class TestPages:
             grant(config)
         user, _ = get_user_model().objects.get_or_create(username="alice", is_staff=True)
         user.groups.set([Group.objects.get(name="Board")])
+        join(user)
         client.defaults["HTTP_HOST"] = "127.0.0.1"
         client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
         return client
@@ -360,30 +386,10 @@ class TestPages:
         assert client.get("/admin/governance/intervention/").status_code == 200
         assert client.get("/admin/governance/violation/").status_code == 200
 
-
-class TestTheRestOfTheCompany:
-    def test_keeps_what_a_person_does_in_the_same_table(self, db):
-        from contracts.closing import close_contract
-        from contracts.vocabulary import ContractOutcome
-        from tests.company import load_company
-
-        company = load_company("nexus")
-        made = company.call(
-            "it_manager", "create_contract", to="backend_worker", title="T", body="B"
-        ).result
-        close_contract(
-            contract_id=made["contract_id"],
-            outcome=ContractOutcome.CANCELLED,
-            reason="not needed",
-            expected_version=1,
-            caller=company.person("Board"),
-            now=timezone.now(),
-        )
-        row = Intervention.objects.get()
-        assert (row.operator_role, row.trigger_condition, row.action_taken, row.reason) == (
-            "HUMAN_ADMIN",
-            "contract pending",
-            "close_contract_cancelled",
-            "not needed",
-        )
-        assert row.subject == f"contract:{made['contract_id']}"
+    def test_say_which_office_is_vacant(self, client, company):
+        Agent.objects.filter(handle="tester").update(active=False)
+        Organisation.objects.update(policy_version=F("policy_version") + 1)
+        answer = client.post("/admin/governance/case/open/", {"title": "T", "request": "R"})
+        assert answer.status_code == 200
+        assert "no active agent holds these offices: TESTER" in answer.content.decode()
+        assert not Case.objects.exists()

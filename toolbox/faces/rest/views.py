@@ -11,6 +11,7 @@ from rest_framework.versioning import URLPathVersioning
 from rest_framework.views import APIView
 
 from core.decision import Code, Denied, refuse
+from orgchart.pauses.rules import PauseFacts
 from toolbox import door, sessions
 from toolbox.answers import NOTHING_THERE, Answer
 from toolbox.caller import Caller
@@ -18,6 +19,7 @@ from toolbox.faces import prompt
 from toolbox.faces.exports import FOREIGN_FORMS, listing
 from toolbox.faces.long_poll import seconds_to_wait
 from toolbox.faces.rest.formats import JSONRenderer, PersonRenderer
+from toolbox.faces.results import PauseSummary
 
 LAST = "nexus.last"
 """In the scope of a request that may wait: whether no look follows this one; None for the first."""
@@ -83,6 +85,7 @@ class MeView(ReadView):
                 "session": sessions.summarise_session(caller.session),
                 "frame": None if caller.frame_id is None else str(caller.frame_id),
                 "policy_version": caller.policy.version,
+                "paused": None if caller.pause is None else summarise_pause(caller.pause),
             }
         )
 
@@ -156,6 +159,9 @@ class SessionDetailView(ReadView):
 
     def get(self, request: Request, session_id: str, **_: Any) -> Response:
         """Describe the session."""
+        refused = door.refuse_paused(request.user, "sessions.read", now=timezone.now())
+        if refused is not None:
+            return respond(refused)
         return Response(sessions.read_session(caller=request.user, session_id=session_id))
 
 
@@ -198,6 +204,16 @@ class UnknownAddressView(APIView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Refuse every method alike."""
         raise Denied(NOTHING_THERE)
+
+
+def summarise_pause(pause: PauseFacts) -> PauseSummary:
+    """A pause as clients see it."""
+    return {
+        "reason": pause.reason,
+        "since": pause.paused_at,
+        "scope": "organisation" if pause.is_everyone else "agent",
+        "resumed_by": list(pause.resumed_by),
+    }
 
 
 def respond(answer: Answer, status: int | None = None) -> Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from collections.abc import Iterator
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -11,10 +12,12 @@ from django.utils import timezone
 from core.actors import Person
 from core.decision import Denied
 from core.people import operator
+from orgchart import catalogue
 from orgchart.models import Organisation
 from workspace.models import Skill
 from workspace.sandbox import driver
 from workspace.skills import folders, services
+from workspace.skills.doubts import doubts_about
 from workspace.skills.starting import start_skill
 
 
@@ -66,7 +69,10 @@ class Command(BaseCommand):
     def _scan(self, caller: Person) -> None:
         for row in services.scan(caller=caller, now=timezone.now()):
             self.stdout.write(line_of(row))
-        problem = driver.problem_of(driver.find())
+            for line in details_of(row):
+                self.stdout.write(f"  {line}")
+        found = driver.strongest()
+        problem = found if isinstance(found, str) else ""
         if problem:
             self.stdout.write(f"no command line can run here: {problem}")
 
@@ -108,6 +114,16 @@ class Command(BaseCommand):
         self.stdout.write(f"approved {row.name}, sha256 {row.approved_digest}")
         for command in row.commands:
             self.stdout.write(f"  may run: {command}")
+
+
+def details_of(row: Skill) -> Iterator[str]:
+    """What an installed, valid skill is allowed and runs, and what of its file has no effect."""
+    if not row.installed or row.problem:
+        return
+    tools = [tool for tool in row.allowed_tools if tool in catalogue.known()]
+    yield f"allowed, of what its agent has: {', '.join(tools) or 'no tool but return_result'}"
+    yield from (f"runs: {command}" for command in row.commands)
+    yield from (f"warning: {message}" for message, _ in doubts_about(row.name))
 
 
 def line_of(row: Skill) -> str:

@@ -1,0 +1,79 @@
+"""What of the contracts waits for people: work that the Board ordered, and overdue work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+
+from contracts.models import Contract
+from contracts.vocabulary import OPEN_STATES, ContractState
+from core.deeds import Deed
+from core.waiting import Choice, Viewer, Waiting, WaitingKind, page_of
+
+
+def _in_review(viewer: Viewer) -> QuerySet[Any]:
+    """Submitted work on contracts of the Board."""
+    rows = Contract.objects.filter(issuer=None, state=ContractState.REVIEW)
+    return viewer.sees(rows).select_related("organisation", "assignee").defer("body")
+
+
+def _show_review(row: Contract) -> Waiting:
+    return Waiting(
+        title=row.title,
+        asked_by=row.assignee.handle,
+        since=row.submitted_at or row.created_at,
+        due=row.deadline,
+        organisation=row.organisation.name,
+        detail=row.id,
+        address=page_of(row),
+        choices=[
+            Choice("Take the work", page_of(row, "close-passed")),
+            Choice("Send back", page_of(row, "close-rework")),
+            Choice("Refuse", page_of(row, "close-failed"), is_danger=True),
+        ],
+    )
+
+
+def _overdue(viewer: Viewer) -> QuerySet[Any]:
+    """Open contracts past their deadline; what the Board reviews waits for it already."""
+    rows = Contract.objects.filter(state__in=OPEN_STATES, deadline__lt=viewer.now)
+    rows = rows.exclude(issuer=None, state=ContractState.REVIEW)
+    return viewer.sees(rows).select_related("organisation", "assignee").defer("body")
+
+
+def _show_overdue(row: Contract) -> Waiting:
+    return Waiting(
+        title=row.title,
+        asked_by=f"{row.issuer_name} → {row.assignee.handle}",
+        since=row.deadline,
+        organisation=row.organisation.name,
+        detail=f"{row.id} is {row.get_state_display()}",
+        address=page_of(row),
+        choices=[Choice("Cancel", page_of(row, "close-cancelled"), is_danger=True)],
+    )
+
+
+KINDS = (
+    WaitingKind(
+        title="Contract to review",
+        icon="rate_review",
+        deed=Deed.CANCEL_CONTRACT,
+        rows=_in_review,
+        since="submitted_at",
+        show=_show_review,
+    ),
+    WaitingKind(
+        title="Overdue contract",
+        icon="event_busy",
+        deed=Deed.CANCEL_CONTRACT,
+        rows=_overdue,
+        since="deadline",
+        show=_show_overdue,
+    ),
+)
+
+
+def kinds() -> tuple[WaitingKind, ...]:
+    """What this room registers."""
+    return KINDS

@@ -1,0 +1,162 @@
+"""Lists as files: CSV or JSON of exactly what a list shows, streamed, bounded and recorded."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from django.contrib.admin.utils import flatten
+from django.core.exceptions import PermissionDenied
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import close_old_connections, connection
+from django.db.models import BinaryField, Field, QuerySet
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+
+from core.actions import Action
+from core.events import Event, record_event
+from core.people import ADMIN_TOOL, signed_in
+
+MOST = 50_000
+"""Rows of one file, the newest; the file says when there are more."""
+PAGE = 1_000
+FORMATS = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
+RISKY = ("=", "+", "-", "@", "\t", "\r")
+"""A spreadsheet takes a cell that begins so for a formula."""
+
+
+class ExportingAdmin:
+    """A list that can be saved as a file by every person who may look at it."""
+
+    list_before_template = "admin/nexus/list_tools.html"
+    export_actions: Sequence[tuple[str, str]] = ()
+    """More buttons of the export page: what each says, and the name of its page."""
+
+    def get_urls(self) -> list[URLPattern]:
+        """With the page of the export."""
+        page = self.admin_site.admin_view(self.export_view)  # type: ignore[attr-defined]
+        return [path("export/", page, name=self.export_name), *super().get_urls()]  # type: ignore[misc]
+
+    @property
+    def export_name(self) -> str:
+        """The name of that page."""
+        opts = self.opts  # type: ignore[attr-defined]
+        return f"{opts.app_label}_{opts.model_name}_export"
+
+    @property
+    def export_address(self) -> str:
+        """Where that page is; the list adds its filters."""
+        return reverse(f"admin:{self.export_name}")
+
+    def export_view(self, request: HttpRequest) -> HttpResponse | StreamingHttpResponse:
+        """Say how much it is; on POST record the export and stream the file."""
+        if not self.has_view_permission(request):  # type: ignore[attr-defined]
+            raise PermissionDenied
+        shown = self.get_changelist_instance(request)  # type: ignore[attr-defined]
+        rows: QuerySet[Any] = shown.queryset
+        kind = request.POST.get("format", "")
+        if request.method == "POST" and kind in FORMATS:
+            return self._file(request, rows, kind)
+        request.current_app = self.admin_site.name  # type: ignore[attr-defined]
+        context = {
+            **self.admin_site.each_context(request),  # type: ignore[attr-defined]
+            "title": f"Export: {self.opts.verbose_name_plural}",  # type: ignore[attr-defined]
+            "opts": self.opts,  # type: ignore[attr-defined]
+            "count": rows.order_by()[: MOST + 1].count(),
+            "most": MOST,
+            "filters": sorted((k, v) for k, v in request.GET.items() if v and k != "p"),
+            "back": f"{request.path.removesuffix('export/')}?{request.GET.urlencode()}",
+            "more": [(label, reverse(f"admin:{name}")) for label, name in self.export_actions],
+        }
+        return TemplateResponse(request, "admin/nexus/export.html", context)
+
+    def _columns(self, request: HttpRequest) -> Sequence[Field[Any, Any]]:
+        """The columns that the row's own page or the list shows: never a secret."""
+        page: Any = self
+        shown = {*page.get_list_display(request), *flatten(page.get_fields(request))}
+        hidden = set(page.get_exclude(request) or ())
+        return [
+            field
+            for field in page.opts.concrete_fields
+            if not isinstance(field, BinaryField)
+            and (field.primary_key or field.name in shown)
+            and field.name not in hidden
+        ]
+
+    def _file(self, request: HttpRequest, rows: QuerySet[Any], kind: str) -> StreamingHttpResponse:
+        opts = self.opts  # type: ignore[attr-defined]
+        now = timezone.now()
+        record_event(
+            Event(
+                action=Action.LIST_EXPORTED,
+                actor=f"human:{signed_in(request).username}",
+                at=now,
+                tool=ADMIN_TOOL,
+                subject=f"table:{opts.label_lower}",
+                request_id=getattr(request, "request_id", ""),
+                details={"format": kind, "filters": dict(list(request.GET.items())[:20])},
+            )
+        )
+        fields = self._columns(request)
+        parts = _as_csv(rows, fields) if kind == "csv" else _as_json(rows, fields)
+        response = StreamingHttpResponse(parts, content_type=FORMATS[kind])
+        name = f"{opts.model_name}-{now:%Y%m%d-%H%M%S}.{kind}"
+        response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+        response.headers["Cache-Control"] = "no-store"
+        return response
+
+
+def _pages(rows: QuerySet[Any], fields: Sequence[Field[Any, Any]]) -> Iterator[list[Any]]:
+    """The newest rows, a page at a time: no cursor and no transaction stays open meanwhile."""
+    names = ["pk", *(field.attname for field in fields)]
+    last, left = None, MOST
+    while left > 0:
+        part = rows.order_by("-pk") if last is None else rows.order_by("-pk").filter(pk__lt=last)
+        page = list(part.values_list(*names)[: min(PAGE, left)])
+        if not connection.in_atomic_block:  # the next page may be read in another thread
+            close_old_connections()
+        if not page:
+            return
+        yield [each[1:] for each in page]
+        last, left = page[-1][0], left - len(page)
+
+
+class _Line:
+    """What `csv` writes to: it hands the line back."""
+
+    def write(self, line: str) -> str:
+        return line
+
+
+def _as_csv(rows: QuerySet[Any], fields: Sequence[Field[Any, Any]]) -> Iterator[bytes]:
+    writer = csv.writer(_Line())
+    yield str(writer.writerow([field.attname for field in fields])).encode()
+    for page in _pages(rows, fields):
+        yield "".join(str(writer.writerow([_cell(v) for v in row])) for row in page).encode()
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    shown = json.dumps(value, cls=DjangoJSONEncoder) if isinstance(value, dict | list) else None
+    words = shown if shown is not None else _moment(value)
+    return f"'{words}" if words.startswith(RISKY) and not isinstance(value, int) else words
+
+
+def _moment(value: Any) -> str:
+    return str(value.isoformat()) if hasattr(value, "isoformat") else str(value)
+
+
+def _as_json(rows: QuerySet[Any], fields: Sequence[Field[Any, Any]]) -> Iterator[bytes]:
+    names = [field.attname for field in fields]
+    before = "["
+    for page in _pages(rows, fields):
+        for row in page:
+            line = json.dumps(dict(zip(names, row, strict=True)), cls=DjangoJSONEncoder)
+            yield f"{before}\n{line}".encode()
+            before = ","
+    yield (b"[]\n" if before == "[" else b"\n]\n")

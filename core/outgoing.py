@@ -1,0 +1,135 @@
+"""HTTP to other machines: names are resolved once, checked addresses called, time is limited."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from core.addresses import Address, is_public
+
+CONNECTED = frozenset(
+    f"connection.{way}.complete" for way in ("connect_tcp", "connect_unix_socket", "start_tls")
+)
+
+
+class AddressRefused(Exception):
+    """The address may not be called."""
+
+
+class NotResolved(Exception):
+    """The name has no address, or its name server did not answer in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where a request goes: the addresses that were checked, and the name that certificates have.
+
+    `target` is path and query. Nothing here is resolved a second time.
+    """
+
+    scheme: str
+    name: str
+    port: int
+    target: str
+    addresses: tuple[Address, ...]
+    has_own_port: bool
+
+    def url(self, address: Address) -> str:
+        """The URL by number: a name that changes its answer afterwards changes nothing."""
+        number = f"[{address}]" if address.version == 6 else str(address)
+        return f"{self.scheme}://{number}:{self.port}{self.target}"
+
+    @property
+    def host_header(self) -> str:
+        """The `Host` header that the name's server expects."""
+        name = f"[{self.name}]" if ":" in self.name else self.name
+        return f"{name}:{self.port}" if self.has_own_port else name
+
+    @property
+    def extensions(self) -> dict[str, Any]:
+        """Httpx's extensions: TLS asks for, and checks, the name and not the number."""
+        return {"sni_hostname": self.name}
+
+
+def resolve_once(url: str, *, internal: bool, within: float = 5.0) -> Destination:
+    """Resolve an address once, so that the name cannot change between check and call.
+
+    `within` limits the name server, in seconds. Raises AddressRefused for other schemes and, unless
+    `internal` is allowed, for a name of which one address is not public; NotResolved.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise AddressRefused("not an http or https address")
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        name = parts.hostname.encode("idna").decode("ascii")
+    except UnicodeError:
+        raise AddressRefused("not a host name") from None
+    addresses = _addresses_of(name, port, within)
+    if not internal and not all(is_public(address) for address in addresses):
+        raise AddressRefused(f"{name} is not a public address")
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return Destination(parts.scheme, name, port, target, addresses, parts.port is not None)
+
+
+def _addresses_of(name: str, port: int, within: float) -> tuple[Address, ...]:
+    """Every address of a name. In a thread: the system's resolver has no time limit of its own."""
+    found: list[Any] = []
+
+    def ask() -> None:
+        try:
+            found.append(socket.getaddrinfo(name, port, type=socket.SOCK_STREAM))
+        except OSError as problem:
+            found.append(problem)
+
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    asking.join(within)
+    if not found:
+        raise NotResolved(f"{name}: its name server did not answer within {within:.0f} s")
+    if isinstance(found[0], OSError):
+        raise NotResolved(f"{name}: {found[0].strerror or found[0]}")
+    return tuple(dict.fromkeys(ipaddress.ip_address(entry[4][0]) for entry in found[0]))
+
+
+@cache
+def trusted() -> ssl.SSLContext:
+    """The authorities that certificates are checked by, read once."""
+    return httpx.create_ssl_context(trust_env=False)
+
+
+@contextmanager
+def close_after(seconds: float) -> Iterator[Callable[[str, Mapping[str, Any]], None]]:
+    """Close the connection of the yielded trace when the time is over.
+
+    The client's own timeouts restart with every byte. The connection must be a new one: of one that
+    an earlier request left open nothing is seen here.
+    """
+    sockets: list[socket.socket] = []
+
+    def trace(event: str, info: Mapping[str, Any]) -> None:
+        if event in CONNECTED:
+            sockets.append(info["return_value"].get_extra_info("socket"))
+
+    def cut() -> None:
+        for each in sockets[-1:]:
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(seconds, cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield trace
+    finally:
+        timer.cancel()

@@ -1,0 +1,175 @@
+"""What waits for a person's decision: each room registers its kinds, and no room knows the page."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+from django.contrib.admin.utils import quote
+from django.db.models import IntegerField, Model, QuerySet, Value
+from django.urls import reverse
+
+from core.deeds import Deed
+from core.hooks import Hook
+
+COUNTED = 100
+"""Each kind is counted up to this many: a number in the navigation costs the same at any size."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Viewer:
+    """The person who asks what waits for them. `organisations` None: every organisation."""
+
+    username: str
+    may: Callable[[str], bool]
+    now: datetime
+    organisations: Collection[int] | None = None
+
+    def sees(self, rows: QuerySet[Any], organisation: str = "organisation_id") -> QuerySet[Any]:
+        """Of these rows those of organisations that the person may look at."""
+        if self.organisations is None:
+            return rows
+        return rows.filter(**{f"{organisation}__in": self.organisations})
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One way to decide: what its button says, and the page that does it."""
+
+    label: str
+    address: str
+    is_danger: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """One thing that waits: since when, who asks, and the ways to decide it.
+
+    `organisation` is a name; `address` the page that shows all of it.
+    """
+
+    title: str
+    asked_by: str
+    since: datetime | None
+    address: str
+    organisation: str = ""
+    detail: str = ""
+    due: datetime | None = None
+    choices: Sequence[Choice] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingKind:
+    """A kind of rows that wait: who decides them, where they are, and how one of them is shown.
+
+    A person who may do the `deed` decides. `rows` are those that wait for this person; `since`
+    names the column of the time since when.
+    """
+
+    title: str
+    icon: str
+    deed: Deed
+    rows: Callable[[Viewer], QuerySet[Any]]
+    since: str
+    show: Callable[[Any], Waiting]
+
+    def oldest(self, viewer: Viewer, most: int) -> Sequence[Any]:
+        """The rows that wait longest."""
+        return list(self.rows(viewer).order_by(self.since, "pk")[:most])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alarm:
+    """Something that has no row: the installation itself needs a person. None while it is well."""
+
+    title: str
+    icon: str
+    permission: str
+    problem: Callable[[Viewer], Waiting | None]
+
+
+waiting_kinds = Hook[[], Sequence[WaitingKind | Alarm]]("what of this room waits for people")
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One thing that waits, with its kind and whose turn it is."""
+
+    kind: WaitingKind | Alarm
+    item: Waiting
+    turn: str
+
+
+@dataclass
+class Desk:
+    """Everything that waits for one person; each question is asked once."""
+
+    viewer: Viewer
+
+    @cached_property
+    def kinds(self) -> Sequence[WaitingKind]:
+        """The kinds that this person decides."""
+        return [
+            each
+            for each in _registered()
+            if isinstance(each, WaitingKind) and self.viewer.may(each.deed.permission)
+        ]
+
+    @cached_property
+    def alarms(self) -> Sequence[Turn]:
+        """What the installation itself needs now."""
+        return list(_ringing(self.viewer))
+
+    @property
+    def total(self) -> int:
+        """How much waits altogether."""
+        return self.counts.total()
+
+    @cached_property
+    def counts(self) -> Counter[str]:
+        """How many of each kind wait, by its title; each up to COUNTED, all in one query."""
+        found = Counter(alarm.kind.title for alarm in self.alarms)
+        parts = [
+            kind.rows(self.viewer)
+            .order_by()
+            .annotate(number_of_kind=Value(number, output_field=IntegerField()))
+            .values_list("number_of_kind")[:COUNTED]
+            for number, kind in enumerate(self.kinds)
+        ]
+        if parts:
+            rows = parts[0].union(*parts[1:], all=True) if len(parts) > 1 else parts[0]
+            found.update(self.kinds[number].title for (number,) in rows)
+        return found
+
+    def turns(self, most: int) -> list[Turn]:
+        """What waits: alarms first, then the oldest; one query for each kind that waits."""
+        rows = [
+            Turn(kind, kind.show(row), " or ".join(kind.deed.value.groups))
+            for kind in self.kinds
+            if self.counts[kind.title]
+            for row in kind.oldest(self.viewer, most)
+        ]
+        rows.sort(key=lambda each: each.item.since or self.viewer.now)
+        return [*self.alarms, *rows][:most]
+
+
+def _registered() -> Iterator[WaitingKind | Alarm]:
+    return (each for kinds in waiting_kinds() for each in kinds)
+
+
+def _ringing(viewer: Viewer) -> Iterator[Turn]:
+    for alarm in _registered():
+        if isinstance(alarm, Alarm) and viewer.may(alarm.permission):
+            item = alarm.problem(viewer)
+            if item is not None:
+                yield Turn(alarm, item, "who runs this installation")
+
+
+def page_of(row: Model, act: str = "change") -> str:
+    """The address of a row's page in the admin, or of one of its acts."""
+    meta = row._meta  # noqa: SLF001  Django's public name
+    return reverse(f"admin:{meta.app_label}_{meta.model_name}_{act}", args=[quote(row.pk)])

@@ -1,0 +1,58 @@
+"""An org_change contract that a person names in place of a second person (Spec: people 34)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from contracts.approvals import authorisations
+from contracts.vocabulary import OrgAct
+from core.actors import Person
+from core.decision import Allow, Code, Denied, Deny, refuse, require
+from governance.staff import rules
+from governance.staff.named_acts import NamedAct, acts_between
+from orgchart import catalogue
+from orgchart.policy.compiled import Agent, Policy
+
+RULE = "a contract in place of the second person (spec: people 34)"
+
+
+def allow_by_contract(person: Person, before: Policy, after: Policy, now: datetime) -> Allow:
+    """Use up the lines of the named contract that allow exactly this change; each only once.
+
+    The change is also one that the contract's assignee could make: no contract gives more than its
+    holder has. Raises Denied AUTHORISATION_REQUIRED, LEVEL_DENIED, INVALID_PARAMS.
+    """
+    holder = authorisations.lock_org_change(
+        contract_id=person.contract, organisation_id=before.organisation_id, now=now
+    )
+    acts = acts_between(before, after)
+    if isinstance(acts, Deny):
+        raise Denied(acts)
+    for act in acts:
+        _require_within(before.by_id[holder], act, before, after)
+        if not authorisations.use_line(
+            contract_ids=[person.contract], act=act.act, subject=act.subject, now=now
+        ):
+            raise refuse(
+                Code.AUTHORISATION_REQUIRED,
+                f"{person.contract} has no unused line {act.act} {act.subject}",
+                "name a contract that allows all of this change, or leave it out: a second person "
+                "then confirms the change",
+                rule=RULE,
+            )
+    return Allow(RULE)
+
+
+def _require_within(holder: Agent, act: NamedAct, before: Policy, after: Policy) -> None:
+    """Raise Denied for what the contract's holder itself could not do."""
+    new = after.agents[act.subject]
+    role = after.role_of(new)
+    old = before.agents.get(act.subject)
+    if old is not None:
+        require(rules.can_manage(holder, old, before))
+    if act.act is OrgAct.HIRE:
+        require(rules.can_name(new.handle, role, before))
+    if old is None or old.role != new.role:
+        require(rules.can_give_role(holder, role, before))
+    added = new.skills - (old.skills if old else frozenset())
+    require(rules.can_give_skills(added, catalogue.known()))

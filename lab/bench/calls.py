@@ -1,0 +1,129 @@
+"""The contests over HTTP: sending, reading, claiming, and a thousand organisations in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import cycle, islice
+from typing import Any
+
+from lab.bench import json_files, postgres
+from lab.bench.company import MANY, Company
+from lab.bench.contest import Contender, calls
+from lab.bench.load import always, post
+from lab.bench.served import Served
+
+TOOLS = "/api/v1/tools/"
+FLOOR = "/api/bench/"
+MCP = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
+DRF, PLAIN = "APIView by hand", "plain view by hand"
+MAIL: dict[str, object] = {
+    "to": "it_manager",
+    "type": "info",
+    "subject": "Status",
+    "body": "All is well. " * 20,
+}
+
+
+def mcp(tool: str, params: dict[str, object], key: str) -> bytes:
+    """The bytes of a tool call over MCP."""
+    named = {"name": tool, "arguments": params}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": named}
+    return post("/mcp", message, key, headers=MCP)
+
+
+def sending(served: Served, company: Company) -> Sequence[Contender]:
+    """A mail and its event: by hand, by the product over both faces, and a refused one."""
+    key, port = company.keys["backend_worker"], served.port
+    plain = {**MAIL, "recipient_id": company.ids["it_manager"]}
+    script = postgres.send_script(company.organisation.id, company.ids)
+    return [
+        Contender("PostgreSQL itself: send_mail", pgbench(script)),
+        Contender(f"{DRF}: send", calls(port, always(post(FLOOR + "send", plain, key)))),
+        Contender(f"{PLAIN}: send", calls(port, always(post(FLOOR + "plain/send", plain, key)))),
+        Contender(
+            "send_mail",
+            calls(port, always(post(TOOLS + "send_mail", MAIL, key))),
+            (f"{DRF}: send", f"{PLAIN}: send"),
+        ),
+        Contender(
+            "send_mail over MCP", calls(port, always(mcp("send_mail", MAIL, key))), ("send_mail",)
+        ),
+        Contender(
+            "send_mail, denied",
+            calls(port, always(post(TOOLS + "send_mail", {**MAIL, "to": "ceo"}, key)), 403),
+            ("send_mail",),
+        ),
+    ]
+
+
+def reading(served: Served, company: Company) -> Sequence[Contender]:
+    """Pages of a small list and of a large one, by turns."""
+    port, keys = served.port, company.keys
+    page: dict[str, object] = {"status": "all"}
+    read: dict[str, object] = {"status": "read"}
+    tasks: dict[str, object] = {"status": "pending", "owner": ""}
+    small, large = keys["qa_worker"], keys["devops_worker"]
+    few, many = company.copied_keys[0], keys["backend_worker"]
+
+    def tool(name: str, params: dict[str, object], key: str) -> Any:
+        return calls(port, always(post(TOOLS + name, params, key)))
+
+    return [
+        Contender(f"{DRF}: inbox", calls(port, always(post(FLOOR + "inbox", page, small)))),
+        Contender("read_inbox, small", tool("read_inbox", page, small), (f"{DRF}: inbox",)),
+        Contender("read_inbox, large", tool("read_inbox", page, large), ("read_inbox, small",)),
+        Contender(
+            "read_inbox read, large", tool("read_inbox", read, large), ("read_inbox, small",)
+        ),
+        Contender(
+            "read_inbox over MCP",
+            calls(port, always(mcp("read_inbox", page, small))),
+            ("read_inbox, small",),
+        ),
+        Contender("task_list, few", tool("task_list", tasks, few)),
+        Contender("task_list, many", tool("task_list", tasks, many), ("task_list, few",)),
+        Contender("task_recommend, few", tool("task_recommend", {}, few)),
+        Contender(
+            "task_recommend, many", tool("task_recommend", {}, many), ("task_recommend, few",)
+        ),
+    ]
+
+
+def claiming(served: Served, company: Company) -> Sequence[Contender]:
+    """Claims of free tasks: by the product, by hand under a lock, and two locked JSON files."""
+    free = company.free_tasks()
+    key, port = company.keys["backend_worker"], served.port
+
+    def claims(path: str) -> Iterator[bytes]:
+        for number in free:
+            body = {"taskId": str(number), "owner": "backend_worker", "expectedVersion": 1}
+            yield post(path, body, key)
+
+    by_hand, files = f"{DRF}: claim", "two locked JSON files: claim"
+    return [
+        Contender(by_hand, calls(port, claims(FLOOR + "claim").__next__)),
+        Contender(files, json_files.claim_tasks),
+        Contender(
+            "task_update, claim",
+            calls(port, claims(TOOLS + "task_update").__next__),
+            (by_hand, files),
+        ),
+    ]
+
+
+def in_turn(served: Served, company: Company) -> Sequence[Contender]:
+    """The same call by agents of one organisation, and of a thousand one after the other."""
+    path, port = TOOLS + "read_inbox", served.port
+    one = [post(path, {}, key) for key in islice(company.keys.values(), 1)]
+    many = [post(path, {}, key) for key in company.copied_keys]
+    return [
+        Contender("1 organisation", calls(port, cycle(one).__next__)),
+        Contender(f"{MANY} organisations", calls(port, cycle(many).__next__), ("1 organisation",)),
+    ]
+
+
+def pgbench(script: str) -> Any:
+    """The way of PostgreSQL's own client."""
+    return lambda clients, seconds: postgres.measure(
+        script=script, clients=clients, seconds=max(1, round(seconds))
+    )

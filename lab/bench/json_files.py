@@ -1,0 +1,59 @@
+"""What a list of tasks in files costs: a claim under a lock, two JSON files, each with fsync."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from lab.bench.load import Rate
+
+
+def claim_tasks(clients: int, seconds: float) -> Rate:
+    """Claim as fast as `clients` threads can, in a folder on the disk of this installation."""
+    settings.NEXUS_VAR.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=settings.NEXUS_VAR) as name:
+        folder, begun = Path(name), time.perf_counter()
+        until = begun + seconds
+        with ThreadPoolExecutor(clients) as threads:
+            runs = list(threads.map(lambda who: _claim_until(folder, who, until), range(clients)))
+        times = [each for run in runs for each in run]
+        return Rate.of(times, time.perf_counter() - begun, 0)
+
+
+def _claim_until(folder: Path, who: int, until: float) -> list[float]:
+    times: list[float] = []
+    while (begun := time.perf_counter()) < until:
+        _claim(folder, who, len(times))
+        times.append(time.perf_counter() - begun)
+    return times
+
+
+def _claim(folder: Path, who: int, number: int) -> None:
+    """Read, check and write one task, and write its event, while no other client does."""
+    with (folder / "lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        task = folder / f"{who}-{number}.json"
+        held: dict[str, Any] = {"version": 1, "owner": ""}
+        if task.exists():
+            held = json.loads(task.read_text("utf-8"))
+        if not held["owner"]:
+            _replace(task, {"version": held["version"] + 1, "owner": f"agent-{who}"})
+            _replace(folder / "event.json", {"action": "task.updated", "by": who, "task": number})
+
+
+def _replace(path: Path, value: dict[str, object]) -> None:
+    """Write a file so that it is whole or as before, whatever happens."""
+    new = path.with_suffix(".new")
+    with new.open("w", encoding="utf-8") as file:
+        json.dump(value, file)
+        file.flush()
+        os.fsync(file.fileno())
+    new.rename(path)

@@ -1,0 +1,40 @@
+"""When the ledger needs a person: events that are not sealed in time."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.urls import reverse
+
+from core.waiting import Alarm, Choice, Viewer, Waiting
+from ledger.sealer import read_backlog
+
+
+def _sealing(viewer: Viewer) -> Waiting | None:
+    backlog = read_backlog(now=viewer.now)
+    if backlog is None or not backlog.is_late:
+        return None
+    seals = reverse("admin:ledger_seal_changelist")
+    return Waiting(
+        title=f"Event {backlog.seq} and those after it are not sealed",
+        asked_by="ledger",
+        since=viewer.now - timedelta(seconds=backlog.seconds),
+        detail=f"held back by {backlog.holder}" if backlog.holder else "the sealer does not run",
+        address=seals,
+        choices=[Choice("Look at the seals", seals)],
+    )
+
+
+ALARMS = (
+    Alarm(
+        title="Ledger not sealed",
+        icon="gpp_maybe",
+        permission="ledger.view_seal",
+        problem=_sealing,
+    ),
+)
+
+
+def kinds() -> tuple[Alarm, ...]:
+    """What this room registers."""
+    return ALARMS

@@ -1,0 +1,1 @@
+"""The company drawn: its chain of command with live state, and its contact rules as a matrix."""

@@ -1,0 +1,92 @@
+"""What a person does before any other page: change a password that others know, enrol a device.
+
+Spec: people 37, people 38.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import logout
+from django.contrib.auth.models import AbstractBaseUser
+from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.urls import reverse
+from django_otp import devices_for_user
+from unfold.forms import AdminOwnPasswordChangeForm
+
+from core.deeds import PeopleGroup
+from core.people import signed_in
+from orgchart.people import passwords
+
+View = Callable[..., HttpResponseBase]
+
+IN_SESSION = "password_was_given"
+"""Set at sign-in: a password that changes ends every session of its user."""
+
+
+def remember_given_password(request: HttpRequest, user: AbstractBaseUser) -> None:
+    """Note in the session whether somebody else chose the password that was just entered."""
+    if passwords.is_given(user.pk):
+        request.session[IN_SESSION] = True
+
+
+def on_password_changed(request: HttpRequest) -> None:
+    """The password is the user's own from now on."""
+    passwords.take_password(int(request.user.pk or 0))
+    request.session.pop(IN_SESSION, None)
+
+
+def needs_second_factor(request: HttpRequest) -> bool:
+    """Whether the setting asks a second factor of this person."""
+    match settings.REQUIRE_SECOND_FACTOR:
+        case "everybody":
+            return True
+        case "board":
+            return PeopleGroup.BOARD in signed_in(request).groups
+        case _:
+            return False
+
+
+def first_steps(view: View) -> View:
+    """The same view, for a person who has nothing to do first; others are sent there."""
+
+    @wraps(view)
+    def stepped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        return _sent_to_step(request) or view(request, *args, **kwargs)
+
+    return stepped
+
+
+def _sent_to_step(request: HttpRequest) -> HttpResponseBase | None:
+    if request.path == reverse("admin:logout"):
+        return None
+    if request.session.get(IN_SESSION):
+        step, word = "password_change", "Choose a password of your own first: others know this one."
+    elif needs_second_factor(request) and not request.user.is_verified():  # type: ignore[union-attr]  # django_otp's
+        if any(devices_for_user(request.user)):
+            logout(request)  # signed in before the device was enrolled, so without its code
+            return HttpResponseRedirect(reverse("admin:login"))
+        step, word = "confirmation_codes", "Enrol a second factor first: your group needs one."
+    else:
+        return None
+    address = reverse(f"admin:{step}")
+    if request.path == address:
+        return None
+    messages.warning(request, word)
+    return HttpResponseRedirect(address)
+
+
+class OwnPasswordForm(AdminOwnPasswordChangeForm):
+    """Another password than the present one."""
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse the same password again: the person who gave it would still know it."""
+        data: dict[str, Any] = super().clean() or {}
+        if data.get("new_password1") and data.get("new_password1") == data.get("old_password"):
+            raise forms.ValidationError("Choose another password than the present one.")
+        return data

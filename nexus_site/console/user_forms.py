@@ -1,0 +1,63 @@
+"""The forms of users: who they are, and the organisations that they belong to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from unfold.forms import UserChangeForm, UserCreationForm
+from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldBooleanSwitchWidget
+
+from core.people import SignedIn
+from orgchart.models import Membership, Organisation
+from orgchart.people.members import EVERY, visible_organisations
+
+
+class MembersForm(forms.ModelForm):  # type: ignore[type-arg]  # only in its stubs
+    """Adds the organisations to a form of a user; `who` fills it in, a class attribute."""
+
+    who: SignedIn
+    organisations = forms.ModelMultipleChoiceField(
+        queryset=Organisation.objects.none(),
+        required=False,
+        widget=UnfoldAdminCheckboxSelectMultipleWidget(),
+        help_text="The user sees these organisations and nothing of any other.",
+    )
+    every_organisation = forms.BooleanField(
+        required=False,
+        widget=UnfoldBooleanSwitchWidget(),
+        help_text="Also those that come later, and what belongs to the whole installation.",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        rows = Membership.objects.filter(person_id=self.instance.pk or 0)
+        present = set(rows.values_list("organisation_id", flat=True))
+        if field := self.fields.get("organisations"):
+            assert isinstance(field, forms.ModelMultipleChoiceField)  # noqa: S101  narrows the type
+            field.queryset = visible_organisations(self.who).order_by("name")
+            field.initial = [one for one in present if one is not EVERY]
+        if "every_organisation" in self.fields:
+            self.fields["every_organisation"].initial = EVERY in present
+            self.fields["every_organisation"].disabled = self.who.organisations is not None
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse a user that no person of the chooser's organisations would see again."""
+        data: dict[str, Any] = super().clean() or {}
+        if self.who.organisations is not None and not data.get("organisations"):
+            self.add_error("organisations", "choose at least one of your organisations")
+        return data
+
+    def memberships(self) -> set[int | None]:
+        """The organisations that were chosen."""
+        if self.cleaned_data.get("every_organisation"):
+            return {EVERY}
+        return {one.pk for one in self.cleaned_data.get("organisations", ())}
+
+
+class PersonChangeForm(MembersForm, UserChangeForm):
+    """A user that exists."""
+
+
+class PersonCreationForm(MembersForm, UserCreationForm):
+    """A new user."""

@@ -1,0 +1,42 @@
+"""Characters that turn the direction of text are shown, not obeyed, on every page of people."""
+
+from __future__ import annotations
+
+import re
+
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+
+CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Unicode's bidirectional controls: with them a text reads otherwise than it is."""
+
+FIELD = re.compile(r"<textarea\b.*?</textarea>|\bvalue=\"[^\"]*\"", re.DOTALL)
+"""What a form sends back: it keeps its characters, or saving the form would change them."""
+
+IN_UTF8 = re.compile(rb"\xd8\x9c|\xe2\x80[\x8e\x8f\xaa-\xae]|\xe2\x81[\xa6-\xa9]")
+KINDS = ("text/html", "application/json")
+
+
+def show_controls(response: HttpResponseBase) -> HttpResponseBase:
+    """Replace each control by its number, in a page that is finished or as soon as it is."""
+    if getattr(response, "is_rendered", True):
+        return _shown(response)
+    response.add_post_render_callback(_shown)  # type: ignore[attr-defined]  # a TemplateResponse
+    return response
+
+
+def _shown(response: HttpResponseBase) -> HttpResponseBase:
+    if not isinstance(response, HttpResponse) or response.streaming:
+        return response
+    kind = response.headers.get("Content-Type", "").partition(";")[0]
+    if kind in KINDS and IN_UTF8.search(response.content):
+        response.content = _visible(response.content.decode(response.charset or "utf-8"))
+    return response
+
+
+def _visible(text: str) -> str:
+    """The text with its controls as numbers, except in the fields of forms."""
+    parts = FIELD.split(text)
+    fields = [*FIELD.findall(text), ""]
+    shown = (CONTROLS.sub(lambda found: f"[U+{ord(found[0]):04X}]", part) for part in parts)
+    return "".join(word for pair in zip(shown, fields, strict=True) for word in pair)

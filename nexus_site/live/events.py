@@ -1,0 +1,98 @@
+"""What the live feed shows: new events of the ledger, each once, to people who may read it."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+from django.conf import settings
+from django.contrib import admin
+from django.contrib.auth import get_user
+from django.contrib.sessions.backends.db import SessionStore
+from django.db.models import QuerySet
+from django.http import QueryDict
+from django.utils import timezone
+from django_otp import DEVICE_ID_SESSION_KEY
+
+from core.people import Organisations, organisations_of
+from ledger.models import Event
+from ledger.searching import find_events
+from nexus_site.console.first_steps import IN_SESSION, needs_second_factor
+
+SEES = "ledger.view_event"
+WINDOW = 500
+"""Numbers that are read again each time: an event may become visible after a later one."""
+PAGE = 50
+
+
+def may_watch(cookie: str) -> str:
+    """The username of the session's person if they may read the ledger now; else empty."""
+    request = _request_of(cookie)
+    if not (admin.site.has_permission(request) and request.user.has_perm(SEES)):
+        return ""
+    second_factor = DEVICE_ID_SESSION_KEY in request.session or not needs_second_factor(request)
+    if IN_SESSION in request.session or not second_factor:
+        return ""  # this person has something to do before any page
+    return str(request.user.get_username())
+
+
+def organisations_watched(cookie: str) -> Organisations:
+    """The organisations that the session's person sees now."""
+    return organisations_of(_request_of(cookie).user)
+
+
+def _request_of(cookie: str) -> Any:
+    request: Any = SimpleNamespace(session=SessionStore(cookie), META={}, user=None)
+    request.user = get_user(request)
+    return request
+
+
+def session_of(headers: dict[bytes, bytes]) -> str:
+    """The key of the session that a request's cookies name; empty without one."""
+    name = settings.SESSION_COOKIE_NAME
+    for part in headers.get(b"cookie", b"").decode("latin-1").split(";"):
+        key, _, value = part.strip().partition("=")
+        if key == name:
+            return value
+    return ""
+
+
+@dataclass
+class Watcher:
+    """One page that watches: its filters, and how far it has come."""
+
+    asked: QueryDict
+    organisations: Organisations = frozenset()
+    last: int = 0
+    seen: deque[int] = field(default_factory=lambda: deque(maxlen=2 * WINDOW))
+
+    def begin(self) -> None:
+        """From now on: what is visible already does not come."""
+        recent = Event.objects.order_by("-seq").values_list("seq", flat=True)[:WINDOW]
+        self.seen.extend(reversed(list(recent)))
+        self.last = max(self.seen, default=0)
+
+    def read(self) -> list[dict[str, Any]]:
+        """The events that became visible since the last time, oldest first."""
+        rows = self.filtered().filter(seq__gt=self.last - WINDOW).exclude(seq__in=self.seen)
+        columns = ("seq", "at", "organisation_id", "actor", "action", "decision", "code", "tool",
+                   "subject", "reason")  # fmt: skip
+        found = list(rows.order_by("seq").values(*columns)[:PAGE])
+        for event in found:
+            self.seen.append(event["seq"])
+            self.last = max(self.last, event["seq"])
+        return found
+
+    def filtered(self) -> QuerySet[Event]:
+        """The events that this page asks for."""
+        rows = Event.objects.all()
+        if self.organisations is not None:
+            rows = rows.filter(organisation_id__in=self.organisations)
+        organisation = self.asked.get("organisation", "")
+        if organisation.isascii() and organisation.isdigit():
+            rows = rows.filter(organisation_id=int(organisation[:18]))
+        if self.asked.get("decision") in ("allow", "deny"):
+            rows = rows.filter(decision=self.asked["decision"])
+        return find_events(rows, self.asked.get("q", "")[:200], now=timezone.now())

@@ -1,0 +1,99 @@
+"""The live feed over HTTP: server-sent events for signed-in people."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, QueryDict
+from pydantic_core import to_json
+
+from nexus_site.live.events import Watcher, may_watch, organisations_watched, session_of
+from toolbox.faces.hosts import status_of_foreign
+from toolbox.faces.threads import in_thread
+
+Message = dict[str, Any]
+
+EVERY = 1.5
+"""Seconds between two looks at the ledger."""
+PROVED = 30
+"""Looks after which it is asked again whether the person may still watch."""
+MOST = 12
+"""Streams of one person in one process: one for each open page."""
+_open: Counter[str] = Counter()
+
+START: Message = {
+    "type": "http.response.start",
+    "status": 200,
+    "headers": [
+        (b"content-type", b"text/event-stream; charset=utf-8"),
+        (b"cache-control", b"no-store"),
+        (b"x-accel-buffering", b"no"),
+    ],
+}
+
+
+async def application(scope: Message, receive: Any, send: Any) -> None:
+    """Stream what happens until the page is closed or the person may no longer look."""
+    cookie = session_of(dict(scope["headers"]))
+    foreign = status_of_foreign(scope)
+    username = "" if foreign or not cookie else await in_thread(lambda: may_watch(cookie))
+    if not username or _open[username] >= MOST:
+        await _refuse(foreign or (429 if username else 403), send)
+        return
+    _open[username] += 1
+    try:
+        await _stream(scope, cookie, receive, send)
+    finally:
+        _open[username] -= 1
+        if not _open[username]:
+            del _open[username]
+
+
+async def _stream(scope: Message, cookie: str, receive: Any, send: Any) -> None:
+    await receive()
+    gone = asyncio.ensure_future(receive())
+    watching = asyncio.ensure_future(_watch(scope, cookie, send))
+    try:
+        await asyncio.wait({gone, watching}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        gone.cancel()
+        watching.cancel()
+
+
+async def _watch(scope: Message, cookie: str, send: Any) -> None:
+    watcher = Watcher(QueryDict(scope.get("query_string", b"")))
+    watcher.organisations = await in_thread(lambda: organisations_watched(cookie))
+    await in_thread(watcher.begin)
+    await send(START)
+    await send(_part(b"retry: 5000\n: watching\n\n"))
+    looks = 0
+    while True:
+        looks += 1
+        if looks % PROVED == 0 and not await in_thread(lambda: may_watch(cookie)):
+            break
+        if looks % PROVED == 0:
+            watcher.organisations = await in_thread(lambda: organisations_watched(cookie))
+        events = await in_thread(watcher.read)
+        if events:
+            await send(_part(b"".join(b"data: %s\n\n" % to_json(each) for each in events)))
+        elif looks % PROVED == 0:
+            await send(_part(b": alive\n\n"))
+        await asyncio.sleep(EVERY)
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _refuse(status: int, send: Any) -> None:
+    headers = [(b"content-type", b"text/plain"), (b"content-length", b"0")]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def without_stream(request: HttpRequest) -> HttpResponse:
+    """The answer of a server without streams: a page then stays as it was loaded."""
+    return HttpResponse(status=204)
+
+
+def _part(content: bytes) -> Message:
+    return {"type": "http.response.body", "body": content, "more_body": True}

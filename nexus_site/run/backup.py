@@ -1,0 +1,208 @@
+"""A copy of an installation: the database by PostgreSQL's own tools, the company tree, the keys."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tarfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+
+from ledger.sealer import last_seal
+from nexus_site.run.postgres import Cluster, binaries
+
+DATABASE, TREE, MANIFEST = "database.dump", "company.tar", "manifest.json"
+FORMAT = 1
+
+
+class CannotCopy(Exception):
+    """A backup or a restore cannot be made; the message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """What a backup holds: SHA-256 of each file, and the last seal when it began."""
+
+    format: int
+    at: str
+    files: dict[str, str]
+    seal: tuple[int, str] | None
+
+
+def back_up(folder: Path, *, keys: Path | None, now: datetime) -> Manifest:
+    """Copy the installation into a new folder while it works; the keys into a file elsewhere.
+
+    The database is one snapshot. The company tree is read after it: its files follow the rows, so
+    that whatever the rows name is there. Raises CannotCopy; then the folder is removed.
+    """
+    if folder.exists():
+        raise CannotCopy(f"{folder} exists: name a folder that does not")
+    if keys is not None and (keys.exists() or folder.resolve() in keys.resolve().parents):
+        raise CannotCopy(f"{keys} must be a new file outside {folder}: keep keys apart")
+    part = folder.with_name(f"{folder.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(mode=0o700, parents=True)
+    try:
+        head = last_seal()
+        _run("pg_dump", ["--format=custom", "--no-owner", "--no-privileges", "--file"], part)
+        _pack(part / TREE, {"company": settings.WORKSPACE_ROOT})
+        made = Manifest(
+            format=FORMAT,
+            at=now.isoformat(),
+            files={name: digest_of(part / name) for name in (DATABASE, TREE)},
+            seal=(head.number, head.digest.hex()) if head else None,
+        )
+        (part / MANIFEST).write_text(json.dumps(asdict(made), indent=2) + "\n", "utf-8")
+        if keys is not None:
+            _pack(keys, _key_places())
+        part.rename(folder)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return made
+
+
+def restore(folder: Path, *, keys: Path | None) -> Manifest:
+    """Put a backup into an empty database and an empty company tree, as the owner.
+
+    Nothing that exists is overwritten. The database is restored whole or not at all. Raises
+    CannotCopy.
+    """
+    manifest = read_manifest(folder)
+    if _has_tables():
+        raise CannotCopy("the database holds tables: restore into an empty one")
+    root = settings.WORKSPACE_ROOT
+    if root.exists() and any(root.iterdir()):
+        raise CannotCopy(f"{root} is not empty: move it away first")
+    if keys is not None:
+        _unpack(keys, _key_places())
+    options = ["--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction"]
+    _run("pg_restore", [*options, "--dbname", connection.settings_dict["NAME"]], folder)
+    _unpack(folder / TREE, {"company": root})
+    return manifest
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """What a backup says of itself, compared with its files. Raises CannotCopy."""
+    try:
+        found = json.loads((folder / MANIFEST).read_text("utf-8"))
+        manifest = Manifest(**{**found, "seal": tuple(found["seal"]) if found["seal"] else None})
+    except (OSError, ValueError, TypeError, KeyError) as problem:
+        raise CannotCopy(f"{folder} is no backup: {problem}") from None
+    if manifest.format != FORMAT:
+        raise CannotCopy(f"{folder} has format {manifest.format}; this version reads {FORMAT}")
+    for name in (DATABASE, TREE):
+        if not (folder / name).is_file() or digest_of(folder / name) != manifest.files.get(name):
+            raise CannotCopy(f"{folder / name} is not the file that was written: copy it again")
+    return manifest
+
+
+def digest_of(path: Path) -> str:
+    """The SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _key_places() -> dict[str, Path]:
+    """What a backup of keys holds; settings from the environment are kept by the operator."""
+    secret = settings.NEXUS_VAR / "secret_key"
+    return {"ledger": settings.LEDGER_DIR, "agents": settings.NEXUS_KEYS, "secret_key": secret}
+
+
+def _pack(path: Path, places: Mapping[str, Path]) -> None:
+    """Write an archive that only its owner reads, on the disk before this returns."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        with tarfile.open(fileobj=file, mode="w") as archive:
+            for name, place in places.items():
+                if place.exists():
+                    archive.add(place, arcname=name)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _unpack(path: Path, places: Mapping[str, Path]) -> None:
+    """Put each place of an archive where it belongs; a place that has something is left alone."""
+    with tarfile.open(path) as archive:
+        for name, place in places.items():
+            members = [m for m in archive.getmembers() if m.name.split("/")[0] == name]
+            if not members or (place.exists() and (place.is_file() or any(place.iterdir()))):
+                continue
+            fresh = place.with_name(f".{place.name}.restored")
+            shutil.rmtree(fresh, ignore_errors=True)
+            fresh.mkdir(mode=0o700, parents=True)
+            archive.extractall(fresh, members, filter=_inside)  # noqa: S202  the filter keeps it inside
+            if place.is_dir():
+                place.rmdir()
+            (fresh / name).rename(place)
+            fresh.rmdir()
+
+
+def _inside(member: tarfile.TarInfo, place: str) -> tarfile.TarInfo | None:
+    """Leave out what would reach outside of its place: absolute paths and links, devices."""
+    try:
+        return tarfile.data_filter(member, place)
+    except tarfile.FilterError:
+        return None
+
+
+def _has_tables() -> bool:
+    with connection.cursor() as cursor:
+        return bool(connection.introspection.table_names(cursor))
+
+
+def _run(program: str, options: Sequence[str], folder: Path) -> None:
+    """Run one of PostgreSQL's programs on the backup's dump; the password is in no command line."""
+    found = _program(program)
+    done = subprocess.run(
+        [found, *options, str(folder / DATABASE)],
+        env=os.environ | _environment(connection.settings_dict),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise CannotCopy(f"{program} failed: {done.stderr.strip()[-2000:]}")
+
+
+def _program(name: str) -> str:
+    """The program of this machine if it is the server's version or a later one, else the wheel's.
+
+    Raises CannotCopy where both are older than the server.
+    """
+    if not settings.DATABASE_URL:
+        return str(Cluster.under(settings.NEXUS_VAR).programs / name)
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW server_version_num")
+        server = int(cursor.fetchone()[0]) // 10_000
+    for found in (shutil.which(name), str(binaries() / name)):
+        if found and _major(found) >= server:
+            return found
+    raise CannotCopy(
+        f"the server is PostgreSQL {server}: install its {name} and put it on the PATH"
+    )
+
+
+def _major(program: str) -> int:
+    """The major version of one of PostgreSQL's programs: 15 of `pg_dump (PostgreSQL) 15.20`."""
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    version = said.stdout.partition("(PostgreSQL) ")[2].partition(".")[0]
+    return int(version) if version.isdigit() else 0
+
+
+def _environment(database: Mapping[str, Any]) -> dict[str, str]:
+    named = {"PGHOST": "HOST", "PGPORT": "PORT", "PGUSER": "USER", "PGPASSWORD": "PASSWORD"}
+    found = {name: str(database[key]) for name, key in named.items() if database.get(key)}
+    kept = ("sslmode", "sslrootcert", "sslcert", "sslkey")
+    options = database.get("OPTIONS", {})
+    found |= {f"PG{name.upper()}": str(options[name]) for name in kept if name in options}
+    return found | {"PGDATABASE": str(database["NAME"])}

@@ -1,0 +1,129 @@
+// Every page: times in the reader's own zone, and what the theme leaves to say to screen readers.
+(() => {
+  "use strict";
+
+  const STEPS = [[60, "second", 1], [3600, "minute", 60], [86400, "hour", 3600], [604800, "day", 86400]];
+  const ICONS = { hub: "Waiting for you", manage_search: "Search", search: "Search", close: "Close", arrow_back: "Back" };
+  const UTC = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d)(:\d\d)?( UTC)?$/;
+  const relative = new Intl.RelativeTimeFormat(document.documentElement.lang || "en", { numeric: "auto" });
+  const two = (n) => String(n).padStart(2, "0");
+
+  const local = (at) =>
+    `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${two(at.getHours())}:${two(at.getMinutes())}`;
+
+  function ago(at) {
+    const seconds = (at - Date.now()) / 1000;
+    for (const [below, unit, size] of STEPS) {
+      if (Math.abs(seconds) < below) return relative.format(Math.round(seconds / size), unit);
+    }
+    return local(at);
+  }
+
+  function say(time) {
+    const at = new Date(time.dateTime);
+    if (Number.isNaN(at.getTime())) return;
+    if (!time.title) time.title = `${at.toISOString().slice(0, 19).replace("T", " ")} UTC`;
+    time.textContent = time.dataset.style === "ago" ? ago(at) : local(at);
+  }
+
+  // Cells that the theme fills with a time as text become <time> elements too.
+  function wrap(cell) {
+    const found = UTC.exec(cell.textContent.trim());
+    if (!found || cell.children.length > 1) return;
+    const time = document.createElement("time");
+    time.className = "nx-time";
+    time.dateTime = `${found[1]}T${found[2]}${found[3] || ":00"}Z`;
+    (cell.firstElementChild || cell).replaceChildren(time);
+  }
+
+  // Controls of the theme that have no name of their own take that of their label or heading.
+  function name(root) {
+    root.querySelectorAll("select, input:not([type=hidden]), textarea").forEach((field) => {
+      if (field.labels && field.labels.length) return;
+      if (field.getAttribute("aria-label") || field.getAttribute("aria-labelledby") || field.title) return;
+      const group = field.closest(".flex-col, .field-line, li, div");
+      const words = (group && group.querySelector("h3, h2, label")) || null;
+      field.setAttribute("aria-label", (words && words.textContent.trim()) || field.placeholder || field.name || "value");
+    });
+    root.querySelectorAll(".select2-selection").forEach((box) => {
+      const select = box.closest(".select2") && box.closest(".select2").previousElementSibling;
+      if (select && !box.getAttribute("aria-label")) box.setAttribute("aria-label", select.getAttribute("aria-label") || (select.labels[0] || select).textContent.trim().slice(0, 60) || select.name);
+      box.removeAttribute("aria-labelledby");
+    });
+    root.querySelectorAll(".select2-search__field:not([aria-label])").forEach((field) => field.setAttribute("aria-label", "Find a choice"));
+    root.querySelectorAll("a, button").forEach((control) => {
+      if (control.getAttribute("aria-label") || control.title) return;
+      const icons = [...control.querySelectorAll(".material-symbols-outlined")];
+      const words = icons.reduce((left, icon) => left.replace(icon.textContent, ""), control.textContent);
+      if (icons.length && !words.trim()) {
+        const icon = icons[0].textContent.trim();
+        control.setAttribute("aria-label", ICONS[icon] || icon.replaceAll("_", " "));
+      }
+    });
+    root.querySelectorAll("[data-simplebar], .simplebar-content-wrapper").forEach((box) => {
+      if (box.scrollHeight > box.clientHeight && !box.hasAttribute("tabindex")) box.setAttribute("tabindex", "0");
+    });
+  }
+
+  // The first stop of the keyboard leads past the navigation.
+  function skip() {
+    const main = document.getElementById("content") || document.getElementById("content-main");
+    if (!main || document.querySelector(".nx-skip")) return;
+    const outer = document.getElementById("main");
+    if (outer && !document.querySelector("main, [role=main]")) outer.setAttribute("role", "main");
+    main.tabIndex = -1;
+    const link = document.createElement("a");
+    link.className = "nx-skip";
+    link.href = "#" + main.id;
+    link.textContent = "Skip to the content";
+    link.addEventListener("click", () => main.focus());
+    document.body.prepend(link);
+  }
+
+  function improve(root) {
+    root.querySelectorAll("#result_list td, #result_list th, .readonly, .nx-when").forEach(wrap);
+    root.querySelectorAll("time.nx-time").forEach(say);
+    root.querySelectorAll("#result_list td").forEach((cell) => {
+      cell.classList.toggle("nx-empty", ["", "-", "–"].includes(cell.textContent.trim()));
+      if (!cell.title && cell.dataset.label) cell.title = cell.dataset.label;
+    });
+    name(root);
+    root.querySelectorAll(".material-symbols-outlined:not([aria-hidden])").forEach((icon) =>
+      icon.setAttribute("aria-hidden", "true"));
+  }
+
+  // Searches that a person keeps, in their own browser, by list.
+  function saved(button) {
+    const list = document.querySelector(".nx-saved");
+    const key = `nexus-saved:${location.pathname}`;
+    const kept = JSON.parse(localStorage.getItem(key) || "[]");
+    const show = ({ label, query }) => {
+      const link = document.createElement("a");
+      link.className = "nx-state";
+      link.href = `?${query}`;
+      link.textContent = label;
+      link.title = "Saved in this browser";
+      list.append(link);
+    };
+    kept.forEach(show);
+    button.addEventListener("click", () => {
+      const query = location.search.slice(1);
+      const label = window.prompt("Name of this search", new URLSearchParams(query).get("q") || "");
+      if (!label) return;
+      kept.push({ label: label.slice(0, 40), query });
+      localStorage.setItem(key, JSON.stringify(kept.slice(-12)));
+      show(kept[kept.length - 1]);
+    });
+  }
+
+  document.addEventListener("DOMContentLoaded", () => {
+    skip();
+    improve(document);
+    document.querySelectorAll("[data-save-search]").forEach(saved);
+    document.body.addEventListener("htmx:afterSwap", (event) => improve(event.target));
+    window.setInterval(() => document.querySelectorAll('time[data-style="ago"]').forEach(say), 30_000);
+  });
+  // The theme's choosers are drawn after the page is loaded.
+  window.addEventListener("load", () => window.setTimeout(() => improve(document), 150));
+  window.nexusImprove = improve;
+})();

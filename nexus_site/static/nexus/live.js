@@ -1,0 +1,81 @@
+// What happens, as it happens: one stream for a page, none while the page is hidden or paused.
+// Parts of a page with `data-live` are loaded anew after events; the list of the feed grows.
+(() => {
+  "use strict";
+  const MOST = 200, QUIET = 2500;
+  let source = null, paused = false, renewing = 0;
+
+  const feed = () => document.querySelector("[data-live-feed]");
+  const parts = () => [...document.querySelectorAll("[data-live][id]")];
+  const state = (words) => { const at = document.getElementById("feed-state"); if (at) at.textContent = words; };
+
+  function line(event) {
+    const item = document.createElement("li");
+    item.className = `nx-feed-${event.decision} nx-new`;
+    const link = document.createElement("a");
+    link.href = `/admin/ledger/event/${event.seq}/change/`;
+    for (const [tag, words, look] of [["b", event.action, ""], ["span", event.actor, ""], ["span", `${event.code} ${event.tool} ${event.subject}`.trim().slice(0, 90), "nx-mono"]]) {
+      const part = document.createElement(tag);
+      part.textContent = words;
+      part.className = look;
+      link.append(part, " ");
+    }
+    const time = document.createElement("time");
+    time.className = "nx-time";
+    time.dateTime = event.at;
+    time.dataset.style = "ago";
+    item.append(link, time);
+    return item;
+  }
+
+  async function renew() {
+    renewing = 0;
+    const answer = await fetch(location.href, { credentials: "same-origin" });
+    if (!answer.ok || answer.redirected) return;
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    for (const part of parts()) {
+      const next = fresh.getElementById(part.id);
+      if (next && !part.contains(document.activeElement)) part.replaceWith(document.adoptNode(next));
+    }
+    window.nexusImprove(document);
+  }
+
+  function take(message) {
+    const list = feed();
+    if (list) {
+      const empty = document.getElementById("feed-empty");
+      if (empty) empty.remove();
+      list.prepend(line(JSON.parse(message.data)));
+      while (list.children.length > MOST) list.lastElementChild.remove();
+      window.nexusImprove(list);
+    }
+    if (parts().length && !renewing) renewing = window.setTimeout(renew, QUIET);
+  }
+
+  function stop(words) {
+    if (source) source.close();
+    source = null;
+    state(words);
+  }
+
+  function start() {
+    if (source || paused || document.hidden || !(feed() || parts().length)) return;
+    source = new EventSource(`/admin/live${feed() ? location.search : ""}`);
+    source.onopen = () => state("live");
+    source.onmessage = take;
+    source.onerror = () => { if (source && source.readyState === EventSource.CLOSED) stop("not live: reload the page to see what is new"); else state("connecting"); };
+  }
+
+  document.addEventListener("DOMContentLoaded", () => {
+    const button = document.getElementById("feed-pause");
+    if (button) button.addEventListener("click", () => {
+      paused = !paused;
+      button.setAttribute("aria-pressed", String(paused));
+      button.textContent = paused ? "Go on" : "Pause";
+      if (paused) stop("paused"); else start();
+    });
+    document.addEventListener("visibilitychange", () => (document.hidden ? stop("paused") : start()));
+    window.addEventListener("pagehide", () => stop("closed"));
+    start();
+  });
+})();

@@ -1,0 +1,28 @@
+"""What templates say in one way: moments of time."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+register = template.Library()
+
+
+@register.filter
+def moment(value: datetime | None, style: str = "") -> SafeString | str:
+    """A time as `<time>`: UTC in the text, local or relative once the page's script has run.
+
+    `style` "ago" asks for the relative form.
+    """
+    if value is None:
+        return "–"
+    at = value.astimezone(UTC)
+    return format_html(
+        '<time datetime="{}" class="nx-time" data-style="{}">{} UTC</time>',
+        at.isoformat(timespec="seconds"),
+        style,
+        f"{at:%Y-%m-%d %H:%M}",
+    )

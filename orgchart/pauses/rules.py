@@ -1,0 +1,48 @@
+"""What a pause means for the agent that it stops; pure (Spec: modes 27)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from core.decision import Code, Deny, deny
+from core.deeds import Deed
+
+RULE = "a paused agent calls nothing (spec: modes 27)"
+
+
+@dataclass(frozen=True, slots=True)
+class PauseFacts:
+    """An open pause: of one agent, or of the whole organisation."""
+
+    reason: str
+    paused_at: datetime
+    is_everyone: bool
+
+    @property
+    def resumed_by(self) -> tuple[str, ...]:
+        """The groups of people who can end it."""
+        deed = Deed.STOP_ORGANISATION if self.is_everyone else Deed.PAUSE_AGENT
+        return tuple(group.value for group in deed.value.groups)
+
+    @property
+    def refusal(self) -> Deny:
+        """The answer to every call while it is open."""
+        stopped = "every agent of this organisation is" if self.is_everyone else "you are"
+        people = " or ".join(self.resumed_by)
+        return deny(
+            Code.AGENT_PAUSED,
+            f"{stopped} paused by a person: {self.reason}",
+            f"stop calling and wait: a member of {people} resumes you; until then GET /api/v1/me "
+            "shows `paused`. Your keys, work, mail and mode stay as they are",
+            rule=RULE,
+            reason=self.reason,
+            since=self.paused_at.isoformat(),
+            scope=self.scope,
+            resumed_by=list(self.resumed_by),
+        )
+
+    @property
+    def scope(self) -> str:
+        """What it stops: `agent` or `organisation`."""
+        return "organisation" if self.is_everyone else "agent"

@@ -1,0 +1,81 @@
+"""Who belongs to which organisation (Spec: people 35): the only writer of memberships."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from core.actions import Action
+from core.actors import Actor
+from core.events import Event
+from core.people import Organisations, SignedIn, members_among, memberships_of
+from ledger.services import insert_event
+from orgchart.models import Membership, Organisation
+
+EVERY = None
+"""In place of an organisation's id: all of them, also those that come later."""
+
+
+@memberships_of.join
+def organisations_of_user(user_id: int) -> Organisations:
+    """The organisations that a user is a member of; None for every one."""
+    ids = set(
+        Membership.objects.filter(person_id=user_id).values_list("organisation_id", flat=True)
+    )
+    return None if EVERY in ids else frozenset(each for each in ids if each is not None)
+
+
+@members_among.join
+def keep_members(users: QuerySet[Any], organisation_id: int) -> QuerySet[Any]:
+    """Those of the users who are members of an organisation."""
+    rows = Membership.objects.filter(Q(organisation_id=organisation_id) | Q(organisation=EVERY))
+    return users.filter(pk__in=rows.values("person_id"))
+
+
+def visible_organisations(who: SignedIn) -> QuerySet[Organisation]:
+    """The organisations that a person sees."""
+    rows = Organisation.objects.all()
+    return rows if who.organisations is None else rows.filter(id__in=who.organisations)
+
+
+def set_memberships(
+    *, user: User, organisations: Collection[int | None], caller: Actor, now: datetime
+) -> None:
+    """Make a user a member of exactly these organisations, each change with an event of its own.
+
+    `EVERY` (None) among them is every organisation. Who may change which membership is decided by
+    the page or command that asks.
+    """
+    wanted: set[int | None] = {EVERY} if EVERY in organisations else set(organisations)
+    one: int | None
+    with transaction.atomic():
+        User.objects.select_for_update(no_key=True).get(pk=user.pk)
+        rows = Membership.objects.filter(person=user)
+        present = set(rows.values_list("organisation_id", flat=True))
+        for one in present - wanted:
+            rows.filter(organisation_id=one).delete()
+            _record(Action.MEMBER_REMOVED, user, one, caller, now)
+        for one in wanted - present:
+            Membership.objects.create(person=user, organisation_id=one, added_by=caller.actor)
+            _record(Action.MEMBER_ADDED, user, one, caller, now)
+
+
+def _record(
+    action: Action, user: User, organisation_id: int | None, caller: Actor, now: datetime
+) -> None:
+    insert_event(
+        Event(
+            action=action,
+            actor=caller.actor,
+            at=now,
+            organisation_id=organisation_id,
+            subject=f"human:{user.get_username()}",
+            reason="" if organisation_id is not None else "every organisation",
+            request_id=caller.origin.get("request_id", ""),
+        )
+    )

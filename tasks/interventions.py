@@ -1,0 +1,89 @@
+"""What people take back from agents in the task list: a claim, an approval (Spec: people 32)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db import transaction
+
+from core.actors import Person
+from core.decision import Code, refuse
+from core.deeds import Deed, require_deed
+from core.interventions import record_intervention
+from tasks.callers import reader_of
+from tasks.discussion import approve_task, comment_task
+from tasks.results import TaskResult
+from tasks.rules.changes import subject_of
+from tasks.rules.values import TaskRow, TaskUpdate
+from tasks.services import update_task
+from tasks.store import read_for
+
+
+def release_by_person(
+    *, person: Person, task_id: str, reason: str, expected_version: int | None, now: datetime
+) -> TaskResult:
+    """Take a task from its owner, so that another agent can claim it; its state stays.
+
+    The reason is a comment that the next owner reads. Raises Denied: NOT_YOURS, INVALID_PARAMS
+    without a reason, NOT_FOUND, INVALID_TRANSITION for a task without an owner, VERSION_MISMATCH.
+    """
+    require_deed(person, Deed.RELEASE_TASK, reason=reason)
+    with transaction.atomic():
+        row = read_for(reader_of(person), task_id, lock=True)
+        if row.owner_id is None:
+            raise refuse(
+                Code.INVALID_TRANSITION,
+                f"Task #{row.number} has no owner.",
+                "reload its page; another agent can claim it",
+                rule="release (spec: people 32)",
+            )
+        _record(person, row, Deed.RELEASE_TASK, f"{row.status} by {row.owner}", reason, now)
+        update = TaskUpdate(owner="", expected_version=expected_version)
+        released = update_task(caller=person, task_id=task_id, update=update, now=now)
+        comment_task(caller=person, task_id=task_id, body=f"Released: {reason}", now=now)
+    return released
+
+
+def withdraw_approval_by_person(
+    *, person: Person, task_id: str, reason: str, expected_version: int | None, now: datetime
+) -> TaskResult:
+    """Withdraw the approval of a task's work; the reason is a comment.
+
+    Raises Denied: NOT_YOURS, INVALID_PARAMS without a reason, NOT_FOUND, INVALID_TRANSITION for a
+    task that is not approved or has ended, VERSION_MISMATCH.
+    """
+    require_deed(person, Deed.WITHDRAW_TASK_APPROVAL, reason=reason)
+    with transaction.atomic():
+        row = read_for(reader_of(person), task_id, lock=True)
+        if row.approved_at is None:
+            raise refuse(
+                Code.INVALID_TRANSITION,
+                f"Task #{row.number} is not approved.",
+                "reload its page",
+                rule="approval (spec: people 32)",
+            )
+        _record(
+            person, row, Deed.WITHDRAW_TASK_APPROVAL, f"approved by {row.approved_by}", reason, now
+        )
+        return approve_task(
+            caller=person,
+            task_id=task_id,
+            approve=False,
+            comment=reason,
+            expected_version=expected_version,
+            now=now,
+        )
+
+
+def _record(
+    person: Person, row: TaskRow, deed: Deed, condition: str, reason: str, now: datetime
+) -> None:
+    record_intervention(
+        person,
+        deed,
+        subject=subject_of(reader_of(person).policy, row.number),
+        trigger_condition=condition,
+        action_taken=deed.permission.partition(".")[2],
+        reason=reason,
+        now=now,
+    )

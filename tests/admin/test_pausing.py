@@ -1,0 +1,48 @@
+"""The buttons that pause and resume: two clicks, a reason, for the groups of the deed."""
+
+import pytest
+
+from core.deeds import PeopleGroup
+from orgchart.models import Pause
+
+pytestmark = pytest.mark.django_db
+REASON = {"reason": "It repeats itself."}
+
+
+def page_of(row):
+    return f"/admin/orgchart/{row._meta.model_name}/{row.pk}"
+
+
+@pytest.mark.parametrize(
+    ("act", "undo", "handle"),
+    [("pause", "resume", "backend_worker"), ("stop-everything", "resume-everything", None)],
+)
+def test_pauses_and_resumes_from_the_page(sign_in, company, act, undo, handle):
+    board = sign_in(PeopleGroup.BOARD)
+    row = company.agent(handle) if handle else company.organisation
+    worker = company.agent("backend_worker")
+    page = board.get(f"{page_of(row)}/change/").content.decode()
+    assert f"/{act}/" in page
+    assert f"/{undo}/" not in page
+    assert board.post(f"{page_of(row)}/{act}/", {"reason": " "}).status_code == 200
+    assert not Pause.objects.exists()
+    assert board.post(f"{page_of(row)}/{act}/", REASON).status_code == 302
+    assert company.call(worker.handle, "read_inbox").code == "AGENT_PAUSED"
+    page = board.get(f"{page_of(row)}/change/").content.decode()
+    assert f"/{undo}/" in page
+    assert f"/{act}/" not in page
+    assert REASON["reason"] in board.get(f"{page_of(row)}/{undo}/").content.decode()
+    assert "paused" in board.get("/admin/orgchart/agent/").content.decode()
+    seen = {**REASON, "version": Pause.objects.get().id}
+    assert board.post(f"{page_of(row)}/{undo}/", {**seen, "version": 1 << 30}).status_code == 200
+    assert company.call(worker.handle, "read_inbox").code == "AGENT_PAUSED"
+    assert board.post(f"{page_of(row)}/{undo}/", seen).status_code == 302
+    assert company.call(worker.handle, "read_inbox").code == "OK"
+
+
+def test_is_shown_to_no_other_group(sign_in, company):
+    observer = sign_in(PeopleGroup.OBSERVER)
+    worker = company.agent("backend_worker")
+    assert "/pause/" not in observer.get(f"{page_of(worker)}/change/").content.decode()
+    assert observer.post(f"{page_of(worker)}/pause/", REASON).status_code == 403
+    assert not Pause.objects.exists()

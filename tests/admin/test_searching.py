@@ -1,0 +1,204 @@
+"""Search from any page, the ledger's own search, and lists as files."""
+
+import csv
+import io
+import json
+import re
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from core.admin import exporting
+from core.deeds import PeopleGroup
+from ledger import admin as ledger_admin
+from ledger.models import Event
+from ledger.rules import Fault, Finding
+from ledger.searching import find_events
+from ledger.verification import VerificationReport
+from mailroom.models import Mail, MailRejection
+from orgchart.models import ApiKey
+from orgchart.services import issue_key
+from tests.admin.places import list_page
+from tests.browser.day import play
+
+
+@pytest.fixture
+def played(company):
+    return play(company)
+
+
+def text_of(answer):
+    return b"".join(answer.streaming_content).decode()
+
+
+def found(client, term):
+    """What the search of every page shows: titles by link."""
+    html = client.get("/admin/search/", {"s": term, "extended": 1}).content.decode()
+    return dict(re.findall(r'href="([^"]+)"\s+data-title="([^"]*)"', html))
+
+
+class TestSearchEverywhere:
+    def test_finds_rows_of_every_kind(self, board, company, played):
+        worker = company.agent("backend_worker")
+        assert f"/admin/orgchart/agent/{worker.id}/change/" in found(board, "backend_worker")
+        order = f"/admin/contracts/contract/{played['order']}/change/"
+        assert order in found(board, played["order"])
+        mail = f"/admin/mailroom/mail/{played['question']}/change/"
+        assert mail in found(board, played["question"])
+        assert mail in found(board, "tokeniser")
+        assert "/admin/ledger/event/?code=CONTACT_DENIED" in found(board, "contact_denied")
+        assert any("tool=send_mail" in link for link in found(board, "send_mail"))
+
+    def test_finds_an_event_by_its_id_and_number(self, board, company, played):
+        event = Event.objects.filter(organisation_id=company.organisation.id).first()
+        for term in (str(event.id), str(event.seq)):
+            assert f"/admin/ledger/event/{event.seq}/change/" in found(board, term)
+
+    def test_shows_each_only_what_they_may_open(self, hr, nobody, company, played):
+        for term in ("tokeniser", played["order"], played["question"], "contact_denied"):
+            assert found(hr, term) == {}
+        assert found(nobody, "backend_worker") == {}
+
+    @pytest.mark.parametrize(
+        "term", ["", "x", "9" * 60, "%", "<script>", "\u0000", "MAIL-", "' or 1"]
+    )
+    def test_takes_any_term(self, board, company, term):
+        answer = board.get("/admin/search/", {"s": term})
+        assert answer.status_code in (200, 400)
+        assert "<script>" not in answer.content.decode()
+
+
+class TestTheSearchOfTheLedger:
+    def seqs(self, words, now=None):
+        return set(
+            find_events(Event.objects.all(), words, now=now or timezone.now()).values_list(
+                "seq", flat=True
+            )
+        )
+
+    def test_takes_a_name_a_tool_a_code_and_an_id(self, company, played):
+        events = Event.objects.all()
+        assert self.seqs("backend_worker") == set(
+            events.filter(actor="agent:backend_worker").values_list("seq", flat=True)
+        )
+        assert self.seqs("send_mail") == set(
+            events.filter(tool="send_mail").values_list("seq", flat=True)
+        )
+        assert self.seqs("CONTACT_DENIED") == set(
+            events.filter(code="CONTACT_DENIED").values_list("seq", flat=True)
+        )
+        event = events.filter(subject=f"contract:{played['order']}").first()
+        assert event.seq in self.seqs(played["order"])
+        assert self.seqs(str(event.id)) == {event.seq}
+        assert self.seqs(str(event.seq)) == {event.seq}
+
+    def test_takes_days(self, company, played):
+        now = timezone.now()
+        today = self.seqs("today", now)
+        assert today
+        assert self.seqs("yesterday", now) == set()
+        assert self.seqs("yesterday", now + timedelta(days=1)) == today
+        assert self.seqs(f"{now:%Y-%m-%d}", now) == today
+
+    def test_narrows_with_every_word(self, company, played):
+        both = self.seqs("backend_worker CONTACT_DENIED today")
+        assert both == self.seqs("backend_worker") & self.seqs("CONTACT_DENIED")
+        assert both
+        assert self.seqs("backend_worker yesterday") == set()
+
+    def test_reads_no_more_than_the_newest_for_a_word_without_index(
+        self, company, played, monkeypatch
+    ):
+        from ledger import searching
+
+        monkeypatch.setattr(searching, "SEARCHED", 1)
+        assert len(self.seqs("backend_worker")) <= 1
+
+
+class TestAnExport:
+    def test_holds_what_the_list_shows_and_is_recorded(self, observer, company, played):
+        page = "/admin/ledger/event/export/?q=backend_worker+today&decision__exact=deny"
+        assert "Download CSV" in observer.get(page).content.decode()
+        assert not Event.objects.filter(action="list.exported").exists()
+        lines = list(csv.DictReader(io.StringIO(text_of(observer.post(page, {"format": "csv"})))))
+        wanted = Event.objects.filter(actor="agent:backend_worker", decision="deny")
+        assert {int(line["seq"]) for line in lines} == set(wanted.values_list("seq", flat=True))
+        assert lines
+        event = Event.objects.get(action="list.exported")
+        assert event.actor == "human:observer"
+        assert event.details["filters"]["q"] == "backend_worker today"
+
+    def test_is_the_same_as_json(self, observer, company, played):
+        page = "/admin/mailroom/mail/export/?q=tokeniser"
+        rows = json.loads(text_of(observer.post(page, {"format": "json"})))
+        wanted = Mail.objects.filter(subject__icontains="tokeniser")
+        assert {row["id"] for row in rows} == set(wanted.values_list("id", flat=True))
+        assert played["question"] in {row["id"] for row in rows}
+
+    def test_of_nothing_is_whole_as_well(self, observer, company):
+        page = "/admin/mailroom/mail/export/?q=MAIL-none"
+        assert json.loads(text_of(observer.post(page, {"format": "json"}))) == []
+
+    def test_is_bounded_and_turns_pages(self, observer, company, played, monkeypatch):
+        monkeypatch.setattr(exporting, "PAGE", 2)
+        monkeypatch.setattr(exporting, "MOST", 5)
+        page = "/admin/mailroom/mail/export/"
+        rows = json.loads(text_of(observer.post(page, {"format": "json"})))
+        ids = [row["id"] for row in rows]
+        assert len(set(ids)) == 5
+        assert ids == sorted(ids, reverse=True)
+        assert "The newest 5 of more rows" in observer.get(page).content.decode()
+
+    def test_is_for_who_may_look_only(self, hr, nobody, company):
+        for client, page in ((hr, "/admin/mailroom/mail/"), (nobody, "/admin/orgchart/agent/")):
+            assert client.get(f"{page}export/").status_code == 403
+            assert client.post(f"{page}export/", {"format": "csv"}).status_code == 403
+
+    def test_holds_no_digest_of_a_key(self, board, company, now):
+        issue_key(
+            agent=company.agent("ceo"),
+            caller=company.person(PeopleGroup.BOARD),
+            now=now,
+            reason="r",
+        )
+        page = f"{list_page(ApiKey)}export/"
+        (row, *_) = json.loads(text_of(board.post(page, {"format": "json"})))
+        assert not {"digest", "hash", "token_digest"} & set(row)
+
+    @pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1"])
+    def test_never_begins_a_cell_with_a_formula(self, cell):
+        assert exporting._cell(cell).startswith("'")
+        assert exporting._cell(-5) == "-5"
+
+
+class TestVerify:
+    FAULT = Finding(fault=Fault.EVENT_INSERTED, message="it was inserted later", seq=7)
+
+    @pytest.mark.parametrize(
+        ("finding", "said"), [(None, "The ledger is whole"), (FAULT, "The ledger is not whole")]
+    )
+    def test_answers_plainly(self, observer, company, monkeypatch, finding, said):
+        report = VerificationReport(seals=3, events=1200, unsealed=4, finding=finding)
+        monkeypatch.setattr(ledger_admin, "verify_ledger", lambda trusted, now: report)
+        page = "/admin/ledger/event/verify/"
+        asked = observer.get(page).content.decode()
+        assert "Verify now" in asked
+        assert "whole" not in asked
+        html = observer.post(page).content.decode()
+        assert said in html
+        assert ("1,200 sealed events" in html) is (finding is None)
+
+    def test_is_for_who_may_read_the_ledger(self, hr, company):
+        assert hr.post("/admin/ledger/event/verify/").status_code == 403
+
+
+class TestABlockedMail:
+    def test_leads_to_its_rule_its_event_and_explain(self, observer, company, played):
+        row = MailRejection.objects.filter(code="CONTACT_DENIED").first()
+        html = observer.get(f"/admin/mailroom/mailrejection/{row.pk}/change/").content.decode()
+        event = re.search(r"/admin/ledger/event/(\d+)/change/", html).group(1)
+        assert Event.objects.get(seq=event).code == "CONTACT_DENIED"
+        explain = re.search(r'href="(/admin/explain/[^"]+)"', html).group(1)
+        assert "Refused" in observer.get(explain.replace("&amp;", "&")).content.decode()
+        assert "/admin/matrix/?of=agents" in html

@@ -1,0 +1,290 @@
+"""What waits for a person: every kind of it, for whom, and what it costs to know."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from contracts.issuing.drafts import ContractDraft
+from contracts.issuing.services import issue_for_board
+from contracts.models import Contract
+from core.deeds import PeopleGroup
+from core.waiting import COUNTED, Desk, Viewer, WaitingKind, waiting_kinds
+from governance.cases.models import Case
+from ledger import waiting
+from ledger.sealer import Backlog
+from mailroom.models import Escalation, Mail, OutgoingNotice
+from nexus_site.console import desk
+from orgchart.models import PendingChange
+from tests.company import load_company
+from toolbox.models import JobRun
+from workspace.models import Skill
+
+ANYBODY = "somebody.else"
+
+
+def number(html):
+    """The number next to the first page in the navigation; 0 where there is none."""
+    item = re.search(r"<span>Waiting for you</span>(.*?)</a>", html, re.DOTALL).group(1)
+    found = re.search(r">\s*(\d+\+?)\s*</span>", item)
+    return found.group(1) if found else "0"
+
+
+def report(company, subject="Search is fast"):
+    return company.call(
+        "ceo", "send_mail", to="board", type="report", subject=subject, body="740 ms at p95."
+    ).result["mail_id"]
+
+
+def escalate_to_board(company):
+    """An escalation that nobody below answered until the Board was notified of it."""
+    company.call("devops_worker", "escalate", subject="Out of disk", body="Full.")
+    Escalation.objects.update(told_board_at=timezone.now())
+
+
+def review(company, *, now, deadline=None):
+    """A contract of the Board, submitted."""
+    found = issue_for_board(
+        person=company.person(PeopleGroup.BOARD),
+        draft=ContractDraft(to="ceo", title="Open in Paris", body="An office.", deadline=deadline),
+        now=now,
+    )
+    company.call("ceo", "accept_contract", contract_id=found["contract_id"])
+    return found["contract_id"]
+
+
+def propose(company, by, now):
+    return PendingChange.objects.create(
+        organisation=company.organisation,
+        subject="role: qa_worker",
+        edit={},
+        allowed=["qa_worker may read src/"],
+        policy_version=1,
+        proposed_by=by,
+        proposed_at=now,
+        reason="It tests more.",
+    )
+
+
+def pause():
+    """A case of another organisation that waits for a person."""
+    company = load_company("constitution")
+    case = company.call("analyst", "case_open", title="Verify the claim", request="Is it so?")
+    case_id = case.result["case_id"]
+    company.call(
+        "analyst",
+        "case_submit",
+        case_id=case_id,
+        stage="ANALYSIS",
+        outcome="NON_VERIFIABLE",
+        content={"what": "w", "why": "y", "constraints": ["c"]},
+    )
+    return Case.objects.get(pk=case_id, state="paused")
+
+
+def skill(now, name="deploy", **more):
+    return Skill.objects.create(
+        name=name, path=f"/skills/{name}", digest="a" * 64, seen_at=now, **more
+    )
+
+
+def dead_notice(company, now):
+    return OutgoingNotice.objects.create(
+        organisation=company.organisation,
+        event_id="0" * 8 + "-0000-4000-8000-" + f"{now:%H%M%S%f}",
+        channel="webhook",
+        target="https://board.example",
+        payload={"data": {"subject": "The disk is full"}},
+        state="dead",
+        due_at=now,
+        created_at=now,
+        settled_at=now,
+        last_problem="timed out",
+    )
+
+
+@pytest.fixture
+def sealed(monkeypatch):
+    """A ledger that is sealed in time."""
+    monkeypatch.setattr(waiting, "read_backlog", lambda now: None)
+
+
+@pytest.fixture
+def well(db, now, sealed):
+    """An installation whose scheduler runs and whose ledger is sealed."""
+    JobRun.objects.create(name="any", last_at=now, last_seconds=0.1, last_rows=0, runs=1)
+
+
+class TestTheFirstPage:
+    def test_shows_every_kind_and_leads_to_its_decision(self, board, company, well, now):
+        report(company)
+        escalate_to_board(company)
+        ordered = review(company, now=now)
+        submits = {"type": "report", "contract_ref": ordered, "submits": True, "subject": "Paris"}
+        assert company.call("ceo", "send_mail", to="board", body="b", **submits).code == "OK"
+        late = review(company, now=now - timedelta(days=2), deadline=now - timedelta(hours=1))
+        propose(company, ANYBODY, now)
+        case = pause()
+        skill(now)
+        notice = dead_notice(company, now)
+        html = board.get("/admin/").content.decode()
+        escalation = Escalation.objects.get()
+        for decision in (
+            f"/admin/mailroom/escalation/{escalation.pk}/answer/",
+            f"/admin/contracts/contract/{ordered}/close-passed/",
+            f"/admin/contracts/contract/{late}/close-cancelled/",
+            f"/admin/orgchart/pendingchange/{PendingChange.objects.get().pk}/confirm/",
+            f"/admin/governance/case/{case.pk}/change/",
+            f"/admin/workspace/skill/{Skill.objects.get().pk}/approve/",
+            f"/admin/mailroom/outgoingnotice/{notice.pk}/resend/",
+        ):
+            assert f'href="{decision}"' in html, decision
+            assert board.get(decision).status_code == 200
+        assert "Search is fast" in html
+        desk_of_board = Desk(Viewer(username="board", may=lambda _: True, now=timezone.now()))
+        assert number(html) == str(desk_of_board.total)
+        titles = {turn.kind.title for turn in desk_of_board.turns(100)}
+        kinds = [each for kinds in waiting_kinds() for each in kinds]
+        assert {each.title for each in kinds if isinstance(each, WaitingKind)} <= titles
+
+    def test_begins_with_what_waits_longest(self, board, company, well, now):
+        for hours in (1, 5, 3):
+            propose(company, ANYBODY, now - timedelta(hours=hours))
+        viewer = Viewer(username="board", may=lambda _: True, now=now)
+        waited = [turn.item.since for turn in Desk(viewer).turns(10) if turn.item.since]
+        assert waited == sorted(waited)
+        assert len(waited) == 3
+
+    def test_says_so_where_nothing_waits(self, board, company, well):
+        html = board.get("/admin/").content.decode()
+        assert "Nothing waits for you" in html
+        assert number(html) == "0"
+
+
+class TestTheNumber:
+    def test_is_in_the_navigation_of_every_page(self, board, company, well, now):
+        propose(company, ANYBODY, now)
+        for page in ("/admin/", "/admin/orgchart/agent/", "/admin/explain/"):
+            assert number(board.get(page).content.decode()) == "1"
+
+    def test_counts_no_further_than_it_says(self, board, company, well, now):
+        for n in range(COUNTED + 5):
+            skill(now, name=f"skill-{n}")
+        assert desk.shown(COUNTED + 5) == f"{COUNTED}+"
+        viewer = Viewer(username="board", may=lambda _: True, now=now)
+        assert Desk(viewer).counts["Skill to approve"] == COUNTED
+
+    def test_costs_the_same_however_much_waits(self, board, company, well, now):
+        def asked(page):
+            board.get(page)
+            with CaptureQueriesContext(connection) as seen:
+                assert board.get(page).status_code == 200
+            return len(seen)
+
+        def more():
+            stamp = timezone.now()
+            propose(company, ANYBODY, stamp)
+            skill(stamp, name=f"s{stamp:%H%M%S%f}")
+            dead_notice(company, stamp)
+            report(company)
+
+        more()
+        first, other = asked("/admin/"), asked("/admin/orgchart/agent/")
+        for _ in range(4):
+            more()
+        assert asked("/admin/") == first
+        assert asked("/admin/orgchart/agent/") == other
+
+
+class TestWhoDecides:
+    def test_is_who_may_do_the_deed(self, hr, observer, sign_in, company, well, now):
+        propose(company, ANYBODY, now)
+        pause()
+        report(company)
+        assert number(hr.get("/admin/").content.decode()) == "0"
+        assert number(observer.get("/admin/").content.decode()) == "0"
+        html = sign_in(PeopleGroup.REVIEWER).get("/admin/").content.decode()
+        assert number(html) == "1"
+        assert "Verify the claim" in html
+        assert "Search is fast" not in html
+
+    def test_is_not_the_person_who_proposed_it(self, board, company, well, now):
+        propose(company, "board", now)
+        assert number(board.get("/admin/").content.decode()) == "0"
+        propose(company, ANYBODY, now)
+        assert number(board.get("/admin/").content.decode()) == "1"
+
+    def test_sees_only_organisations_of_their_own(self, company, well, now):
+        propose(company, ANYBODY, now)
+        report(company)
+        escalate_to_board(company)
+        mine = {"username": "board", "may": lambda _: True, "now": now}
+        assert Desk(Viewer(**mine, organisations=[company.organisation.id])).total == 3
+        assert Desk(Viewer(**mine, organisations=[company.organisation.id + 1])).total == 0
+
+
+class TestAnEscalation:
+    def test_between_agents_waits_for_no_person(self, board, company, well):
+        company.call("devops_worker", "escalate", subject="Out of disk", body="Full.")
+        assert number(board.get("/admin/").content.decode()) == "0"
+
+    def test_that_the_board_was_notified_of_waits_for_it(self, board, company, well):
+        escalate_to_board(company)
+        html = board.get("/admin/").content.decode()
+        assert number(html) == "1"
+        assert "it_manager did not answer" in html
+
+
+class TestAReport:
+    def test_waits_until_it_is_answered(self, board, company, well):
+        mail = report(company)
+        assert number(board.get("/admin/").content.decode()) == "1"
+        board.post(f"/admin/mailroom/mail/{mail}/answer/", {"reply": "Thank you."})
+        assert number(board.get("/admin/").content.decode()) == "0"
+        assert Mail.objects.get(id=mail).read_at is not None
+
+    def test_waits_until_it_is_marked_as_read(self, board, company, well):
+        mail = report(company)
+        board.post(f"/admin/mailroom/mail/{mail}/mark-read/")
+        assert number(board.get("/admin/").content.decode()) == "0"
+        row = Mail.objects.get(id=mail)
+        assert (row.status, row.replies.count()) == ("read", 0)
+
+    def test_is_marked_by_the_board_only(self, hr, observer, company, well):
+        mail = report(company)
+        for person in (hr, observer):
+            assert person.post(f"/admin/mailroom/mail/{mail}/mark-read/").status_code == 403
+        assert Mail.objects.get(id=mail).read_at is None
+
+    def test_of_an_agent_to_another_is_nobodys_to_mark(self, board, company, well):
+        mail = company.call(
+            "backend_worker", "send_mail", to="it_manager", type="question", subject="s", body="b"
+        ).result["mail_id"]
+        board.post(f"/admin/mailroom/mail/{mail}/mark-read/")
+        assert Mail.objects.get(id=mail).read_at is None
+
+
+class TestAnOverdueContract:
+    def test_waits_until_it_ends(self, board, company, well, now):
+        ordered = review(company, now=now - timedelta(days=2), deadline=now - timedelta(hours=1))
+        assert number(board.get("/admin/").content.decode()) == "1"
+        board.post(
+            f"/admin/contracts/contract/{ordered}/close-cancelled/",
+            {"reason": "too late", "version": Contract.objects.get(pk=ordered).version},
+        )
+        assert number(board.get("/admin/").content.decode()) == "0"
+
+
+class TestAlarms:
+    def test_ring_while_the_scheduler_stands_still(self, board, company, sealed):
+        html = board.get("/admin/").content.decode()
+        assert "The scheduler is not running" in html
+        assert number(html) == "1"
+
+    def test_ring_while_events_wait_for_their_seal(self, board, hr, company, well, monkeypatch):
+        monkeypatch.setattr(waiting, "read_backlog", lambda now: Backlog(7, 300.0, ""))
+        assert "Event 7 and those after it are not sealed" in board.get("/admin/").content.decode()
+        assert "not sealed" not in hr.get("/admin/").content.decode()

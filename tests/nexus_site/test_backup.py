@@ -1,0 +1,224 @@
+"""A backup taken while agents work, restored into an empty database elsewhere."""
+
+import json
+import os
+import subprocess
+import sys
+from threading import Event as Signal
+from threading import Thread
+from urllib.parse import quote
+
+import psycopg
+import pytest
+from django.conf import settings as django_settings
+from django.db import connection, connections
+from django.utils import timezone
+
+from ledger.sealer import seal_events
+from nexus_site.run import backup
+from nexus_site.run.backup import CannotCopy, back_up, read_manifest
+from tests.company import load_company
+
+pytestmark = pytest.mark.django_db(transaction=True)
+RESTORED = "test_nexus_restored"
+
+
+@pytest.fixture
+def places(settings, tmp_path):
+    """An installation with a company tree, keys and a ledger of its own."""
+    settings.NEXUS_VAR = tmp_path / "var"
+    settings.LEDGER_DIR = tmp_path / "ledger"
+    settings.NEXUS_KEYS = tmp_path / "keys"
+    settings.WORKSPACE_ROOT = tmp_path / "company"
+    settings.DATABASE_URL = "postgresql://given"  # the programs of this machine or the wheel
+    for folder in (settings.NEXUS_VAR, settings.NEXUS_KEYS, settings.WORKSPACE_ROOT):
+        folder.mkdir()
+    (settings.NEXUS_KEYS / "nexus.json").write_text('{"ceo": "nxs_secret"}')
+    (settings.WORKSPACE_ROOT / "notes").mkdir()
+    (settings.WORKSPACE_ROOT / "notes" / "plan.md").write_text("The plan.")
+    return tmp_path
+
+
+@pytest.fixture
+def empty():
+    """An empty database beside the test's own, and what reaches it."""
+    given = connection.settings_dict
+    owner = {"host": given["HOST"], "user": given["USER"], "dbname": "postgres"}
+    with psycopg.connect(**owner, autocommit=True) as cluster:
+        cluster.execute(f"DROP DATABASE IF EXISTS {RESTORED} WITH (FORCE)")
+        cluster.execute(f"CREATE DATABASE {RESTORED}")
+        yield {**owner, "dbname": RESTORED}
+        cluster.execute(f"DROP DATABASE {RESTORED} WITH (FORCE)")
+
+
+def manage(places, database, *words):
+    """Run a command of another installation: its own folders, that database."""
+    address = (
+        f"postgresql://{database['user']}@/{database['dbname']}?host={quote(database['host'])}"
+    )
+    kept = {
+        k: v for k, v in os.environ.items() if not k.startswith(("NEXUS", "LEDGER", "DATABASE"))
+    }
+    elsewhere = places / "elsewhere"
+    return subprocess.run(
+        [sys.executable, "manage.py", *map(str, words)],
+        cwd=django_settings.BASE_DIR,
+        env=kept
+        | {
+            "NEXUS_VAR": str(elsewhere),
+            "DATABASE_URL": address,
+            "LEDGER_DIR": str(elsewhere / "ledger"),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+class Work:
+    """Agents that send mail until they are told to stop; what was acknowledged, in order."""
+
+    def __init__(self, company):
+        self.company, self.sent, self.enough = company, [], Signal()
+        self.threads = [Thread(target=self._send) for _ in range(2)]
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        while len(self.sent) < 10:
+            self.enough.wait(0.01)
+        return self
+
+    def __exit__(self, *_):
+        self.enough.set()
+        for thread in self.threads:
+            thread.join()
+
+    def _send(self):
+        try:
+            while not self.enough.is_set():
+                answer = self.company.call(
+                    "backend_worker",
+                    "send_mail",
+                    to="it_manager",
+                    type="question",
+                    subject="?",
+                    body=".",
+                )
+                if answer.status == 200:
+                    self.sent.append(answer.result["mail_id"])
+        finally:
+            connections.close_all()
+
+
+class TestABackup:
+    def test_taken_under_load_is_restored_whole(self, places, empty):
+        company = load_company("nexus")
+        company.key("backend_worker")
+        folder, keys = places / "copy", places / "apart" / "keys.tar"
+        keys.parent.mkdir()
+        with Work(company) as work:
+            seal_events(now=timezone.now())
+            before = list(work.sent)
+            back_up(folder, keys=keys, now=timezone.now())
+        done = manage(places, empty, "restore", folder, "--keys", keys)
+        assert done.returncode == 0, done.stderr
+        assert "Ledger: " in done.stdout
+        with psycopg.connect(**empty) as copy:
+            mails = {row[0] for row in copy.execute("SELECT id FROM mailroom_mail")}
+            events = {
+                row[0].removeprefix("mail:")
+                for row in copy.execute(
+                    "SELECT subject FROM ledger_event WHERE action = 'mail.delivered'"
+                )
+            }
+        assert set(before) <= mails
+        assert mails == events  # no effect without its event, no event without its effect
+        assert mails <= set(work.sent)
+        elsewhere = places / "elsewhere"
+        assert (elsewhere / "company" / "notes" / "plan.md").read_text() == "The plan."
+        assert json.loads((elsewhere / "keys" / "nexus.json").read_text())["ceo"] == "nxs_secret"
+        assert manage(places, empty, "ledger", "seal").returncode == 0
+        verdict = manage(places, empty, "ledger", "verify")
+        assert verdict.returncode == 0, verdict.stderr
+        assert "it reaches seal" in verdict.stdout
+        again = manage(places, empty, "restore", folder)
+        assert again.returncode == 1
+        assert "restore into an empty one" in again.stderr
+
+    def test_older_than_the_last_seal_seen_says_how_far_it_reaches(self, places, empty):
+        company = load_company("nexus")
+        seal_events(now=timezone.now())
+        folder, keys = places / "copy", places / "keys.tar"
+        back_up(folder, keys=None, now=timezone.now())
+        company.call("backend_worker", "read_inbox")
+        company.call(
+            "backend_worker", "send_mail", to="it_manager", type="info", subject="s", body="b"
+        )
+        seal_events(now=timezone.now())
+        backup._pack(keys, backup._key_places())  # keys that have seen the later seal
+        done = manage(places, empty, "restore", folder, "--keys", keys)
+        assert done.returncode == 0, done.stderr
+        assert "WRONG seal 2" in done.stdout
+        assert "it reaches seal 1 of" in done.stdout
+        assert manage(places, empty, "ledger", "verify").returncode == 1
+        adopted = manage(places, empty, "ledger", "adopt", "--reason", "restored on purpose")
+        assert adopted.returncode == 0, adopted.stderr
+        assert manage(places, empty, "ledger", "verify").returncode == 0
+
+    def test_without_the_keys_is_not_signed_anew(self, places, empty):
+        load_company("nexus")
+        seal_events(now=timezone.now())
+        back_up(places / "copy", keys=None, now=timezone.now())
+        done = manage(places, empty, "restore", places / "copy")
+        assert done.returncode == 1
+        assert "restored, but not verified" in done.stderr
+
+    def test_holds_no_key(self, places):
+        load_company("nexus")
+        back_up(places / "copy", keys=None, now=timezone.now())
+        held = b"".join(path.read_bytes() for path in (places / "copy").iterdir())
+        assert b"nxs_secret" not in held
+        assert {path.name for path in (places / "copy").iterdir()} == {
+            "database.dump",
+            "company.tar",
+            "manifest.json",
+        }
+
+    def test_is_private(self, places):
+        back_up(places / "copy", keys=places / "keys.tar", now=timezone.now())
+        assert (places / "copy").stat().st_mode & 0o077 == 0
+        assert (places / "keys.tar").stat().st_mode & 0o077 == 0
+
+
+class TestRefused:
+    def test_is_a_folder_that_exists(self, places):
+        with pytest.raises(CannotCopy, match="exists"):
+            back_up(places, keys=None, now=timezone.now())
+
+    def test_are_keys_beside_what_they_protect(self, places):
+        with pytest.raises(CannotCopy, match="apart"):
+            back_up(places / "copy", keys=places / "copy" / "keys", now=timezone.now())
+
+    @pytest.mark.parametrize("name", ["database.dump", "company.tar", "manifest.json"])
+    def test_is_a_copy_that_was_changed(self, places, name):
+        back_up(places / "copy", keys=None, now=timezone.now())
+        path = places / "copy" / name
+        path.write_bytes(path.read_bytes()[:-7] + b"changed")
+        with pytest.raises(CannotCopy):
+            read_manifest(places / "copy")
+
+    def test_is_a_link_out_of_the_tree(self, places):
+        """What an archive made by others would put elsewhere; the rest is restored."""
+        tree = django_settings.WORKSPACE_ROOT
+        (tree / "out").symlink_to("/etc/passwd")
+        backup._pack(places / "tree.tar", {"company": tree})
+        backup._unpack(places / "tree.tar", {"company": places / "new"})
+        assert not (places / "new" / "out").is_symlink()
+        assert (places / "new" / "notes" / "plan.md").exists()
+
+    def test_leaves_nothing_half_done(self, places, monkeypatch):
+        monkeypatch.setattr(backup, "_program", lambda name: "false")
+        with pytest.raises(CannotCopy, match="pg_dump failed"):
+            back_up(places / "copy", keys=None, now=timezone.now())
+        assert not list(places.glob("copy*"))

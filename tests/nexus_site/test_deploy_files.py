@@ -1,0 +1,234 @@
+"""The files for production: linted, verified, and compared with the product they run."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from django.db import transaction
+from django.test import Client
+
+from tests.company import load_company
+
+ROOT = Path(__file__).resolve().parents[2]
+DEPLOY = ROOT / "deploy"
+COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+SETTINGS = (ROOT / "nexus_site" / "settings.py").read_text()
+OTHERS = {
+    "OWNER_PASSWORD", "SERVING_PASSWORD", "POSTGRES_PASSWORD", "DOMAIN", "NEXUS_VERSION",
+    "PYTHONUNBUFFERED",
+}  # fmt: skip
+"""Variables of the files that are not settings of the product."""
+METRIC = re.compile(r"\b(?:nexus|up)(?:_[a-z_]+)?\b")
+
+
+def names_in(text):
+    """Variables that a file of `NAME=value` lines sets."""
+    return set(re.findall(r"^([A-Z][A-Z0-9_]+)=", text, re.MULTILINE))
+
+
+def is_a_setting(name):
+    return f'"{name}"' in SETTINGS or name in OTHERS
+
+
+class TestTheDockerfile:
+    def test_has_nothing_that_hadolint_finds(self):
+        hadolint = Path(sys.executable).with_name("hadolint")
+        done = subprocess.run(
+            [hadolint, "Dockerfile"], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stdout) == (0, "")
+
+    def test_copies_no_secret_and_no_data_into_the_image(self):
+        ignored = (ROOT / ".dockerignore").read_text().split()
+        assert {".git", "var", ".env", "deploy/*.env", ".venv"} <= set(ignored)
+
+    def test_does_not_run_as_root(self):
+        lines = (ROOT / "Dockerfile").read_text().splitlines()
+        users = [line.split()[1] for line in lines if line.startswith("USER ")]
+        assert users, "it names a user"
+        assert users[-1] not in ("root", "0")
+
+    def test_installs_what_the_lock_file_says(self):
+        assert "--require-hashes -r requirements.txt" in (ROOT / "Dockerfile").read_text()
+
+    def test_sets_only_settings_that_exist(self):
+        text = (ROOT / "Dockerfile").read_text()
+        block = re.search(r"^ENV (.*?[^\\])\n\n", text, re.MULTILINE | re.DOTALL)
+        names = set(re.findall(r"\b([A-Z][A-Z_]+)=", block[1]))
+        assert names
+        assert {name for name in names if not is_a_setting(name)} == set()
+
+    def test_copies_only_what_is_there(self):
+        text = (ROOT / "Dockerfile").read_text()
+        for program in re.findall(r'"(deploy/[^"]+)"', text):
+            assert (ROOT / program).exists()
+
+
+class TestTheComposeFile:
+    def test_sets_only_settings_that_exist(self):
+        asked = set(re.findall(r"\$\{([A-Z_]+)", (DEPLOY / "compose.yaml").read_text()))
+        named = set(COMPOSE["services"]["nexus"]["environment"])
+        example = names_in((DEPLOY / "compose.env.example").read_text())
+        assert {name for name in asked | named | example if not is_a_setting(name)} == set()
+
+    def test_asks_for_nothing_that_the_example_leaves_out(self):
+        text = (DEPLOY / "compose.yaml").read_text()
+        required = set(re.findall(r"\$\{([A-Z_]+):\?", text))
+        assert required <= names_in((DEPLOY / "compose.env.example").read_text())
+
+    def test_declares_its_volumes_and_networks(self):
+        used, joined = set(), set()
+        for service in COMPOSE["services"].values():
+            joined |= set(service.get("networks", ()))
+            for volume in service.get("volumes", ()):
+                source = volume.split(":")[0]
+                if source.startswith("./"):
+                    assert (DEPLOY / source).exists()
+                else:
+                    used.add(source)
+        assert used == set(COMPOSE["volumes"])
+        assert joined == set(COMPOSE["networks"])
+
+    def test_depends_on_services_that_exist_and_are_healthy_if_it_says_so(self):
+        for service in COMPOSE["services"].values():
+            needs = service.get("depends_on", {})
+            for name in needs:
+                assert name in COMPOSE["services"]
+                if isinstance(needs, dict) and needs[name]["condition"] == "service_healthy":
+                    assert "healthcheck" in COMPOSE["services"][name]
+
+    def test_believes_its_own_proxy_and_no_other(self):
+        proxy = COMPOSE["services"]["proxy"]["networks"]["inside"]["ipv4_address"]
+        assert COMPOSE["services"]["nexus"]["environment"]["TRUSTED_PROXIES"] == proxy
+
+    def test_publishes_the_proxy_only(self):
+        assert [name for name, each in COMPOSE["services"].items() if "ports" in each] == ["proxy"]
+
+    def test_gives_no_container_privileges_or_the_engine(self):
+        text = json.dumps(COMPOSE)
+        for word in ("privileged", "docker.sock", "network_mode", "pid", "SYS_ADMIN", "unconfined"):
+            assert f'"{word}"' not in text
+            assert word == "pid" or word not in text
+
+    def test_serves_by_a_role_that_does_not_own(self):
+        environment = COMPOSE["services"]["nexus"]["environment"]
+        assert "nexus_serving:" in environment["DATABASE_URL"]
+        assert "nexus_owner:" in environment["DATABASE_OWNER_URL"]
+
+    def test_makes_both_roles_in_a_script_that_the_shell_reads(self):
+        script = DEPLOY / "postgres-roles.sh"
+        assert subprocess.run(["sh", "-n", script], check=False).returncode == 0
+        assert script.stat().st_mode & 0o111
+        for role in ("nexus_owner", "nexus_serving"):
+            assert f"CREATE ROLE {role} LOGIN PASSWORD" in script.read_text()
+
+
+class TestTheProxies:
+    @pytest.mark.parametrize("file", ["Caddyfile", "nginx.conf"])
+    def test_hide_metrics_and_do_not_buffer(self, file):
+        text = (DEPLOY / file).read_text()
+        assert "/metrics" in text
+        assert "404" in text
+        assert "proxy_buffering off" in text or "flush_interval -1" in text
+
+    def test_set_what_is_believed_of_them(self):
+        text = (DEPLOY / "nginx.conf").read_text()
+        assert "X-Forwarded-For $remote_addr;" in text
+        assert "X-Forwarded-Proto $scheme;" in text
+        assert "proxy_add_x_forwarded_for" not in text
+
+
+class TestTheUnits:
+    def test_are_what_systemd_takes(self, tmp_path):
+        if shutil.which("systemd-analyze") is None:
+            pytest.skip("systemd-analyze is not installed here")
+        for unit in (DEPLOY / "systemd").glob("nexus*.*er*"):
+            if unit.suffix in (".service", ".timer"):
+                text = unit.read_text().replace("/opt/nexus/.venv/bin/python", "/bin/true")
+                (tmp_path / unit.name).write_text(text)
+        units = [str(each) for each in sorted(tmp_path.iterdir())]
+        assert len(units) == 3
+        done = subprocess.run(
+            ["systemd-analyze", "verify", *units], capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+
+    def test_set_only_settings_that_exist(self):
+        names = names_in((DEPLOY / "systemd" / "nexus.env.example").read_text())
+        assert {name for name in names if not is_a_setting(name)} == set()
+        assert {"SECRET_KEY", "LEDGER_SIGNING_KEY", "DATABASE_OWNER_URL"} <= names
+
+    @pytest.mark.parametrize(
+        "setting",
+        ["RestrictNamespaces=", "ProtectKernelTunables=", "ProtectProc=", "PrivateUsers="],
+    )
+    def test_leave_the_agents_sandbox_what_it_needs(self, setting):
+        lines = (DEPLOY / "systemd" / "nexus.service").read_text().splitlines()
+        assert not [line for line in lines if line.startswith(setting)]
+
+
+def expressions():
+    """Every expression of the alerts and the dashboard, with its place."""
+    alerts = yaml.safe_load((DEPLOY / "prometheus" / "alerts.yml").read_text())
+    for group in alerts["groups"]:
+        for rule in group["rules"]:
+            yield rule["alert"], rule["expr"]
+    board = json.loads((DEPLOY / "grafana" / "nexus.json").read_text())
+    for panel in board["panels"]:
+        for target in panel["targets"]:
+            yield panel["title"], target["expr"]
+
+
+@pytest.fixture(scope="module")
+def answered(django_db_setup, django_db_blocker):
+    """What /metrics of a company says."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        load_company("nexus")
+        client = Client(HTTP_HOST="127.0.0.1")
+        client.get("/healthz")
+        text = client.get("/metrics").content.decode()
+        transaction.set_rollback(True)
+    return text
+
+
+class TestTheMetrics:
+    @pytest.mark.parametrize(("place", "expression"), list(expressions()))
+    def test_that_are_asked_for_exist(self, answered, place, expression):
+        bare = re.sub(r'"[^"]*"', '""', expression)
+        asked = {name for name in METRIC.findall(bare) if name not in ("up", "nexus")}
+        missing = {
+            name for name in asked
+            if f"# TYPE {name} gauge" not in answered
+            and f"# TYPE {re.sub('_(count|bucket)$', '', name)} histogram" not in answered
+        }  # fmt: skip
+        assert missing == set(), place
+        assert asked or "up{" in expression
+
+    def test_are_those_that_the_page_names(self, answered):
+        page = (ROOT / "docs" / "production.md").read_text()
+        for name in re.findall(r"`(nexus_[a-z_]+)`", page):
+            assert f"# TYPE {name} " in answered
+
+    def test_have_the_labels_that_are_asked_for(self, answered):
+        for label in ("method=", "route=", "status="):
+            assert label in answered
+        assert 'nexus_work{kind="' in answered or "# TYPE nexus_work gauge" in answered
+
+    def test_brackets_are_closed(self):
+        for place, expression in expressions():
+            for left, right in ("()", "{}", "[]"):
+                assert expression.count(left) == expression.count(right), place
+
+
+class TestThePage:
+    def test_names_only_files_settings_and_variables_that_exist(self):
+        page = (ROOT / "docs" / "production.md").read_text()
+        for file in re.findall(r"`((?:deploy|tests)/[^`*]+)`", page):
+            assert (ROOT / file).exists(), file
+        for name in re.findall(r"`([A-Z][A-Z0-9]+_[A-Z0-9_]+)(?:=[^`]*)?`", page):
+            assert is_a_setting(name) or name == "ISOLATION_UNAVAILABLE", name

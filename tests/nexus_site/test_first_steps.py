@@ -1,0 +1,155 @@
+"""What a person does first: change a password that others know, enrol a second factor."""
+
+import re
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.core.management import call_command
+from django.test import Client
+from django.utils import timezone
+from django_otp.oath import totp
+from django_otp.plugins.otp_totp.models import TOTPDevice
+
+from core.deeds import PeopleGroup
+from ledger.models import Event
+from nexus_site.run import first_run
+from orgchart.people.passwords import give_password, is_given
+from tests.people import join
+
+PASSWORD, OWN = "correct horse battery staple", "another sentence of my own 9"
+CODES, CHANGE, HOME = "/admin/confirmation-codes/", "/admin/password_change/", "/admin/"
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def alice():
+    user = User.objects.create_user("alice", password=PASSWORD, is_staff=True)
+    user.groups.add(Group.objects.get_or_create(name=PeopleGroup.BOARD)[0])
+    return join(user)
+
+
+def sign_in(client, password=PASSWORD, **fields):
+    form = {"username": "alice", "password": password, "next": HOME} | fields
+    return client.post("/admin/login/", form)
+
+
+def change(client, old=PASSWORD, new=OWN):
+    sent = {"old_password": old, "new_password1": new, "new_password2": new}
+    return client.post(CHANGE, sent)
+
+
+def code_of(device):
+    return f"{totp(device.bin_key, step=device.step):06d}"
+
+
+class TestAGivenPassword:
+    def test_opens_no_page_before_it_is_changed(self, client, alice):
+        give_password(alice.pk)
+        sign_in(client)
+        for page in (HOME, "/admin/auth/user/", "/admin/explain/", CODES):
+            answer = client.get(page)
+            assert (answer.status_code, answer.url) == (302, CHANGE), page
+        assert client.post("/admin/auth/user/add/", {"username": "x"}).url == CHANGE
+        assert client.get(CHANGE).status_code == 200
+
+    def test_is_not_changed_to_itself(self, client, alice):
+        give_password(alice.pk)
+        sign_in(client)
+        assert change(client, new=PASSWORD).status_code == 200
+        assert client.get(HOME).status_code == 302
+
+    def test_is_given_no_longer_once_it_is_changed(self, client, alice):
+        give_password(alice.pk)
+        sign_in(client)
+        assert change(client).status_code == 302
+        assert client.get(HOME).status_code == 200
+        assert not is_given(alice.pk)
+        again = Client()
+        sign_in(again, OWN)
+        assert again.get(HOME).status_code == 200
+
+    def test_is_what_the_board_sets_for_somebody_else(self, client, alice):
+        root = User.objects.create_superuser("root", password=PASSWORD)
+        board = Client()
+        board.force_login(root, backend="django.contrib.auth.backends.ModelBackend")
+        sent = {"password1": OWN, "password2": OWN, "usable_password": "true"}
+        board.post(f"/admin/auth/user/{alice.pk}/password/", sent)
+        assert is_given(alice.pk)
+        board.post(f"/admin/auth/user/{root.pk}/password/", sent)
+        assert not is_given(root.pk)
+
+    def test_is_what_the_first_people_have_in_production(self, settings):
+        for group in PeopleGroup:
+            Group.objects.get_or_create(name=group)
+        settings.PRODUCTION = True
+        first_run.create_first_people(now=timezone.now())
+        assert all(is_given(user.pk) for user in User.objects.all())
+
+
+class TestARequiredSecondFactor:
+    def test_is_enrolled_before_any_other_page(self, client, alice, settings):
+        settings.REQUIRE_SECOND_FACTOR = "board"
+        sign_in(client)
+        for page in (HOME, "/admin/auth/user/"):
+            answer = client.get(page)
+            assert (answer.status_code, answer.url) == (302, CODES), page
+        assert client.get(CODES).status_code == 200
+        client.post(CODES)
+        page = client.get(CODES).content.decode()
+        assert "data:image/svg+xml" in page
+        assert client.get(HOME).url == CODES
+        device = TOTPDevice.objects.get(user=alice)
+        assert re.search("secret|key", page)
+        assert client.post(CODES, {"code": "000000"}).status_code == 200
+        TOTPDevice.objects.update(throttling_failure_count=0)
+        assert client.post(CODES, {"code": code_of(device)}).status_code == 302
+        assert client.get(HOME).status_code == 200
+        assert Event.objects.filter(action="code.enrolled").exists()
+
+    def test_ends_a_session_that_was_opened_without_it(self, client, alice, settings):
+        sign_in(client)
+        settings.REQUIRE_SECOND_FACTOR = "board"
+        TOTPDevice.objects.create(user=alice, name="phone", confirmed=True)
+        assert client.get(HOME).url == "/admin/login/"
+        assert "login" in client.get(HOME).url
+
+    def test_is_asked_of_the_groups_that_the_setting_names(self, client, alice, settings):
+        alice.groups.set([Group.objects.get_or_create(name=PeopleGroup.OBSERVER)[0]])
+        sign_in(client)
+        for value, expected in (("none", 200), ("board", 200), ("everybody", 302)):
+            settings.REQUIRE_SECOND_FACTOR = value
+            assert client.get(HOME).status_code == expected, value
+
+    def test_comes_after_a_given_password(self, client, alice, settings):
+        settings.REQUIRE_SECOND_FACTOR = "board"
+        give_password(alice.pk)
+        sign_in(client)
+        assert client.get(CODES).url == CHANGE
+        change(client)
+        assert client.get(HOME).url == CODES
+
+
+class TestTheLibrarysPages:
+    def test_are_gone(self, client):
+        client.force_login(
+            User.objects.create_superuser("root"),
+            backend="django.contrib.auth.backends.ModelBackend",
+        )
+        for page in ("", "add/", "1/config/", "1/qrcode/"):
+            assert client.get(f"/admin/otp_totp/totpdevice/{page}").status_code == 404
+
+
+class TestTheCommand:
+    def test_says_and_sets_who_is_where(self, alice, capsys):
+        call_command("people", "member", "alice")
+        assert "organisations none" in capsys.readouterr().out
+        call_command("people", "member", "alice", "--every")
+        call_command("people", "list")
+        assert "alice: groups Board; organisations every one" in capsys.readouterr().out
+
+    def test_removes_a_lost_second_factor(self, alice, capsys):
+        TOTPDevice.objects.create(user=alice, name="phone", confirmed=True)
+        call_command("people", "forget-device", "alice")
+        assert not TOTPDevice.objects.exists()
+        assert Event.objects.filter(action="code.removed", subject="user:alice").exists()

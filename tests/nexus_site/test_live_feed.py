@@ -1,0 +1,125 @@
+"""The live feed: who may watch, each event once, by filter, and the end of a stream."""
+
+import asyncio
+
+import pytest
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY, get_user_model
+from django.contrib.auth.models import Permission
+from django.contrib.sessions.backends.db import SessionStore
+from django.http import QueryDict
+from django.utils import timezone
+
+from core.actions import Action
+from core.events import Event
+from ledger.services import record_alone
+from nexus_site.live import stream
+from nexus_site.live.events import Watcher, may_watch, session_of
+from tests.people import join
+
+
+def happen(actor="agent:ceo", **more):
+    return record_alone(Event(action=Action.MAIL_DELIVERED, actor=actor, at=timezone.now(), **more))
+
+
+def watcher(query=""):
+    made = Watcher(QueryDict(query), None)
+    made.begin()
+    return made
+
+
+def seqs(found):
+    return [event["seq"] for event in found]
+
+
+@pytest.fixture
+def person(db):
+    user = get_user_model().objects.create_user("olga", password="x", is_staff=True)
+    join(user)
+    user.user_permissions.add(Permission.objects.get(codename="view_event"))
+    return user
+
+
+def session_for(user):
+    session = SessionStore()
+    session[SESSION_KEY] = str(user.pk)
+    session[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
+    session[HASH_SESSION_KEY] = user.get_session_auth_hash()
+    session.save()
+    return session.session_key
+
+
+class TestWhoMayWatch:
+    def test_is_signed_in_and_may_read_the_ledger(self, person):
+        assert may_watch(session_for(person)) == "olga"
+
+    def test_is_not_a_stranger(self, db):
+        assert may_watch("") == ""
+        assert may_watch("x" * 32) == ""
+
+    @pytest.mark.parametrize("field", ["is_active", "is_staff"])
+    def test_is_not_who_was_shut_out(self, person, field):
+        cookie = session_for(person)
+        setattr(person, field, False)
+        person.save()
+        assert may_watch(cookie) == ""
+
+    def test_is_not_who_may_not_read_the_ledger(self, person):
+        cookie = session_for(person)
+        person.user_permissions.clear()
+        assert may_watch(cookie) == ""
+
+    def test_is_known_by_the_session_cookie_only(self):
+        assert session_of({b"cookie": b"a=1; nexus_session=abc; b=2"}) == "abc"
+        assert session_of({b"cookie": b"xnexus_session=abc"}) == ""
+        assert session_of({}) == ""
+
+
+class TestTheFeed:
+    def test_begins_now_and_gives_each_event_once(self, db):
+        happen()
+        watching = watcher()
+        assert watching.read() == []
+        new = [happen(), happen()]
+        assert seqs(watching.read()) == new
+        assert watching.read() == []
+
+    def test_keeps_to_its_filters(self, db):
+        refused = watcher("decision=deny")
+        named = watcher("q=qa_worker")
+        other = watcher("organisation=12345")
+        happen()
+        bad = happen(decision="deny", code="NOT_YOURS")
+        mine = happen(actor="agent:qa_worker")
+        assert seqs(refused.read()) == [bad]
+        assert seqs(named.read()) == [mine]
+        assert other.read() == []
+
+
+def answered(scope):
+    """The messages of the stream to somebody who leaves at once."""
+    sent = []
+
+    async def receive():
+        return {"type": "http.disconnect"}
+
+    async def send(message):
+        sent.append(message)
+
+    asyncio.run(stream.application(scope, receive, send))
+    return sent
+
+
+class TestTheStream:
+    def test_refuses_a_stranger(self, monkeypatch):
+        monkeypatch.setattr(stream, "status_of_foreign", lambda scope: 0)
+        sent = answered({"headers": [], "path": "/admin/live"})
+        assert sent[0]["status"] == 403
+
+    def test_is_one_of_a_few_of_each_person(self, monkeypatch):
+        monkeypatch.setattr(stream, "status_of_foreign", lambda scope: 0)
+        monkeypatch.setattr(stream, "may_watch", lambda cookie: "olga")
+        monkeypatch.setitem(stream._open, "olga", stream.MOST)
+        headers = [(b"cookie", b"nexus_session=abc")]
+        sent = answered({"headers": headers, "path": "/admin/live"})
+        assert sent[0]["status"] == 429
+        assert stream._open["olga"] == stream.MOST

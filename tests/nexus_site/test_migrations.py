@@ -1,0 +1,108 @@
+"""Migrations: each can be undone, and a company at work survives the way back and forth."""
+
+import importlib
+import json
+from datetime import timedelta
+
+import pytest
+from django.apps import apps
+from django.conf import settings
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
+from django.utils import timezone
+
+from contracts.approvals.deployments import approve_deployment
+from tests.company import load_company
+from workspace.models import Deployment, ImageBuild, WebUse
+
+OURS = [
+    (name.partition(".")[0], key)
+    for name in sorted(settings.ROOMS)
+    for key in sorted(
+        path.stem for path in (settings.BASE_DIR / name / "migrations").glob("[0-9]*.py")
+    )
+]
+
+
+class TestEveryMigration:
+    @pytest.mark.parametrize(("room", "name"), OURS)
+    def test_can_be_undone(self, room, name):
+        migration = importlib.import_module(f"{room}.migrations.{name}").Migration
+        fixed = [each for each in migration.operations if not each.reversible]
+        assert fixed == []
+
+
+def rows():
+    """Every row of every table of ours that this state of the database has, as text."""
+    found = {}
+    with connection.cursor() as cursor:
+        present = set(connection.introspection.table_names(cursor))
+        for model in apps.get_models(include_auto_created=True):
+            table = model._meta.db_table
+            if model._meta.app_label in settings.ROOMS and table in present:
+                cursor.execute(
+                    f"SELECT coalesce(json_agg(row_to_json(t) ORDER BY row_to_json(t)::text), "
+                    f"'[]')::text FROM {table} t"
+                )
+                found[table] = json.loads(cursor.fetchone()[0])
+    return found
+
+
+def migrate(*targets):
+    executor = MigrationExecutor(connection)
+    executor.migrate(list(targets))
+
+
+def company_at_work():
+    nexus = load_company("nexus")
+    mail = {"type": "info", "subject": "Hello", "body": "A word."}
+    nexus.call("backend_worker", "send_mail", to="it_manager", **mail)
+    nexus.call("backend_worker", "send_mail", to="ceo", **mail)
+    nexus.call("it_manager", "create_contract", to="backend_worker", title="Work", body="Do it.",
+               assigned_branch="feature/x")  # fmt: skip
+    nexus.call("it_manager", "task_create", subject="A task", description="Its text.")
+    now = timezone.now()
+    digest = "sha256:" + "a" * 64
+    approval = approve_deployment(
+        caller=nexus.caller("it_manager"), to="devops_worker", environment="production",
+        artifact=digest, expires_at=now + timedelta(hours=1), reason="release", now=now,
+    )["contract_id"]  # fmt: skip
+    devops = nexus.agent("devops_worker")
+    same = {"organisation": nexus.organisation, "service": "api"}
+    ImageBuild.objects.create(digest=digest, tag="api:1", path="docker/", built_by=devops,
+                              built_at=now, **same)  # fmt: skip
+    Deployment.objects.create(id="DEP-1", environment="production", artifact=digest,
+                              approval_id=approval, deployed_by=devops, started_at=now,
+                              due_at=now, **same)  # fmt: skip
+    WebUse.objects.create(agent=devops, day=now.date(), calls=3)
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+class TestTheLastOfEachRoom:
+    @pytest.fixture(autouse=True)
+    def whole_again(self):
+        yield
+        executor = MigrationExecutor(connection)
+        executor.migrate(executor.loader.graph.leaf_nodes())
+
+    @pytest.mark.parametrize("room", sorted(settings.ROOMS))
+    def test_is_undone_and_done_with_rows(self, room):
+        names = [name for place, name in OURS if place == room]
+        if len(names) < 2:
+            pytest.skip("its only migration creates its tables")
+        company_at_work()
+        before = rows()
+        migrate((room, names[-2]))
+        meanwhile = rows()
+        leaves = MigrationLoader(connection).graph.leaf_nodes()
+        migrate(*leaves)
+        after = rows()
+        assert before.keys() == after.keys()
+        kept = {table for table in meanwhile if meanwhile[table] == before[table]}
+        assert len(kept) > 10, "tables of other rooms are not touched"
+        for table in kept:
+            assert after[table] == before[table], table
+        for table in meanwhile.keys() - kept:
+            assert len(after[table]) == len(before[table]), f"{table} lost rows"

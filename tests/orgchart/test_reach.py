@@ -1,0 +1,132 @@
+"""The difference in contacts: the same as pair by pair, at the cost of what changed."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from lab.bench.decisions import company_of
+from orgchart.policy import reach
+from orgchart.policy.compiled import Agent, ContactRule, MailTypeRule, Policy, Role, build_policy
+from orgchart.policy.vocabulary import BOARD, Kind, Relation
+
+TYPES = ("info", "report", "bug")
+
+
+def contacts_pair_by_pair(policy: Policy, sender: Agent) -> tuple[str, ...]:
+    found = [
+        other.handle
+        for other in policy.agents.values()
+        if other.active and policy.rule_between(sender, other) is not None
+    ]
+    return tuple(sorted([*found, *([BOARD] if policy.board_rule(sender) else [])]))
+
+
+def ways_pair_by_pair(policy: Policy | None, handle: str, recipient: str) -> set[str]:
+    agent = policy.agents.get(handle) if policy else None
+    if not agent or not agent.active or recipient not in contacts_pair_by_pair(policy, agent):
+        return set()
+    other = policy.agents.get(recipient)
+    rule = policy.rule_between(agent, other) if other else policy.board_rule(agent)
+    under = " under a contract" if rule.needs_contract and recipient != BOARD else ""
+    types = policy.sendable_types(agent, recipient, rule)
+    return {"may contact {}", *(f"may send {name} to {{}}{under}" for name in types)}
+
+
+def newly_pair_by_pair(before: Policy | None, after: Policy) -> Iterator[str]:
+    for agent in after.agents.values():
+        gained = defaultdict(set)
+        for recipient in [*after.agents, BOARD]:
+            now = ways_pair_by_pair(after, agent.handle, recipient)
+            for way in now - ways_pair_by_pair(before, agent.handle, recipient):
+                gained[way].add(recipient)
+        for way, recipients in gained.items():
+            for name in reach._together(after, agent, recipients):
+                yield f"{agent.handle} {way.format(name)}"
+
+
+def random_policy(random: Random) -> Policy:
+    roles = list("abcd"[: random.randint(1, 4)])
+    handles = list("pqrstu"[: random.randint(1, 6)])
+    agents = [
+        Agent(
+            number,
+            handle,
+            random.choice(roles),
+            handle,
+            managers=tuple(random.sample([*handles, BOARD], random.randint(0, 2))),
+            active=random.random() < 0.8,
+        )
+        for number, handle in enumerate(handles, 1)
+    ]
+    contacts = [
+        ContactRule(
+            one,
+            other,
+            random.choice([None, frozenset(random.sample(TYPES, random.randint(0, 3)))]),
+            needs_contract=random.random() < 0.3,
+            relation=random.choice(list(Relation)),
+        )
+        for one in roles
+        for other in [*roles, BOARD]
+        if random.random() < 0.6
+    ]
+    types = [
+        MailTypeRule(name, None, to_superior=random.random() < 0.4, issued_by=("x",) * (n == 2))
+        for n, name in enumerate(TYPES)
+    ]
+    return built([Role(r, r, 1, Kind.WORKER, frozenset()) for r in roles], agents, types, contacts)
+
+
+def built(roles, agents, types, contacts) -> Policy:
+    return build_policy(
+        organisation_id=1,
+        organisation="o",
+        version=1,
+        roles=roles,
+        agents=agents,
+        groups=[],
+        mail_types=types,
+        contacts=contacts,
+        aliases={},
+        settings={},
+        enabled_modes=frozenset(),
+    )
+
+
+def with_one_changed(policy: Policy, random: Random) -> Policy:
+    agents = list(policy.agents.values())
+    place = random.randrange(len(agents))
+    agents[place] = replace(agents[place], active=not agents[place].active)
+    roles, types = list(policy.roles.values()), list(policy.mail_types.values())
+    return built(roles, agents, types, list(policy.contacts.values()))
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_is_what_comparing_pair_by_pair_finds(seed):
+    random = Random(seed)
+    before = random_policy(random)
+    for after in (random_policy(random), with_one_changed(before, random)):
+        for one, other in ((before, after), (after, before), (None, after)):
+            assert sorted(reach.newly(one, other)) == sorted(newly_pair_by_pair(one, other))
+        for agent in after.agents.values():
+            assert after.contacts_of(agent) == contacts_pair_by_pair(after, agent)
+
+
+def test_asks_as_often_as_there_are_agents_not_pairs(monkeypatch):
+    asked = []
+    rule_between = Policy.rule_between
+
+    def count(policy, one, other):
+        asked.append(one)
+        return rule_between(policy, one, other)
+
+    monkeypatch.setattr(Policy, "rule_between", count)
+    found = []
+    for workers in (100, 200):
+        asked.clear()
+        list(reach.newly(company_of(workers), company_of(workers + 1)))
+        found.append(len(asked))
+    assert found[1] < 2.2 * found[0]

@@ -1,0 +1,23 @@
+"""What PostgreSQL reads for a statement, from its own account."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import connection
+
+
+def rows_touched(statement: str, values: Mapping[str, Any]) -> int:
+    """Rows that a statement reads from tables, however many it returns."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", values)
+        return _count(cursor.fetchone()[0][0]["Plan"])
+
+
+def _count(node: Mapping[str, Any]) -> int:
+    own = 0
+    if "Scan" in node["Node Type"] and "Relation Name" in node:
+        read = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
+        own = round(node["Actual Loops"] * read)
+    return own + sum(_count(child) for child in node.get("Plans", []))

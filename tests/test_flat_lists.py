@@ -1,0 +1,146 @@
+"""Every list that an agent can ask for reads as many rows of a long table as of a short one.
+
+The tables hold what is worst for each filter: the rows that match are the oldest, or there are
+none. Plans and row counts decide, no times.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from django.db import connection, transaction
+from django.utils import timezone
+
+from tests.company import Company
+from tests.loaded import loaded
+from tests.plans import rows_touched
+from toolbox import door
+
+__all__ = ["loaded"]
+
+ROWS = 12_000
+MOST = 1800
+"""Rows that one statement may touch: 1,000 unread mails counted, and a page from each range."""
+
+MAILS = """
+INSERT INTO mailroom_mail (id, organisation_id, sender_id, recipient_id, from_agent, to_agent,
+    mail_type, subject, body, status, created_at, delivered_at, read_at)
+SELECT 'MAIL-' || lpad(n::text, 20, '0') || '-fill', %(organisation)s, s.id, r.id, s.handle,
+    r.handle, CASE WHEN n < 40 THEN 'report' ELSE 'info' END, 'Status', '',
+    CASE WHEN n %% 20000 BETWEEN 40 AND 8000 THEN 'read' ELSE 'delivered' END, now(), now(),
+    CASE WHEN n %% 20000 BETWEEN 40 AND 8000 THEN now() END
+FROM generate_series(1, %(rows)s) AS n
+JOIN orgchart_agent r ON r.handle = 'qa_worker'
+JOIN orgchart_agent s ON s.handle = CASE WHEN n < 80 THEN 'it_manager' ELSE 'backend_worker' END
+"""
+TASKS = """
+INSERT INTO tasks_task (organisation_id, number, subject, description, active_form, status,
+    metadata, required_role, task_type, created_by, completed_at, subject_writer, owner_id,
+    claimed_at, owner_role)
+SELECT %(organisation)s, n, 'Task', '', '',
+    (ARRAY['pending', 'completed', 'in_progress'])[n %% 3 + 1], '{}',
+    CASE WHEN n < 40 THEN 'qa_worker' ELSE 'backend_worker' END,
+    CASE WHEN n < 40 THEN 'testing' ELSE 'bug_fix' END, 'system:test', now(),
+    CASE WHEN n < 40 THEN 0 ELSE w.id END, CASE WHEN n %% 3 = 2 THEN w.id END, now(),
+    CASE WHEN n %% 3 = 2 THEN 'backend_worker' ELSE '' END
+FROM generate_series(1, %(rows)s) AS n JOIN orgchart_agent w ON w.handle = 'ceo'
+"""
+CONTRACTS = """
+INSERT INTO contracts_contract (id, kind, issuer_name, title, body, priority, mode, workspace_scope,
+    assigned_branch, grants, environment, artifact, currency, state, version, created_at,
+    accepted_at, closed_by, closed_reason, assignee_id, issuer_id, notice_id, organisation_id)
+SELECT 'CON-' || lpad(n::text, 20, '0') || '-fill', 'work', 'it_manager', 'Work', '', 'medium',
+    'chat_safe', '{}', '', '[]', '', '', '', CASE WHEN n < 40 THEN 'pending' ELSE 'in_progress' END,
+    1, now(), CASE WHEN n >= 40 THEN now() END, '', '', w.id, i.id, 'MAIL-' || n, %(organisation)s
+FROM generate_series(1, %(rows)s) AS n
+JOIN orgchart_agent w ON w.handle = 'qa_worker' JOIN orgchart_agent i ON i.handle = 'it_manager'
+"""
+FEEDBACK = """
+INSERT INTO tasks_feedback (organisation_id, source, author, category, body, external_id,
+    received_at)
+SELECT %(organisation)s, CASE WHEN n < 40 THEN 'rare' ELSE 'shop' END, '',
+    CASE WHEN n < 40 THEN 'bug' ELSE 'praise' END, 'Fine', '', now()
+FROM generate_series(1, %(rows)s) AS n
+"""
+TABLES = {
+    "mailroom_mail": MAILS,
+    "tasks_task": TASKS,
+    "contracts_contract": CONTRACTS,
+    "tasks_feedback": FEEDBACK,
+}
+
+
+def choices(**filters: tuple[str | None, ...]) -> list[dict[str, str]]:
+    """Every combination of the filters' values; None leaves a filter out."""
+    names = list(filters)
+    return [
+        {name: value for name, value in zip(names, values, strict=True) if value is not None}
+        for values in product(*filters.values())
+    ]
+
+
+LISTS = {
+    ("qa_worker", "read_inbox"): choices(
+        status=("all", "unread", "read"),
+        type=(None, "report", "verdict"),
+        **{"from": (None, "it_manager", "ceo")},
+    ),
+    ("qa_worker", "task_list"): choices(
+        status=(None, "pending", "in_progress", "completed", "deleted"),
+        roleFilter=(None, "qa_worker", "backend_worker"),
+        owner=(None, "", "qa_worker"),
+    ),
+    ("it_manager", "task_list"): choices(
+        status=(None, "completed"), roleFilter=(None, "qa_worker"), owner=(None, "")
+    ),
+    ("qa_worker", "task_recommend"): [{}],
+    ("product_manager", "read_reports"): [{}],
+    ("qa_worker", "list_contracts"): choices(
+        state=(None, "pending", "cancelled"), role=(None, "issued", "assigned")
+    ),
+    ("product_manager", "read_user_feedback"): choices(
+        source=(None, "rare", "none"), category=(None, "bug", "none")
+    ),
+}
+CASES = [(*who, params) for who, ways in LISTS.items() for params in ways]
+
+
+@pytest.fixture(scope="module")
+def full(loaded, django_db_blocker):
+    """The company with long tables, as ANALYZE sees them."""
+    with django_db_blocker.unblock(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL session_replication_role = replica")
+        for table, rows in TABLES.items():
+            cursor.execute(rows, {"organisation": loaded.organisation.id, "rows": ROWS})
+            cursor.execute(f"ANALYZE {table}")
+        cursor.execute("SET LOCAL session_replication_role = origin")
+    return loaded
+
+
+@pytest.fixture
+def nexus(full):
+    """The full company; what a test changes is taken back."""
+    with transaction.atomic():
+        yield Company(full.organisation)
+        transaction.set_rollback(True)
+
+
+class TestListOfALongTable:
+    """It reads a page, whichever filters are given."""
+
+    @pytest.mark.parametrize(("handle", "tool", "params"), CASES, ids=str)
+    def test_touches_few_rows(self, nexus, handle, tool, params):
+        caller, found = nexus.caller(handle), []
+
+        def keep(execute, sql, values, many, context):
+            found.append((sql, values))
+            return execute(sql, values, many, context)
+
+        with connection.execute_wrapper(keep):
+            answer = door.call(caller, tool, params, now=timezone.now())
+        assert answer.status == 200, answer.body
+        reads = [(sql, values) for sql, values in found if "SELECT" in sql]
+        assert reads
+        for sql, values in reads:
+            assert rows_touched(sql, values) < MOST, sql

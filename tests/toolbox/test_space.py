@@ -1,0 +1,62 @@
+"""Calls that store are refused while the disk is full; reading works."""
+
+from types import SimpleNamespace
+
+import pytest
+from django.db import OperationalError
+from psycopg.errors import DiskFull
+
+from ledger.models import Event
+from tests.company import load_company
+from toolbox import door, space
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def company():
+    return load_company("nexus")
+
+
+def disk(monkeypatch, free):
+    found = SimpleNamespace(f_bavail=free, f_frsize=1)
+    monkeypatch.setattr(space.os, "statvfs", lambda path: found)
+
+
+MAIL = {"to": "it_manager", "type": "question", "subject": "s", "body": "b"}
+
+
+class TestAFullDisk:
+    def test_refuses_what_stores_and_answers_what_reads(self, company, monkeypatch, settings):
+        settings.DATABASE_URL = ""
+        company.key("backend_worker")
+        disk(monkeypatch, settings.NEXUS_DISK_RESERVE - 1)
+        before = Event.objects.count()
+        for headers in ({}, {"Idempotency-Key": "one"}):
+            answer = company.call("backend_worker", "send_mail", headers=headers, **MAIL)
+            assert (answer.status, answer.code) == (507, "STORAGE_FULL")
+            assert answer.body["next_action"]
+        assert Event.objects.count() == before
+        assert company.call("backend_worker", "task_list").status == 200
+        disk(monkeypatch, settings.NEXUS_DISK_RESERVE)
+        answer = company.call(
+            "backend_worker", "send_mail", headers={"Idempotency-Key": "one"}, **MAIL
+        )
+        assert answer.status == 200
+
+    def test_is_told_by_a_server_elsewhere(self, company, monkeypatch):
+        company.key("backend_worker")
+
+        def fails(*_, **__):
+            raise OperationalError("could not extend file") from DiskFull
+
+        monkeypatch.setattr(door, "validate", fails)
+        answer = company.call("backend_worker", "send_mail", **MAIL)
+        assert (answer.status, answer.code) == (507, "STORAGE_FULL")
+
+    def test_of_a_server_elsewhere_is_not_looked_at(self, settings, monkeypatch):
+        disk(monkeypatch, 0)
+        settings.DATABASE_URL = "postgresql://elsewhere"
+        assert not space.is_full()
+        settings.DATABASE_URL = ""
+        assert space.is_full()

@@ -1,0 +1,165 @@
+"""docker_build against an engine on a unix socket: what is sent, and what comes of it."""
+
+import pytest
+
+from core.database import in_transaction
+from ledger.models import Event
+from tests.workspace.builds.world import call, code
+from workspace.builds import context, images
+from workspace.builds.models import ImageBuild
+from workspace.files.places import own_tree
+from workspace.tree import WORK_TREE, organisation_folder
+
+DOCKERFILE = "FROM scratch\nCOPY app /app\n"
+
+
+@pytest.fixture(autouse=True)
+def company(settings, tmp_path):
+    settings.WORKSPACE_ROOT = tmp_path / "company"
+
+
+@pytest.fixture
+def folder(nexus, devops):
+    made = own_tree(devops, WORK_TREE).root / WORK_TREE / "docker" / "api"
+    made.mkdir(parents=True)
+    (made / "Dockerfile").write_text(DOCKERFILE)
+    (made / "app").write_text("#!/bin/sh\n")
+    (made / "data").mkdir()
+    (made / "data" / "x.txt").write_text("x")
+    return made
+
+
+def build(caller, path="docker/api/", tag="api:1", **more):
+    return call(caller, "docker_build", path=path, tag=tag, **more)
+
+
+class TestABuild:
+    def test_sends_the_folder_and_returns_the_engines_digest(self, devops, engine, folder):
+        result = build(devops).body["result"]
+        ((query, files),) = engine.builds
+        assert files.keys() == {"Dockerfile", "app", "data/x.txt"}
+        assert result["digest"] in engine.images
+        row = ImageBuild.objects.get()
+        assert (row.digest, row.service, row.path) == (result["digest"], "api", "docker/api/")
+        assert query["t"] == row.tag
+        assert {e.action for e in Event.objects.filter(subject=f"image:{row.tag}")} == {
+            "image.build_started", "image.built",
+        }  # fmt: skip
+
+    def test_is_unprivileged_and_limited(self, devops, engine, folder):
+        build(devops)
+        ((query, _),) = engine.builds
+        assert query["networkmode"] == "none"
+        assert int(query["memory"]) == int(query["memswap"]) > 0
+        assert int(query["cpuquota"]) > 0
+        assert not query.keys() & {"remote", "extrahosts", "dockerfile", "buildargs", "privileged"}
+
+    def test_is_named_apart_from_other_organisations_images(self, devops, engine, folder):
+        build(devops, tag="api")
+        ((query, _),) = engine.builds
+        assert query["t"].startswith("nexus-")
+        assert query["t"].endswith(f"/o{devops.organisation_id}/api:latest")
+
+    @pytest.mark.parametrize(
+        "tag",
+        ["docker.io/library/nginx", "../x", "api:1:2", "API", "a b", "localhost:5000/x", "-x"],
+    )
+    def test_takes_no_name_of_a_registry(self, devops, engine, folder, tag):
+        assert code(build(devops, tag=tag)) == "INVALID_PARAMS"
+        assert not engine.builds
+
+    def test_says_why_it_failed(self, devops, engine, folder):
+        (folder / "Dockerfile").write_text("FROM scratch\nRUN false\n")
+        found = build(devops)
+        assert code(found) == "INVALID_PARAMS"
+        assert "non-zero code" in found.body["message"]
+        assert not ImageBuild.objects.exists()
+
+    @pytest.mark.parametrize("trouble", [500, "hang up"])
+    def test_says_that_the_engine_does_not_answer(self, devops, engine, folder, trouble):
+        engine.trouble["POST /build"] = trouble
+        assert code(build(devops)) == "DRIVER_UNAVAILABLE"
+
+    def test_ends_in_time(self, devops, engine, folder, settings):
+        settings.CONTAINER_BUILD_SECONDS = 1
+        engine.trouble["POST /build"] = "drip"
+        assert code(build(devops)) == "DRIVER_UNAVAILABLE"
+
+    def test_needs_an_engine(self, devops, engine, folder, settings):
+        settings.CONTAINER_ENGINE = ""
+        found = build(devops)
+        assert (code(found), found.body["details"]["driver"]) == (
+            "DRIVER_UNAVAILABLE", "container engine",
+        )  # fmt: skip
+
+    def test_believes_no_digest_that_the_engine_does_not_know(self, devops, engine, folder):
+        engine.trouble["POST /build"] = b'{"aux": {"ID": "sha256:' + b"9" * 64 + b'"}}\n'
+        assert code(build(devops)) == "DRIVER_UNAVAILABLE"
+        assert not ImageBuild.objects.exists()
+
+
+class TestTheFolder:
+    def test_is_in_the_callers_clone_and_no_other(self, devops, engine, folder, nexus):
+        other = organisation_folder("nexus") / "docker" / "web"
+        other.mkdir(parents=True)
+        (other / "Dockerfile").write_text("FROM scratch\n")
+        assert code(build(devops, path="docker/web/")) == "NOT_FOUND"
+        assert not engine.builds
+
+    def test_may_be_named_from_the_company_tree(self, devops, engine, folder):
+        assert code(build(devops, path="agents/devops_worker/workspace/docker/api/")) == "OK"
+        assert engine.builds[0][1].keys() == {"Dockerfile", "app", "data/x.txt"}
+
+    def test_is_in_the_callers_scope(self, devops, engine, folder):
+        assert code(build(devops, path="src/")) == "SCOPE_DENIED"
+        assert code(build(devops, path="docker/../src/")) == "SCOPE_DENIED"
+        assert not engine.builds
+
+    def test_leaves_out_what_is_denied(self, devops, engine, folder):
+        (folder / ".env").write_text("SECRET=1")
+        (folder / "data" / "server.pem").write_text("key")
+        build(devops)
+        assert engine.builds[0][1].keys() == {"Dockerfile", "app", "data/x.txt"}
+
+    @pytest.mark.parametrize("where", ["app2", "data/y", "linked"])
+    def test_leaves_out_links(self, devops, engine, folder, tmp_path, where):
+        (tmp_path / "outside").mkdir()
+        (tmp_path / "outside" / "secret").write_text("secret")
+        (folder / where).symlink_to(tmp_path / "outside")
+        build(devops)
+        assert not any(b"secret" in data for data in engine.builds[0][1].values())
+
+    def test_is_refused_where_it_is_a_link(self, devops, engine, folder, tmp_path):
+        (folder.parent / "linked").symlink_to(folder)
+        assert code(build(devops, path="docker/linked/")) in ("SCOPE_DENIED", "NOT_FOUND")
+
+    def test_is_refused_for_a_hard_link(self, devops, engine, folder, tmp_path):
+        (tmp_path / "secret").write_text("secret")
+        (folder / "linked").hardlink_to(tmp_path / "secret")
+        assert code(build(devops)) == "SCOPE_DENIED"
+        assert not engine.builds
+
+    def test_needs_a_dockerfile(self, devops, engine, folder):
+        (folder / "Dockerfile").unlink()
+        assert code(build(devops)) == "NOT_FOUND"
+
+    @pytest.mark.parametrize(
+        ("name", "most"), [("MOST_FILES", 2), ("MOST_BYTES", 30), ("DEEPEST", 0)]
+    )
+    def test_has_limits(self, devops, engine, folder, monkeypatch, name, most):
+        monkeypatch.setattr(context, name, most)
+        assert code(build(devops)) == "TOO_LARGE"
+        assert not engine.builds
+
+
+class TestTheDatabase:
+    def test_has_no_open_transaction_meanwhile(self, devops, engine, folder, monkeypatch):
+        seen, ask = [], images._build
+
+        def watched(*args):
+            seen.append(in_transaction())
+            return ask(*args)
+
+        monkeypatch.setattr(images, "_build", watched)
+        assert code(build(devops, key="once")) == "OK"
+        assert seen == [False]

@@ -1,0 +1,98 @@
+"""Environments, digests, Dockerfiles, users, ports: pure tables."""
+
+import pytest
+
+from core.decision import Allow, Code, Deny
+from workspace.builds import rules
+from workspace.builds.engine import unframed
+
+
+class TestEnvironment:
+    @pytest.mark.parametrize(
+        "name",
+        ["production", "Production", "PRODUCTION ", "production\n", "produc\ttion",
+         "pro\u200bduction",         "prod", "live", "prod-eu", "production!", "", "stage2"],
+    )  # fmt: skip
+    def test_needs_approval_unless_it_is_known_to_be_less(self, name):
+        assert rules.needs_approval(name)
+
+    @pytest.mark.parametrize("name", sorted(rules.FREE_ENVIRONMENTS))
+    def test_needs_none_where_it_is_less(self, name):
+        assert not rules.needs_approval(name)
+        assert isinstance(rules.can_name_environment(name), Allow)
+
+    @pytest.mark.parametrize(
+        "name", ["Staging", "staging ", "staging\n", "1st", "", "ｔest", "a_b"]
+    )
+    def test_has_one_spelling(self, name):
+        decision = rules.can_name_environment(name)
+        assert isinstance(decision, Deny)
+        assert decision.code is Code.INVALID_PARAMS
+
+
+class TestADockerfile:
+    @pytest.mark.parametrize(
+        "text",
+        ["FROM scratch\nADD http://169.254.169.254/ /x", "add . /", "  \tAdd x y",
+         "ONBUILD ADD a b", "onbuild onbuild add a b",
+         "A\\\nDD http://x /", "A\\ \n# note\n\nDD http://x /",
+         "# escape=`\nA`\nDD http://x /", "FROM a\r\nADD b c\r\n", "ADD\tx y", "ADD --link x y"],
+    )  # fmt: skip
+    def test_fetches_nothing(self, text):
+        assert isinstance(rules.can_build_from(text), Deny)
+
+    @pytest.mark.parametrize(
+        "text",
+        ["FROM scratch\nCOPY . /", "# ADD nothing\nFROM a", "RUN useradd x", "ADDENDUM x",
+         "LABEL a=ADD", "RUN echo \\\n  ADDED", ""],
+    )  # fmt: skip
+    def test_copies(self, text):
+        assert isinstance(rules.can_build_from(text), Allow)
+
+
+class TestAContainer:
+    @pytest.mark.parametrize(
+        "user", ["", None, "root", "0", "0:0", "root:root", "00", " 0", "0:12"]
+    )
+    def test_is_not_run_by_root(self, user):
+        assert rules.user_of({"Config": {"User": user}}) == rules.UNPRIVILEGED
+
+    @pytest.mark.parametrize("user", ["app", "1000", "1000:1000"])
+    def test_is_run_by_its_images_user(self, user):
+        assert rules.user_of({"Config": {"User": user}}) == user
+
+    @pytest.mark.parametrize(
+        ("ports", "port"),
+        [({"8080/tcp": {}, "80/tcp": {}}, 80), ({"53/udp": {}}, None), ({}, None), (None, None),
+         ({"x/tcp": {}}, None), ({"99999/tcp": {}}, None), ({"8000": {}}, 8000)],
+    )  # fmt: skip
+    def test_serves_its_lowest_port(self, ports, port):
+        assert rules.port_of({"Config": {"ExposedPorts": ports}}) == port
+
+    @pytest.mark.parametrize(
+        ("label", "path"),
+        [("/healthz", "/healthz"), ("@evil.example/", "/"), ("/a\r\nHost: x", "/"), ("//x", "//x"),
+         ("/a?b", "/"), ("", "/")],
+    )  # fmt: skip
+    def test_names_the_path_of_its_health_check(self, label, path):
+        assert rules.health_path_of({"Config": {"Labels": {"nexus.health": label}}}) == path
+
+    def test_says_its_words_without_frames(self):
+        assert unframed(b"\x01\0\0\0\0\0\0\x02ab\x02\0\0\0\0\0\0\x01c") == "abc"
+        assert unframed(b"plain") == "plain"
+        assert unframed(b"") == ""
+
+
+class TestACiFile:
+    @pytest.mark.parametrize("path", [".github/workflows/ci.yml", ".github/workflows/a_b-c.1.yaml"])
+    def test_is_a_yaml_file_of_the_workflows(self, path):
+        assert isinstance(rules.can_write_ci(path), Allow)
+
+    @pytest.mark.parametrize(
+        "path",
+        [".github/workflows/", ".github/workflows/ci.sh", ".github/workflows/a/b.yml", "ci.yml",
+         ".github/CODEOWNERS", ".github/workflows-evil/ci.yml", ".github/workflows/.yml",
+         ".github/workflows/../x.yml", ".GitHub/workflows/ci.yml", ".github/workflows/ci.yml\n"],
+    )  # fmt: skip
+    def test_is_nothing_else(self, path):
+        assert isinstance(rules.can_write_ci(path), Deny)

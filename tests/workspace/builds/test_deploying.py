@@ -1,0 +1,344 @@
+"""docker_deploy against an engine on a unix socket: approvals, containers, ends."""
+
+import threading
+import time
+from datetime import timedelta
+
+import pytest
+from django.db import transaction
+
+from contracts.approvals.deployments import use_approval
+from contracts.models import Contract
+from ledger.models import Event
+from tests.concurrency import at_once
+from tests.documents.world import NOW, caller_of, found
+from tests.workspace.builds.world import DIGEST, approve, built_in, call, code, devops_of
+from toolbox import door
+from workspace.builds import containers, deployments
+from workspace.builds.engine import Engine as Client
+from workspace.builds.models import Deployment
+
+OTHER = "sha256:" + "b" * 64
+
+
+@pytest.fixture
+def api(nexus, engine):
+    return built_in(nexus, engine)
+
+
+def deploy(caller, environment="staging", artifact=DIGEST, **more):
+    return call(caller, "docker_deploy", environment=environment, artifact=artifact, **more)
+
+
+class TestADeployment:
+    def test_starts_a_container_and_says_so(self, devops, engine, api):
+        result = deploy(devops).body["result"]
+        assert (result["state"], result["service"], result["artifact"]) == (
+            "succeeded", "api", DIGEST,
+        )  # fmt: skip
+        ((name, container),) = engine.containers.items()
+        assert name.endswith(result["deployment_id"])
+        assert container["State"] == {"Running": True}
+        actions = [e.action for e in Event.objects.filter(action__startswith="deploy")]
+        assert sorted(actions) == ["deployment.started", "deployment.succeeded"]
+
+    def test_gives_its_container_nothing_of_the_machine(self, devops, engine, api):
+        deploy(devops)
+        ((_, container),) = engine.containers.items()
+        host = container["Config"]["HostConfig"]
+        assert host["Privileged"] is False
+        assert host["CapDrop"] == ["ALL"]
+        assert host["SecurityOpt"] == ["no-new-privileges"]
+        assert host["NetworkMode"] == "bridge"
+        assert host["ReadonlyRootfs"] is True
+        assert not any(host[name] for name in ("Binds", "Mounts", "Devices", "CapAdd"))
+        assert 0 < host["Memory"] == host["MemorySwap"]
+        assert host["NanoCpus"] > 0
+        assert host["PidsLimit"] > 0
+        assert container["Config"]["User"] == "65534:65534"
+
+    def test_puts_away_what_ran_before_in_the_same_place_only(self, nexus, devops, engine, api):
+        built_in(nexus, engine, OTHER)
+        built_in(nexus, engine, "sha256:" + "c" * 64, service="web")
+        deploy(devops)
+        deploy(devops, environment="test")
+        deploy(devops, artifact="sha256:" + "c" * 64)
+        last = deploy(devops, artifact=OTHER).body["result"]
+        labels = [each["Config"]["Labels"] for each in engine.containers.values()]
+        assert sorted((x["nexus.environment"], x["nexus.service"]) for x in labels) == [
+            ("staging", "api"), ("staging", "web"), ("test", "api"),
+        ]  # fmt: skip
+        assert last["deployment_id"] in {x["nexus.deployment"] for x in labels}
+
+    def test_that_ends_at_once_fails_and_leaves_what_ran(self, nexus, devops, engine, api):
+        built_in(nexus, engine, OTHER)
+        deploy(devops)
+        engine.exits = 3
+        result = deploy(devops, artifact=OTHER).body["result"]
+        assert result["state"] == "failed"
+        assert "code 3" in result["message"]
+        assert "cannot open the database" in result["message"]
+        ((_, container),) = engine.containers.items()
+        assert container["Config"]["Image"] == DIGEST
+
+    @pytest.mark.parametrize(
+        ("where", "trouble", "state"),
+        [
+            ("POST /containers/create", 500, "failed"),
+            ("POST /containers/create", 409, "failed"),
+            ("POST /containers/create", "hang up", "unknown"),
+            ("POST /containers/create", b"no json", "unknown"),
+            ("/start", 404, "failed"),
+            ("/start", "hang up", "unknown"),
+            ("GET /containers/json", 500, "succeeded"),
+        ],
+    )
+    def test_has_an_end_whatever_the_engine_does(self, devops, engine, api, where, trouble, state):
+        engine.trouble[where] = trouble
+        result = deploy(devops).body["result"]
+        assert result["state"] == state
+        row = Deployment.objects.get()
+        assert (row.state, row.settled_at is not None, row.version) == (state, True, 2)
+        assert Event.objects.filter(action=f"deployment.{state}").count() == 1
+
+    @pytest.mark.parametrize("trouble", ["slow", "drip"])
+    def test_ends_in_time(self, devops, engine, api, monkeypatch, trouble):
+        monkeypatch.setattr(deployments, "LONGEST", 2.0)
+        engine.trouble["/start"] = trouble
+        began = time.monotonic()
+        assert deploy(devops).body["result"]["state"] == "unknown"
+        assert time.monotonic() - began < 5
+
+    def test_is_recorded_though_something_of_ours_breaks(self, devops, engine, api, monkeypatch):
+        def broken(*_):
+            raise RuntimeError("ours")
+
+        monkeypatch.setattr(Client, "start", broken)
+        assert code(deploy(devops)) == "INTERNAL"
+        assert Deployment.objects.get().state == "unknown"
+
+    def test_is_done_once_for_one_key(self, devops, engine, api):
+        first, second = (deploy(devops, key="once") for _ in range(2))
+        ids = [each.body["result"]["deployment_id"] for each in (first, second)]
+        assert ids[0] == ids[1]
+        assert Deployment.objects.count() == 1
+
+    def test_that_was_interrupted_is_not_repeated_for_its_key(
+        self, devops, engine, api, monkeypatch
+    ):
+        def died(*_):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(containers, "start", died)
+            with pytest.raises(KeyboardInterrupt):
+                deploy(devops, key="once")
+        assert code(deploy(devops, key="once")) == "IDEMPOTENCY_MISMATCH"
+        assert Deployment.objects.count() == 1
+
+
+class TestTheArtefact:
+    @pytest.mark.parametrize(
+        "artifact", ["api:1", "latest", "sha256:abc", DIGEST.upper(), f"{DIGEST}\n", f" {DIGEST}"]
+    )
+    def test_is_named_by_its_digest(self, devops, engine, api, artifact):
+        assert code(deploy(devops, artifact=artifact)) == "INVALID_PARAMS"
+        assert not engine.containers
+
+    def test_was_built_here(self, devops, engine):
+        engine.image(OTHER)
+        assert code(deploy(devops, artifact=OTHER)) == "NOT_FOUND"
+
+    def test_was_built_by_this_organisation(self, devops, engine):
+        built_in(found(slug="other"), engine)
+        assert code(deploy(devops)) == "NOT_FOUND"
+
+    def test_is_the_one_that_the_engine_has(self, devops, engine, api):
+        engine.images[DIGEST]["Id"] = OTHER
+        assert code(deploy(devops)) == "NOT_FOUND"
+        engine.images.clear()
+        assert code(deploy(devops)) == "NOT_FOUND"
+        assert not Deployment.objects.exists()
+
+
+class TestProduction:
+    def test_uses_its_approval_up(self, nexus, devops, engine, api):
+        approval = approve(nexus)
+        assert deploy(devops, "production").body["result"]["state"] == "succeeded"
+        assert Deployment.objects.get().approval_id == approval
+        assert Contract.objects.get().used_at == NOW
+        assert code(deploy(devops, "production")) == "APPROVAL_REQUIRED"
+        assert Deployment.objects.count() == 1
+
+    def test_uses_it_up_though_the_deployment_fails(self, nexus, devops, engine, api):
+        approve(nexus)
+        engine.exits = 1
+        assert deploy(devops, "production").body["result"]["state"] == "failed"
+        assert code(deploy(devops, "production")) == "APPROVAL_REQUIRED"
+
+    @pytest.mark.parametrize("trouble", ["hang up", 500, b"not json"])
+    def test_keeps_it_while_the_engine_does_not_answer(self, nexus, devops, engine, api, trouble):
+        approve(nexus)
+        engine.trouble["/json"] = trouble
+        found = deploy(devops, "production")
+        assert (code(found), found.body["details"]) == (
+            "DRIVER_UNAVAILABLE", {"driver": "container engine"},
+        )  # fmt: skip
+        assert Contract.objects.get().used_at is None
+
+    def test_keeps_it_where_there_is_no_engine(self, nexus, devops, engine, api, settings):
+        approve(nexus)
+        for address in ("", "unix:///nowhere/engine.sock", "tcp://127.0.0.1:9"):
+            settings.CONTAINER_ENGINE = address
+            assert code(deploy(devops, "production")) == "DRIVER_UNAVAILABLE"
+        assert Contract.objects.get().used_at is None
+
+    @pytest.mark.parametrize(
+        "environment",
+        ["Production", "PRODUCTION", "production ", " production", "production\n", "produc\ttion",
+         "pro\u200bduction", "ｐroduction", "prod", "production-eu", "staging2"],
+    )  # fmt: skip
+    def test_is_spelled_in_one_way(self, nexus, devops, engine, api, environment):
+        approve(nexus)
+        assert code(deploy(devops, environment)) == "APPROVAL_REQUIRED"
+        assert not engine.containers
+        assert Contract.objects.get().used_at is None
+
+    @pytest.mark.parametrize("environment", ["Staging", "staging ", "\nstaging", "TEST"])
+    def test_so_is_every_other_environment(self, devops, engine, api, environment):
+        assert code(deploy(devops, environment)) == "INVALID_PARAMS"
+        assert not engine.containers
+
+    @pytest.mark.parametrize("terms", [{"artifact": OTHER}, {"environment": "production-eu"}])
+    def test_takes_no_approval_of_something_else(self, nexus, devops, engine, api, terms):
+        approve(nexus, **terms)
+        assert code(deploy(devops, "production")) == "APPROVAL_REQUIRED"
+        assert not Deployment.objects.exists()
+
+    def test_takes_no_expired_one(self, nexus, devops, engine, api):
+        approve(nexus)
+        late = NOW + timedelta(hours=1)
+        assert code(deploy(devops, "production", now=late)) == "APPROVAL_REQUIRED"
+
+    def test_takes_none_that_is_used_while_the_engine_is_asked(
+        self, nexus, devops, engine, api, monkeypatch
+    ):
+        approve(nexus)
+
+        image = Client.image
+
+        def slow(self, reference):
+            with transaction.atomic():
+                use_approval(caller=devops, environment="production", artifact=DIGEST, now=NOW)
+            return image(self, reference)
+
+        monkeypatch.setattr(Client, "image", slow)
+        assert code(deploy(devops, "production")) == "APPROVAL_REQUIRED"
+        assert not engine.containers
+
+    def test_takes_none_from_who_deploys(self, nexus, devops):
+        answer = call(
+            devops, "approve_deployment", to="devops_worker", environment="production",
+            artifact=DIGEST, expires_at="2026-02-20T00:00:00Z", reason="mine",
+        )  # fmt: skip
+        assert code(answer) == "TOOL_NOT_BOUND"
+
+    def test_is_explained_without_an_engine_and_uses_nothing(self, nexus, devops, engine, api):
+        approve(nexus)
+        question = {"environment": "production", "artifact": DIGEST}
+        assert door.explain(devops, "docker_deploy", question, now=NOW)["allowed"]
+        assert engine.asked == []
+        assert Contract.objects.get().used_at is None
+
+
+@pytest.mark.django_db(transaction=True)
+class TestAtOnce:
+    def test_one_approval_starts_one_deployment(self, engine):
+        nexus = found()
+        built_in(nexus, engine)
+        approve(nexus)
+        callers = [devops_of(nexus) for _ in range(4)]
+        barrier = threading.Barrier(4)
+        engine.trouble["GET /images/" + DIGEST + "/json"] = lambda: barrier.wait(10)
+        answers = at_once([lambda each=each: code(deploy(each, "production")) for each in callers])
+        assert sorted(answers) == ["APPROVAL_REQUIRED"] * 3 + ["OK"]
+        assert (Deployment.objects.count(), len(engine.containers)) == (1, 1)
+
+    def test_one_service_has_one_deployment_under_way(self, engine):
+        nexus = found()
+        built_in(nexus, engine)
+        callers = [devops_of(nexus) for _ in range(3)]
+        barrier = threading.Barrier(3)
+        engine.trouble["GET /images/" + DIGEST + "/json"] = lambda: barrier.wait(10)
+        engine.trouble["POST /containers/create"] = lambda: time.sleep(0.5)
+        answers = at_once([lambda each=each: code(deploy(each)) for each in callers])
+        assert sorted(answers) == ["INVALID_TRANSITION"] * 2 + ["OK"]
+
+    def test_one_of_two_settles(self, engine):
+        nexus = found()
+        row = interrupted(nexus)
+        end = containers.Outcome(deployments.DeploymentState.FAILED, "x")
+        by = devops_of(nexus)
+        assert sorted(at_once([lambda: deployments.settle(row, end, by=by)] * 4)) == [
+            False, False, False, True,
+        ]  # fmt: skip
+        assert Event.objects.filter(action="deployment.failed").count() == 1
+
+
+def interrupted(nexus, **fields):
+    return Deployment.objects.create(
+        **{
+            "id": "DEP-1", "organisation": nexus, "environment": "staging", "service": "api",
+            "artifact": DIGEST, "started_at": NOW, "due_at": NOW + timedelta(minutes=2),
+            "deployed_by_id": caller_of(nexus, "devops_worker").agent.id, **fields,
+        }
+    )  # fmt: skip
+
+
+class TestTheSweep:
+    LATER = NOW + timedelta(minutes=2)
+
+    @pytest.fixture
+    def row(self, nexus):
+        return interrupted(nexus)
+
+    def run(self, row, engine, **state):
+        if state:
+            engine.containers[containers.container_name(row)] = {
+                "Id": "1", "State": state, "Config": containers.config_of(row, {}),
+            }  # fmt: skip
+        assert deployments.settle_interrupted(now=self.LATER) == 1
+        row = Deployment.objects.get()
+        assert row.settled_at is not None
+        return row.state
+
+    def test_finds_that_it_runs(self, row, engine):
+        assert self.run(row, engine, Running=True) == "succeeded"
+
+    def test_finds_that_it_ended(self, row, engine):
+        assert self.run(row, engine, Running=False, ExitCode=1) == "failed"
+        assert not engine.containers
+
+    def test_finds_that_it_never_began(self, row, engine):
+        assert self.run(row, engine) == "failed"
+
+    @pytest.mark.parametrize("trouble", ["hang up", 500, b"not json"])
+    def test_finds_nothing_out(self, row, engine, trouble):
+        engine.trouble["/json"] = trouble
+        assert self.run(row, engine) in ("unknown", "failed")
+
+    def test_has_no_engine_any_more(self, row, engine, settings):
+        settings.CONTAINER_ENGINE = ""
+        assert self.run(row, engine) == "unknown"
+
+    def test_leaves_what_is_not_due_and_what_has_ended(self, row, engine):
+        assert deployments.settle_interrupted(now=NOW) == 0
+        self.run(row, engine)
+        assert deployments.settle_interrupted(now=self.LATER) == 0
+
+    def test_does_not_overwrite_what_the_call_saw(self, row, engine, devops):
+        end = containers.Outcome(deployments.DeploymentState.SUCCEEDED)
+        assert deployments.settle(row, end, by=devops)
+        late = containers.Outcome(deployments.DeploymentState.UNKNOWN, "late")
+        assert not deployments.settle(row, late, by=devops)
+        assert Deployment.objects.get().state == "succeeded"

@@ -1,0 +1,89 @@
+"""Two at once on one branch: pushes, a push and a merge, two reviewers, two first uses."""
+
+import pytest
+
+from tests.company import load_company
+from tests.contracts import world
+from tests.workspace.git.world import BRANCH, Hands, needs_walls
+from workspace.git.models import BranchMove, Repository
+
+pytestmark = [needs_walls, pytest.mark.django_db(transaction=True)]
+FILE = "src/search/index.py"
+
+
+@pytest.fixture
+def nexus(transactional_db):
+    return load_company("nexus")
+
+
+def codes(answers):
+    return sorted(each.code for each in answers)
+
+
+class TestAtOnce:
+    def test_two_first_uses_make_one_repository(self, nexus):
+        hands = Hands(nexus)
+        hands.hire()
+        hands.hire("frontend_worker", assigned_branch="feat/page")
+        calls = [hands.branch, lambda: hands.branch("frontend_worker", "feat/page")]
+        assert codes(world.at_once(calls)) == ["OK", "OK"]
+        assert Repository.objects.count() == 1
+
+    def test_two_pushes_are_one_move(self, nexus):
+        hands = Hands(nexus)
+        hands.hire()
+        hands.write(FILE)
+        assert hands.commit(FILE).status == 200
+        assert codes(world.at_once([hands.push, hands.push])) == ["OK", "OK"]
+        assert BranchMove.objects.filter(kind="push").count() == 1
+        assert hands.tip() == hands.draft.commit
+
+    def test_two_reviewers_merge_once(self, nexus):
+        hands = Hands(nexus)
+        contract = hands.hire()
+        hands.pushed()
+        hands.submit(contract)
+        hands.judge(contract)
+        hands.lead()
+        answers = world.at_once([lambda: hands.review(approve=True)] * 2)
+        assert codes(answers) == ["OK", "OK"]
+        assert len({each.result["merge_commit"] for each in answers}) == 1
+        assert BranchMove.objects.filter(kind="merge").count() == 1
+        assert hands.tip("main") == answers[0].result["merge_commit"]
+
+    def test_a_push_and_a_submission_leave_a_verdict_on_what_is_there(self, nexus):
+        hands = Hands(nexus)
+        contract = hands.hire()
+        hands.pushed()
+        hands.write(FILE, "more = 1\n")
+        assert hands.commit(FILE).status == 200
+        world.at_once([hands.push, lambda: hands.submit(contract)])
+        hands.judge(contract)
+        hands.lead()
+        answer = hands.review(approve=True)
+        assert answer.code in ("OK", "APPROVAL_REQUIRED")
+        passed = hands.review().result["judged_commit"]
+        assert (answer.code == "OK") == (passed == hands.tip(BRANCH))
+
+    def test_two_merges_of_two_branches_are_both_in_the_main_branch(self, nexus):
+        hands = Hands(nexus)
+        made = {"backend_worker": hands.hire()}
+        hands.pushed()
+        made["frontend_worker"] = hands.hire("frontend_worker", assigned_branch="feat/page")
+        hands.write("src/search/page.js", handle="frontend_worker")
+        assert hands.commit("src/search/page.js", handle="frontend_worker").status == 200
+        assert hands.push("frontend_worker", "feat/page").status == 200
+        for handle, contract in made.items():
+            world.submit(nexus, contract, by=handle)
+            hands.judge(contract)
+        hands.lead()
+        answers = world.at_once(
+            [
+                lambda: hands.review(approve=True),
+                lambda: hands.review(approve=True, branch="feat/page"),
+            ]
+        )
+        assert codes(answers) == ["OK", "OK"]
+        hands.tip("main")
+        listed = hands.git("ls-tree", "-r", "--name-only", "main").split()
+        assert listed == [FILE, "src/search/page.js"]

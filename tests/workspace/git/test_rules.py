@@ -1,0 +1,142 @@
+"""What git may do: pure tables."""
+
+from datetime import UTC, datetime
+from types import SimpleNamespace
+
+import pytest
+
+from contracts.judging import Submission
+from contracts.rules import ContractFacts
+from contracts.vocabulary import ContractKind, ContractState, VerdictFinding
+from core.addresses import repository_problem
+from core.decision import Allow, Code, Deny
+from orgchart.policy.compiled import FileScopes
+from orgchart.policy.vocabulary import ContractScope
+from workspace.git import rules
+from workspace.git.rules import Change
+
+TIP, OTHER = "a" * 40, "b" * 40
+AT = datetime(2026, 2, 19, tzinfo=UTC)
+FILES = FileScopes(
+    read=(), write=("agents/{agent}/", "tests/"), deny=(".env", ".github/"),
+    contract=ContractScope.WRITE,
+)  # fmt: skip
+BACKEND = SimpleNamespace(id=1, handle="backend_worker", role="backend_worker", managers=("it",))
+
+
+def contract(state=ContractState.REVIEW, **fields):
+    return ContractFacts(
+        id="CON-1", kind=ContractKind.WORK, state=state, version=1,
+        issuer=SimpleNamespace(id=2, handle="it"), assignee=BACKEND, assigned_branch="feat/x",
+        **fields,
+    )  # fmt: skip
+
+
+class TestACommit:
+    @pytest.mark.parametrize(
+        "path", ["src/search/a.py", "tests/a.py", "src/search/deep/b.py", "src/search/naïve.py"]
+    )
+    def test_contains_plain_files_in_scope(self, path):
+        found = rules.can_commit_changes([Change("100644", path)], BACKEND, FILES, ("src/search/",))
+        assert isinstance(found, Allow)
+
+    @pytest.mark.parametrize("mode", ["000000", "100755"])
+    def test_may_delete_and_make_executable(self, mode):
+        found = rules.can_commit_changes([Change(mode, "tests/a.sh")], BACKEND, FILES, ())
+        assert isinstance(found, Allow)
+
+    @pytest.mark.parametrize(
+        ("mode", "path"),
+        [
+            ("100644", "src/billing/a.py"), ("100644", "src/search-evil/a.py"),
+            ("100644", "src/search/.env"), ("100644", "src/search/.ENV"),
+            ("100644", ".github/workflows/ci.yml"), ("000000", "src/main.py"),
+            ("120000", "src/search/link"), ("160000", "src/search/module"),
+            ("100644", "src/search/.gitmodules"), ("100644", "src/search/.GitModules"),
+            ("100644", "agents/backend_worker/a.py"), ("100644", "reports/tech/x.md"),
+            ("100644", "docs/prd/x.md"), ("100644", "src/search/\udcff"),
+            ("040000", "src/search/tree"), ("100644", "src/search/../main.py"),
+        ],
+    )  # fmt: skip
+    def test_contains_nothing_else(self, mode, path):
+        found = rules.can_commit_changes(
+            [Change("100644", "tests/ok.py"), Change(mode, path)], BACKEND, FILES, ("src/search/",)
+        )
+        assert isinstance(found, Deny)
+        assert found.code is Code.SCOPE_DENIED
+        found.message.encode()
+
+    def test_is_read_from_what_git_lists(self):
+        raw = b":100644 000000 1 2 D\0a b\0:000000 120000 1 2 A\0c\nd\0"
+        assert rules.parse_changes(raw) == [Change("000000", "a b"), Change("120000", "c\nd")]
+        assert rules.parse_changes(b"") == []
+
+
+def submission(*findings):
+    return Submission(1, frozenset(findings))
+
+
+PASSED = submission(VerdictFinding.PASS)
+FAILED = submission(VerdictFinding.PASS, VerdictFinding.FAIL)
+MERGES = [
+    (ContractState.REVIEW, PASSED, TIP, None, None),
+    (ContractState.PASSED, PASSED, TIP, TIP, None),
+    (ContractState.REVIEW, PASSED, TIP, OTHER, Code.VERSION_MISMATCH),
+    (ContractState.REVIEW, PASSED, OTHER, None, Code.APPROVAL_REQUIRED),
+    (ContractState.REVIEW, PASSED, "", None, Code.APPROVAL_REQUIRED),
+    (ContractState.REVIEW, FAILED, TIP, None, Code.APPROVAL_REQUIRED),
+    (ContractState.REVIEW, submission(), TIP, None, Code.APPROVAL_REQUIRED),
+    (ContractState.REVIEW, None, TIP, None, Code.APPROVAL_REQUIRED),
+    (ContractState.PENDING, PASSED, TIP, None, Code.INVALID_TRANSITION),
+    (ContractState.IN_PROGRESS, PASSED, TIP, None, Code.INVALID_TRANSITION),
+    (ContractState.FAILED, PASSED, TIP, None, Code.INVALID_TRANSITION),
+    (ContractState.CANCELLED, PASSED, TIP, None, Code.INVALID_TRANSITION),
+]
+
+
+class TestAMerge:
+    @pytest.mark.parametrize(("state", "submitted", "judged", "wanted", "code"), MERGES)
+    def test_needs_the_pass_on_that_very_commit(self, state, submitted, judged, wanted, code):
+        found = rules.can_merge(
+            contract(state), submission=submitted, judged=judged, tip=TIP, wanted=wanted
+        )
+        assert getattr(found, "code", None) is code
+
+    def test_ends_only_without_conflicts(self):
+        assert isinstance(rules.can_end_merge([]), Allow)
+        assert rules.can_end_merge(["a.py"]).details["conflicts"] == ["a.py"]
+
+
+class TestABranch:
+    @pytest.mark.parametrize("state", list(ContractState))
+    def test_belongs_to_one_open_contract(self, state):
+        found = rules.can_continue_branch("feat/x", contract(state), "CON-2")
+        final = state in (ContractState.PASSED, ContractState.FAILED, ContractState.CANCELLED)
+        assert isinstance(found, Allow) is final
+
+    def test_is_free_without_one_and_for_its_own(self):
+        assert isinstance(rules.can_continue_branch("feat/x", None, "CON-2"), Allow)
+        assert isinstance(rules.can_continue_branch("feat/x", contract(), "CON-1"), Allow)
+
+
+class TestAnAddress:
+    @pytest.mark.parametrize(
+        "source",
+        ["https://example.org/a/b.git", "ssh://git@example.org/a.git", "/srv/git/app.git",
+         "https://example.org:8443/a", "ssh://git@example.org:22/~me/a.git"],
+    )  # fmt: skip
+    def test_is_https_ssh_or_a_path(self, source):
+        assert repository_problem(source) == ""
+
+    @pytest.mark.parametrize(
+        "source",
+        ["ext::sh -c id", "ext::sh", "fd::17/x", "file:///srv/a.git", "git://example.org/a",
+         "http://example.org/a.git", "--upload-pack=id", "-u", "git@example.org:a.git",
+         "ssh://-oProxyCommand=id/a", "ssh://git@-oProxyCommand=id/a", "ssh://-x@host/a",
+         "https://user:pw@example.org/a", "https://", "https://example.org", "a/b.git", "../a",
+         "/srv/../etc", "https://example.org/a b", "https://example.org/\na", "\\\\host\\a",
+         "https::https://example.org/a", "ssh://host/-a", "ext::/x", "https://[::1", "~/a",
+         "https://ex ample.org/a", "transport::https://example.org/a", "x" * 600],
+    )  # fmt: skip
+    def test_is_nothing_that_could_start_a_program(self, source):
+        assert repository_problem(source)

@@ -1,0 +1,247 @@
+"""Branches, drafts, verdicts and merges: what each step allows and leaves behind."""
+
+import pytest
+
+from contracts.models import Report, Verdict
+from ledger.models import Event
+from tests.contracts import world
+from tests.workspace.git.world import BRANCH, needs_walls, run_git
+from workspace.git import reviews
+from workspace.git.models import Branch, BranchMove
+from workspace.git.repositories import bare_of
+
+pytestmark = needs_walls
+FILE = "src/search/index.py"
+
+
+class TestGitBranch:
+    def test_keeps_files_that_were_written_before_it(self, hands):
+        hands.hire()
+        file = hands.write(FILE, "mine = 1\n")
+        assert hands.branch().status == 200
+        assert file.read_text() == "mine = 1\n"
+
+    def test_switches_between_contracts_only_without_changes(self, hands):
+        first = hands.hire()
+        hands.write(FILE)
+        assert hands.commit(FILE).status == 200
+        second = hands.hire(assigned_branch="feat/other")
+        session = hands.company.post(
+            "/api/v1/sessions", {"contract": second}, "backend_worker"
+        ).body  # fmt: skip
+        header = {"X-Nexus-Session": session.get("id") or session["result"]["id"]}
+        hands.write(FILE, "changed = 1\n")
+        other = {"name": "feat/other", "headers": header}
+        refused = hands.call("backend_worker", "git_branch", **other)
+        assert (refused.code, FILE in refused.body["message"]) == ("INVALID_TRANSITION", True)
+        hands.write(FILE)
+        assert hands.call("backend_worker", "git_branch", **other).status == 200
+        assert not (hands.tree() / FILE).exists()
+        back = hands.company.post("/api/v1/sessions", {"contract": first}, "backend_worker").body
+        header = {"X-Nexus-Session": back.get("id") or back["result"]["id"]}
+        assert hands.call("backend_worker", "git_branch", name=BRANCH, headers=header).status == 200
+        assert (hands.tree() / FILE).exists()
+
+    def test_of_another_open_contract_is_refused(self, hands):
+        hands.hire()
+        hands.pushed()
+        hands.hire("frontend_worker")
+        assert hands.branch("frontend_worker").code == "BRANCH_DENIED"
+
+    def test_is_continued_by_the_next_contract(self, hands):
+        contract = hands.hire()
+        commit = hands.pushed()
+        world.close(hands.company, contract, "cancelled")
+        hands.hire("frontend_worker")
+        assert hands.branch("frontend_worker").result["commit"] == commit
+
+
+class TestGitCommit:
+    def test_without_changes_is_refused(self, hands):
+        hands.hire()
+        hands.write(FILE)
+        assert hands.commit(FILE).status == 200
+        assert hands.commit(FILE).code == "INVALID_TRANSITION"
+
+    def test_of_a_file_that_is_not_there_names_it(self, hands):
+        hands.hire()
+        answer = hands.commit("src/search/none.py")
+        assert (answer.code, "none.py" in answer.body["message"]) == ("INVALID_PARAMS", True)
+
+    def test_leaves_out_what_was_not_named(self, hands):
+        hands.hire()
+        hands.write(FILE)
+        hands.write("src/search/other.py")
+        commit = hands.commit(FILE).result["commit"]
+        listed = run_git("--git-dir", str(hands.drafts), "ls-tree", "-r", "--name-only", commit)
+        assert listed == FILE
+
+    def test_keeps_deletions(self, hands):
+        hands.hire()
+        file = hands.write(FILE)
+        assert hands.commit(FILE).status == 200
+        file.unlink()
+        assert hands.commit(FILE).status == 200
+        listed = run_git("--git-dir", str(hands.drafts), "ls-tree", "-r", hands.draft.commit)
+        assert listed == ""
+
+
+class TestGitPush:
+    def test_needs_a_commit(self, hands):
+        hands.hire()
+        assert hands.push().code == "INVALID_TRANSITION"
+
+    def test_twice_is_one_move(self, hands):
+        hands.hire()
+        hands.pushed()
+        assert hands.push().status == 200
+        assert BranchMove.objects.filter(kind="push").count() == 1
+        assert Event.objects.filter(action="branch.pushed").count() == 1
+
+    def test_after_the_submission_is_refused(self, hands):
+        contract = hands.hire()
+        tip = hands.pushed()
+        hands.write(FILE, "more = 1\n")
+        assert hands.commit(FILE).status == 200
+        hands.submit(contract)
+        assert hands.push().code in ("BRANCH_DENIED", "MODE_DENIED")
+        assert hands.tip() == tip
+
+    def test_that_was_broken_off_is_undone_by_the_next_call(self, hands):
+        hands.hire()
+        tip = hands.pushed()
+        bare = bare_of(hands.company.organisation)
+        bare.set_ref(f"refs/heads/{BRANCH}", bare.commit_at("refs/heads/main"))
+        hands.write(FILE, "more = 1\n")
+        assert hands.commit(FILE).status == 200
+        answer = hands.push().result
+        assert (hands.tip(), answer["commit"] == tip) == (answer["commit"], False)
+
+
+class TestAVerdict:
+    def test_names_the_commit_that_was_submitted(self, hands):
+        contract = hands.hire()
+        tip = hands.pushed()
+        hands.submit(contract)
+        given = hands.judge(contract)
+        assert given["commit"] == tip == Report.objects.get(submission=1).commit
+        read = hands.call("it_manager", "list_contracts", contract_id=contract).result
+        assert read["verdicts"][0]["commit"] == read["reports"][0]["commit"] == tip
+        event = Event.objects.get(action="verdict.given")
+        assert event.details["commit"] == tip
+
+    def test_on_work_without_a_push_names_none_and_merges_nothing(self, hands):
+        contract = hands.hire()
+        hands.submit(contract)
+        assert hands.judge(contract)["commit"] is None
+        hands.lead()
+        assert hands.review(approve=True).code == "NOT_FOUND"
+
+
+class TestReviewPr:
+    @pytest.fixture
+    def judged(self, hands):
+        contract = hands.hire()
+        hands.pushed()
+        hands.submit(contract)
+        hands.judge(contract)
+        hands.lead()
+        return contract
+
+    def test_merges_what_qa_passed(self, hands, judged):
+        answer = hands.review(approve=True).result
+        assert (answer["merged"], hands.tip("main")) == (True, answer["merge_commit"])
+        move = BranchMove.objects.get(kind="merge")
+        assert (move.verdict, move.merged) == (Verdict.objects.get(), hands.tip())
+        mail = hands.call("backend_worker", "read_inbox", status="all").result["mails"][0]
+        assert (mail["from"], mail["subject"]) == ("it_manager", f"{BRANCH} is merged")
+
+    def test_merges_once(self, hands, judged):
+        first = hands.review(approve=True).result
+        again = hands.review(approve=True).result
+        assert again["merge_commit"] == first["merge_commit"]
+        assert BranchMove.objects.filter(kind="merge").count() == 1
+
+    def test_refuses_a_commit_that_qa_has_not_seen(self, hands, judged):
+        bare = bare_of(hands.company.organisation)
+        tip, main = hands.tip(), hands.tip("main")
+        tree = bare.run("rev-parse", f"{main}^{{tree}}").decode().strip()
+        author = reviews.Signature(name="x", email="x@x", at=world.now())
+        later = bare.commit(tree, [tip], "later", author)
+        Branch.objects.filter(name=BRANCH).update(commit=later)
+        assert hands.review(approve=True).code == "APPROVAL_REQUIRED"
+        assert hands.tip("main") == main
+
+    def test_refuses_another_commit_than_the_one_that_was_read(self, hands, judged):
+        assert hands.review(approve=True, commit="f" * 40).code == "VERSION_MISMATCH"
+
+    @pytest.mark.parametrize("finding", ["FAIL", None])
+    def test_refuses_without_a_pass(self, hands, finding):
+        contract = hands.hire()
+        hands.pushed()
+        hands.submit(contract)
+        if finding:
+            hands.judge(contract, finding)
+        hands.lead()
+        main = hands.tip("main")
+        assert hands.review(approve=True).code == "APPROVAL_REQUIRED"
+        assert hands.tip("main") == main
+        assert not BranchMove.objects.filter(kind="merge").exists()
+
+    def test_asks_for_a_new_verdict_after_rework(self, hands, judged):
+        world.close(hands.company, judged, "rework")
+        hands.pushed(text="better = 1\n")
+        assert hands.review(approve=True).code == "INVALID_TRANSITION"
+        hands.submit(judged)
+        assert hands.review(approve=True).code == "APPROVAL_REQUIRED"
+        hands.judge(judged)
+        assert hands.review(approve=True).status == 200
+        assert hands.git("show", f"main:{FILE}") == "better = 1"
+
+    def test_says_where_both_sides_changed_the_same_lines(self, hands, judged):
+        bare = bare_of(hands.company.organisation)
+        main = hands.tip("main")
+        blob = bare.run("hash-object", "-w", "--stdin", stdin=b"theirs\n").decode().strip()
+        inner = (
+            bare.run("mktree", stdin=f"100644 blob {blob}\tindex.py\n".encode()).decode().strip()
+        )
+        middle = (
+            bare.run("mktree", stdin=f"040000 tree {inner}\tsearch\n".encode()).decode().strip()
+        )
+        tree = bare.run("mktree", stdin=f"040000 tree {middle}\tsrc\n".encode()).decode().strip()
+        author = reviews.Signature(name="x", email="x@x", at=world.now())
+        moved = bare.commit(tree, [main], "theirs", author)
+        Branch.objects.filter(name="main").update(commit=moved)
+        answer = hands.review(approve=True)
+        assert (answer.code, answer.body["details"]["conflicts"]) == ("INVALID_TRANSITION", [FILE])
+        assert hands.tip("main") == moved
+        world.close(hands.company, judged, "rework")
+        assert hands.branch(take_in_main=True).status == 200
+        assert "<<<<<<<" in (hands.tree() / FILE).read_text()
+        hands.write("src/search/other.py")
+        assert hands.commit("src/search/other.py").code == "INVALID_TRANSITION"
+        hands.write(FILE, "both = 1\n")
+        assert hands.commit(FILE).status == 200
+        assert hands.push().status == 200
+        hands.submit(judged)
+        hands.judge(judged)
+        assert hands.review(approve=True).result["merged"]
+        assert hands.git("show", f"main:{FILE}") == "both = 1"
+
+    @pytest.mark.parametrize("who", ["qa_worker", "backend_worker", "ceo"])
+    def test_is_the_it_managers_tool(self, hands, who):
+        hands.hire()
+        assert hands.review(who).code == "TOOL_NOT_BOUND"
+
+    def test_finds_no_branch_of_another_department(self, hands):
+        hands.lead()
+        assert hands.review(branch="feat/none").code == "NOT_FOUND"
+        assert hands.review(branch="main").code == "NOT_FOUND"
+
+    def test_of_one_of_several_contracts_names_it(self, hands):
+        first = hands.hire()
+        hands.pushed()
+        hands.hire("frontend_worker")
+        hands.lead()
+        assert hands.review().code == "INVALID_PARAMS"
+        assert hands.review(contract_id=first).result["contract_id"] == first

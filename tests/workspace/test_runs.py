@@ -1,0 +1,236 @@
+"""Tests and linter of agents: what a run sees, how it ends, who waits for whom."""
+
+import hashlib
+import os
+import threading
+import time
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from core.decision import Denied
+from ledger.models import Event
+from orgchart.models import Agent
+from orgchart.policy.vocabulary import ToolMode
+from tests.documents.world import NOW, caller_of
+from toolbox import door
+from workspace.models import Run
+from workspace.runs import queue, services
+from workspace.sandbox import driver
+from workspace.tree import agent_folder, work_tree
+
+pytestmark = pytest.mark.skipif(
+    isinstance(driver.strongest(), str), reason=f"no sandbox here: {driver.strongest()}"
+)
+
+GOOD = "def test_adds():\n    assert 1 + 1 == 2\n"
+
+
+def coding(nexus, handle):
+    caller = caller_of(nexus, handle)
+    return replace(caller, session=replace(caller.session, mode=ToolMode.CODING))
+
+
+def call(caller, tool, **params):
+    return door.call(caller, tool, params, now=NOW).body
+
+
+@pytest.fixture
+def backend(hired):
+    return hired(
+        "backend_worker", workspace_scope=["src/feature/"], assigned_branch="feature/login"
+    )
+
+
+@pytest.fixture
+def write(backend):
+    def write(path, content):
+        assert call(backend, "write_file", path=path, content=content)["ok"], path
+
+    return write
+
+
+@pytest.mark.django_db(transaction=True)
+class TestRunTest:
+    def test_runs_the_tests_of_the_clone(self, backend, write):
+        write("src/feature/adding.py", "def add(a, b):\n    return a + b\n")
+        write("tests/test_add.py", "from src.feature.adding import add\n\n\ndef test_it():\n"
+              "    assert add(1, 2) == 3\n")  # fmt: skip
+        result = call(backend, "run_test", paths=["tests/"])["result"]
+        assert result["exit_code"] == 0, result["output"]
+        assert "1 passed" in result["output"]
+
+    def test_says_how_a_failure_looks(self, backend, write):
+        write("tests/test_bad.py", "def test_it():\n    assert 'left' == 'right'\n")
+        result = call(backend, "run_test", paths=["tests/test_bad.py"])["result"]
+        assert result["exit_code"] == 1
+        assert "'left' == 'right'" in result["output"]
+
+    def test_keeps_the_log_whose_digest_it_answers(self, backend, write):
+        write("tests/test_a.py", GOOD)
+        result = call(backend, "run_test", paths=["tests/test_a.py"])["result"]
+        log = call(backend, "read_file", path=result["log"])["result"]
+        assert log["content"] == result["output"]
+        assert log["sha256"] == result["output_sha256"]
+        row = Run.objects.get()
+        assert row.output_sha256 == hashlib.sha256(row.output.encode()).hexdigest()
+        started, ended = Event.objects.filter(action__startswith="run.").order_by("seq")
+        assert (started.action, ended.action) == ("run.started", "run.ended")
+        assert ended.details["output_sha256"] == result["output_sha256"]
+
+    def test_sees_only_what_the_agent_may_read(self, backend, write):
+        write("tests/test_see.py", "import os\ndef test_it():\n    print(sorted("
+              "os.path.join(p, f) for p, _, fs in os.walk('/work') for f in fs))\n"
+              "    print(open('/work/src/feature/.env').read()); assert 0\n")  # fmt: skip
+        write("src/feature/a.py", "")
+        clone = work_tree("nexus", "backend_worker")
+        (clone / "src/other").mkdir()
+        (clone / "src/other/b.py").write_text("SECRET")
+        (clone / "src/feature/.env").write_text("SECRET")
+        (clone / "src/feature/.env").chmod(0o644)
+        (clone / "src/feature/.git").mkdir()
+        (clone / "src/feature/.git/config").write_text("SECRET")
+        (clone / ".git").mkdir()
+        (clone / ".git/config").write_text("SECRET")
+        output = call(backend, "run_test", paths=["tests/"])["result"]["output"]
+        assert "SECRET" not in output
+        assert "/work/src/feature/a.py" in output
+        assert "/work/src/other" not in output
+        assert "config" not in output
+
+    def test_changes_nothing(self, backend, write):
+        write("tests/test_write.py", "def test_it():\n    open('/work/tests/new.py', 'w')\n")
+        result = call(backend, "run_test", paths=["tests/"])["result"]
+        assert "Read-only file system" in result["output"]
+        left = (work_tree("nexus", "backend_worker") / "tests").iterdir()
+        assert [path.name for path in left] == ["test_write.py"]
+
+    def test_is_its_agents_user(self, backend, write):
+        write("tests/test_id.py", "import os\ndef test_it():\n    print(os.getuid()); assert 0\n")
+        output = call(backend, "run_test", paths=["tests/"])["result"]["output"]
+        uid = agent_folder("nexus", "backend_worker").stat().st_uid
+        assert f"\n{uid}\n" in output
+        assert os.geteuid() != 0 or uid > 0x1000_0000
+
+    def test_passes_no_planted_link(self, backend, write, tmp_path):
+        write("src/feature/a.py", "")
+        (tmp_path / "outside").mkdir()
+        (tmp_path / "outside/test_x.py").write_text(GOOD)
+        (work_tree("nexus", "backend_worker") / "tests").symlink_to(tmp_path / "outside")
+        answer = call(backend, "run_test", paths=["tests/"])
+        assert answer["error_code"] == "SCOPE_DENIED"
+        assert not Run.objects.exists()
+
+    @pytest.mark.parametrize(
+        ("path", "code"),
+        [
+            ("src/", "SCOPE_DENIED"), ("agents/backend_worker/x.py", "SCOPE_DENIED"),
+            ("tests/none.py", "NOT_FOUND"), ("--help", "SCOPE_DENIED"),
+        ],
+    )  # fmt: skip
+    def test_refuses_what_is_not_the_agents_to_run(self, backend, write, path, code):
+        write("tests/test_a.py", GOOD)
+        assert call(backend, "run_test", paths=[path])["error_code"] == code
+        assert not Run.objects.exists()
+
+    def test_ends_at_its_time(self, backend, write, monkeypatch):
+        monkeypatch.setattr(services, "LIMITS", replace(services.LIMITS, seconds=6))
+        write("tests/test_long.py", "import time\n\n\ndef test_it():\n    time.sleep(60)\n")
+        result = call(backend, "run_test", paths=["tests/"])["result"]
+        assert (result["exit_code"], result["timed_out"]) == (124, True)
+
+    def test_ends_with_its_agents_right_to_it(self, backend, write):
+        write("tests/test_long.py", "import time\n\n\ndef test_it():\n    time.sleep(60)\n")
+        begun = time.monotonic()
+
+        def deactivate():
+            while not Run.objects.exclude(started_at=None).exists():
+                time.sleep(0.1)
+            Agent.objects.filter(id=backend.agent.id).update(active=False)
+            connection.close()
+
+        ending = threading.Thread(target=deactivate)
+        ending.start()
+        result = call(backend, "run_test", paths=["tests/"])["result"]
+        ending.join()
+        assert result["exit_code"] == 137
+        assert Run.objects.get().stopped_for == "its agent is deactivated"
+        assert time.monotonic() - begun < 50
+
+    def test_is_explained_without_being_done(self, backend, write):
+        write("tests/test_a.py", GOOD)
+        found = door.explain(backend, "run_test", {"paths": ["tests/"]}, now=NOW)
+        assert found["allowed"] is True
+        assert not Run.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+class TestRunLinter:
+    def test_is_not_for_who_writes_the_code(self, backend, write):
+        write("src/feature/a.py", "import os\n")
+        answer = call(backend, "run_linter", paths=["src/feature/a.py"])
+        assert answer["error_code"] == "TOOL_NOT_BOUND"
+
+    def test_by_qa_reads_and_reports(self, nexus):
+        qa = coding(nexus, "qa_worker")
+        assert call(qa, "write_file", path="tests/test_a.py", content="import os\n")["ok"]
+        result = call(qa, "run_linter", paths=["tests/"])["result"]
+        assert result["exit_code"] == 1
+        assert "F401" in result["output"]
+
+
+@pytest.mark.django_db(transaction=True)
+class TestQueue:
+    def started(self, caller):
+        return queue.take_turn(
+            caller=replace(caller, tool="run_test"),
+            paths=["tests/"],
+            commit="",
+            limits=services.LIMITS,
+            now=NOW,
+        )
+
+    def test_gives_each_agent_one_run_at_a_time(self, backend, monkeypatch):
+        monkeypatch.setattr(queue, "PATIENCE", 0.6)
+        first = self.started(backend)
+        with pytest.raises(Denied, match="queue"):
+            self.started(backend)
+        assert list(Run.objects.values_list("id", flat=True)) == [first.id]
+        Run.objects.filter(id=first.id).update(ended_at=NOW, output_sha256="a" * 64)
+        assert self.started(backend).started_at is not None
+
+    def test_gives_an_organisation_so_many_at_once(self, nexus, settings, monkeypatch):
+        monkeypatch.setattr(queue, "PATIENCE", 0.6)
+        settings.WORKSPACE_RUNS = 2
+        for handle in ("backend_worker", "frontend_worker"):
+            self.started(coding(nexus, handle))
+        with pytest.raises(Denied, match="queue"):
+            self.started(coding(nexus, "qa_worker"))
+
+    def test_forgets_a_run_that_was_interrupted(self, backend, monkeypatch):
+        monkeypatch.setattr(queue, "PATIENCE", 0.6)
+        first = self.started(backend)
+        Run.objects.filter(id=first.id).update(ends_by=timezone.now() - timedelta(seconds=1))
+        assert self.started(backend).id != first.id
+
+    def test_starts_no_two_of_one_agent_however_many_ask(self, backend, monkeypatch):
+        monkeypatch.setattr(queue, "PATIENCE", 1.0)
+        answers = []
+
+        def ask():
+            try:
+                answers.append(self.started(backend).id)
+            except Denied:
+                answers.append(None)
+            finally:
+                connection.close()
+
+        threads = [threading.Thread(target=ask) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len([answer for answer in answers if answer]) == 1

@@ -1,0 +1,260 @@
+"""Provision, doctor, and what is said where the walls are weaker than they should be."""
+
+import os
+import stat
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from core.decision import Denied
+from nexus_site.environment import FIRST_UID_RANGE, UIDS, first_uid
+from orgchart.models import Agent
+from tests.company import load_company
+from workspace import homes
+from workspace.homes import make_home
+from workspace.provisioning import provision
+from workspace.sandbox import doctor, driver, weaknesses
+from workspace.sandbox.programs import shell
+from workspace.tree import agent_folder, organisation_folder, work_tree
+from workspace.users import user_of
+
+root_only = pytest.mark.skipif(os.geteuid() != 0, reason="users of one's own need root")
+needs_walls = pytest.mark.skipif(
+    isinstance(driver.strongest(), str), reason=f"no sandbox here: {driver.strongest()}"
+)
+
+
+@pytest.fixture(autouse=True)
+def asked_anew(monkeypatch):
+    monkeypatch.setattr(weaknesses, "_until", 0.0)
+    yield
+    monkeypatch.setattr(weaknesses, "_until", 0.0)
+
+
+class TestUsers:
+    def test_are_different_for_every_agent_and_far_from_those_of_people(
+        self, monkeypatch, settings
+    ):
+        monkeypatch.setattr(os, "geteuid", lambda: 0)
+        found = [user_of(number).uid for number in range(1, 300)]
+        assert len(set(found)) == len(found)
+        assert min(found) > 0x1000_0000
+        assert set(found) <= set(settings.WORKSPACE_UIDS)
+
+    def test_end_with_the_range(self, monkeypatch, settings):
+        monkeypatch.setattr(os, "geteuid", lambda: 0)
+        assert user_of(len(settings.WORKSPACE_UIDS) - 1)
+        for number in (0, -1, len(settings.WORKSPACE_UIDS)):
+            with pytest.raises(Denied, match="user numbers"):
+                user_of(number)
+
+    def test_are_none_without_root(self, monkeypatch):
+        monkeypatch.setattr(os, "geteuid", lambda: 1000)
+        assert user_of(1) is None
+
+    def test_have_a_range_for_each_installation(self):
+        places = [first_uid(Path(f"/srv/{n}/company")) for n in range(200)]
+        assert len(set(places)) > 195
+        assert all((place - FIRST_UID_RANGE) % UIDS == 0 for place in places)
+        assert max(places) + UIDS < 2**31
+
+
+class TestMakeHome:
+    def test_is_closed_to_others_and_done_once(self, tmp_path, settings):
+        user = user_of(7)
+        assert make_home("nexus", "coder", user)
+        assert make_home("nexus", "coder", user) == []
+        home = agent_folder("nexus", "coder")
+        assert stat.S_IMODE(home.stat().st_mode) == 0o700
+        assert work_tree("nexus", "coder").is_dir()
+
+    def test_closes_a_home_that_was_opened(self):
+        make_home("nexus", "coder", user_of(7))
+        agent_folder("nexus", "coder").chmod(0o755)
+        assert len(make_home("nexus", "coder", user_of(7))) == 1
+        assert stat.S_IMODE(agent_folder("nexus", "coder").stat().st_mode) == 0o700
+
+    @root_only
+    def test_gives_all_that_is_in_it_and_nothing_that_a_link_names(self, tmp_path):
+        home = agent_folder("nexus", "coder")
+        (home / "notes").mkdir(parents=True)
+        (home / "notes/a.md").write_text("x")
+        outside = tmp_path / "outside"
+        outside.write_text("x")
+        (home / "link").symlink_to(outside)
+        os.link(outside, home / "hard")
+        user = user_of(7)
+        make_home("nexus", "coder", user)
+        for path in (home, home / "notes", home / "notes/a.md", home / "workspace"):
+            assert path.stat().st_uid == user.uid, path
+        assert outside.stat().st_uid == 0
+
+
+@pytest.mark.django_db
+class TestProvision:
+    def test_makes_every_folder_and_home_then_nothing(self):
+        load_company("nexus")
+        done = provision()
+        tree = organisation_folder("nexus")
+        assert {path.name for path in tree.iterdir()} >= {"agents", "reports", "docs", "logs"}
+        assert {path.name for path in (tree / "agents").iterdir()} == set(
+            Agent.objects.values_list("handle", flat=True)
+        )
+        assert len(done) > len(homes.FOLDERS)
+        assert provision() == []
+
+    @root_only
+    def test_gives_each_home_to_another_user(self):
+        load_company("nexus")
+        provision()
+        owners = [
+            path.stat().st_uid for path in (organisation_folder("nexus") / "agents").iterdir()
+        ]
+        assert len(set(owners)) == len(owners) == 9
+
+    def test_command_says_what_it_did(self):
+        load_company("nexus")
+        said = StringIO()
+        call_command("workspace", "provision", stdout=said)
+        assert "made " in said.getvalue()
+        assert "changes; " in said.getvalue()
+        again = StringIO()
+        call_command("workspace", "provision", stdout=again)
+        assert again.getvalue().startswith("0 changes")
+
+
+@needs_walls
+class TestDoctor:
+    @root_only
+    @pytest.mark.parametrize("way", ["bubblewrap", "namespaces"])
+    def test_finds_every_wall_here(self, settings, way):
+        settings.WORKSPACE_SANDBOX = way
+        if isinstance(driver.strongest(), str):
+            pytest.skip(f"no {way} here")
+        findings = doctor.examine()
+        assert [finding for finding in findings if not finding.holds] == []
+        assert len(findings) == len(doctor.ATTEMPTS)
+
+    def test_finds_the_walls_that_are_gone(self, monkeypatch):
+        """A driver without any wall: each attempt that a wall stops succeeds."""
+        monkeypatch.setattr(driver, "run", unwalled)
+        monkeypatch.setenv("NEXUS_SECRET", "hidden")
+        asked = {
+            "other agents' homes are not there", "mounts pass no link", "no network",
+            "no other processes", "no secrets in the environment", "no rights, calls filtered",
+            "limited time", "each agent has its own user",
+        }  # fmt: skip
+        harmless = {wall: attempt for wall, attempt in doctor.ATTEMPTS.items() if wall in asked}
+        monkeypatch.setattr(doctor, "ATTEMPTS", harmless)
+        assert {finding.wall for finding in doctor.examine() if not finding.holds} == asked
+
+    def test_leaves_nothing_behind(self, settings):
+        doctor.examine()
+        assert not list(Path(settings.WORKSPACE_ROOT).glob(".doctor-*"))
+
+    def test_command_fails_where_a_wall_is_missing(self, monkeypatch):
+        missing = [doctor.Finding("no network", False, "REACHED")]
+        monkeypatch.setattr("workspace.management.commands.workspace.examine", lambda: missing)
+        said = StringIO()
+        with pytest.raises(CommandError, match="1 of 1 walls do not hold"):
+            call_command("workspace", "doctor", stdout=said)
+        assert "MISSING" in said.getvalue()
+
+
+def unwalled(program, *, watch=None):
+    """Runs a program as a careless server would."""
+    import subprocess
+
+    home = next((str(m.source) for m in program.mounts if m.target == "/home"), "/")
+    words = [word.replace("/seen", "/etc") for word in program.argv]
+    ended = subprocess.run(
+        ["timeout", "2", *words],
+        cwd=home,
+        capture_output=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    return driver.CommandOutcome(
+        output=(ended.stdout + ended.stderr)[:99_999], status=ended.returncode
+    )
+
+
+class TestWeaknesses:
+    def test_are_none_behind_the_full_wall(self, monkeypatch):
+        monkeypatch.setattr(os, "geteuid", lambda: 0)
+        monkeypatch.setattr(driver, "strongest", lambda: driver.Walls("namespaces"))
+        assert weaknesses.find_weaknesses() == []
+        assert weaknesses.status() == "full wall"
+
+    def test_name_a_shared_user_and_a_missing_sandbox(self, monkeypatch):
+        monkeypatch.setattr(os, "geteuid", lambda: 1000)
+        monkeypatch.setattr(driver, "strongest", lambda: "none was found")
+        found = weaknesses.find_weaknesses()
+        assert len(found) == 2
+        assert "none was found" in found[0]
+        assert found[1] == weaknesses.SHARED_USER
+        assert weaknesses.status().startswith("WEAKER")
+
+    def test_are_refused_in_production(self, monkeypatch, settings):
+        monkeypatch.setattr(driver, "strongest", lambda: driver.Walls("namespaces"))
+        monkeypatch.setattr(os, "geteuid", lambda: 1000)
+        assert driver.required()
+        settings.PRODUCTION = True
+        with pytest.raises(Denied, match="in production"):
+            driver.run(shell("id"))
+        monkeypatch.setattr(os, "geteuid", lambda: 0)
+        assert driver.required()
+
+    @pytest.mark.django_db
+    def test_stand_on_every_page_of_the_admin(self, monkeypatch, admin_client):
+        monkeypatch.setattr(weaknesses, "find_weaknesses", lambda: ["agents share one user"])
+        monkeypatch.setattr("nexus_site.console.site.find_weaknesses", weaknesses.find_weaknesses)
+        for page in ("/admin/", "/admin/orgchart/agent/", "/admin/explain/"):
+            text = admin_client.get(page).content.decode()
+            assert 'id="weaknesses"' in text, page
+            assert "agents share one user" in text
+        monkeypatch.setattr("nexus_site.console.site.find_weaknesses", list)
+        assert 'id="weaknesses"' not in admin_client.get("/admin/").content.decode()
+
+    @pytest.mark.django_db
+    def test_stand_in_readyz(self, client):
+        assert client.get("/readyz").json()["hands"] in {"full wall", weaknesses.status()}
+
+
+@needs_walls
+@root_only
+class TestTwoAgents:
+    """On one machine, behind the same walls: they neither see, signal nor fill up each other."""
+
+    @pytest.fixture
+    def bench(self):
+        with doctor._bench() as bench:
+            yield bench
+
+    def test_do_not_signal_each_other(self, bench):
+        import subprocess
+
+        words = ["setpriv", f"--reuid={bench.second.uid}", "--clear-groups", "sleep", "30"]
+        with subprocess.Popen(words) as other:
+            outcome = bench.run(f"kill -9 {other.pid}; kill -9 -1; true")
+            assert other.poll() is None, outcome
+            other.kill()
+
+    def test_do_not_use_up_each_others_processes(self, bench):
+        import threading
+
+        few = doctor.Limits(seconds=6, processes=60)
+        bomb = "for i in $(seq 200); do sleep 5 & done; wait"
+        bombing = threading.Thread(target=bench.run, args=(bomb,), kwargs={"limits": few})
+        bombing.start()
+        try:
+            other = doctor.Bench(bench.second, bench.first, bench.homes)
+            line = doctor.Program(
+                argv=("/bin/sh", "-c", "for i in 1 2 3; do sleep 0.1 & done; wait; echo well"),
+                user=other.first, limits=few,
+            )  # fmt: skip
+            assert driver.run(line).output == b"well\n"
+        finally:
+            bombing.join()

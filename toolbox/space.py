@@ -1,0 +1,46 @@
+"""Room on the disk: calls that store are refused before PostgreSQL itself runs out of it."""
+
+from __future__ import annotations
+
+import os
+
+from django.conf import settings
+from django.db import Error
+
+from core.decision import Code, Denied, Deny
+
+DISK_FULL = "53100"
+"""PostgreSQL's SQLSTATE where the disk of the server is full."""
+
+STORAGE_FULL = Deny(
+    Code.STORAGE_FULL,
+    "the disk of this installation is full: nothing is stored now, and nothing is lost",
+    "call again later; reading works. The people who run NEXUS make room",
+    rule="disk",
+)
+
+
+def is_full() -> bool:
+    """Whether the embedded database's disk has no more than its reserve.
+
+    The reserve is for what must go on: commits under way, seals, the log of PostgreSQL. Of a server
+    elsewhere only its own refusal tells.
+    """
+    if settings.DATABASE_URL:
+        return False
+    try:
+        disk = os.statvfs(settings.NEXUS_VAR)
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize < settings.NEXUS_DISK_RESERVE
+
+
+def require_space() -> None:
+    """Raise Denied STORAGE_FULL where the disk is full."""
+    if is_full():
+        raise Denied(STORAGE_FULL)
+
+
+def is_disk_full(problem: BaseException) -> bool:
+    """Whether PostgreSQL refused a statement because its disk is full."""
+    return isinstance(problem, Error) and getattr(problem.__cause__, "sqlstate", "") == DISK_FULL

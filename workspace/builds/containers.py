@@ -1,0 +1,172 @@
+"""How a container of an image is run here: without privileges, mounts or this machine's network."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+
+from workspace.builds.engine import Engine, EngineRefused, EngineUnavailable
+from workspace.builds.models import Deployment
+from workspace.builds.rules import user_of
+from workspace.builds.vocabulary import DeploymentState
+
+WATCHED = 3.0
+"""Seconds that a container must run before it counts as started."""
+SCRATCH = "rw,noexec,nosuid,nodev,size=64m"
+SYSTEM_CALLS = ["no-new-privileges"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a deployment ended, and what there is to say about it."""
+
+    state: DeploymentState
+    problem: str = ""
+
+
+def namespace(organisation_id: int) -> str:
+    """The names of an organisation's images and containers on an engine that others use too."""
+    secret = settings.SECRET_KEY.encode()
+    installation = hmac.digest(secret, b"containers", hashlib.sha256).hex()[:10]
+    return f"nexus-{installation}/o{organisation_id}"
+
+
+def container_name(row: Deployment) -> str:
+    """The one name of a deployment's container: what a crash left is found by it."""
+    return f"{namespace(row.organisation_id).replace('/', '-')}-{row.id}"
+
+
+def labels_of(row: Deployment) -> dict[str, str]:
+    """What all containers of one service in one environment have in common."""
+    return {
+        "nexus.owner": namespace(row.organisation_id),
+        "nexus.environment": row.environment,
+        "nexus.service": row.service,
+    }
+
+
+def limits() -> dict[str, Any]:
+    """What a container may use, as the settings say."""
+    memory = settings.CONTAINER_MEMORY
+    return {
+        "Memory": memory,
+        "MemorySwap": memory,
+        "NanoCpus": settings.CONTAINER_MILLICPUS * 1_000_000,
+        "PidsLimit": 256,
+    }
+
+
+def config_of(row: Deployment, image: Mapping[str, Any]) -> dict[str, Any]:
+    """The engine's configuration of a deployment's container (Spec: hands 24)."""
+    return {
+        "Image": row.artifact,
+        "User": user_of(image),
+        "Labels": {**labels_of(row), "nexus.deployment": row.id},
+        "HostConfig": {
+            **limits(),
+            "Privileged": False,
+            "Binds": [],
+            "Mounts": [],
+            "Devices": [],
+            "CapAdd": [],
+            "CapDrop": ["ALL"],
+            "SecurityOpt": SYSTEM_CALLS,
+            "ReadonlyRootfs": True,
+            "Tmpfs": {"/tmp": SCRATCH, "/run": SCRATCH},  # noqa: S108  inside the container
+            "NetworkMode": settings.CONTAINER_NETWORK,
+            "PublishAllPorts": False,
+            "IpcMode": "private",
+            "RestartPolicy": {"Name": "on-failure", "MaximumRetryCount": 3},
+        },
+    }
+
+
+def start(engine: Engine, row: Deployment, image: Mapping[str, Any]) -> Outcome:
+    """Start a deployment's container in the place of its predecessors; how that ended.
+
+    Where it does not keep running it is removed, and what ran before goes on.
+    """
+    name = container_name(row)
+    created = False
+    try:
+        engine.create(name, config_of(row, image))
+        created = True
+        engine.start(name)
+        problem = _watch(engine, name)
+        if not problem:
+            return Outcome(DeploymentState.SUCCEEDED, retire_others(engine, row))
+        _remove(engine, name)
+        return Outcome(DeploymentState.FAILED, problem)
+    except EngineRefused as refusal:
+        _remove(engine, name)
+        return Outcome(DeploymentState.FAILED, f"the engine refused it: {refusal}")
+    except EngineUnavailable as problem:
+        if not created and not problem.asked:
+            return Outcome(DeploymentState.FAILED, f"the engine was not reached: {problem}")
+        return Outcome(DeploymentState.UNKNOWN, f"the engine did not answer: {problem}")
+
+
+def find_outcome(engine: Engine, row: Deployment) -> Outcome:
+    """How a deployment ended whose process was interrupted. Raises EngineUnavailable."""
+    name = container_name(row)
+    try:
+        problem = problem_of(engine.container(name))
+        if not problem:
+            return Outcome(DeploymentState.SUCCEEDED, retire_others(engine, row))
+    except EngineRefused as refusal:
+        problem = str(refusal)
+    _remove(engine, name)
+    return Outcome(DeploymentState.FAILED, f"it was interrupted; {problem}")
+
+
+def problem_of(container: Mapping[str, Any] | None) -> str:
+    """Why a container does not do its work, or ''."""
+    if container is None:
+        return "there is no container"
+    state = container.get("State") or {}
+    if not state.get("Running"):
+        return f"its container ended with code {state.get('ExitCode', '?')}"
+    if state.get("Restarting"):
+        return "its container is started again and again"
+    if (state.get("Health") or {}).get("Status") == "unhealthy":
+        return "its own health check fails"
+    return ""
+
+
+def _watch(engine: Engine, name: str) -> str:
+    """Why a container did not keep running, with its last words; '' if it did."""
+    until = time.monotonic() + WATCHED
+    while True:
+        problem = problem_of(engine.container(name))
+        if problem:
+            said = engine.last_words(name).strip()
+            return f"{problem}; its last words: {said[-1000:]}" if said else problem
+        if time.monotonic() >= until:
+            return ""
+        time.sleep(min(0.5, WATCHED / 3))
+
+
+def retire_others(engine: Engine, row: Deployment) -> str:
+    """Remove what ran before in this place; what could not be removed, in words."""
+    try:
+        own = engine.container(container_name(row)) or {}
+        for each in engine.labelled(labels_of(row)):
+            if each != own.get("Id"):
+                engine.remove(each)
+    except (EngineRefused, EngineUnavailable) as problem:
+        return f"its predecessor may still run: {problem}"
+    return ""
+
+
+def _remove(engine: Engine, name: str) -> None:
+    """Remove a container; an engine that cannot is not asked again."""
+    try:
+        engine.remove(name)
+    except (EngineRefused, EngineUnavailable):
+        pass

@@ -1,0 +1,100 @@
+"""A folder of the company tree as the tar that an engine builds from."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Iterator
+
+from core.decision import Code, Denied, Deny, refuse
+from documents.tree import Missing, TooLarge, Unsafe
+from orgchart.policy.paths import can_touch
+from orgchart.policy.vocabulary import Access
+from toolbox.caller import Caller
+from toolbox.scopes import active_scopes
+from workspace.builds.rules import can_build_from
+from workspace.files.places import Place, place_of
+from workspace.services import require_paths
+
+DOCKERFILE = "Dockerfile"
+MOST_FILES = 2_000
+MOST_BYTES = 64 * 1024 * 1024
+DEEPEST = 20
+RULE = "images are built from their folder (spec: hands 8)"
+
+
+def packed_folder(caller: Caller, path: str) -> bytes:
+    """The folder as a tar: plain files that the caller may read, no links, no owner, no times.
+
+    Raises Denied SCOPE_DENIED, NOT_FOUND without a Dockerfile, INVALID_PARAMS, TOO_LARGE.
+    """
+    folder = path.rstrip("/") + "/"
+    require_paths(caller, [folder], Access.READ)
+    place = place_of(caller, folder)
+    packed = io.BytesIO()
+    try:
+        dockerfile = place.tree.read(place.path + DOCKERFILE, limit=1_000_000)
+        caller.require(can_build_from(dockerfile.decode("utf-8-sig", "replace")))
+        with tarfile.open(fileobj=packed, mode="w") as tar:
+            left = MOST_BYTES
+            for name in _files(caller, place, folder):
+                data = place.tree.read(place.path + name, limit=left)
+                left -= len(data)
+                tar.addfile(_entry(name, data), io.BytesIO(data))
+    except Missing as problem:
+        raise refuse(
+            Code.NOT_FOUND,
+            f"{folder}{DOCKERFILE}: {problem}",
+            "name a folder that holds a Dockerfile",
+            rule=RULE,
+        ) from problem
+    except Unsafe as problem:
+        raise refuse(
+            Code.SCOPE_DENIED, str(problem), "replace the link by a plain file", rule=RULE
+        ) from problem
+    except TooLarge as problem:
+        raise _too_large(folder, f"{MOST_BYTES} bytes") from problem
+    return packed.getvalue()
+
+
+def _files(caller: Caller, place: Place, folder: str) -> Iterator[str]:
+    """Every plain file below a folder that the caller may read, by its path in the folder."""
+    scopes, waiting, found = active_scopes(caller), [""], 0
+    while waiting:
+        at = waiting.pop()
+        if at.count("/") > DEEPEST:
+            raise _too_large(folder, f"{DEEPEST} levels of folders")
+        for entry in place.tree.entries(place.path + at):
+            name = f"{at}{entry.name}"
+            decision = can_touch(
+                folder + name,
+                Access.READ,
+                agent=caller.agent,
+                files=caller.role.files,
+                contract_scope=scopes,
+            )
+            if isinstance(decision, Deny):
+                continue  # a denied file, such as .env, is no part of an image
+            if entry.is_folder:
+                waiting.append(f"{name}/")
+                continue
+            found += 1
+            if found > MOST_FILES:
+                raise _too_large(folder, f"{MOST_FILES} files")
+            yield name
+
+
+def _entry(name: str, data: bytes) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(name)
+    entry.size = len(data)
+    entry.mode = 0o755 if data.startswith(b"#!") else 0o644
+    return entry
+
+
+def _too_large(folder: str, limit: str) -> Denied:
+    return refuse(
+        Code.TOO_LARGE,
+        f"{folder} holds more than {limit}",
+        "build from a smaller folder",
+        rule=RULE,
+    )

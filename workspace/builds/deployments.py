@@ -1,0 +1,200 @@
+"""Deployments: what must hold before one starts, its start, and its end whatever happens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import structlog
+from django.db import IntegrityError, transaction
+
+from contracts.approvals.deployments import use_approval
+from core.actions import Action
+from core.actors import Actor, System
+from core.database import violated_constraint
+from core.decision import Code, Denied, refuse
+from core.events import Event
+from core.ids import timed_id
+from core.machines import Swap, swap
+from ledger.services import record
+from ledger.sql import event_cte
+from toolbox.caller import Caller
+from toolbox.scheduler import database_now
+from workspace.builds import containers, rules
+from workspace.builds.containers import Outcome
+from workspace.builds.engine import EngineRefused, EngineUnavailable, opened
+from workspace.builds.images import engine_answers, require_engine
+from workspace.builds.models import Deployment, ImageBuild
+from workspace.builds.results import DeployedArtifact
+from workspace.builds.vocabulary import DeploymentState
+from workspace.outside import slot
+
+log = structlog.get_logger(__name__)
+
+LONGEST = 60.0
+"""Seconds that the engine has for a deployment."""
+SETTLED_AFTER = timedelta(seconds=LONGEST + 60)
+AT_ONCE = 20
+ACTIONS = {
+    DeploymentState.SUCCEEDED: Action.DEPLOYMENT_SUCCEEDED,
+    DeploymentState.FAILED: Action.DEPLOYMENT_FAILED,
+    DeploymentState.UNKNOWN: Action.DEPLOYMENT_UNKNOWN,
+}
+
+
+def deploy(*, caller: Caller, environment: str, artifact: str, now: datetime) -> DeployedArtifact:
+    """Deploy one artefact to one environment; production uses up an approval of exactly this.
+
+    Raises Denied APPROVAL_REQUIRED, INVALID_PARAMS, NOT_FOUND, INVALID_TRANSITION, RATE_LIMITED;
+    DRIVER_UNAVAILABLE, and then no approval is used. What happens after the start is the result's
+    `state`. Spec: hands 9, hands 24, contracts 18.
+    """
+    can_deploy(caller=caller, environment=environment, artifact=artifact, now=now)
+    built = _built(caller, artifact)
+    with slot("deployments"), engine_answers(caller), opened(LONGEST) as engine:
+        image = _resolved(engine.image(artifact), artifact)
+        row = _start(caller, environment, built, now)
+        try:
+            outcome = containers.start(engine, row, image)
+        except Exception:
+            settle(row, Outcome(DeploymentState.UNKNOWN, "it was interrupted"), by=caller)
+            raise
+        settle(row, outcome, by=caller)
+    return result_of(Deployment.objects.get(id=row.id))
+
+
+def can_deploy(*, caller: Caller, environment: str, artifact: str, now: datetime) -> None:
+    """Raise Denied where a deployment would be refused before an engine is asked; uses nothing."""
+    if rules.needs_approval(environment):
+        with transaction.atomic():
+            use_approval(caller=caller, environment=environment, artifact=artifact, now=now)
+            transaction.set_rollback(True)
+    caller.require(rules.can_name_environment(environment))
+    require_engine(caller)
+    caller.require(rules.can_name_artifact(artifact))
+
+
+def _built(caller: Caller, artifact: str) -> ImageBuild:
+    """The newest build of this digest in the caller's organisation. Raises Denied NOT_FOUND."""
+    found = ImageBuild.objects.filter(organisation_id=caller.organisation_id, digest=artifact)
+    row = found.order_by("-id").first()
+    if row is None:
+        raise _unknown(artifact)
+    return row
+
+
+def _resolved(image: Mapping[str, Any] | None, artifact: str) -> Mapping[str, Any]:
+    """The image, if the engine says that it is the one with this digest."""
+    if image is None or image.get("Id") != artifact:
+        raise _unknown(artifact)
+    return image
+
+
+def _unknown(artifact: str) -> Denied:
+    return refuse(
+        Code.NOT_FOUND,
+        f"no image {artifact[:80]} was built here",
+        "build it with docker_build and deploy the digest that it returns",
+        rule=rules.RULE,
+    )
+
+
+def _start(caller: Caller, environment: str, built: ImageBuild, now: datetime) -> Deployment:
+    """Begin a deployment and use its approval up, in one transaction."""
+    try:
+        with transaction.atomic():
+            approval = None
+            if rules.needs_approval(environment):
+                approval = use_approval(
+                    caller=caller, environment=environment, artifact=built.digest, now=now
+                )
+            row = Deployment.objects.create(
+                id=timed_id("DEP", now),
+                organisation_id=caller.organisation_id,
+                environment=environment,
+                service=built.service,
+                artifact=built.digest,
+                approval_id=approval,
+                deployed_by_id=caller.agent.id,
+                started_at=now,
+                due_at=database_now() + SETTLED_AFTER,
+            )
+            record(
+                Action.DEPLOYMENT_STARTED,
+                by=caller,
+                at=now,
+                subject=f"deployment:{row.id}",
+                details={
+                    "environment": environment,
+                    "service": built.service,
+                    "artifact": built.digest,
+                    "approval": approval or "",
+                },
+            )
+    except IntegrityError as problem:
+        if violated_constraint(problem) != "deployment_one_at_a_time":
+            raise
+        raise refuse(
+            Code.INVALID_TRANSITION,
+            f"another deployment of {built.service} to {environment} is under way",
+            "wait for its end (run_health_check), then deploy again",
+            rule="one deployment of a service at a time (spec: hands 24)",
+        ) from None
+    return row
+
+
+def settle(row: Deployment, outcome: Outcome, *, by: Actor) -> bool:
+    """Save how a deployment ended, with its event; False if that was saved before."""
+    event = Event.by(
+        by,
+        ACTIONS[outcome.state],
+        at=database_now(),
+        subject=f"deployment:{row.id}",
+        reason=outcome.problem[:2000],
+        details={"environment": row.environment, "service": row.service, "artifact": row.artifact},
+    )
+    return swap(
+        Swap(
+            model=Deployment,
+            key=row.id,
+            version=row.version,
+            state=("state", DeploymentState.STARTED, outcome.state),
+            values={"settled_at": event.at, "problem": outcome.problem},
+        ),
+        [event_cte(event)],
+    )
+
+
+def settle_interrupted(*, now: datetime) -> int:
+    """Settle deployments that no process saw the end of; returns how many (Spec: hands 24).
+
+    The engine is asked outside any transaction. Concurrent runs are harmless.
+    """
+    due = Deployment.objects.filter(state=DeploymentState.STARTED, due_at__lte=now)
+    return sum(
+        settle(row, _find_outcome(row), by=System(name="builds", organisation_id=organisation))
+        for row in due.order_by("due_at")[:AT_ONCE]
+        for organisation in [row.organisation_id]
+    )
+
+
+def _find_outcome(row: Deployment) -> Outcome:
+    try:
+        with opened(10.0) as engine:
+            return containers.find_outcome(engine, row)
+    except (EngineUnavailable, EngineRefused) as problem:
+        return Outcome(DeploymentState.UNKNOWN, f"it was interrupted; the engine: {problem}")
+
+
+def result_of(row: Deployment) -> DeployedArtifact:
+    """A deployment as its tool returns it."""
+    return {
+        "deployment_id": row.id,
+        "environment": row.environment,
+        "service": row.service,
+        "artifact": row.artifact,
+        "state": DeploymentState(row.state),
+        "message": row.problem,
+        "deployed_at": row.settled_at or row.started_at,
+    }

@@ -1,0 +1,215 @@
+"""Docker's or Podman's HTTP API, the part that is needed, over a unix socket or TCP.
+
+httpx speaks it directly: Docker's own client library brings another HTTP stack for ten requests.
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+from django.conf import settings
+
+from core.outgoing import close_after
+
+CONNECT = 5.0
+MOST_ANSWER = 4_000_000
+"""Bytes of one answer that are read."""
+ONE_EACH = httpx.Limits(max_keepalive_connections=0)
+"""Each request has a connection of its own, which `close_after` has seen and can cut off."""
+MOST_LOG = 8_000
+"""Characters of an engine's or a container's words that are kept."""
+
+
+class EngineUnavailable(Exception):
+    """The engine did not answer, or broke off. `asked` is False if it was not even reached."""
+
+    def __init__(self, problem: str, *, asked: bool = True) -> None:
+        super().__init__(problem)
+        self.asked = asked
+
+
+class EngineRefused(Exception):
+    """The engine answered that it cannot do this."""
+
+    def __init__(self, status: int, problem: str) -> None:
+        super().__init__(problem)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A connection to the engine that ends at a time of the process's clock."""
+
+    client: httpx.Client
+    ends: float
+
+    def ask(self, method: str, path: str, **options: Any) -> Any:
+        """The JSON of one answer; None for an empty one. Raises EngineRefused, EngineUnavailable.
+
+        `missing` as an option is what a 404 is answered with.
+        """
+        missing = options.pop("missing", EngineRefused)
+        status, body = self.exchange(method, path, **options)
+        if status == 404 and missing is not EngineRefused:
+            return missing
+        if status >= 400:
+            raise EngineRefused(status, _problem_in(body))
+        try:
+            return json.loads(body) if body.strip() else None
+        except ValueError:
+            raise EngineUnavailable("it answered something that is not its API") from None
+
+    def exchange(self, method: str, path: str, **options: Any) -> tuple[int, bytes]:
+        """Status and body of one answer. Raises EngineUnavailable."""
+        left = self.ends - time.monotonic()
+        if left <= 0:
+            raise EngineUnavailable("it took too long", asked=False)
+        timeout = httpx.Timeout(left, connect=min(CONNECT, left))
+        try:
+            with (
+                close_after(left) as trace,
+                self.client.stream(
+                    method, path, timeout=timeout, extensions={"trace": trace}, **options
+                ) as response,
+            ):
+                body = _read(response)
+                status = response.status_code
+        except (httpx.ConnectError, httpx.ConnectTimeout) as problem:
+            raise EngineUnavailable(str(problem), asked=False) from problem
+        except (httpx.HTTPError, OSError) as problem:
+            raise EngineUnavailable(str(problem) or type(problem).__name__) from problem
+        if time.monotonic() >= self.ends:
+            raise EngineUnavailable("it took too long")
+        return status, body
+
+    def image(self, reference: str) -> Mapping[str, Any] | None:
+        """What the engine knows of an image; None if it has none of this name or digest."""
+        path = f"/images/{quote(reference, safe=':')}/json"
+        found: Mapping[str, Any] | None = self.ask("GET", path, missing=None)
+        return found
+
+    def container(self, name: str) -> Mapping[str, Any] | None:
+        """What the engine knows of a container; None if there is none of this name."""
+        path = f"/containers/{quote(name, safe='')}/json"
+        found: Mapping[str, Any] | None = self.ask("GET", path, missing=None)
+        return found
+
+    def create(self, name: str, config: Mapping[str, Any]) -> str:
+        """Create a container and return its id."""
+        made = self.ask("POST", "/containers/create", params={"name": name}, json=config)
+        return str(made["Id"])
+
+    def start(self, container: str) -> None:
+        """Start a container."""
+        self.ask("POST", f"/containers/{quote(container, safe='')}/start")
+
+    def remove(self, container: str) -> None:
+        """Stop and remove a container with its own volumes; nothing if it is gone."""
+        path = f"/containers/{quote(container, safe='')}"
+        self.ask("DELETE", path, params={"force": "true", "v": "true"}, missing=None)
+
+    def labelled(self, labels: Mapping[str, str]) -> list[str]:
+        """The ids of all containers with these labels."""
+        wanted = json.dumps({"label": [f"{name}={value}" for name, value in labels.items()]})
+        rows = self.ask("GET", "/containers/json", params={"all": "true", "filters": wanted})
+        return [str(row["Id"]) for row in rows or []]
+
+    def last_words(self, container: str) -> str:
+        """The end of what a container printed."""
+        params = {"stdout": "true", "stderr": "true", "tail": "20"}
+        path = f"/containers/{quote(container, safe='')}/logs"
+        status, body = self.exchange("GET", path, params=params)
+        return unframed(body)[-MOST_LOG:] if status == 200 else ""
+
+    def build(self, context: bytes, params: Mapping[str, str]) -> tuple[str, str]:
+        """Build an image: the id that the engine names, if it does, and its words.
+
+        Raises EngineRefused where a step of the build fails, with its last words.
+        """
+        headers = {"Content-Type": "application/x-tar"}
+        status, body = self.exchange(
+            "POST", "/build", params=params, content=context, headers=headers
+        )
+        if status >= 400:
+            raise EngineRefused(status, _problem_in(body))
+        image, said, problem = "", "", ""
+        for line in body.splitlines():
+            word = _line(line)
+            said = (said + str(word.get("stream") or ""))[-MOST_LOG:]
+            problem = str(word.get("error") or "") or problem
+            image = str((word.get("aux") or {}).get("ID") or "") or image
+        if problem:
+            raise EngineRefused(400, f"{said[-1000:]}\n{problem[:1000]}".strip())
+        return image, said
+
+
+@contextmanager
+def opened(seconds: float) -> Iterator[Engine]:
+    """The engine of CONTAINER_ENGINE, for so many seconds.
+
+    Raises EngineUnavailable where none is configured.
+    """
+    address = settings.CONTAINER_ENGINE
+    kind, _, place = address.partition("://")
+    if not place:
+        raise EngineUnavailable("none is configured", asked=False)
+    ends = time.monotonic() + seconds
+    if kind == "unix":
+        transport, base = httpx.HTTPTransport(uds=place, limits=ONE_EACH), "http://engine"
+    elif kind == "https":
+        transport, base = httpx.HTTPTransport(verify=_certificates(), limits=ONE_EACH), address
+    else:
+        transport, base = httpx.HTTPTransport(limits=ONE_EACH), f"http://{place}"
+    with httpx.Client(base_url=base, transport=transport, trust_env=False) as client:
+        yield Engine(client, ends)
+
+
+def _certificates() -> ssl.SSLContext:
+    """What the engine proves itself by, and this installation to it: `docker --tlsverify`'s."""
+    folder = settings.CONTAINER_ENGINE_CERTS
+    try:
+        context = ssl.create_default_context(cafile=str(folder / "ca.pem"))
+        context.load_cert_chain(folder / "cert.pem", folder / "key.pem")
+    except (OSError, ssl.SSLError) as problem:
+        raise EngineUnavailable(f"its certificates: {problem}", asked=False) from problem
+    return context
+
+
+def _read(response: httpx.Response) -> bytes:
+    body = bytearray()
+    for chunk in response.iter_raw():
+        body += chunk
+        if len(body) > MOST_ANSWER:
+            raise EngineUnavailable("its answer is too large")
+    return bytes(body)
+
+
+def _problem_in(body: bytes) -> str:
+    said = _line(body).get("message") or body.decode("utf-8", "replace")
+    return str(said)[:1000]
+
+
+def _line(line: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def unframed(body: bytes) -> str:
+    """A container's output without the eight bytes before each piece: stream and length."""
+    said, at = bytearray(), 0
+    while body[at : at + 1] in (b"\0", b"\1", b"\2") and body[at + 1 : at + 4] == b"\0\0\0":
+        length = int.from_bytes(body[at + 4 : at + 8], "big")
+        said += body[at + 8 : at + 8 + length]
+        at += 8 + length
+    return bytes(said or body).decode("utf-8", "replace")

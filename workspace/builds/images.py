@@ -1,0 +1,127 @@
+"""Building images from a folder of the company tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+from django.conf import settings
+from django.db import transaction
+
+from contracts.working import require_working_contract
+from core.actions import Action
+from core.decision import Code, Denied, refuse
+from ledger.services import record
+from orgchart.policy.vocabulary import Access
+from toolbox.caller import Caller
+from toolbox.scheduler import database_now
+from workspace.builds.containers import limits, namespace
+from workspace.builds.context import packed_folder
+from workspace.builds.engine import Engine, EngineRefused, EngineUnavailable, opened
+from workspace.builds.models import ImageBuild
+from workspace.builds.results import BuiltImage
+from workspace.outside import slot
+from workspace.services import require_paths, unavailable
+
+DRIVER = "container engine"
+RULE = "docker_build builds without privileges (spec: hands 8)"
+
+
+def require_engine(caller: Caller) -> None:
+    """Raise Denied DRIVER_UNAVAILABLE where this installation has no engine."""
+    if not settings.CONTAINER_ENGINE:
+        unavailable(caller, DRIVER)
+
+
+@contextmanager
+def engine_answers(caller: Caller) -> Iterator[None]:
+    """Say that the engine does not answer, or cannot, in place of failing."""
+    try:
+        yield
+    except EngineUnavailable as problem:
+        raise _silent(str(problem)) from problem
+    except EngineRefused as problem:
+        raise _silent(f"status {problem.status}: {problem}") from problem
+
+
+def _silent(problem: str) -> Denied:
+    return refuse(
+        Code.DRIVER_UNAVAILABLE,
+        f"the {DRIVER} of this installation does not answer: {problem[:300]}",
+        "try again later; if it stays, tell your superior",
+        rule=f"{DRIVER} answers (spec: hands 15)",
+        driver=DRIVER,
+    )
+
+
+def build(*, caller: Caller, path: str, tag: str, now: datetime) -> BuiltImage:
+    """Build an image from a folder in the caller's scope; the digest is the engine's.
+
+    Raises Denied SCOPE_DENIED, NOT_FOUND, TOO_LARGE, INVALID_PARAMS for a folder that cannot be
+    built, DRIVER_UNAVAILABLE, RATE_LIMITED.
+    """
+    require_paths(caller, [path.rstrip("/") + "/"], Access.READ)
+    require_engine(caller)
+    context = packed_folder(caller, path)
+    service, _, version = tag.partition(":")
+    name = f"{namespace(caller.organisation_id)}/{service}:{version or 'latest'}"
+    subject = f"image:{name}"
+    with slot("builds"):
+        record_started(caller, subject, path, now)
+        with engine_answers(caller), opened(settings.CONTAINER_BUILD_SECONDS) as engine:
+            digest, said = _build(engine, context, name)
+    contract = require_working_contract(caller)
+    with transaction.atomic():
+        ImageBuild.objects.create(
+            organisation_id=caller.organisation_id,
+            digest=digest,
+            service=service,
+            tag=name,
+            path=path,
+            contract_ref=contract.id if contract else "",
+            built_by_id=caller.agent.id,
+            built_at=database_now(),
+        )
+        details = {"digest": digest, "path": path}
+        record(Action.IMAGE_BUILT, by=caller, at=database_now(), subject=subject, details=details)
+    return {"tag": tag, "digest": digest, "output": said}
+
+
+def record_started(caller: Caller, subject: str, path: str, now: datetime) -> None:
+    """Record that a build begins, so that a build that never ends leaves a trace."""
+    with transaction.atomic():
+        record(
+            Action.IMAGE_BUILD_STARTED, by=caller, at=now, subject=subject, details={"path": path}
+        )
+
+
+def _build(engine: Engine, context: bytes, name: str) -> tuple[str, str]:
+    used = limits()
+    params = {
+        "t": name,
+        "networkmode": settings.CONTAINER_BUILD_NETWORK,
+        "memory": str(used["Memory"]),
+        "memswap": str(used["MemorySwap"]),
+        "cpuperiod": "100000",
+        "cpuquota": str(settings.CONTAINER_MILLICPUS * 100),
+        "rm": "true",
+        "forcerm": "true",
+    }
+    try:
+        image, said = engine.build(context, params)
+    except EngineRefused as refusal:
+        if refusal.status >= 500:
+            raise
+        raise refuse(
+            Code.INVALID_PARAMS,
+            f"the image could not be built: {str(refusal)[-1500:]}",
+            "correct the files of the folder and build again",
+            rule=RULE,
+            path="its build fails",
+        ) from refusal
+    found = engine.image(image or name) or {}
+    digest = str(found.get("Id") or "")
+    if not digest.startswith("sha256:"):
+        raise EngineUnavailable("it does not know the image that it built")
+    return digest, said

@@ -1,0 +1,123 @@
+"""What may be built, deployed and configured: environments, digests, Dockerfiles; pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from contracts.approvals.rules import ENVIRONMENT
+from contracts.branches import visible_text
+from core.decision import Allow, Code, Decision, deny
+
+FREE_ENVIRONMENTS = frozenset({"dev", "development", "test", "testing", "staging"})
+"""Environments that need no approval; whatever is not among them is treated as production."""
+
+DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+CI_FILE = re.compile(r"\.github/workflows/[A-Za-z0-9_][A-Za-z0-9_.-]*\.ya?ml")
+RULE = "docker_deploy deploys one artefact to one environment (spec: hands 9)"
+UNPRIVILEGED = "65534:65534"
+
+
+def needs_approval(environment: str) -> bool:
+    """Whether a deployment there needs the IT manager's approval (Spec: contracts 16).
+
+    Production does; so does every name that is not known to be something less, and every other
+    spelling of one that is.
+    """
+    return visible_text(environment) not in FREE_ENVIRONMENTS
+
+
+def can_name_environment(environment: str) -> Decision:
+    """Decide whether this is an environment's one spelling (Spec: contracts 17)."""
+    if ENVIRONMENT.fullmatch(environment):
+        return Allow(RULE)
+    return deny(
+        Code.INVALID_PARAMS,
+        "environment: must be lower-case letters, digits and '-', beginning with a letter",
+        f"write {visible_text(environment)[:63]}",
+        rule=RULE,
+        environment="must be written in its one spelling",
+    )
+
+
+def can_name_artifact(artifact: str) -> Decision:
+    """Decide whether this names exactly one image: by its digest, never by a tag that moves."""
+    if DIGEST.fullmatch(artifact):
+        return Allow(RULE)
+    return deny(
+        Code.INVALID_PARAMS,
+        "artifact: must be a digest, sha256: and 64 hexadecimal digits",
+        "use the digest that docker_build returned",
+        rule=RULE,
+        artifact="must be a digest",
+    )
+
+
+def can_build_from(dockerfile: str) -> Decision:
+    """Decide whether a Dockerfile stays inside its folder: ADD fetches addresses, COPY does not.
+
+    Instructions are found as the engine finds them, after lines were joined by either of the two
+    characters that can join them.
+    """
+    for line in _instructions(dockerfile):
+        words = line.upper().split()
+        while words and words[0] == "ONBUILD":
+            words = words[1:]
+        if words and words[0] == "ADD":
+            return deny(
+                Code.INVALID_PARAMS,
+                "the Dockerfile has an ADD instruction, which can fetch addresses",
+                "use COPY for files of the folder",
+                rule="images are built from their folder (spec: hands 8)",
+                path="its Dockerfile uses ADD",
+            )
+    return Allow("images are built from their folder (spec: hands 8)")
+
+
+def _instructions(dockerfile: str) -> Iterator[str]:
+    """Every line that an engine may take for an instruction."""
+    lines = [
+        line
+        for line in dockerfile.splitlines()
+        if line.strip() and not line.lstrip().startswith("#")
+    ]
+    yield from lines
+    for joint in ("\\", "`"):
+        joined = re.sub(rf"{re.escape(joint)}[ \t]*\n", "", "\n".join(lines))
+        yield from joined.splitlines()
+
+
+def user_of(image: Mapping[str, Any]) -> str:
+    """The user that a container of this image runs as: never root by number or name."""
+    named = str((image.get("Config") or {}).get("User") or "")
+    first = named.partition(":")[0].strip()
+    if first in ("", "root") or (first.isdigit() and int(first) == 0):
+        return UNPRIVILEGED
+    return named
+
+
+def port_of(image: Mapping[str, Any]) -> int | None:
+    """The lowest TCP port that an image says it serves."""
+    exposed = (image.get("Config") or {}).get("ExposedPorts") or {}
+    ports = [int(port) for port, _, kind in (name.partition("/") for name in exposed)
+             if port.isdigit() and kind in ("", "tcp") and 0 < int(port) < 65536]  # fmt: skip
+    return min(ports, default=None)
+
+
+def health_path_of(image: Mapping[str, Any]) -> str:
+    """The path of an image's health check, from its label `nexus.health`."""
+    path = str(((image.get("Config") or {}).get("Labels") or {}).get("nexus.health", "/"))
+    return path if re.fullmatch(r"/[A-Za-z0-9._~/-]{0,200}", path) else "/"
+
+
+def can_write_ci(path: str) -> Decision:
+    """Decide whether a path is a file of the CI/CD configuration (Spec: hands 10)."""
+    if CI_FILE.fullmatch(path):
+        return Allow("manage_ci_config changes CI files only (spec: hands 10)")
+    return deny(
+        Code.SCOPE_DENIED,
+        f"{path[:200]} is no file of the CI configuration",
+        "name a YAML file in .github/workflows/",
+        rule="manage_ci_config changes CI files only (spec: hands 10)",
+    )

@@ -1,0 +1,28 @@
+"""The states of a deployment, and the one table of its transitions."""
+
+from enum import StrEnum
+
+from core.machines import Machine, Step
+
+
+class DeploymentState(StrEnum):
+    """How far a deployment is. The last three are final."""
+
+    STARTED = "started"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+STARTED = (DeploymentState.STARTED,)
+
+DEPLOYMENT = Machine(
+    "deployment",
+    DeploymentState,
+    DeploymentState.STARTED,
+    {
+        "succeed": Step(STARTED, DeploymentState.SUCCEEDED, "the engine runs it"),
+        "fail": Step(STARTED, DeploymentState.FAILED, "the engine refused it, or it ended"),
+        "lose_track": Step(STARTED, DeploymentState.UNKNOWN, "the engine did not answer in time"),
+    },
+)

@@ -1,0 +1,75 @@
+"""What agents can do with files."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import Field
+
+from orgchart.policy.vocabulary import Access, ToolGroup
+from toolbox.caller import Caller
+from toolbox.registry import CODING_ONLY, tool
+from workspace.files import services
+from workspace.params import OnePath, PathAndContent
+from workspace.results import FileContent, LogLines, WrittenFile
+from workspace.services import require_paths
+
+
+@tool(
+    "read_file",
+    params=OnePath,
+    result=FileContent,
+    group=ToolGroup.CODE,
+    modes=CODING_ONLY,
+    read_only=True,
+)
+def read_file(caller: Caller, params: OnePath, now: datetime) -> FileContent:
+    """Read a file in your scope."""
+    return services.read_file(caller=caller, path=params.path, now=now)
+
+
+@tool(
+    "read_code",
+    params=OnePath,
+    result=FileContent,
+    group=ToolGroup.CODE,
+    modes=CODING_ONLY,
+    read_only=True,
+)
+def read_code(caller: Caller, params: OnePath, now: datetime) -> FileContent:
+    """Read a file of your workers' workspaces; nothing can be changed this way."""
+    return services.read_file(caller=caller, path=params.path, now=now)
+
+
+@tool(
+    "write_file",
+    params=PathAndContent,
+    result=WrittenFile,
+    group=ToolGroup.CODE,
+    modes=CODING_ONLY,
+    destructive=True,
+    idempotent=True,
+    dry_run=lambda caller, params, now: require_paths(caller, [params.path], Access.WRITE),
+)
+def write_file(caller: Caller, params: PathAndContent, now: datetime) -> WrittenFile:
+    """Write a file in your scope, whole."""
+    return services.write_file(caller=caller, path=params.path, content=params.content, now=now)
+
+
+class ReadLogs(OnePath):
+    """The end of a log."""
+
+    lines: int = Field(200, ge=1, le=5000)
+
+
+@tool(
+    "read_logs",
+    params=ReadLogs,
+    result=LogLines,
+    group=ToolGroup.CODE,
+    modes=CODING_ONLY,
+    read_only=True,
+)
+def read_logs(caller: Caller, params: ReadLogs, now: datetime) -> LogLines:
+    """Read the end of a log file in your scope."""
+    return services.read_log(caller=caller, path=params.path, lines=params.lines, now=now)

@@ -1,0 +1,75 @@
+"""The people's pages of git: repositories with their branches, and every move of a branch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from unfold.contrib.filters.admin import ChoicesDropdownFilter
+
+from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
+from core.admin.base import BrowseAdmin, column, listed
+from core.admin.browsing import MomentFilter
+from core.deeds import Deed
+from workspace.git.models import BranchMove, Repository
+from workspace.git.pushing_back import push_back
+
+
+def _push_back(call: ActRequest) -> Answer:
+    commit = push_back(
+        repository_id=call.row.id, reason=call.reason, caller=call.person, now=call.now
+    )
+    return f"{call.row.source} has {call.row.main} at {commit}."
+
+
+PUSH_BACK = Act(
+    name="push-back",
+    title="Push main branch back",
+    icon="publish",
+    deed=Deed.PUSH_BACK,
+    explanation=(
+        "The main branch, with everything that was merged into it, is pushed to the repository "
+        "that it was imported from. Nothing there is overwritten."
+    ),
+    perform=_push_back,
+    facts=lambda row: [("To", row.source), ("Branch", row.main)],
+    possible=lambda row: bool(row.source),
+)
+
+
+@admin.register(Repository)
+class RepositoryAdmin(ActingAdmin):
+    """The git repository of each organisation."""
+
+    acts = (PUSH_BACK,)
+    list_display = ("organisation", "main", "source", "created_at")
+    list_select_related = ("organisation",)
+    fields = ("organisation", "main", "branch_list", "source", "pushed_back", "created_at")
+    readonly_fields = fields
+
+    def subject_of(self, row: Repository) -> str:
+        """How the ledger names it."""
+        return f"repository:{row.organisation.slug}"
+
+    @column("branches")
+    def branch_list(self, row: Repository) -> Any:
+        """Each branch with the commit it is at."""
+        return listed(f"{each.name} {each.commit}" for each in row.branches.all()[:500])
+
+
+@admin.register(BranchMove)
+class BranchMoveAdmin(BrowseAdmin):
+    """Pushes and merges: who moved which branch from where to where."""
+
+    organisation_path = "repository.organisation_id"
+    list_display = ("at", "by", "kind", "branch", "new", "contract")
+    list_select_related = ("contract", "repository")
+    list_filter = (("kind", ChoicesDropdownFilter), ("at", MomentFilter))
+    search_fields = ("branch", "new")
+    fields = ("repository", "at", "by", "kind", "branch", "old", "new", "merged", "contract",
+              "verdict")  # fmt: skip
+    readonly_fields = fields
+
+    def subject_of(self, row: BranchMove) -> str:
+        """Its event is about the contract."""
+        return f"contract:{row.contract_id}" if row.contract_id else ""

@@ -1,0 +1,259 @@
+"""Git as the control plane runs it: in its own bare repositories, with its own configuration."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from core.decision import Code, refuse
+from workspace.git.rules import Change, parse_changes
+
+HERE = Path(__file__).parent
+HOOK = HERE / "pre_receive.sh"
+SECONDS = 120
+"""How long one command may take; an import may take ten times as long."""
+
+NEWEST_KNOWN_TO_LACK = (2, 37)
+"""`git merge-tree --write-tree` came after it."""
+
+ENVIRONMENT = {
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "HOME": "/nonexistent",
+    "LANG": "C.UTF-8",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": str(HERE / "git.config"),
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "/bin/false",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_LITERAL_PATHSPECS": "1",
+    "GIT_PROTOCOL_FROM_USER": "0",
+}
+
+
+class GitFailed(Exception):
+    """A command of git ended with an error; the text is what it said."""
+
+    def __init__(self, verb: str, status: int | None, said: bytes) -> None:
+        self.status = status
+        self.said = said.decode("utf-8", "replace").strip()
+        super().__init__(f"git {verb}: {self.said[:1000] or status}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signature:
+    """Who made a commit, and when."""
+
+    name: str
+    email: str
+    at: datetime
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables by which git takes author and committer."""
+        moment = f"{int(self.at.timestamp())} +0000"
+        return {
+            f"GIT_{who}_{what}": value
+            for who in ("AUTHOR", "COMMITTER")
+            for what, value in (("NAME", self.name), ("EMAIL", self.email), ("DATE", moment))
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class BareRepository:
+    """A bare repository of the control plane; `others` lend it their objects."""
+
+    folder: Path
+    others: tuple[Path, ...] = ()
+    quarantine: Path | None = None
+
+    def run(
+        self,
+        verb: str,
+        *words: str,
+        stdin: bytes = b"",
+        environment: Mapping[str, str] | None = None,
+        may_fail: bool = False,
+    ) -> bytes:
+        """What a command of git prints. Raises GitFailed, unless it may end with 1."""
+        done = self._run((verb, *words), stdin, environment)
+        if done.returncode != 0 and not (may_fail and done.returncode == 1):
+            raise GitFailed(verb, done.returncode, done.stderr or done.stdout)
+        return done.stdout
+
+    def succeeds(self, verb: str, *words: str) -> bool:
+        """Whether a question is answered with yes (0) and not with no (1). Raises GitFailed."""
+        done = self._run((verb, *words), b"", None)
+        if done.returncode not in (0, 1):
+            raise GitFailed(verb, done.returncode, done.stderr)
+        return done.returncode == 0
+
+    def _run(
+        self, words: Sequence[str], stdin: bytes, environment: Mapping[str, str] | None
+    ) -> subprocess.CompletedProcess[bytes]:
+        everything = {**self._objects, **(environment or {})}
+        return run_git([f"--git-dir={self.folder}", *words], stdin, everything)
+
+    @property
+    def _objects(self) -> dict[str, str]:
+        lent = [each / "objects" for each in self.others]
+        if self.quarantine is None:
+            stored: dict[str, str] = {}
+        else:
+            lent.append(self.folder / "objects")
+            stored = {"GIT_OBJECT_DIRECTORY": str(self.quarantine)}
+        return stored | {"GIT_ALTERNATE_OBJECT_DIRECTORIES": ":".join(map(str, lent))}
+
+    @contextmanager
+    def quarantined(self) -> Iterator[BareRepository]:
+        """The same repository, whose new objects are thrown away at the end."""
+        with tempfile.TemporaryDirectory(prefix=".quarantine-", dir=self.folder) as objects:
+            yield replace(self, quarantine=Path(objects))
+
+    def commit_at(self, ref: str) -> str:
+        """The commit that a full ref names, or ''."""
+        found = self.run("for-each-ref", "--format=%(objectname)", "--", ref)
+        return found.decode("ascii").strip()
+
+    def set_ref(self, ref: str, new: str, old: str | None = None) -> None:
+        """Move a ref; if `old` is given, only from there. Raises GitFailed."""
+        words = [ref, new] if old is None else [ref, new, old or "0" * len(new)]
+        self.run("update-ref", "-m", "NEXUS", "--", *words)
+
+    def is_ancestor(self, older: str, newer: str) -> bool:
+        """Whether one commit is the other one or comes before it."""
+        return self.succeeds("merge-base", "--is-ancestor", older, newer)
+
+    def merge_base(self, one: str, other: str) -> str:
+        """The newest commit that two commits have in common. Raises GitFailed without one."""
+        return self.run("merge-base", one, other).decode("ascii").strip()
+
+    def changes(self, old: str, new: str) -> list[Change]:
+        """The files that differ between two commits or trees."""
+        return parse_changes(
+            self.run("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-ext-diff", old, new)
+        )
+
+    def difference(self, old: str, new: str, limit: int) -> tuple[str, bool]:
+        """What changed from one commit to another as text, and whether more was left out."""
+        words = [f"--git-dir={self.folder}", "diff-tree", "-r", "-p", "-M", "--no-color",
+                 "--no-ext-diff", "--no-textconv", old, new]  # fmt: skip
+        with subprocess.Popen(
+            ["git", *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL,
+            env={**ENVIRONMENT, **self._objects},
+        ) as process:
+            assert process.stdout is not None  # noqa: S101  a pipe was asked for
+            found = process.stdout.read(limit + 1)
+            process.kill()
+        return found[:limit].decode("utf-8", "replace").replace(
+            "\0", "\N{REPLACEMENT CHARACTER}"
+        ), (len(found) > limit)
+
+    def merge(self, main: str, branch: str) -> tuple[str, list[str]]:
+        """The tree of a merge of two commits, and the paths in conflict; no ref moves.
+
+        Raises Denied DRIVER_UNAVAILABLE where this git is too old for it.
+        """
+        require_merging()
+        said = self.run(
+            "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", main, branch,
+            may_fail=True,
+        )  # fmt: skip
+        tree, *paths = [word.decode("utf-8", "replace") for word in said.split(b"\0") if word]
+        return tree, paths
+
+    def commit(self, tree: str, parents: Sequence[str], message: str, who: Signature) -> str:
+        """Write a commit of a tree; it is on no branch yet."""
+        words = [word for parent in parents for word in ("-p", parent)]
+        made = self.run(
+            "commit-tree",
+            *words,
+            "-F",
+            "-",
+            tree,
+            stdin=message.encode("utf-8", "replace"),
+            environment=who.environment,
+        )
+        return made.decode("ascii").strip()
+
+    def take_pack(self, pack: bytes) -> None:
+        """Check every object of a pack and store it. Raises GitFailed for a broken one."""
+        self.run("index-pack", "--stdin", "--fix-thin", "--strict", stdin=pack)
+
+
+def run_git(
+    words: Sequence[str],
+    stdin: bytes = b"",
+    environment: Mapping[str, str] | None = None,
+    *,
+    seconds: float = SECONDS,
+) -> subprocess.CompletedProcess[bytes]:
+    """Run git with nothing of this machine's configuration or environment. Raises GitFailed."""
+    try:
+        return subprocess.run(
+            ["git", *words],
+            input=stdin,
+            capture_output=True,
+            check=False,
+            cwd="/",
+            env={**ENVIRONMENT, **(environment or {})},
+            timeout=seconds,
+        )
+    except FileNotFoundError:
+        raise refuse(
+            Code.DRIVER_UNAVAILABLE,
+            "git is not installed on this installation",
+            "go on without it; who runs the installation installs git",
+            rule="git is installed",
+            driver="git",
+        ) from None
+    except subprocess.TimeoutExpired:
+        raise GitFailed(words[0], None, f"no answer within {seconds:g} s".encode()) from None
+
+
+def require_merging() -> None:
+    """Raises Denied DRIVER_UNAVAILABLE where git is too old to merge without a work tree."""
+    said = run_git(["--version"]).stdout.decode("ascii", "replace").split()
+    version = tuple(int(part) for part in said[2].split(".")[:2]) if len(said) > 2 else (0, 0)
+    if version <= NEWEST_KNOWN_TO_LACK:
+        raise refuse(
+            Code.DRIVER_UNAVAILABLE,
+            f"git {'.'.join(map(str, version))} cannot merge in a bare repository",
+            "who runs the installation installs git 2.38 or newer",
+            rule="git is 2.38 or newer",
+            driver="git",
+        )
+
+
+def create_bare(folder: Path, main: str) -> BareRepository:
+    """Create an empty bare repository, whole or not at all; others may read its objects only."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    made = Path(tempfile.mkdtemp(prefix=".repository-", dir=folder.parent))
+    words = ["--bare", "--quiet", "--template=", "--shared=0644", f"--initial-branch={main}"]
+    BareRepository(made).run("init", *words)
+    install(BareRepository(made))
+    made.rename(folder)
+    return BareRepository(folder)
+
+
+def install(repository: BareRepository) -> None:
+    """Make a folder that git created the control plane's: its hook, and what agents may read."""
+    hooks = repository.folder / "hooks"
+    hooks.mkdir(exist_ok=True)
+    shutil.copyfile(HOOK, hooks / "pre-receive")
+    (hooks / "pre-receive").chmod(0o755)
+    repository.folder.chmod(0o711)
+
+
+def remove_bare(folder: Path) -> None:
+    """Delete a repository that holds nothing of an agent."""
+    shutil.rmtree(folder)

@@ -1,0 +1,92 @@
+"""The commit that a judge judges, as files that it can read and run (Spec: hands 27)."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from contracts import judging
+from contracts.evidence import submitted_commit
+from contracts.models import Contract
+from contracts.rows import contract_facts
+from contracts.vocabulary import ContractState
+from orgchart.models import Organisation
+from toolbox.caller import Caller
+from workspace.git.places import objects_of
+from workspace.git.worktree import AgentPlace
+from workspace.homes import FOLDER_MODE, make_home
+from workspace.tree import agent_folder
+from workspace.users import AgentUser, user_of
+
+JUDGED = "judged"
+
+
+@dataclass(frozen=True, slots=True)
+class SubmittedTree:
+    """The files of a submitted commit, in a folder of the judge's home."""
+
+    folder: Path
+    inside: str
+    commit: str
+
+
+def submitted_tree(caller: Caller) -> SubmittedTree | None:
+    """The latest submission that the caller may judge now, checked out; None where there is none.
+
+    Raises Denied ISOLATION_UNAVAILABLE, INVALID_TRANSITION.
+    """
+    commit = _commit_to_judge(caller)
+    if not commit:
+        return None
+    organisation = Organisation.objects.get(id=caller.organisation_id)
+    user = user_of(caller.agent.id)
+    make_home(organisation.slug, caller.handle, user)
+    folder = agent_folder(organisation.slug, caller.handle) / JUDGED / commit
+    if not folder.is_dir():
+        _check_out(folder, commit, user, objects_of(organisation))
+    return SubmittedTree(folder, f"{JUDGED}/{commit}", commit)
+
+
+def _commit_to_judge(caller: Caller) -> str:
+    if not judging.is_judge(caller.agent, caller.policy):
+        return ""
+    rows = Contract.objects.filter(
+        organisation_id=caller.organisation_id, state=ContractState.REVIEW
+    ).exclude(assigned_branch="")
+    for row in rows.defer("body").order_by("-id"):
+        facts = contract_facts(row, caller.policy)
+        if judging.is_judge_of(facts, caller.agent, caller.policy):
+            commit = submitted_commit(row)
+            if commit:
+                return commit
+    return ""
+
+
+def _check_out(
+    folder: Path, commit: str, user: AgentUser | None, objects: tuple[Path, ...]
+) -> None:
+    """Check a commit out next to its place, then move it there; earlier ones are removed."""
+    folder.parent.mkdir(mode=FOLDER_MODE, exist_ok=True)
+    new = folder.parent / f".new-{secrets.token_hex(8)}"
+    new.mkdir(mode=FOLDER_MODE)
+    try:
+        if user is not None:
+            os.chown(new, user.uid, user.gid)
+        AgentPlace(folder=new, user=user, objects=objects).check_out("", commit, clean=False)
+        for earlier in folder.parent.iterdir():
+            if not earlier.name.startswith("."):
+                shutil.rmtree(earlier, ignore_errors=True)
+        new.rename(folder)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def last_run(caller: Caller, commit: str) -> str:
+    """The digest of the log of the caller's last run on a commit, or ''."""
+    from workspace.models import Run
+
+    ended = Run.objects.filter(agent_id=caller.agent.id, commit=commit).exclude(output_sha256="")
+    return ended.order_by("-id").values_list("output_sha256", flat=True).first() or ""

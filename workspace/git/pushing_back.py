@@ -1,0 +1,91 @@
+"""The main branch goes back to where a repository was imported from (Spec: hands 22)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import structlog
+from django.db import transaction
+
+from core.actions import Action
+from core.actors import Actor, System
+from core.decision import Code, Denied, refuse
+from core.deeds import Deed, require_deed
+from ledger.services import record
+from orgchart.orgsettings import merged
+from workspace.git.control import GitFailed, run_git
+from workspace.git.models import MoveKind, Repository
+from workspace.git.repositories import IMPORT_SECONDS, bare_of, branch_row, lock, outside
+
+AFTER_MERGE = "after_merge"
+
+log = structlog.get_logger(__name__)
+
+
+def push_back(*, repository_id: int, reason: str, caller: Actor, now: datetime) -> str:
+    """Push the main branch to the repository's source, forward only; the commit that it has then.
+
+    Raises Denied NOT_YOURS for a person without the right, INVALID_PARAMS without a reason,
+    INVALID_TRANSITION for a repository that was not imported or whose source moved on.
+    """
+    require_deed(caller, Deed.PUSH_BACK, reason=reason)
+    with transaction.atomic():
+        lock("repository", repository_id)
+        repository = Repository.objects.get(id=repository_id)
+        main = branch_row(repository, repository.main)
+        if not repository.source or main is None:
+            raise refuse(
+                Code.INVALID_TRANSITION,
+                "this repository was created here; there is no other one to push to",
+                "name the other repository with `org set ORG repository=…` before agents work",
+                rule="the main branch is pushed back (spec: hands 22)",
+            )
+        if main.commit == repository.pushed_back:
+            return main.commit
+        record(
+            Action.REPOSITORY_PUSHED_BACK,
+            by=caller,
+            at=now,
+            subject=f"repository:{repository.organisation.slug}",
+            reason=reason,
+            details={"from": repository.pushed_back, "commit": main.commit},
+        )
+        repository.pushed_back = main.commit
+        repository.save(update_fields=["pushed_back"])
+        _push(repository, main.commit)
+    return main.commit
+
+
+def _push(repository: Repository, commit: str) -> None:
+    folder = bare_of(repository.organisation).folder
+    words = [f"--git-dir={folder}", "push", "--porcelain", "--no-verify", "--",
+             repository.source, f"{commit}:refs/heads/{repository.main}"]  # fmt: skip
+    try:
+        done = run_git(words, environment=outside(), seconds=IMPORT_SECONDS)
+        if done.returncode != 0:
+            raise GitFailed("push", done.returncode, done.stderr or done.stdout)  # noqa: TRY301
+    except GitFailed as problem:
+        raise refuse(
+            Code.INVALID_TRANSITION,
+            f"the other repository did not take the main branch: {problem.said[:500]}",
+            "compare the two: where it moved on by itself, people bring both together",
+            rule="the main branch is pushed back (spec: hands 22)",
+        ) from problem
+
+
+def push_back_due(*, now: datetime) -> int:
+    """Push back what was merged where the organisation's setting says so; how many were pushed."""
+    pushed = 0
+    imported = Repository.objects.exclude(source="").select_related("organisation")
+    for repository in imported.filter(moves__kind=MoveKind.MERGE).distinct():
+        if merged(repository.organisation.settings)["repository_push"] != AFTER_MERGE:
+            continue
+        if repository.branches.filter(name=repository.main, commit=repository.pushed_back).exists():
+            continue
+        caller = System(name="git", organisation_id=repository.organisation_id)
+        try:
+            push_back(repository_id=repository.id, reason=AFTER_MERGE, caller=caller, now=now)
+            pushed += 1
+        except Denied as refusal:
+            log.warning("repository_not_pushed_back", problem=refusal.deny.message)
+    return pushed

@@ -1,0 +1,192 @@
+"""Git in an agent's work tree: inside the sandbox, as the agent's user, with a folder of its own.
+
+No git folder is kept between two commands and none is in the work tree: each command makes one in
+the sandbox, reads objects of the control plane's repositories, and answers with the objects that
+are new. So there is no hook, filter, alias or configuration that an agent could have written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.decision import Code, refuse
+from workspace.git.rules import COMMIT_ID
+from workspace.sandbox.driver import run
+from workspace.sandbox.programs import Limits, Mount, Program
+from workspace.users import AgentUser
+
+MEBIBYTE = 1024 * 1024
+LIMITS = Limits(
+    seconds=120,
+    output=64 * MEBIBYTE,
+    memory=2048 * MEBIBYTE,
+    memory_of_all=2048 * MEBIBYTE,
+    file=256 * MEBIBYTE,
+    scratch=256 * MEBIBYTE,
+    open_files=1024,
+)
+WORK = "/work"
+OBJECTS = "/objects"
+REFUSED, UNCHANGED = 41, 42
+"""Exit statuses of the scripts: git refused, with its words; there is nothing to commit."""
+
+ENVIRONMENT = {
+    "GIT_DIR": "/tmp/git",  # noqa: S108  inside the sandbox
+    "GIT_INDEX_FILE": "/tmp/git/index",  # noqa: S108  inside the sandbox
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_LITERAL_PATHSPECS": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_CONFIG_COUNT": "5",
+    "GIT_CONFIG_KEY_0": "safe.directory",
+    "GIT_CONFIG_VALUE_0": "*",
+    "GIT_CONFIG_KEY_1": "core.hooksPath",
+    "GIT_CONFIG_VALUE_1": "/dev/null",
+    "GIT_CONFIG_KEY_2": "core.fsmonitor",
+    "GIT_CONFIG_VALUE_2": "false",
+    "GIT_CONFIG_KEY_3": "core.attributesFile",
+    "GIT_CONFIG_VALUE_3": "/dev/null",
+    "GIT_CONFIG_KEY_4": "submodule.recurse",
+    "GIT_CONFIG_VALUE_4": "false",
+}
+
+BEGIN = """
+set -eu
+git() { command git "$@" 2>>/tmp/said; }
+fail() { cat /tmp/said; exit 41; }
+: >/tmp/said
+git init --quiet --bare --template= /tmp/git || fail
+git config core.bare false
+export GIT_WORK_TREE=/work
+git config core.autocrlf false
+git config core.safecrlf false
+old=$1 new=$2
+shift 2
+"""
+
+CHECK_OUT = (
+    BEGIN
+    + """
+if [ -z "$old" ]; then
+    git read-tree "$new" || fail
+    git checkout-index --all --quiet || :
+    exit 0
+fi
+git read-tree "$old" || fail
+git update-index -q --refresh >/dev/null || :
+if ! git diff-files --quiet; then
+    git diff-files --name-only >/tmp/changed
+    git read-tree "$new" || fail
+    git update-index -q --refresh >/dev/null || :
+    if git diff-files --quiet && git diff-tree -r --name-only --diff-filter=D "$old" "$new" |
+        while read -r gone; do [ ! -e "/work/$gone" ] || exit 1; done
+    then exit 0; fi
+    if [ "$1" = clean ]; then
+        echo "these files have changes that are not committed:" >>/tmp/said
+        cat /tmp/changed >>/tmp/said
+        fail
+    fi
+    git read-tree "$old" || fail
+    git update-index -q --refresh >/dev/null || :
+fi
+git read-tree -m -u "$old" "$new" || fail
+"""
+)
+
+COMMIT = (
+    BEGIN
+    + """
+git read-tree "$old" || fail
+git add --all -- "$@" || fail
+tree=$(git write-tree) || fail
+[ "$tree" != "$(git rev-parse "$old^{tree}")" ] || [ -n "$new" ] || exit 42
+printf '%s\\n' "$tree"
+printf '%s\\n^%s\\n' "$tree" "$old" | git pack-objects --revs --stdout --thin -q || fail
+"""
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentPlace:
+    """An agent's work tree, the user that git runs as, and the object folders that it reads."""
+
+    folder: Path
+    user: AgentUser | None
+    objects: tuple[Path, ...]
+
+    def check_out(self, old: str, new: str, *, clean: bool) -> None:
+        """Turn the work tree from one commit or tree to another; '' for `old` the first time.
+
+        Files that the agent changed are kept; where `clean` is set, or where they would be
+        overwritten, nothing is done. Raises Denied INVALID_TRANSITION with what git said.
+        """
+        self._run(CHECK_OUT, old, new, "clean" if clean else "any")
+
+    def stage(self, parent: str, paths: Sequence[str], *, may_be_empty: bool) -> tuple[str, bytes]:
+        """The tree of a commit of these paths on top of `parent`, and a pack of its new objects.
+
+        Raises Denied INVALID_TRANSITION where nothing changed, INVALID_PARAMS for paths that git
+        does not find, TOO_LARGE.
+        """
+        said = self._run(COMMIT, parent, "merge" if may_be_empty else "", *paths)
+        tree, _, pack = said.partition(b"\n")
+        name = tree.decode("ascii", "replace")
+        if not COMMIT_ID.match(name):
+            raise refuse(
+                Code.INVALID_TRANSITION,
+                "git gave no tree for these paths",
+                "try again; tell your superior if it happens again",
+                rule="a commit is a tree",
+            )
+        return name, pack
+
+    def _run(self, script: str, *words: str) -> bytes:
+        mounts = [Mount(self.folder, WORK, writable=True)]
+        mounts += [Mount(each, f"{OBJECTS}/{at}") for at, each in enumerate(self.objects)]
+        lent = ":".join(mount.target for mount in mounts[1:])
+        outcome = run(
+            Program(
+                argv=("/bin/sh", "-c", script, "nexus", *words),
+                mounts=tuple(mounts),
+                folder=WORK,
+                user=self.user,
+                environment={**ENVIRONMENT, "GIT_ALTERNATE_OBJECT_DIRECTORIES": lent},
+                limits=LIMITS,
+            )
+        )
+        if outcome.status == 0:
+            return outcome.output
+        if outcome.cut or outcome.timed_out:
+            raise refuse(
+                Code.TOO_LARGE,
+                "the change is too large for one commit: git needed more than "
+                f"{LIMITS.seconds:g} seconds or {LIMITS.output // MEBIBYTE} MiB",
+                "commit fewer files at a time",
+                rule="runs have limits (spec: hands 16)",
+            )
+        raise _refused(outcome.status, outcome.output.decode("utf-8", "replace").strip()[:2000])
+
+
+def _refused(status: int | None, said: str) -> Exception:
+    if status == UNCHANGED:
+        return refuse(
+            Code.INVALID_TRANSITION,
+            "these paths have no changes since the last commit",
+            "write the files first, then commit them",
+            rule="a commit changes something",
+        )
+    unknown = "did not match any file" in said
+    return refuse(
+        Code.INVALID_PARAMS if unknown else Code.INVALID_TRANSITION,
+        f"git refused: {said or status}",
+        "name files that exist in your work tree"
+        if unknown
+        else "commit your changes first (git_commit), then try again",
+        rule="git works on the files of the work tree",
+        **({"paths": "not in the work tree"} if unknown else {}),
+    )

@@ -1,0 +1,85 @@
+"""Each organisation's queue of runs: so many at once, and of each agent one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from core.actions import Action
+from core.decision import Code, refuse
+from ledger.services import record
+from toolbox.caller import Caller
+from workspace.models import Run
+from workspace.sandbox.programs import Limits
+
+PATIENCE = 20.0
+"""Seconds that a run waits for its turn, within the call that asked for it."""
+LOOK_EVERY = 0.25
+GRACE = timedelta(seconds=30)
+"""After its time, until a run without an end counts as interrupted."""
+
+
+def take_turn(
+    *, caller: Caller, paths: Sequence[str], commit: str, limits: Limits, now: datetime
+) -> Run:
+    """Wait for the caller's turn, and start its run, with its event (Spec: hands 26).
+
+    Raises Denied RATE_LIMITED where the turn does not come in time.
+    """
+    row = Run.objects.create(
+        organisation_id=caller.organisation_id,
+        agent_id=caller.agent.id,
+        tool=caller.tool,
+        paths=list(paths),
+        commit=commit,
+        asked_at=now,
+        ends_by=timezone.now() + timedelta(seconds=PATIENCE) + GRACE,
+    )
+    until = time.monotonic() + PATIENCE
+    while not _start(row, caller, limits):
+        if time.monotonic() > until:
+            Run.objects.filter(id=row.id).delete()
+            raise refuse(
+                Code.RATE_LIMITED,
+                "the runs before this one in the organisation's queue are still under way",
+                "call again in a minute",
+                rule="a queue of runs for each organisation (spec: hands 26)",
+                retry_after=60,
+            )
+        time.sleep(LOOK_EVERY)
+    return row
+
+
+def _start(row: Run, caller: Caller, limits: Limits) -> bool:
+    """Start a run if it is its turn: nothing of its agent runs, and there is a place."""
+    now = timezone.now()
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))",
+                [f"runs {caller.organisation_id}"],
+            )
+        present = Run.objects.filter(
+            organisation_id=caller.organisation_id, ended_at=None, ends_by__gt=now
+        ).exclude(id=row.id)
+        running = present.exclude(started_at=None)
+        mine = present.filter(agent_id=row.agent_id).filter(Q(id__lt=row.id) | ~Q(started_at=None))
+        if running.count() >= settings.WORKSPACE_RUNS or mine.exists():
+            return False
+        row.started_at = now
+        row.ends_by = now + timedelta(seconds=limits.seconds) + GRACE
+        Run.objects.filter(id=row.id).update(started_at=now, ends_by=row.ends_by)
+        record(
+            Action.RUN_STARTED,
+            by=caller,
+            at=now,
+            subject=f"run:{row.id}",
+            details={"paths": list(row.paths), "commit": row.commit},
+        )
+    return True

@@ -1,0 +1,45 @@
+"""Which skills wait for people: files that are not approved as they are now."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import F, QuerySet
+
+from core.deeds import Deed
+from core.waiting import Choice, Viewer, Waiting, WaitingKind, page_of
+from workspace.models import Skill
+
+
+def _unapproved(viewer: Viewer) -> QuerySet[Any]:
+    """Skills belong to the installation: a person who may approve sees them all."""
+    rows = Skill.objects.filter(installed=True, problem="").exclude(digest="")
+    return rows.exclude(approved_digest=F("digest")).defer("text")
+
+
+def _show(row: Skill) -> Waiting:
+    return Waiting(
+        title=row.name,
+        asked_by=row.path,
+        since=row.seen_at,
+        detail="The file changed after its approval" if row.approved_digest else row.description,
+        address=page_of(row),
+        choices=[Choice("Read and approve", page_of(row, "approve"))],
+    )
+
+
+KINDS = (
+    WaitingKind(
+        title="Skill to approve",
+        icon="extension",
+        deed=Deed.APPROVE_SKILL,
+        rows=_unapproved,
+        since="seen_at",
+        show=_show,
+    ),
+)
+
+
+def kinds() -> tuple[WaitingKind, ...]:
+    """What this room registers."""
+    return KINDS

@@ -1,0 +1,37 @@
+"""Where the folders of an organisation and of its agents are; the one place that knows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from django.conf import settings
+
+AGENTS = "agents"
+WORK_TREE = "workspace"
+REPOSITORY = "repository.git"
+
+
+def organisation_folder(organisation: str) -> Path:
+    """The company tree of an organisation, by its slug; the documents' files are in it too."""
+    return Path(settings.WORKSPACE_ROOT) / organisation
+
+
+def agent_folder(organisation: str, handle: str) -> Path:
+    """The home of an agent: its own user's, mode 0700 (Spec: files 8)."""
+    return organisation_folder(organisation) / AGENTS / handle
+
+
+def work_tree(organisation: str, handle: str) -> Path:
+    """The agent's own clone of the repository, which belongs to the agent's user."""
+    return agent_folder(organisation, handle) / WORK_TREE
+
+
+def repository_folder(organisation: str) -> Path:
+    """The organisation's bare repository, which belongs to the control plane alone."""
+    return organisation_folder(organisation) / REPOSITORY
+
+
+def in_own_work_tree(path: str, handle: str) -> str:
+    """The path in the repository, where a path names one's own clone by its place; else ''."""
+    prefix = f"{AGENTS}/{handle}/{WORK_TREE}/"
+    return path.removeprefix(prefix) if path.startswith(prefix) else ""

@@ -1,0 +1,40 @@
+"""The operating-system user of each agent: a number in this installation's own range."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from core.decision import Code, refuse
+
+
+@dataclass(frozen=True, slots=True)
+class AgentUser:
+    """A Linux user and its only group, by number; it needs no entry in /etc/passwd."""
+
+    uid: int
+    gid: int
+
+
+def user_of(agent_id: int) -> AgentUser | None:
+    """The Linux user of an agent, by the id of its row, which is never given to another agent.
+
+    None where this process is not root: then every agent has the server's own user, and `workspace
+    doctor` says so. Raises Denied ISOLATION_UNAVAILABLE where the range is used up.
+
+    Spec: files 8.
+    """
+    if os.geteuid() != 0:
+        return None
+    numbers = settings.WORKSPACE_UIDS
+    if not 0 < agent_id < len(numbers):
+        raise refuse(
+            Code.ISOLATION_UNAVAILABLE,
+            f"this installation has user numbers for {len(numbers) - 1} agents, and this is agent "
+            f"{agent_id}",
+            "go on without it; who runs the installation splits it in two",
+            rule="an operating-system user for each agent (spec: files 8)",
+        )
+    return AgentUser(uid=numbers[agent_id], gid=numbers[agent_id])
