@@ -31,7 +31,7 @@ BEYOND = {
     r"\w+: (deadline|expires_at): must lie in the years": "the calendar's ends",
     r"expires_at: must be a time in the future": "the clock",
     r"deadline: .* is in the past": "the clock",
-    r"\w+: date_range: must be a day such as ": "days that no month has, and ends before beginnings",
+    r"\w+: date_range: (must be a day|ends before it begins)": "the calendar",
     r"url: must be a plain http or https address": "the parts of an address",
     r"[a-zA-Z_]+: a text holds NUL or half a surrogate pair": "signs that are no text",
     r"\w+: \w+: Input should be a valid integer": "1.0 is an integer there, and not here",
