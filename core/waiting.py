@@ -12,11 +12,14 @@ from typing import Any
 from django.contrib.admin.utils import quote
 from django.db.models import IntegerField, Model, QuerySet, Value
 from django.urls import reverse
+from django.utils import timezone
 
 from core.deeds import Deed
 from core.hooks import Hook
+from core.kept import Kept
 
 COUNTED = 100
+KEPT_SECONDS = 5.0  # that an alarm, or none, holds: every page of every person asks
 """Each kind is counted up to this many: a number in the navigation costs the same at any size."""
 
 
@@ -84,12 +87,15 @@ class WaitingKind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alarm:
-    """Something that has no row: the installation itself needs a person. None while it is well."""
+    """Something that has no row: the installation itself needs a person.
+
+    `problem` takes the time and answers None while all is well; it is the same for everybody.
+    """
 
     title: str
     icon: str
     permission: str
-    problem: Callable[[Viewer], Waiting | None]
+    problem: Callable[[datetime], Waiting | None]
 
 
 waiting_kinds = Hook[[], Sequence[WaitingKind | Alarm]]("what of this room waits for people")
@@ -122,7 +128,11 @@ class Desk:
     @cached_property
     def alarms(self) -> Sequence[Turn]:
         """What the installation itself needs now."""
-        return list(_ringing(self.viewer))
+        return [
+            Turn(alarm, item, "who runs this installation")
+            for alarm, item in ringing()
+            if self.viewer.may(alarm.permission)
+        ]
 
     @property
     def total(self) -> int:
@@ -161,12 +171,14 @@ def _registered() -> Iterator[WaitingKind | Alarm]:
     return (each for kinds in waiting_kinds() for each in kinds)
 
 
-def _ringing(viewer: Viewer) -> Iterator[Turn]:
-    for alarm in _registered():
-        if isinstance(alarm, Alarm) and viewer.may(alarm.permission):
-            item = alarm.problem(viewer)
-            if item is not None:
-                yield Turn(alarm, item, "who runs this installation")
+def _find_ringing() -> list[tuple[Alarm, Waiting]]:
+    now = timezone.now()
+    asked = [(each, each.problem(now)) for each in _registered() if isinstance(each, Alarm)]
+    return [(alarm, item) for alarm, item in asked if item is not None]
+
+
+ringing = Kept(_find_ringing, seconds=KEPT_SECONDS)
+"""The alarms that ring, with what they say."""
 
 
 def page_of(row: Model, act: str = "change") -> str:

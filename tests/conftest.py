@@ -11,6 +11,7 @@ from django.db import connection
 from django.db.backends.postgresql.operations import DatabaseOperations
 from django.test.utils import setup_databases, teardown_databases
 
+from core.waiting import ringing
 from orgchart.compiling import POLICIES
 from tests.company import Company, load_company
 from tests.next_steps import every_refusal_checked
@@ -68,6 +69,7 @@ def forget() -> None:
     """Empty what a process remembers: another test's rows may come under the same ids."""
     POLICIES.clear()
     authentication._last_recorded.clear()
+    ringing.forget()
 
 
 @pytest.fixture(autouse=True, scope="module")

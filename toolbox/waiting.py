@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.urls import reverse
 
-from core.waiting import Alarm, Choice, Viewer, Waiting
+from core.waiting import Alarm, Choice, Waiting
 from toolbox import scheduler
 
 
-def _scheduler(_: Viewer) -> Waiting | None:
+def _scheduler(_: datetime) -> Waiting | None:
     problem = scheduler.scheduler_problem(now=scheduler.database_now())
     if not problem:
         return None

@@ -1,9 +1,6 @@
 """Is it alive, can it work, what does it count: for proxies and Prometheus."""
 
 import secrets
-import time
-from threading import Lock
-from typing import Any
 
 import psycopg
 import structlog
@@ -15,6 +12,7 @@ from django_prometheus.exports import ExportToDjangoView
 from kombu.exceptions import OperationalError
 from prometheus_client import generate_latest
 
+from core.kept import Kept
 from ledger.sealer import read_backlog
 from nexus_site.celery import app
 from nexus_site.run.postgres import PostgresUnavailable
@@ -27,9 +25,6 @@ from workspace.sandbox.weaknesses import status as isolation_status
 QUICKLY = {"connect_timeout": 2}  # seconds, psycopg's least
 LOOPBACK = frozenset({"127.0.0.1", "::1"})
 KEPT_SECONDS = 1.0  # that an answer of `ready` holds
-
-_checking = Lock()
-_checked: dict[str, Any] = {}
 
 log = structlog.get_logger(__name__)
 
@@ -46,11 +41,7 @@ def ready(request: HttpRequest) -> JsonResponse:
 
     Strangers may ask, so it is found out once a second at most.
     """
-    with _checking:
-        if "answer" not in _checked or time.monotonic() > _checked["until"]:
-            _checked["answer"] = check_readiness()
-            _checked["until"] = time.monotonic() + KEPT_SECONDS
-        fine, words = _checked["answer"]
+    fine, words = readiness()
     return JsonResponse(words, status=200 if fine else 503)
 
 
@@ -67,6 +58,9 @@ def check_readiness() -> tuple[bool, dict[str, str]]:
     words = {"status": "ready" if fine else "unavailable"}
     words |= {name: problem or "reachable" for name, problem in checks.items()}
     return fine, words | {"scheduler": scheduler, "ledger": ledger, "hands": isolation_status()}
+
+
+readiness = Kept(check_readiness, seconds=KEPT_SECONDS)
 
 
 def database_problem() -> str:

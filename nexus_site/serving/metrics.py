@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
-from threading import Lock
 
 from django.db import connection
 from prometheus_client import CollectorRegistry, Histogram
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from core.kept import Kept
 from ledger.sealer import read_backlog
 from toolbox.scheduler import database_now, late_jobs, seconds_since_last_run
 
@@ -35,20 +34,14 @@ class StateCollector(Collector):
     """Reads the database at a scrape, every ten seconds at most."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
-        self._until = 0.0
-        self._kept: list[GaugeMetricFamily] = []
+        self._families = Kept(_count, seconds=KEPT_SECONDS)
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """The families, fresh or some seconds old."""
-        with self._lock:
-            if time.monotonic() >= self._until:
-                self._kept = _families()
-                self._until = time.monotonic() + KEPT_SECONDS
-            yield from self._kept
+        yield from self._families()
 
 
-def _families() -> list[GaugeMetricFamily]:
+def _count() -> list[GaugeMetricFamily]:
     now = database_now()
     backlog = read_backlog(now=now)
     since = seconds_since_last_run(now=now)

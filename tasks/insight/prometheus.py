@@ -5,10 +5,8 @@ Organisations are named by their number: who reads metrics need not know the ten
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from datetime import timedelta
-from threading import Lock
 
 from django.db import connection
 from django.utils import timezone
@@ -16,6 +14,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from core.kept import Kept
 from orgchart.models import Organisation
 from tasks.insight.measures import measure_tasks
 
@@ -35,20 +34,14 @@ class TaskCollector(Collector):
     """Counts at each scrape; keeps the counts for a minute."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
-        self._until = 0.0
-        self._kept: list[GaugeMetricFamily] = []
+        self._families = Kept(_count, seconds=KEPT_SECONDS)
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """The families, fresh or a minute old."""
-        with self._lock:
-            if time.monotonic() >= self._until:
-                self._kept = _families()
-                self._until = time.monotonic() + KEPT_SECONDS
-            yield from self._kept
+        yield from self._families()
 
 
-def _families() -> list[GaugeMetricFamily]:
+def _count() -> list[GaugeMetricFamily]:
     measured = GaugeMetricFamily(
         "nexus_tasks_measure",
         "Task measures of the last 24 hours: percent, or a count (spec: tasks 48)",

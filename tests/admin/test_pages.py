@@ -49,7 +49,7 @@ INSIDE = {
     "governance.CodeAttempt",  # counts wrong confirmation codes
 }
 """Tables without a page of their own, and why."""
-MOST_QUERIES = 20
+MOST_QUERIES = 16
 """Session, person, groups, rights, memberships, the filters' choices, the count, the page itself,
 and for the number of what waits: the rooms, the scheduler, and the seals (four)."""
 

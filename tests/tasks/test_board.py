@@ -19,7 +19,7 @@ from tests.tasks.people import sign_in
 from tests.tasks.world import NOW, caller_of, configure, dev_team
 
 EVIL = "<script>alert(1)</script>"
-MOST_QUERIES = 20
+MOST_QUERIES = 16
 """Session, person, groups, rights, organisations, filters; cards and count of each column."""
 
 

@@ -17,7 +17,7 @@ from tests.tasks.people import sign_in
 from tests.tasks.world import NOW, caller_of, configure, dev_team
 
 EVIL = "<script>alert(1)</script>"
-MOST_QUERIES = 22
+MOST_QUERIES = 16
 """Session, person, groups, rights; the row; four for the drawing; discussion, history, policy."""
 
 

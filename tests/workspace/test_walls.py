@@ -27,10 +27,10 @@ needs_walls = pytest.mark.skipif(
 
 
 @pytest.fixture(autouse=True)
-def asked_anew(monkeypatch):
-    monkeypatch.setattr(weaknesses, "_until", 0.0)
+def asked_anew():
+    weaknesses.found_last.forget()
     yield
-    monkeypatch.setattr(weaknesses, "_until", 0.0)
+    weaknesses.found_last.forget()
 
 
 class TestUsers:

@@ -3,32 +3,31 @@
 from __future__ import annotations
 
 import os
-import time
-from threading import Lock
 
+from core.kept import Kept
 from workspace.sandbox import driver
 
-HOLDS = 60.0
-"""Seconds that an answer holds."""
+KEPT_SECONDS = 60.0
 SHARED_USER = "agents share one operating-system user, because the server does not run as root"
-
-_asking = Lock()
-_answer: list[str] = []
-_until = 0.0
 
 
 def find_weaknesses() -> list[str]:
     """What is weaker than the full wall, in words; [] for the full wall (Spec: files 8)."""
-    global _answer, _until  # noqa: PLW0603  one answer for each process
-    with _asking:
-        if time.monotonic() > _until:
-            found = driver.strongest()
-            _answer = [f"no sandbox holds ({found}): tools that run programs are off"] * isinstance(
-                found, str
-            )
-            _answer += [SHARED_USER] * (os.geteuid() != 0)
-            _until = time.monotonic() + HOLDS
-        return list(_answer)
+    return list(found_last())
+
+
+def _find() -> list[str]:
+    found = driver.strongest()
+    words = []
+    if isinstance(found, str):
+        words.append(f"no sandbox holds ({found}): tools that run programs are off")
+    if os.geteuid() != 0:
+        words.append(SHARED_USER)
+    return words
+
+
+found_last = Kept(_find, seconds=KEPT_SECONDS)
+"""Walls are tried at most once a minute."""
 
 
 def status() -> str:
