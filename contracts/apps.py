@@ -16,11 +16,11 @@ class ContractsConfig(AppConfig):
         from contracts.scopes import work_scopes
         from contracts.services import submit_by_mail
         from contracts.working import session_of_contract
-        from core.waiting import waiting_kinds
+        from core.waiting import register_kinds
         from mailroom import services
         from toolbox import scopes, sessions
 
         scopes.work_scopes.join(work_scopes)
         sessions.contract_sessions.join(session_of_contract)
         services.submissions.join(submit_by_mail)
-        waiting_kinds.join(waiting.kinds)
+        register_kinds(waiting.KINDS)

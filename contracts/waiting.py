@@ -72,8 +72,3 @@ KINDS = (
         show=_show_overdue,
     ),
 )
-
-
-def kinds() -> tuple[WaitingKind, ...]:
-    """What this room registers."""
-    return KINDS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -15,12 +15,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from core.deeds import Deed
-from core.hooks import Hook
 from core.kept import Kept
 
 COUNTED = 100
-KEPT_SECONDS = 5.0  # that an alarm, or none, holds: every page of every person asks
 """Each kind is counted up to this many: a number in the navigation costs the same at any size."""
+KEPT_SECONDS = 5.0  # that an alarm, or none, holds: every page of every person asks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +97,17 @@ class Alarm:
     problem: Callable[[datetime], Waiting | None]
 
 
-waiting_kinds = Hook[[], Sequence[WaitingKind | Alarm]]("what of this room waits for people")
+_registered: list[WaitingKind | Alarm] = []
+
+
+def register_kinds(kinds: Iterable[WaitingKind | Alarm]) -> None:
+    """Show these kinds to people from now on; each is registered once."""
+    _registered.extend(each for each in kinds if each not in _registered)
+
+
+def registered_kinds() -> Sequence[WaitingKind | Alarm]:
+    """Every kind, in the order in which the rooms registered them."""
+    return _registered
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +130,7 @@ class Desk:
         """The kinds that this person decides."""
         return [
             each
-            for each in _registered()
+            for each in registered_kinds()
             if isinstance(each, WaitingKind) and self.viewer.may(each.deed.permission)
         ]
 
@@ -167,13 +176,9 @@ class Desk:
         return [*self.alarms, *rows][:most]
 
 
-def _registered() -> Iterator[WaitingKind | Alarm]:
-    return (each for kinds in waiting_kinds() for each in kinds)
-
-
 def _find_ringing() -> list[tuple[Alarm, Waiting]]:
     now = timezone.now()
-    asked = [(each, each.problem(now)) for each in _registered() if isinstance(each, Alarm)]
+    asked = [(each, each.problem(now)) for each in registered_kinds() if isinstance(each, Alarm)]
     return [(alarm, item) for alarm, item in asked if item is not None]
 
 

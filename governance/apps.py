@@ -13,7 +13,7 @@ class GovernanceConfig(AppConfig):
     def ready(self) -> None:
         """Reassign the work of agents that a pack removes; keep what people do elsewhere."""
         from core.interventions import intervened
-        from core.waiting import waiting_kinds
+        from core.waiting import register_kinds
         from governance.cases import waiting
         from governance.interventions.records import keep_intervention
         from governance.staff import by_contract, open_work
@@ -22,4 +22,4 @@ class GovernanceConfig(AppConfig):
         services.allow_by_contract.join(by_contract.allow_by_contract)
         staffing.reassign_work.join(open_work.reassign_on_leaving)
         intervened.join(keep_intervention)
-        waiting_kinds.join(waiting.kinds)
+        register_kinds(waiting.KINDS)

@@ -14,11 +14,11 @@ class LedgerConfig(AppConfig):
         """Answer what `core` asks: record a refusal, show a subject's history."""
         from core.admin.base import history_of
         from core.events import record_event
-        from core.waiting import waiting_kinds
+        from core.waiting import register_kinds
         from ledger import waiting
         from ledger.history import events_of
         from ledger.services import record_alone
 
         history_of.join(events_of)
         record_event.join(record_alone)
-        waiting_kinds.join(waiting.kinds)
+        register_kinds(waiting.KINDS)

@@ -25,7 +25,7 @@ def _sealing(now: datetime) -> Waiting | None:
     )
 
 
-ALARMS = (
+KINDS = (
     Alarm(
         title="Ledger not sealed",
         icon="gpp_maybe",
@@ -33,8 +33,3 @@ ALARMS = (
         problem=_sealing,
     ),
 )
-
-
-def kinds() -> tuple[Alarm, ...]:
-    """What this room registers."""
-    return ALARMS

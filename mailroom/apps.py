@@ -12,10 +12,10 @@ class MailroomConfig(AppConfig):
 
     def ready(self) -> None:
         """Join the hooks of notes for the Board and of what waits for people."""
-        from core.waiting import waiting_kinds
+        from core.waiting import register_kinds
         from documents import board
         from mailroom import waiting
         from mailroom.outgoing.board_notes import send_note_to_board
 
         board.note_for_board.join(send_note_to_board)
-        waiting_kinds.join(waiting.kinds)
+        register_kinds(waiting.KINDS)

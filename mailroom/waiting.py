@@ -99,8 +99,3 @@ KINDS = (
         show=_show_notice,
     ),
 )
-
-
-def kinds() -> tuple[WaitingKind, ...]:
-    """What this room registers."""
-    return KINDS

@@ -12,8 +12,8 @@ class OrgchartConfig(AppConfig):
 
     def ready(self) -> None:
         """Answer who is a member of what; register the changes that wait for a second person."""
-        from core.waiting import waiting_kinds
+        from core.waiting import register_kinds
         from orgchart.pending import waiting
         from orgchart.people import members  # noqa: F401  joins the hooks
 
-        waiting_kinds.join(waiting.kinds)
+        register_kinds(waiting.KINDS)

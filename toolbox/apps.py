@@ -13,7 +13,7 @@ class ToolboxConfig(AppConfig):
 
     def ready(self) -> None:
         """Load each app's tools.py and schedule.py, as Django finds admin.py."""
-        from core.waiting import waiting_kinds
+        from core.waiting import register_kinds
         from orgchart.explaining import decide_call
         from toolbox import waiting
         from toolbox.door import decide_for_people
@@ -22,4 +22,4 @@ class ToolboxConfig(AppConfig):
         autodiscover_modules("tools", "schedule")
         REGISTRY.fill_catalogue()
         decide_call.join(decide_for_people)
-        waiting_kinds.join(waiting.kinds)
+        register_kinds(waiting.KINDS)

@@ -25,7 +25,7 @@ def _scheduler(_: datetime) -> Waiting | None:
     )
 
 
-ALARMS = (
+KINDS = (
     Alarm(
         title="Scheduler stopped",
         icon="alarm_off",
@@ -33,8 +33,3 @@ ALARMS = (
         problem=_scheduler,
     ),
 )
-
-
-def kinds() -> tuple[Alarm, ...]:
-    """What this room registers."""
-    return ALARMS

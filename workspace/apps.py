@@ -13,7 +13,7 @@ class WorkspaceConfig(AppConfig):
     def ready(self) -> None:
         """Join the hooks of lower rooms: doubts about skills, commits of contracts, settings."""
         from contracts import evidence
-        from core.waiting import waiting_kinds
+        from core.waiting import register_kinds
         from orgchart.packs.checking import doubts_about_skill
         from orgchart.services import settings_changed
         from workspace.git.evidence import commit_of_contract
@@ -26,4 +26,4 @@ class WorkspaceConfig(AppConfig):
         evidence.commits.join(commit_of_contract)
         evidence.runs.join(last_run)
         settings_changed.join(follow_settings)
-        waiting_kinds.join(waiting.kinds)
+        register_kinds(waiting.KINDS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NoReturn
 
+from contracts.rules import ContractFacts
 from contracts.working import require_working_contract
 from core.decision import Code, Deny, refuse
 from orgchart.policy.paths import can_touch
@@ -45,27 +46,24 @@ def require_paths(caller: Caller, paths: Iterable[str], access: Access) -> None:
         caller.require(touching)
 
 
-def branch_of(caller: Caller) -> str:
-    """The branch of the one contract that the caller works under, or ''.
-
-    Raises Denied CONTRACT_REQUIRED where it has to choose one of several.
-    """
-    contract = require_working_contract(caller)
-    return contract.assigned_branch if contract else ""
-
-
-def require_branch(caller: Caller, name: str) -> None:
-    """Git works on the contract's branch only (Spec: hands 1).
+def require_branch(caller: Caller, name: str) -> ContractFacts:
+    """The contract that assigns this branch to the caller: git works on no other (Spec: hands 1).
 
     Raises Denied BRANCH_DENIED, CONTRACT_REQUIRED.
     """
-    caller.require(rules.can_use_branch(name, branch_of(caller)))
+    contract = require_working_contract(caller)
+    caller.require(rules.can_use_branch(name, contract.assigned_branch if contract else ""))
+    assert contract is not None  # noqa: S101  without one no branch is assigned; narrows the type
+    return contract
 
 
-def require_commit(caller: Caller, paths: Iterable[str]) -> None:
-    """A commit needs a branch and paths of one and the same contract, or paths of the role.
+def require_commit(caller: Caller, paths: Iterable[str]) -> ContractFacts:
+    """The contract whose branch and paths a commit is for; paths may be the role's, too.
 
     Raises Denied BRANCH_DENIED, SCOPE_DENIED, CONTRACT_REQUIRED.
     """
-    caller.require(rules.can_commit(branch_of(caller)))
+    contract = require_working_contract(caller)
+    caller.require(rules.can_commit(contract.assigned_branch if contract else ""))
     require_paths(caller, paths, Access.WRITE)
+    assert contract is not None  # noqa: S101  without one no branch is assigned; narrows the type
+    return contract

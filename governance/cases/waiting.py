@@ -48,11 +48,6 @@ KINDS = (
 )
 
 
-def kinds() -> tuple[WaitingKind, ...]:
-    """What this room registers."""
-    return KINDS
-
-
 def repeated_violators(
     organisations: QuerySet[Organisation], now: datetime
 ) -> list[dict[str, Any]]:

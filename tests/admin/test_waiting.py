@@ -12,7 +12,7 @@ from contracts.issuing.drafts import ContractDraft
 from contracts.issuing.services import issue_for_board
 from contracts.models import Contract
 from core.deeds import PeopleGroup
-from core.waiting import COUNTED, Desk, Viewer, WaitingKind, waiting_kinds
+from core.waiting import COUNTED, Desk, Viewer, WaitingKind, registered_kinds
 from governance.cases.models import Case
 from ledger import waiting
 from ledger.sealer import Backlog
@@ -147,8 +147,8 @@ class TestTheFirstPage:
         desk_of_board = Desk(Viewer(username="board", may=lambda _: True, now=timezone.now()))
         assert number(html) == str(desk_of_board.total)
         titles = {turn.kind.title for turn in desk_of_board.turns(100)}
-        kinds = [each for kinds in waiting_kinds() for each in kinds]
-        assert {each.title for each in kinds if isinstance(each, WaitingKind)} <= titles
+        kinds = {each.title for each in registered_kinds() if isinstance(each, WaitingKind)}
+        assert kinds <= titles
 
     def test_begins_with_what_waits_longest(self, board, company, well, now):
         for hours in (1, 5, 3):

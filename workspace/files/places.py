@@ -7,15 +7,12 @@ from pathlib import Path
 
 from documents.files import tree_of
 from documents.tree import SafeTree
-from orgchart.policy.paths import is_within
 from toolbox.caller import Caller
 from workspace.git.judging import submitted_tree
 from workspace.homes import make_home
+from workspace.rules import is_of_company
 from workspace.tree import AGENTS, WORK_TREE, agent_folder, in_own_work_tree, work_tree
 from workspace.users import user_of
-
-COMPANY = ("agents/", "backlog/", "company/", "docs/prd/", "equipment/", "logs/", "reports/")
-"""What lies in the company tree; every other path is one of the repository."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +21,6 @@ class Place:
 
     tree: SafeTree
     path: str
-
-
-def is_of_company(path: str) -> bool:
-    """Whether a path is one of the company tree; else it is one of the repository."""
-    return any(is_within(path, folder) for folder in COMPANY)
 
 
 def place_of(caller: Caller, path: str) -> Place:

@@ -21,8 +21,9 @@ from ledger.services import record
 from orgchart.policy.vocabulary import Access
 from toolbox.caller import Caller
 from toolbox.quotas import Quota
-from workspace.files.places import is_of_company, judged_tree, place_of
+from workspace.files.places import judged_tree, place_of
 from workspace.results import FileContent, LogLines, WrittenFile
+from workspace.rules import is_of_company
 from workspace.services import require_paths
 from workspace.tree import agent_folder
 

@@ -10,7 +10,6 @@ from django.db import transaction
 
 from contracts.rows import contract_facts, lock_contract
 from contracts.rules import ContractFacts, can_work_on
-from contracts.working import require_working_contract
 from core.actions import Action
 from core.actors import System
 from core.database import needs_transaction
@@ -24,31 +23,7 @@ from workspace.git.models import Branch, BranchMove, Draft, MoveKind, Repository
 from workspace.git.places import place_of
 from workspace.git.repositories import bare_of, branch_row, drafts_of, ensure_repository, lock
 from workspace.results import BranchResult
-from workspace.rules import can_commit
 from workspace.services import require_branch, require_commit
-
-
-def check_branch(*, caller: Caller, name: str) -> ContractFacts:
-    """The contract that assigns this branch to the caller, in this very call.
-
-    Raises Denied BRANCH_DENIED, CONTRACT_REQUIRED.
-    """
-    require_branch(caller, name)
-    contract = require_working_contract(caller)
-    assert contract is not None  # noqa: S101  require_branch found it; narrows the type
-    return contract
-
-
-def check_commit(*, caller: Caller, paths: Sequence[str]) -> ContractFacts:
-    """The contract under which the caller may commit these paths.
-
-    Raises Denied BRANCH_DENIED, SCOPE_DENIED, CONTRACT_REQUIRED.
-    """
-    require_commit(caller, paths)
-    contract = require_working_contract(caller)
-    caller.require(can_commit(contract.assigned_branch if contract else ""))
-    assert contract is not None  # noqa: S101  can_commit requires a branch; narrows the type
-    return contract
 
 
 def check_out(*, caller: Caller, name: str, take_in_main: bool, now: datetime) -> BranchResult:
@@ -59,7 +34,7 @@ def check_out(*, caller: Caller, name: str, take_in_main: bool, now: datetime) -
     BRANCH_DENIED, CONTRACT_REQUIRED; INVALID_TRANSITION where uncommitted changes are in the way;
     ISOLATION_UNAVAILABLE.
     """
-    contract = check_branch(caller=caller, name=name)
+    contract = require_branch(caller, name)
     with transaction.atomic():
         repository = _hold_work_tree(caller, now)
         draft = _checked_out(caller, contract, repository, now)
@@ -75,7 +50,7 @@ def commit(*, caller: Caller, message: str, paths: Sequence[str], now: datetime)
     contains a denied file refuses the commit. Raises Denied BRANCH_DENIED, SCOPE_DENIED,
     CONTRACT_REQUIRED, INVALID_PARAMS, INVALID_TRANSITION without changes, ISOLATION_UNAVAILABLE.
     """
-    contract = check_commit(caller=caller, paths=paths)
+    contract = require_commit(caller, paths)
     with transaction.atomic():
         repository = _hold_work_tree(caller, now)
         draft = _checked_out(caller, contract, repository, now)
@@ -104,7 +79,7 @@ def push(*, caller: Caller, name: str, now: datetime) -> BranchResult:
     The contract is locked: it stays in progress until the push is recorded. Raises Denied
     BRANCH_DENIED, CONTRACT_REQUIRED; INVALID_TRANSITION without a commit, or where it moved.
     """
-    contract = check_branch(caller=caller, name=name)
+    contract = require_branch(caller, name)
     with transaction.atomic():
         repository = _hold_work_tree(caller, now)
         row, facts = lock_contract(contract.id, caller)

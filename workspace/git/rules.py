@@ -11,16 +11,13 @@ from contracts.rules import ContractFacts, is_above
 from contracts.vocabulary import ContractState, VerdictFinding
 from core.decision import Allow, Code, Decision, Deny, deny
 from orgchart.policy.compiled import Agent, FileScopes, Policy
-from orgchart.policy.paths import can_touch, is_within
+from orgchart.policy.paths import can_touch
 from orgchart.policy.vocabulary import Access
+from workspace.rules import is_of_company
 
 COMMIT_ID = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?\Z")
 PLAIN_FILES = frozenset({"100644", "100755"})
 GONE = "000000"
-OUTSIDE_REPOSITORY = (
-    "agents/", "backlog/", "company/", "docs/prd/", "equipment/", "logs/", "reports/",
-)  # fmt: skip
-"""Folders of the company tree that are no part of the repository."""
 
 OPEN = (ContractState.IN_PROGRESS, ContractState.REVIEW)
 MERGEABLE = (ContractState.REVIEW, ContractState.PASSED)
@@ -57,7 +54,7 @@ def can_commit_changes(
     """
     for change in changes:
         name = shown(change.path)
-        if any(is_within(change.path, folder) for folder in OUTSIDE_REPOSITORY):
+        if is_of_company(change.path):
             return deny(
                 Code.SCOPE_DENIED,
                 f"{name} is in the company tree, not in the repository",

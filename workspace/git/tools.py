@@ -14,6 +14,7 @@ from toolbox.registry import CODING_ONLY, tool
 from workspace.git import branches, reviews
 from workspace.params import Paths
 from workspace.results import BranchResult, ReviewComment
+from workspace.services import require_branch, require_commit
 
 Branch = Annotated[str, StringConstraints(min_length=1, max_length=255)]
 Commit = Annotated[str, StringConstraints(min_length=4, max_length=64)]
@@ -28,7 +29,7 @@ class GitBranch(Params):
 
 
 def _may_branch(caller: Caller, params: GitBranch, now: datetime) -> BranchResult:
-    branches.check_branch(caller=caller, name=params.name)
+    require_branch(caller, params.name)
     return {"branch": params.name, "commit": ""}
 
 
@@ -56,7 +57,7 @@ class GitCommit(Params):
 
 
 def _may_commit(caller: Caller, params: GitCommit, now: datetime) -> BranchResult:
-    contract = branches.check_commit(caller=caller, paths=params.paths)
+    contract = require_commit(caller, params.paths)
     return {"branch": contract.assigned_branch, "commit": ""}
 
 
@@ -80,7 +81,7 @@ class GitPush(Params):
 
 
 def _may_push(caller: Caller, params: GitPush, now: datetime) -> BranchResult:
-    branches.check_branch(caller=caller, name=params.branch)
+    require_branch(caller, params.branch)
     return {"branch": params.branch, "commit": ""}
 
 

@@ -15,10 +15,11 @@ from documents.tree import Unsafe
 from ledger.services import record
 from orgchart.policy.vocabulary import Access
 from toolbox.caller import Caller
-from workspace.files.places import Files, is_of_company, judged_tree, own_clone, own_tree
+from workspace.files.places import Files, judged_tree, own_clone, own_tree
 from workspace.models import Run
 from workspace.outside import slot
 from workspace.results import ProgramRun
+from workspace.rules import is_of_company
 from workspace.runs import python, queue, view
 from workspace.runs.watching import Watcher
 from workspace.sandbox import driver

@@ -13,7 +13,8 @@ from orgchart.policy.paths import expand, is_denied, is_within
 from orgchart.policy.vocabulary import ContractScope
 from toolbox.caller import Caller
 from toolbox.scopes import active_scopes
-from workspace.files.places import Files, is_of_company, own_clone
+from workspace.files.places import Files, own_clone
+from workspace.rules import is_of_company
 from workspace.sandbox.programs import HIDDEN, Mount
 
 WORK = "/work"

@@ -38,8 +38,3 @@ KINDS = (
         show=_show,
     ),
 )
-
-
-def kinds() -> tuple[WaitingKind, ...]:
-    """What this room registers."""
-    return KINDS
