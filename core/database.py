@@ -6,12 +6,15 @@ from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, OperationalError, connection, transaction
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 ATTEMPTS = 20
+TRIES = 3  # of work that PostgreSQL broke
+BROKEN = frozenset({"40P01", "40001"})
+"""SQLSTATEs of a deadlock that PostgreSQL broke and of a serialisation that failed."""
 
 
 class OutsideTransaction(RuntimeError):
@@ -39,6 +42,17 @@ def needs_transaction(function: Callable[P, T]) -> Callable[P, T]:
         return function(*args, **kwargs)
 
     return checked
+
+
+def retry_broken(work: Callable[[], T]) -> T:
+    """Do it again where PostgreSQL broke a deadlock: the transaction has left nothing behind."""
+    for _ in range(TRIES - 1):
+        try:
+            return work()
+        except OperationalError as problem:
+            if getattr(problem.__cause__, "sqlstate", "") not in BROKEN:
+                raise
+    return work()
 
 
 def violated_constraint(problem: IntegrityError) -> str:

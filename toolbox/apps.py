@@ -16,7 +16,7 @@ class ToolboxConfig(AppConfig):
         from core.waiting import register_kinds
         from orgchart.explaining import decide_call
         from toolbox import waiting
-        from toolbox.door import decide_for_people
+        from toolbox.explaining import decide_for_people
         from toolbox.registry import REGISTRY
 
         autodiscover_modules("tools", "schedule")

@@ -6,6 +6,7 @@ from documents.models import Document
 from ledger.models import Event
 from tests.documents.world import NOW, caller_of
 from toolbox import door
+from toolbox.explaining import explain
 
 NOTE = {"title": "A decision", "content": "We hire."}
 
@@ -58,7 +59,7 @@ class TestWriting:
             assert found.body["result"]["path"].count("/") == 3
 
     def test_is_explained_without_being_done(self, nexus):
-        found = door.explain(caller_of(nexus, "ceo"), "write_note", NOTE, now=NOW)
+        found = explain(caller_of(nexus, "ceo"), "write_note", NOTE, now=NOW)
         assert found["allowed"]
         assert "agents/ceo/" in found["rule"]
         assert not Document.objects.exists()

@@ -30,6 +30,7 @@ from tests.documents.world import NOW, caller_of, found
 from tests.governance.world import authorise
 from tests.oracle import contracts as oracle
 from toolbox import door
+from toolbox.explaining import explain
 
 JD = {"title": "Clerk", "job_description": "Keeps the files."}
 NEW = {"handle": "backend_two", "role": "backend_worker", **JD}
@@ -198,7 +199,7 @@ class TestAuthorisation:
     @pytest.mark.parametrize(("tool", "params"), CHANGES)
     def test_is_explained_without_changing_anything(self, nexus, contract, tool, params):
         before = compile_policy(nexus.id)
-        found_rule = door.explain(caller_of(nexus, "hr_manager"), tool, params, now=NOW)
+        found_rule = explain(caller_of(nexus, "hr_manager"), tool, params, now=NOW)
         assert found_rule["allowed"], found_rule
         assert compile_policy(nexus.id) == before
 

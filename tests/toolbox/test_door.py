@@ -3,6 +3,7 @@
 import pytest
 from django.db import OperationalError
 
+from core.database import BROKEN, TRIES
 from mailroom.models import Mail
 from toolbox import door
 
@@ -41,18 +42,18 @@ def breaking(monkeypatch):
 
 class TestABrokenDeadlock:
     @pytest.mark.parametrize("headers", [None, KEY], ids=["plain", "idempotent"])
-    @pytest.mark.parametrize("sqlstate", sorted(door.TRANSIENT))
+    @pytest.mark.parametrize("sqlstate", sorted(BROKEN))
     def test_is_tried_again_with_the_same_parameters(self, nexus, breaking, sqlstate, headers):
         seen = breaking(sqlstate, sqlstate)
         assert nexus.call("backend_worker", "send_mail", headers, **MAIL).code == "OK"
-        assert seen == [MAIL] * door.ATTEMPTS
+        assert seen == [MAIL] * TRIES
         assert Mail.objects.count() == 1
 
     def test_is_our_fault_when_it_stays(self, nexus, breaking):
-        seen = breaking(*["40P01"] * door.ATTEMPTS)
+        seen = breaking(*["40P01"] * TRIES)
         answer = nexus.call("backend_worker", "send_mail", **MAIL)
         assert (answer.status, answer.code) == (500, "INTERNAL")
-        assert len(seen) == door.ATTEMPTS
+        assert len(seen) == TRIES
         assert not Mail.objects.exists()
 
 

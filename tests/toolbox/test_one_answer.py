@@ -10,9 +10,9 @@ from orgchart.policy.vocabulary import ToolMode
 from tests.company import Company, load_company
 from tests.loaded import _rolled_back
 from tests.oracle.reading import ORGANISATIONS, agents
-from toolbox import door
 from toolbox.faces.exports import EXPORTS
 from toolbox.frames import services
+from toolbox.gate import admit
 from toolbox.registry import REGISTRY
 from toolbox.sessions import open_mode
 
@@ -69,7 +69,7 @@ def through_gate(company: Company, handle: str) -> list[str]:
     caller, found = company.caller(handle), []
     for name in TOOLS:
         try:
-            door.admit(caller, name)
+            admit(caller, name)
         except Denied:
             continue
         found.append(name)

@@ -8,7 +8,7 @@ from psycopg.errors import DiskFull
 
 from ledger.models import Event
 from tests.company import load_company
-from toolbox import door, space
+from toolbox import gate, space
 
 pytestmark = pytest.mark.django_db
 
@@ -50,7 +50,7 @@ class TestAFullDisk:
         def fails(*_, **__):
             raise OperationalError("could not extend file") from DiskFull
 
-        monkeypatch.setattr(door, "validate", fails)
+        monkeypatch.setattr(gate, "validate", fails)
         answer = company.call("backend_worker", "send_mail", **MAIL)
         assert (answer.status, answer.code) == (507, "STORAGE_FULL")
 

@@ -16,6 +16,7 @@ from ledger.models import Event
 from orgchart.policy.vocabulary import ToolMode
 from tests.documents.world import NOW, caller_of
 from toolbox import door
+from toolbox.explaining import explain
 from workspace.files import services
 from workspace.files.places import place_of
 from workspace.tree import agent_folder, organisation_folder, work_tree
@@ -105,7 +106,7 @@ class TestWriteFile:
 
     def test_is_explained_without_being_done(self, backend):
         params = {"path": "src/feature/new.py", "content": "x"}
-        assert door.explain(backend, "write_file", params, now=NOW)["allowed"] is True
+        assert explain(backend, "write_file", params, now=NOW)["allowed"] is True
         assert not (work_tree("nexus", "backend_worker") / "src/feature/new.py").exists()
 
     def test_stops_at_the_limit_of_a_home(self, backend, settings, monkeypatch):

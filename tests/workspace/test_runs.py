@@ -17,6 +17,7 @@ from orgchart.models import Agent
 from orgchart.policy.vocabulary import ToolMode
 from tests.documents.world import NOW, caller_of
 from toolbox import door
+from toolbox.explaining import explain
 from workspace.models import Run
 from workspace.runs import queue, services
 from workspace.sandbox import driver
@@ -162,7 +163,7 @@ class TestRunTest:
 
     def test_is_explained_without_being_done(self, backend, write):
         write("tests/test_a.py", GOOD)
-        found = door.explain(backend, "run_test", {"paths": ["tests/"]}, now=NOW)
+        found = explain(backend, "run_test", {"paths": ["tests/"]}, now=NOW)
         assert found["allowed"] is True
         assert not Run.objects.exists()
 

@@ -12,6 +12,7 @@ from ledger.models import Event
 from orgchart.policy.vocabulary import ToolMode
 from tests.documents.world import NOW, caller_of
 from toolbox import door
+from toolbox.explaining import explain
 
 ARTIFACT = "sha256:" + "a" * 64
 
@@ -78,7 +79,7 @@ class TestHands:
     def test_explain_what_the_call_would_answer(self, nexus):
         caller = coding(nexus, "backend_worker")
         for path, code in [("src/main.py", "SCOPE_DENIED"), ("tests/a.py", None)]:
-            found = door.explain(caller, "write_file", {"path": path, "content": ""}, now=NOW)
+            found = explain(caller, "write_file", {"path": path, "content": ""}, now=NOW)
             assert found["error_code"] == code
 
 

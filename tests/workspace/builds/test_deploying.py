@@ -13,7 +13,7 @@ from ledger.models import Event
 from tests.concurrency import at_once
 from tests.documents.world import NOW, caller_of, found
 from tests.workspace.builds.world import DIGEST, approve, built_in, call, code, devops_of
-from toolbox import door
+from toolbox.explaining import explain
 from workspace.builds import containers, deployments
 from workspace.builds.engine import Engine as Client
 from workspace.builds.models import Deployment
@@ -246,7 +246,7 @@ class TestProduction:
     def test_is_explained_without_an_engine_and_uses_nothing(self, nexus, devops, engine, api):
         approve(nexus)
         question = {"environment": "production", "artifact": DIGEST}
-        assert door.explain(devops, "docker_deploy", question, now=NOW)["allowed"]
+        assert explain(devops, "docker_deploy", question, now=NOW)["allowed"]
         assert engine.asked == []
         assert Contract.objects.get().used_at is None
 

@@ -12,6 +12,7 @@ from ledger.models import Event
 from tests.documents.world import NOW, caller_of
 from tests.workspace.web.internet import INSIDE, PUBLIC, answer, install, redirect, server
 from toolbox import door
+from toolbox.explaining import explain
 from workspace import outside
 from workspace.models import WebUse
 from workspace.web import extracting, fetching
@@ -342,5 +343,5 @@ class TestThePlaces:
 class TestExplaining:
     def test_calls_nobody(self, reader, site):
         url = f"http://pages.example:{site.port}/none"
-        assert door.explain(reader, "read_url", {"url": url}, now=NOW)["allowed"]
+        assert explain(reader, "read_url", {"url": url}, now=NOW)["allowed"]
         assert site.asked == []

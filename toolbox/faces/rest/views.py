@@ -15,6 +15,7 @@ from orgchart.pauses.rules import PauseFacts
 from toolbox import door, sessions
 from toolbox.answers import NOTHING_THERE, Answer
 from toolbox.caller import Caller
+from toolbox.explaining import explain
 from toolbox.faces import prompt
 from toolbox.faces.exports import FOREIGN_FORMS, listing
 from toolbox.faces.long_poll import seconds_to_wait
@@ -183,7 +184,7 @@ class ExplainView(AgentView):
                 "name the tool and the parameters you would call it with",
                 rule="parameters",
             )
-        return Response(door.explain(request.user, name, params, now=timezone.now()))
+        return Response(explain(request.user, name, params, now=timezone.now()))
 
 
 class PromptView(ReadView):

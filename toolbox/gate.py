@@ -1,0 +1,79 @@
+"""The execution gate: may this agent use this tool now, are these its parameters; then it acts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, cast
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from core.decision import Allow, Code, Denied, Deny
+from toolbox import quotas
+from toolbox.caller import Caller
+from toolbox.registry import REGISTRY, Tool
+from toolbox.rules import can_use
+from toolbox.space import require_space
+
+FORGED_SENDER = ("from", "from_agent", "from_")
+MOST_PROBLEMS = 20  # named in one answer
+
+
+def run(caller: Caller, name: str, params: Mapping[str, Any], *, now: datetime) -> dict[str, Any]:
+    """Pass the execution gate, check the parameters, let the tool act. Raises Denied."""
+    tool, _ = admit(caller, name)
+    if not tool.read_only:
+        require_space()
+        quotas.charge_bytes(caller=caller, size=caller.args_size, now=now)
+    result = tool.function(caller, validate(tool, params), now)
+    return {"ok": True, "tool_name": name, "result": result}
+
+
+def admit(caller: Caller, name: str) -> tuple[Tool, Allow]:
+    """Pass the execution gate: the tool, and what allowed it. Raises Denied."""
+    tool = REGISTRY.get(name)
+    allowed = caller.require(can_use(tool, name, caller.holder))
+    return cast("Tool", tool), allowed
+
+
+def validate(tool: Tool, params: Mapping[str, Any]) -> Any:
+    """Build the tool's parameters; a forged sender is ignored (Spec: mail 12).
+
+    Raises Denied INVALID_PARAMS with details: field → problem.
+    """
+    if any(name in params for name in FORGED_SENDER):
+        params = _without_forged_sender(tool, params)
+    try:
+        return tool.params.model_validate(params)
+    except ValidationError as problems:
+        found = problems.errors(include_url=False, include_input=False)
+        details = {_field_of(p["loc"]): _problem_of(p) for p in found[:MOST_PROBLEMS]}
+        field, problem = next(iter(details.items()), ("body", "invalid"))
+        raise Denied(
+            Deny(
+                Code.INVALID_PARAMS,
+                f"{tool.name}: {field}: {problem}",
+                "correct the named fields; the input schema of the tool says what they hold",
+                f"parameters of {tool.name}",
+                details,
+            )
+        ) from problems
+
+
+def _without_forged_sender(tool: Tool, params: Mapping[str, Any]) -> Mapping[str, Any]:
+    known = {field.alias or key for key, field in tool.params.model_fields.items()}
+    return {k: v for k, v in params.items() if k in known or k not in FORGED_SENDER}
+
+
+def _problem_of(problem: ErrorDetails) -> str:
+    """What is wrong with a value, as someone who does not know Python says it."""
+    if problem["type"] in ("model_type", "dict_type"):
+        return "must be an object"
+    if problem.get("ctx", {}).get("pattern") == r"\S":
+        return "must hold more than spaces"
+    return problem["msg"].removeprefix("Value error, ")
+
+
+def _field_of(loc: tuple[int | str, ...]) -> str:
+    return ".".join(str(part)[:64] for part in loc) or "body"
