@@ -11,6 +11,7 @@ from core.admin.acts import Act, ActRequest, Answer, acts_for
 from core.decision import Code, refuse
 from core.deeds import Deed
 from governance.cases import admin as case_admin  # noqa: F401  registers its tables
+from governance.interventions import admin as intervention_admin  # noqa: F401  registers its table
 from governance.staff.deactivation import deactivate_by_person
 from mailroom.models import Mail
 from orgchart.models import Agent

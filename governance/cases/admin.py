@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import admin, messages
@@ -17,224 +15,23 @@ from django.utils import timezone
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, RelatedDropdownFilter
 from unfold.enums import ActionVariant
 
-from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
+from core.admin.acts import Act, ActingAdmin
 from core.admin.base import BrowseAdmin, column
 from core.admin.browsing import MomentFilter
-from core.decision import Allow, Decision, Denied, Deny
+from core.decision import Denied, Deny
 from core.deeds import Deed
 from core.people import person, record_refusal, signed_in
 from governance.cases import forms as pages
-from governance.cases import store
-from governance.cases.models import Artifact, Case, Violation
-from governance.cases.rules import FINAL, CaseFacts, Next
+from governance.cases import records, store
+from governance.cases.actions import ACTS, STEERINGS, purpose_of_act
+from governance.cases.models import Case, Violation
 from governance.cases.timeline import timeline_of
-from governance.cases.vocabulary import Outcome, Stage, State
 from governance.interventions import confirmation, rules, services
-from governance.interventions.models import Intervention
-from governance.interventions.vocabulary import DEED_OF, CaseAction
 from orgchart.models import Organisation
 from orgchart.people.members import visible_organisations
 
 BY_ORGANISATION = ("organisation", RelatedDropdownFilter)
 COLOURS = {"open": "info", "paused": "warning", "delivered": "success", "stopped": "danger"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Steering:
-    """One way to steer a case: its service, whether it is possible, and where it leads."""
-
-    action: CaseAction
-    serve: Callable[..., Any]
-    shape: Callable[[dict[str, Any]], dict[str, Any]]
-    can: Callable[[CaseFacts, Mapping[str, Any]], Decision]
-    after: Callable[[CaseFacts, Mapping[str, Any]], Next]
-
-
-def _amending(stage: Stage, action: CaseAction) -> Steering:
-    return Steering(
-        action=action,
-        serve=services.amend_case,
-        shape=lambda params: {"stage": stage, "content": params},
-        can=lambda case, _: rules.can_amend(case, stage),
-        after=lambda case, _: rules.after_amendment(case, stage),
-    )
-
-
-STEERINGS: Mapping[str, Steering] = {
-    "amend-analysis": _amending(Stage.ANALYSIS, CaseAction.AMEND_ANALYSIS),
-    "amend-tasks": _amending(Stage.TASKS, CaseAction.AMEND_TASKS),
-    "overrule": Steering(
-        action=CaseAction.OVERRULE_REVIEW,
-        serve=services.overrule_review,
-        shape=lambda params: {"outcome": Outcome(params["outcome"])},
-        can=lambda case, params: rules.can_overrule(case, params["outcome"]),
-        after=lambda case, params: rules.after_overruling(case.at, params["outcome"]),
-    ),
-    "extend": Steering(
-        action=CaseAction.EXTEND_ROUNDS,
-        serve=services.extend_case,
-        shape=lambda params: params,
-        can=lambda case, params: rules.can_extend(case.at, params["rounds"]),
-        after=lambda case, params: rules.after_extension(case.at, params["rounds"]),
-    ),
-    "end": Steering(
-        action=CaseAction.END,
-        serve=services.end_case,
-        shape=lambda params: params,
-        can=lambda case, _: rules.can_end(case.at),
-        after=lambda case, _: rules.after_end(case.at),
-    ),
-}
-
-
-def _steer(name: str, form: type[pages.CaseForm]) -> Callable[[ActRequest], Answer]:
-    def perform(call: ActRequest) -> Answer:
-        steering, groups = STEERINGS[name], services.all_groups(call.person)
-        given = _params(form, call.data)
-        shaped = steering.shape(given)
-        confirmed = None
-        if rules.needs_code(groups, steering.action):
-            confirmed = confirmation.confirm(
-                token=str(call.data["token"]),
-                code=str(call.data["code"]),
-                purpose=_purpose(name, call.row.id, call.data, shaped),
-                person=call.person,
-                now=call.now,
-            )
-        steering.serve(
-            case_id=call.row.id,
-            reason=call.reason,
-            expected_version=call.data["version"],
-            person=call.person,
-            now=call.now,
-            confirmed=confirmed,
-            **shaped,
-        )
-        return f"{call.row.id}: {steering.action.value.replace('_', ' ')} is done."
-
-    return perform
-
-
-def _params(form: type[pages.CaseForm], data: Mapping[str, Any]) -> dict[str, Any]:
-    filled = form()
-    filled.cleaned_data = dict(data)
-    return filled.params()
-
-
-def _purpose(
-    name: str, case_id: str, data: Mapping[str, Any], shaped: Mapping[str, Any]
-) -> confirmation.Purpose:
-    params = {key: getattr(value, "value", value) for key, value in shaped.items()}
-    return confirmation.purpose_of(
-        STEERINGS[name].action, case_id, data["version"], {**params, "reason": data["reason"]}
-    )
-
-
-def _act(name: str, form: type[pages.CaseForm], title: str, explanation: str, **more: Any) -> Act:
-    return Act(
-        name=name,
-        title=title,
-        explanation=explanation,
-        deed=DEED_OF[STEERINGS[name].action],
-        form=form,
-        perform=_steer(name, form),
-        version=lambda row: int(row.version),
-        facts=_facts,
-        **more,
-    )
-
-
-def _facts(row: Case) -> list[tuple[str, str]]:
-    waits = [("Waits because of", row.paused_by)] if row.paused_by else []
-    return [
-        ("Title", row.title),
-        ("State", f"{row.state} at {row.stage}"),
-        ("Round", f"{row.round} of {row.max_rounds}"),
-        *waits,
-    ]
-
-
-def _can_be(name: str, **params: Any) -> Callable[[Case], bool]:
-    return lambda row: isinstance(STEERINGS[name].can(store.facts_of(row), params), Allow)
-
-
-def _note(call: ActRequest) -> Answer:
-    services.add_note(case_id=call.row.id, note=call.reason, person=call.person, now=call.now)
-    return "The note is kept."
-
-
-def _current(stage: Stage) -> Callable[[Case], str]:
-    """The content that the form amends, shown next to it."""
-
-    def shown(row: Case) -> str:
-        rows = Artifact.objects.filter(case_id=row.id, stage=stage).order_by("-number")
-        content = rows.values_list("content", flat=True).first() or {}
-        if stage is Stage.TASKS:
-            tasks = content.get("tasks", [])
-            return "\n".join(f"{t['id']} | {t['task']} | {t['verify_by']}" for t in tasks)
-        return "\n\n".join(f"{name}: {value}" for name, value in content.items())
-
-    return shown
-
-
-ACTS = (
-    _act(
-        "amend-analysis",
-        pages.AmendAnalysisForm,
-        "Amend ANALYSIS",
-        "Your version takes the place of the ANALYSIS; the original stays. TASKS run again.",
-        icon="edit_note",
-        possible=_can_be("amend-analysis"),
-        text=_current(Stage.ANALYSIS),
-    ),
-    _act(
-        "amend-tasks",
-        pages.AmendTasksForm,
-        "Amend TASKS",
-        "Your version takes the place of the TASKS; the original stays. IMPLEMENTATION runs again.",
-        icon="checklist",
-        possible=_can_be("amend-tasks"),
-        text=_current(Stage.TASKS),
-    ),
-    _act(
-        "overrule",
-        pages.OverruleForm,
-        "Overrule REVIEW",
-        "The REVIEW stays as it was given and the record shows both. TEST still follows.",
-        icon="balance",
-        danger=True,
-        possible=lambda row: any(
-            _can_be("overrule", outcome=o)(row) for o in (Outcome.APPROVED, Outcome.REJECTED)
-        ),
-    ),
-    _act(
-        "extend",
-        pages.ExtendForm,
-        "Extend rounds",
-        "The pause is lifted. The CONDUCTOR rules whether the case goes on.",
-        icon="more_time",
-        possible=lambda row: row.state == State.PAUSED and row.paused_by != "NON_VERIFIABLE",
-    ),
-    _act(
-        "end",
-        pages.CaseForm,
-        "End case",
-        "The case stops where it is and cannot be opened again.",
-        icon="stop_circle",
-        danger=True,
-        possible=lambda row: row.state not in FINAL,
-    ),
-    Act(
-        name="note",
-        title="Add note",
-        icon="sticky_note_2",
-        deed=Deed.ADD_NOTE,
-        explanation="Adds context for people. It changes nothing in the case.",
-        form=pages.NoteForm,
-        perform=_note,
-        facts=_facts,
-    ),
-)
 
 
 @admin.register(Case)
@@ -356,14 +153,14 @@ class CaseAdmin(ActingAdmin):
     def _preview(self, request: HttpRequest, act: Act, row: Case, form: Any) -> HttpResponse:
         steering, who = STEERINGS[act.name], person(request, row.organisation_id)
         shaped = steering.shape(form.params())
-        facts = store.facts_of(row)
+        facts = records.facts_of(row)
         decision = steering.can(facts, shaped)
         if isinstance(decision, Deny) or form.cleaned_data["version"] != row.version:
             refusal = decision if isinstance(decision, Deny) else store.stale_case(row.id)
             self._record(request, row, refusal)
             form.add_error(None, refusal.sentence)
             return self._act_page(request, act, row, form)
-        purpose = _purpose(act.name, row.id, form.cleaned_data, shaped)
+        purpose = purpose_of_act(act.name, row.id, form.cleaned_data, shaped)
         data = form.data.copy()
         data["token"] = confirmation.preview_token(purpose, who)
         to = steering.after(facts, shaped).at
@@ -417,33 +214,6 @@ class CaseAdmin(ActingAdmin):
     def state_label(self, row: Case) -> str:
         """The state, in colour."""
         return str(row.state)
-
-
-@admin.register(Intervention)
-class InterventionAdmin(BrowseAdmin):
-    """Every intervention of people, in one table."""
-
-    list_display = (
-        "timestamp",
-        "operator",
-        "operator_role",
-        "trigger_condition",
-        "action_taken",
-        "subject",
-        "reason",
-    )
-    list_filter = (
-        BY_ORGANISATION,
-        ("operator_role", ChoicesDropdownFilter),
-        ("timestamp", MomentFilter),
-    )
-    search_fields = ("=subject", "=operator")
-    search_help_text = "A subject (case:CASE-…) or a person"
-    ordering = ("-id",)
-
-    def subject_of(self, row: Intervention) -> str:
-        """Its events are those of what was intervened in."""
-        return str(row.subject)
 
 
 @admin.register(Violation)

@@ -10,7 +10,8 @@ from core import paging
 from core.actions import Action
 from core.decision import Denied
 from core.events import Event
-from governance.cases import rules, store
+from governance.cases import records, rules, store
+from governance.cases.facts import CaseFacts
 from governance.cases.models import Artifact, Case
 from governance.cases.results import (
     CaseInputs,
@@ -20,7 +21,6 @@ from governance.cases.results import (
     OutcomeSeen,
     Protocol,
 )
-from governance.cases.rules import CaseFacts
 from governance.cases.violations import as_violation
 from governance.cases.vocabulary import Input, Stage, State
 from ledger.services import record_alone
@@ -40,10 +40,10 @@ def read_inputs(
         caller.require(rules.can_ask(who, names))
     except Denied as refusal:
         raise as_violation(refusal, caller, case_id, now) from refusal
-    at, artifacts = store.position_of(row), store.artifacts_of(row)
-    facts = CaseFacts(at, store.record_of(row, at, artifacts))
+    at, artifacts = records.position_of(row), records.artifacts_of(row)
+    facts = CaseFacts(at, records.record_of(row, at, artifacts))
     legal = [name for name in rules.inputs_of(facts, who) if not names or name in names]
-    standing = store.in_force(at, artifacts)
+    standing = records.in_force(at, artifacts)
     found = {name: _given(name, row, facts, standing) for name in legal}
     inputs = {str(name): value for name, value in found.items() if value is not None}
     record_alone(
@@ -96,7 +96,7 @@ def _given(name: Input, row: Case, case: CaseFacts, standing: Mapping[Stage, Art
     if name in (Input.REVIEW, Input.TEST):
         overruled = artifact.revision > 0
         return OutcomeSeen(outcome=artifact.outcome, round=artifact.round, overruled=overruled)
-    content = store.content_of(artifact)
+    content = records.content_of(artifact)
     if name is Input.VERIFY_BY:
         return [{"id": each["id"], "verify_by": each["verify_by"]} for each in content["tasks"]]
     return content["artifacts"] if name is Input.ARTIFACTS else content
@@ -129,7 +129,7 @@ def list_cases(*, state: State | None, cursor: str | None, limit: int, caller: C
         cases=[
             CaseListed(
                 **store.result_of(row),
-                your_turn=rules.has_turn(store.position_of(row), caller.role.offices),
+                your_turn=rules.has_turn(records.position_of(row), caller.role.offices),
                 opened_at=row.opened_at,
                 moved_at=row.moved_at,
             )

@@ -15,7 +15,7 @@ from core.decision import Decision, Denied
 from core.events import Event
 from core.ids import timed_id
 from governance.cases import content as forms
-from governance.cases import rules, store
+from governance.cases import records, rules, store, turns
 from governance.cases.content import Evidence
 from governance.cases.models import Artifact, Case
 from governance.cases.results import ArtifactKept, CaseMoved, CaseSubmitted
@@ -59,7 +59,7 @@ def insert_case(
 
     Raises Denied INVALID_TRANSITION where an office is held by no active agent.
     """
-    caller.require(rules.has_all_offices(store.held_offices(policy)))
+    caller.require(rules.has_all_offices(turns.held_offices(policy)))
     sha256 = forms.digest_of("REQUEST", "OK", {"request": request}, ())
     row = insert_with_free_id(
         lambda _: Case.objects.create(
@@ -83,7 +83,7 @@ def insert_case(
         subject=f"case:{row.id}",
         details={"request_sha256": sha256, "max_rounds": row.max_rounds},
     )
-    for event in store.turn_events(policy, store.position_of(row), row.id, caller, now):
+    for event in turns.turn_events(policy, records.position_of(row), row.id, caller, now):
         insert_event(event)
         wake(event.for_agent_id)
     return row
@@ -102,12 +102,12 @@ def submit_stage(
     """Submit one stage; its outcome decides where the case goes.
 
     Raises Denied: STAGE_DENIED outside the office's own stage and turn (a violation: the round is
-    aborted, see rules.REFUSALS), INVALID_PARAMS for content in another form, INVALID_TRANSITION
+    aborted, see refusals.REFUSALS), INVALID_PARAMS for content in another form, INVALID_TRANSITION
     for a case that is paused or has ended, NOT_FOUND.
     """
     with transaction.atomic():
         row = store.find(case_id, caller.organisation_id, lock=True)
-        facts, who = store.facts_of(row), store.officer(caller)
+        facts, who = records.facts_of(row), store.officer(caller)
         _require(rules.can_take_turn(facts, who, stage), caller, case_id, now)
         found = forms.checked_outcome(stage, outcome)
         caller.require(rules.can_submit(facts, who, stage, found))
@@ -160,12 +160,12 @@ def _require(decision: Decision, caller: Caller, case_id: str, now: datetime) ->
 def _task_ids(row: Case) -> list[str]:
     """The ids of the tasks in force."""
     tasks = standing_artifacts(row).get(Stage.TASKS)
-    return [] if tasks is None else [task["id"] for task in store.content_of(tasks)["tasks"]]
+    return [] if tasks is None else [task["id"] for task in records.content_of(tasks)["tasks"]]
 
 
 def standing_artifacts(row: Case) -> dict[Stage, Artifact]:
     """The artifacts in force, by stage."""
-    return store.in_force(store.position_of(row), store.artifacts_of(row))
+    return records.in_force(records.position_of(row), records.artifacts_of(row))
 
 
 def decide_case(
@@ -178,7 +178,7 @@ def decide_case(
     """
     with transaction.atomic():
         row = store.find(case_id, caller.organisation_id, lock=True)
-        facts = store.facts_of(row)
+        facts = records.facts_of(row)
         _require(rules.can_rule(facts, store.officer(caller), ruling), caller, case_id, now)
         to = rules.after_ruling(facts, ruling)
         event = Event.by(

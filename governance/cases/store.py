@@ -8,32 +8,26 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from core.actions import Action
 from core.actors import Actor
 from core.decision import Code, Denied, Deny, refuse, stale
 from core.events import Event
 from core.machines import Cte, Swap, swap
 from governance.cases.content import digest_of
-from governance.cases.models import Artifact, Case
+from governance.cases.facts import Next, Officer
+from governance.cases.models import Case
 from governance.cases.results import CaseMoved
-from governance.cases.rules import CaseFacts, CaseRecord, Next, Officer, Position
+from governance.cases.turns import turn_events
 from governance.cases.vocabulary import (
-    OFFICE_OF,
     STATE_STEPS,
     Outcome,
     Signal,
     Stage,
-    State,
     stage_step,
 )
 from ledger import sql as ledger_sql
 from orgchart.policy.compiled import Policy
-from orgchart.policy.vocabulary import Office
 from toolbox.caller import Caller
 from toolbox.wake import wake
-
-MOST_NOTIFIED = 20
-"""Holders of one office who get an event when it is their turn."""
 
 
 def officer(caller: Caller) -> Officer:
@@ -53,92 +47,6 @@ def find(case_id: str, organisation_id: int, *, lock: bool = False) -> Case:
             rule="constitution: cases of the organisation",
         )
     return row
-
-
-def position_of(row: Case) -> Position:
-    """Where the row says that the case is."""
-    return Position(
-        state=State(row.state),
-        stage=Stage(row.stage),
-        round=row.round,
-        max_rounds=row.max_rounds,
-        failed_by=Signal(row.failed_by) if row.failed_by else None,
-        paused_by=Signal(row.paused_by) if row.paused_by else None,
-    )
-
-
-def artifacts_of(row: Case) -> list[Artifact]:
-    """Everything that was submitted, oldest first, without its content."""
-    rows = Artifact.objects.filter(organisation_id=row.organisation_id, case_id=row.id)
-    return list(rows.defer("content", "evidence").order_by("number"))
-
-
-def facts_of(row: Case) -> CaseFacts:
-    """The case as rules see it."""
-    at = position_of(row)
-    return CaseFacts(at, record_of(row, at, artifacts_of(row)))
-
-
-def in_force(at: Position, artifacts: Sequence[Artifact]) -> dict[Stage, Artifact]:
-    """The newest artifact of each stage whose result stands; see CaseRecord."""
-    found: dict[Stage, Artifact] = {}
-    for each in artifacts:
-        stage = Stage(each.stage)
-        if stage in (Stage.ANALYSIS, Stage.TASKS) or each.round == at.ruled_round:
-            found[stage] = each
-    analysis, tasks = found.get(Stage.ANALYSIS), found.get(Stage.TASKS)
-    if analysis and tasks and tasks.number < analysis.number:
-        del found[Stage.TASKS]
-    return found
-
-
-def record_of(row: Case, at: Position, artifacts: Sequence[Artifact]) -> CaseRecord:
-    """What was submitted, as decisions need it."""
-    standing = in_force(at, artifacts)
-    review = standing.get(Stage.REVIEW)
-    implementation = standing.get(Stage.IMPLEMENTATION)
-    acted = {(each.author_id, OFFICE_OF[Stage(each.stage)]) for each in artifacts if each.author_id}
-    if row.opened_by_id:
-        acted.add((row.opened_by_id, Office.ANALYST))
-    amended = implementation is not None and any(
-        each.number > implementation.number
-        for each in artifacts
-        if each.stage in (Stage.ANALYSIS, Stage.TASKS)
-    )
-    judged = [standing.get(stage) for stage in (Stage.TASKS, Stage.IMPLEMENTATION)]
-    return CaseRecord(
-        in_force=frozenset(standing),
-        authors=frozenset(
-            (stage, author) for stage, author in _authors(at, artifacts) if stage in standing
-        ),
-        acted=frozenset(acted),
-        review=Outcome(review.outcome) if review else None,
-        test=Outcome(standing[Stage.TEST].outcome) if Stage.TEST in standing else None,
-        must_reject=frozenset(
-            Signal(name) for each in judged if each is not None for name in each.signals
-        ),
-        submitted=frozenset(Stage(each.stage) for each in artifacts),
-        amended=amended,
-        overruled=review is not None and review.revision > 0,
-    )
-
-
-def _authors(at: Position, artifacts: Sequence[Artifact]) -> list[tuple[Stage, int]]:
-    """The agents who submitted the stages in force; a person's revision keeps the author."""
-    found: dict[Stage, int] = {}
-    for each in artifacts:
-        stage = Stage(each.stage)
-        if each.author_id and (
-            stage in (Stage.ANALYSIS, Stage.TASKS) or each.round == at.ruled_round
-        ):
-            found[stage] = each.author_id
-    return list(found.items())
-
-
-def content_of(artifact: Artifact) -> dict[str, Any]:
-    """The content that `artifacts_of` left in the database."""
-    found: dict[str, Any] = artifact.content
-    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,46 +163,6 @@ def advance(
     row.round, row.max_rounds, row.moved_at = to.at.round, to.at.max_rounds, now
     row.failed_by, row.paused_by = to.at.failed_by or "", to.at.paused_by or ""
     wake(*(each.for_agent_id for each in turns))
-
-
-def _next_holders(policy: Policy, at: Position, caller: Actor) -> list[int]:
-    """The active agents of the office whose turn it is, without the one that acts."""
-    if at.state is not State.OPEN:
-        return []
-    office = OFFICE_OF[at.stage]
-    holders = [
-        agent.id
-        for agent in policy.agents.values()
-        if agent.active
-        and office in policy.roles[agent.role].offices
-        and f"agent:{agent.handle}" != caller.actor
-    ]
-    return sorted(holders)[:MOST_NOTIFIED]
-
-
-def held_offices(policy: Policy) -> frozenset[Office]:
-    """The offices that an active agent of the organisation holds."""
-    roles = (policy.roles[agent.role] for agent in policy.agents.values() if agent.active)
-    return frozenset(office for role in roles for office in role.offices)
-
-
-def turn_events(
-    policy: Policy, at: Position, case_id: str, caller: Actor, now: datetime
-) -> list[Event]:
-    """The events on the streams of those whose turn it is; they hold no content and no reason."""
-    return [
-        Event(
-            action=Action.CASE_TURN,
-            actor="system:cases",
-            at=now,
-            organisation_id=caller.organisation_id,
-            subject=f"case:{case_id}",
-            for_agent_id=agent_id,
-            kind="case",
-            details={"stage": at.stage.value, "round": at.round, "state": at.state.value},
-        )
-        for agent_id in _next_holders(policy, at, caller)
-    ]
 
 
 def stale_case(case_id: str) -> Deny:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from core.machines import diagram
-from governance.cases.rules import REFUSALS
+from governance.cases.refusals import REFUSALS
 from governance.cases.vocabulary import MOVES, OFFICES, SIGNALS, STATES
 from governance.interventions.vocabulary import DEED_OF, OFFICE_OF_GROUP, WITH_CODE
 

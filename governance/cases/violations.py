@@ -10,9 +10,11 @@ from core.actions import Action
 from core.actors import System
 from core.decision import Denied, Deny
 from core.events import Event
-from governance.cases import store
+from governance.cases import records, store
+from governance.cases.facts import Next
 from governance.cases.models import Case, Violation
-from governance.cases.rules import Next, after_violation, fault_of
+from governance.cases.refusals import fault_of
+from governance.cases.rules import after_violation
 from governance.cases.vocabulary import Fault, Signal
 from ledger.services import insert_event, record
 from mailroom.outgoing.outbox import notify_board
@@ -43,7 +45,7 @@ def record_violation(
     with transaction.atomic():
         insert_event(event)
         row = store.find(case_id, caller.organisation_id, lock=True)
-        to = after_violation(store.position_of(row))
+        to = after_violation(records.position_of(row))
         Violation.objects.create(
             organisation_id=caller.organisation_id,
             case=row,

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from core.decision import Allow, Code, Decision, deny
 from core.deeds import Deed
-from governance.cases.rules import FINAL, MOST_ROUNDS, CaseFacts, Next, Position, after_signal
+from governance.cases.facts import FINAL, CaseFacts, Next, Position
+from governance.cases.rules import MOST_ROUNDS, after_signal
 from governance.cases.vocabulary import Move, Outcome, Signal, Stage, State
 from governance.interventions.vocabulary import (
     DEED_OF,

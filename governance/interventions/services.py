@@ -15,10 +15,10 @@ from core.decision import Denied, require
 from core.deeds import Deed, PeopleGroup, require_deed
 from core.events import Event
 from governance.cases import content as forms
-from governance.cases import store
+from governance.cases import records, store
+from governance.cases.facts import CaseFacts, Next
 from governance.cases.models import Artifact, Case
 from governance.cases.results import CaseMoved
-from governance.cases.rules import CaseFacts, Next
 from governance.cases.services import insert_case
 from governance.cases.store import Submission
 from governance.cases.violations import notify_if_paused
@@ -228,7 +228,7 @@ def _begin(
     if rules.needs_code(all_groups(person), action):
         purpose = purpose_of(action, row.id, expected_version, params)
         require_confirmed(confirmed, purpose, person)
-    return row, store.facts_of(row)
+    return row, records.facts_of(row)
 
 
 def _intervene(

@@ -8,8 +8,18 @@ from dataclasses import dataclass, field, replace
 
 from core.decision import Allow
 from governance.cases import rules
-from governance.cases.rules import CaseFacts, CaseRecord, Officer, Position
-from governance.cases.vocabulary import OFFICE_OF, Outcome, Ruling, Signal, Stage, State
+from governance.cases.facts import CaseFacts, CaseRecord, Officer, Position
+from governance.cases.refusals import fault_of
+from governance.cases.vocabulary import (
+    OFFICE_OF,
+    OFFICES,
+    Input,
+    Outcome,
+    Ruling,
+    Signal,
+    Stage,
+    State,
+)
 from governance.interventions import rules as people
 from orgchart.policy.vocabulary import Office
 
@@ -63,7 +73,7 @@ def acts():
             for stage in Stage:
                 if stage is Stage.VERDICT:
                     continue
-                for outcome in rules.OFFICES[OFFICE_OF[stage]].outcomes:
+                for outcome in OFFICES[OFFICE_OF[stage]].outcomes:
                     yield ("submit", office, who, stage, outcome)
             for ruling in Ruling:
                 yield ("rule", office, who, ruling)
@@ -96,7 +106,7 @@ def step(world, act):
                 return replace(world, at=rules.after_ruling(world.facts, ruling).at)
             return _violated(world, decision)
         case ("ask", office, who):
-            illegal = [i for i in rules.Input if i not in rules.OFFICES[office].inputs]
+            illegal = [i for i in Input if i not in OFFICES[office].inputs]
             decision = rules.can_ask(Officer(who, frozenset({office})), illegal[:1])
             return _violated(world, decision)
     return _intervened(world, act)
@@ -123,7 +133,7 @@ def _submitted(world, who, stage, outcome):
 
 
 def _violated(world, decision):
-    if rules.fault_of(decision) is None:
+    if fault_of(decision) is None:
         return None
     to = rules.after_violation(world.at)
     return to and replace(world, at=to.at)

@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from governance.cases.rules import FINAL
+from governance.cases.facts import FINAL
 from governance.cases.vocabulary import MOVES, Outcome, State
 from tests.governance.cases.model import ACTS, World, invariants, step
 

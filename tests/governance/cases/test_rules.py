@@ -6,7 +6,8 @@ import pytest
 
 from core.decision import Allow
 from governance.cases import rules
-from governance.cases.rules import CaseFacts, CaseRecord, Officer, Position, Situation
+from governance.cases.facts import CaseFacts, CaseRecord, Officer, Position
+from governance.cases.refusals import REFUSALS, Situation, fault_of
 from governance.cases.vocabulary import (
     OFFICES,
     SIGNALS,
@@ -46,11 +47,11 @@ class TestTheTables:
         assert found == wanted
 
     def test_of_refusals(self):
-        found = {s.name: (r.code.value, r.fault is not None) for s, r in rules.REFUSALS.items()}
+        found = {s.name: (r.code.value, r.fault is not None) for s, r in REFUSALS.items()}
         wanted = {name: (code, True) for name, code in oracle.VIOLATIONS.items()}
         wanted |= {name: (code, False) for name, code in oracle.MISTAKES.items()}
         assert found == wanted
-        assert set(rules.REFUSALS) == set(Situation)
+        assert set(REFUSALS) == set(Situation)
 
 
 class TestSubmitting:
@@ -69,7 +70,7 @@ class TestSubmitting:
                 state, at, office, stage, written_by_self=author == ME, written=author is not None
             )
             assert code_of(decision) == code, (at, stage)
-            is_fault = code != "OK" and rules.fault_of(decision) is not None
+            is_fault = code != "OK" and fault_of(decision) is not None
             assert is_fault is violation, (at, stage)
 
     @pytest.mark.parametrize(("stage", "outcome"), oracle.LEADS)
@@ -147,7 +148,7 @@ class TestInputs:
             decision = rules.can_ask(who, [Input(name)])
             legal = name in oracle.INPUTS[office]
             assert code_of(decision) == ("OK" if legal else "INPUT_DENIED")
-            assert legal or rules.fault_of(decision) == "ILLEGAL_INPUT"
+            assert legal or fault_of(decision) == "ILLEGAL_INPUT"
         for state, at in itertools.product(["open", "delivered", "stopped"], oracle.STAGES):
             case = CaseFacts(position(state, at), CaseRecord())
             assert set(rules.inputs_of(case, who)) == oracle.INPUTS[office]

@@ -1,0 +1,97 @@
+"""Rows of a case as the facts that its rules decide by: where it is, and which results stand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from governance.cases.facts import CaseFacts, CaseRecord, Position
+from governance.cases.models import Artifact, Case
+from governance.cases.vocabulary import OFFICE_OF, Outcome, Signal, Stage, State
+from orgchart.policy.vocabulary import Office
+
+
+def position_of(row: Case) -> Position:
+    """Where the row says that the case is."""
+    return Position(
+        state=State(row.state),
+        stage=Stage(row.stage),
+        round=row.round,
+        max_rounds=row.max_rounds,
+        failed_by=Signal(row.failed_by) if row.failed_by else None,
+        paused_by=Signal(row.paused_by) if row.paused_by else None,
+    )
+
+
+def artifacts_of(row: Case) -> list[Artifact]:
+    """Everything that was submitted, oldest first, without its content."""
+    rows = Artifact.objects.filter(organisation_id=row.organisation_id, case_id=row.id)
+    return list(rows.defer("content", "evidence").order_by("number"))
+
+
+def facts_of(row: Case) -> CaseFacts:
+    """The case as rules see it."""
+    at = position_of(row)
+    return CaseFacts(at, record_of(row, at, artifacts_of(row)))
+
+
+def in_force(at: Position, artifacts: Sequence[Artifact]) -> dict[Stage, Artifact]:
+    """The newest artifact of each stage whose result stands; see CaseRecord."""
+    found: dict[Stage, Artifact] = {}
+    for each in artifacts:
+        stage = Stage(each.stage)
+        if stage in (Stage.ANALYSIS, Stage.TASKS) or each.round == at.ruled_round:
+            found[stage] = each
+    analysis, tasks = found.get(Stage.ANALYSIS), found.get(Stage.TASKS)
+    if analysis and tasks and tasks.number < analysis.number:
+        del found[Stage.TASKS]
+    return found
+
+
+def record_of(row: Case, at: Position, artifacts: Sequence[Artifact]) -> CaseRecord:
+    """What was submitted, as decisions need it."""
+    standing = in_force(at, artifacts)
+    review = standing.get(Stage.REVIEW)
+    implementation = standing.get(Stage.IMPLEMENTATION)
+    acted = {(each.author_id, OFFICE_OF[Stage(each.stage)]) for each in artifacts if each.author_id}
+    if row.opened_by_id:
+        acted.add((row.opened_by_id, Office.ANALYST))
+    amended = implementation is not None and any(
+        each.number > implementation.number
+        for each in artifacts
+        if each.stage in (Stage.ANALYSIS, Stage.TASKS)
+    )
+    judged = [standing.get(stage) for stage in (Stage.TASKS, Stage.IMPLEMENTATION)]
+    return CaseRecord(
+        in_force=frozenset(standing),
+        authors=frozenset(
+            (stage, author) for stage, author in _authors(at, artifacts) if stage in standing
+        ),
+        acted=frozenset(acted),
+        review=Outcome(review.outcome) if review else None,
+        test=Outcome(standing[Stage.TEST].outcome) if Stage.TEST in standing else None,
+        must_reject=frozenset(
+            Signal(name) for each in judged if each is not None for name in each.signals
+        ),
+        submitted=frozenset(Stage(each.stage) for each in artifacts),
+        amended=amended,
+        overruled=review is not None and review.revision > 0,
+    )
+
+
+def _authors(at: Position, artifacts: Sequence[Artifact]) -> list[tuple[Stage, int]]:
+    """The agents who submitted the stages in force; a person's revision keeps the author."""
+    found: dict[Stage, int] = {}
+    for each in artifacts:
+        stage = Stage(each.stage)
+        if each.author_id and (
+            stage in (Stage.ANALYSIS, Stage.TASKS) or each.round == at.ruled_round
+        ):
+            found[stage] = each.author_id
+    return list(found.items())
+
+
+def content_of(artifact: Artifact) -> dict[str, Any]:
+    """The content that `artifacts_of` left in the database."""
+    found: dict[str, Any] = artifact.content
+    return found

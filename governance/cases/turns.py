@@ -1,0 +1,56 @@
+"""Whose turn it is: the agents of each office, and the events that tell them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from core.actions import Action
+from core.actors import Actor
+from core.events import Event
+from governance.cases.facts import Position
+from governance.cases.vocabulary import OFFICE_OF, State
+from orgchart.policy.compiled import Policy
+from orgchart.policy.vocabulary import Office
+
+MOST_NOTIFIED = 20
+"""Holders of one office who get an event when it is their turn."""
+
+
+def _next_holders(policy: Policy, at: Position, caller: Actor) -> list[int]:
+    """The active agents of the office whose turn it is, without the one that acts."""
+    if at.state is not State.OPEN:
+        return []
+    office = OFFICE_OF[at.stage]
+    holders = [
+        agent.id
+        for agent in policy.agents.values()
+        if agent.active
+        and office in policy.roles[agent.role].offices
+        and f"agent:{agent.handle}" != caller.actor
+    ]
+    return sorted(holders)[:MOST_NOTIFIED]
+
+
+def held_offices(policy: Policy) -> frozenset[Office]:
+    """The offices that an active agent of the organisation holds."""
+    roles = (policy.roles[agent.role] for agent in policy.agents.values() if agent.active)
+    return frozenset(office for role in roles for office in role.offices)
+
+
+def turn_events(
+    policy: Policy, at: Position, case_id: str, caller: Actor, now: datetime
+) -> list[Event]:
+    """The events on the streams of those whose turn it is; they hold no content and no reason."""
+    return [
+        Event(
+            action=Action.CASE_TURN,
+            actor="system:cases",
+            at=now,
+            organisation_id=caller.organisation_id,
+            subject=f"case:{case_id}",
+            for_agent_id=agent_id,
+            kind="case",
+            details={"stage": at.stage.value, "round": at.round, "state": at.state.value},
+        )
+        for agent_id in _next_holders(policy, at, caller)
+    ]
