@@ -18,8 +18,9 @@ from tasks.callers import actor_of
 from tasks.models import Comment
 from tasks.results import CommentLine, CommentResult, TaskResult
 from tasks.rules.actors import TaskActor, enforcement_of
+from tasks.rules.approval import can_approve
 from tasks.rules.changes import TaskChange, subject_of, warning_event
-from tasks.rules.ownership import can_approve, can_comment
+from tasks.rules.ownership import can_comment
 from tasks.rules.updates import has_version
 from tasks.rules.values import TaskRow, TaskUpdate
 from tasks.rules.visibility import Readership, readership_of

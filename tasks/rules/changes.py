@@ -13,7 +13,8 @@ from core.decision import Deny
 from core.events import Event
 from orgchart.policy.compiled import Agent, Policy
 from tasks.rules.actors import TaskActor
-from tasks.rules.ownership import changes_owner, keeps_approval, new_owner
+from tasks.rules.approval import keeps_approval
+from tasks.rules.ownership import changes_owner, new_owner
 from tasks.rules.texts import changed_writers
 from tasks.rules.validation import validate_metadata
 from tasks.rules.values import TaskRow, TaskUpdate

@@ -1,4 +1,4 @@
-"""Who may own, change, approve and discuss a task; pure decisions."""
+"""Who may own, change and discuss a task; pure decisions."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from tasks.rules.values import TaskRow, TaskUpdate
 from tasks.vocabulary import Status
 
 YES = Allow("tasks (spec: tasks 13)")
-MAX_NAMED_LEADS = 5
-"""Leads that a refusal names at most."""
 
 
 def new_owner(actor: TaskActor, update: TaskUpdate) -> Agent | None:
@@ -120,7 +118,7 @@ def can_set_owner(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decisi
         return YES
     owner = task.owner_in(actor.policy)
     if owner is not None and not actor.is_agent(owner.id) and not actor.leads(owner):
-        return _owned_by_other(
+        return owned_by_other(
             task, "wait until it is released, or take another with task_recommend"
         )
     new = new_owner(actor, update)
@@ -152,7 +150,7 @@ def can_change(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
     if is_owner or (holder is not None and actor.is_agent(holder.id)):
         return YES if is_owner and update.renews else _may_update_own(actor)
     if holder is not None or actor.agent is None:
-        return _owned_by_other(task, "comment on it with task_comment, or ask its owner")
+        return owned_by_other(task, "comment on it with task_comment, or ask its owner")
     return _can_change_unowned(actor, actor.agent, task, update)
 
 
@@ -197,85 +195,14 @@ def leads_task(actor: TaskActor, task: TaskRow) -> bool:
     return actor.leads_open(task.required_role) if owner is None else actor.leads(owner)
 
 
-def _owned_by_other(task: TaskRow, next_action: str) -> Deny:
+def owned_by_other(task: TaskRow, next_action: str) -> Deny:
+    """The refusal of a change of somebody else's task."""
     return deny(
         Code.NOT_YOURS,
         f"Task #{task.number} is owned by {task.owner or 'another agent'}.",
         next_action,
         rule="a task is changed by its owner and by task leads",
     )
-
-
-def can_approve(actor: TaskActor, task: TaskRow) -> Decision:
-    """A task lead who did none of the work approves it (Spec: tasks 45)."""
-    rule = "approval (spec: tasks 44)"
-    if not actor.is_lead:
-        return deny(
-            Code.LEVEL_DENIED,
-            f"Only {lead_name(actor.policy)} can approve tasks",
-            "say what you think of it with task_comment",
-            rule=rule,
-        )
-    if actor.agent is not None and actor.agent.id in task.workers:
-        return deny(
-            Code.NOT_YOURS,
-            f"{actor.handle} worked on task #{task.number} (owned, started or changed it) and "
-            "cannot approve it",
-            approval_step(actor.policy, task),
-            rule=rule,
-        )
-    if not leads_task(actor, task):
-        return _owned_by_other(task, "approve tasks of your own workers")
-    match task.status:
-        case Status.IN_PROGRESS:
-            return YES
-        case Status.PENDING:
-            return deny(
-                Code.INVALID_TRANSITION,
-                f"Task #{task.number} is pending: there is no work to approve yet.",
-                "approve it once its status is in_progress and the work is done",
-                rule=rule,
-                allowed=[],
-            )
-        case Status.COMPLETED | Status.DELETED:
-            return has_ended(task, rule)
-
-
-def approvers(policy: Policy, task: TaskRow) -> tuple[str, ...]:
-    """Handles of the active task leads who may approve this task, sorted."""
-    leads = (TaskActor(policy, one) for one in policy.agents.values() if one.active)
-    return tuple(
-        sorted(
-            lead.handle
-            for lead in leads
-            if lead.agent is not None
-            and lead.is_lead
-            and lead.agent.id not in task.workers
-            and leads_task(lead, task)
-        )
-    )
-
-
-def approval_step(policy: Policy, task: TaskRow) -> str:
-    """How to get an approval: from a lead who did none of the work, or else from the Board."""
-    able = approvers(policy, task)
-    if able:
-        return f"ask {' or '.join(able[:MAX_NAMED_LEADS])} to approve #{task.number}"
-    return (
-        "no task lead is left who may approve it: say with task_comment that it is ready, and a "
-        "person of the Board approves it in the admin"
-    )
-
-
-def keeps_approval(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> bool:
-    """Whether an approval remains after an update (Spec: tasks 44).
-
-    It ends with the start, with a change of content by anyone, and with a change of owner by
-    anyone but a lead.
-    """
-    if update.status is Status.IN_PROGRESS or update.reworks:
-        return False
-    return not changes_owner(actor, task, update) or leads_task(actor, task)
 
 
 def can_comment(actor: TaskActor, task: TaskRow) -> Decision:

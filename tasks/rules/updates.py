@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from core.decision import Allow, Code, Decision, Deny, deny
 from tasks.rules.actors import TaskActor, enforcement_of, lead_name
+from tasks.rules.approval import approval_step, approvers, keeps_approval
 from tasks.rules.ownership import (
     YES,
-    approval_step,
-    approvers,
     can_change,
     can_set_owner,
     changes_owner,
@@ -18,7 +17,6 @@ from tasks.rules.ownership import (
     has_ended,
     has_known_owner,
     has_matching_role,
-    keeps_approval,
     leads_task,
     new_owner,
 )

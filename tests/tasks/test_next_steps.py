@@ -3,7 +3,8 @@
 import pytest
 
 from orgchart.policy.compiled import Agent
-from tasks.rules.ownership import can_approve, can_take
+from tasks.rules.approval import can_approve
+from tasks.rules.ownership import can_take
 from tasks.rules.updates import can_update
 from tasks.rules.values import TaskUpdate
 from tasks.vocabulary import Status

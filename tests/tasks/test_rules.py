@@ -15,7 +15,8 @@ from tasks.rules.actors import (
     read_permissions,
     roles_claiming,
 )
-from tasks.rules.ownership import can_approve, can_comment, can_take
+from tasks.rules.approval import can_approve
+from tasks.rules.ownership import can_comment, can_take
 from tasks.rules.updates import can_update
 from tasks.rules.values import TaskRow, TaskUpdate
 from tasks.vocabulary import Enforcement, Status, TaskType
