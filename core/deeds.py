@@ -117,6 +117,7 @@ class Deed(Enum):
         "workspace.skill", "scan_skill", "Read skill folders again", needs_reason=False
     )
     PUSH_BACK = _deed("workspace.repository", "push_back_repository", "Push main branch back")
+    STOP_RUN = _deed("workspace.run", "stop_run", "Stop run")
     START_SKILL = _deed("workspace.skill", "start_skill", "Start skill")
     ISSUE_CONTRACT = _deed(
         "contracts.contract", "issue_contract", "Issue contract", needs_reason=False

@@ -40,6 +40,7 @@ class ProgramRun(TypedDict):
     ]
     truncated: Annotated[bool, Field(description="true if `output` is only the end of the log")]
     timed_out: bool
+    stopped_for: Annotated[str | None, Field(description="who or what ended it before its end")]
     log: Annotated[str, Field(description="path of the log in the company tree")]
 
 

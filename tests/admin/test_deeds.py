@@ -40,6 +40,7 @@ from tasks.services import create_task
 from toolbox.frames.ending import cancel_frame
 from toolbox.sessions import close_mode, open_mode
 from workspace.git.pushing_back import push_back
+from workspace.runs.stopping import stop_run
 from workspace.skills import services as skills
 from workspace.skills.starting import start_skill
 
@@ -193,6 +194,7 @@ SERVICES = {
         lambda who: close_mode(session_id=ID, reason=REASON, **who),
     ],
     Deed.CANCEL_FRAME: [lambda who: cancel_frame(frame_id=0, reason=REASON, **who)],
+    Deed.STOP_RUN: [lambda who: stop_run(run_id=0, reason=REASON, **who)],
     Deed.APPROVE_SKILL: [
         lambda who: skills.approve(name="none", digest="", reason=REASON, **who),
         lambda who: skills.withdraw(name="none", reason=REASON, **who),

@@ -30,7 +30,11 @@ from toolbox.frames import ending
 from toolbox.frames import services as frames
 from toolbox.models import Frame, ModeGrant, Session
 from toolbox.sessions import close_mode
-from workspace.models import Skill
+from workspace.models import Run, Skill
+from workspace.runs import queue
+from workspace.runs.services import end_run
+from workspace.runs.stopping import stop_run
+from workspace.sandbox.programs import CommandOutcome, Limits
 from workspace.skills import services as skills
 
 WORKER, REASON = "backend_worker", "It must stop."
@@ -203,9 +207,24 @@ def skill(company):
     )  # fmt: skip
 
 
+def run(company):
+    worker = replace(company.caller(WORKER), tool="run_test")
+    row = queue.take_turn(
+        caller=worker, paths=["tests/"], commit="", limits=Limits(), now=timezone.now()
+    )
+    ended = CommandOutcome(output=b"ok", status=0)
+    return Scene(
+        company, f"run:{row.id}", "run running", "stop_run", "run.stopped",
+        lambda who, why: stop_run(run_id=row.id, caller=who, reason=why, now=timezone.now()),
+        lambda: end_run(row=row, caller=worker, outcome=ended, reason=""),
+        lambda: Run.objects.get(id=row.id).stopped_for != "",
+    )  # fmt: skip
+
+
 SCENES = {
     contract: "nexus", task: "nexus", approval: "dev-team", escalation: "nexus", agent: "nexus",
     mode: "nexus", frame: "soloqueue", skill: "nexus",
+    run: "nexus",
 }  # fmt: skip
 LOST = {Code.INVALID_TRANSITION, Code.VERSION_MISMATCH, Code.NOT_FOUND, Code.TOOL_NOT_BOUND}
 REFUSED = {*LOST, Code.APPROVAL_REQUIRED, Code.UNAUTHENTICATED, Code.NOT_YOURS}

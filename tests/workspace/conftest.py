@@ -9,6 +9,7 @@ from contracts.issuing.services import issue_contract
 from contracts.services import accept_contract
 from orgchart.policy.vocabulary import ToolMode
 from tests.documents.world import NOW, caller_of, found
+from tests.workspace.calls import call
 
 
 @pytest.fixture(autouse=True)
@@ -40,3 +41,18 @@ def hired(nexus):
         return replace(worker, session=replace(worker.session, mode=ToolMode.CODING))
 
     return hire
+
+
+@pytest.fixture
+def backend(hired):
+    return hired(
+        "backend_worker", workspace_scope=["src/feature/"], assigned_branch="feature/login"
+    )
+
+
+@pytest.fixture
+def write(backend):
+    def write(path, content):
+        assert call(backend, "write_file", path=path, content=content)["ok"], path
+
+    return write

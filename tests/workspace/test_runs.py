@@ -14,8 +14,8 @@ from django.utils import timezone
 from core.decision import Denied
 from ledger.models import Event
 from orgchart.models import Agent
-from orgchart.policy.vocabulary import ToolMode
-from tests.documents.world import NOW, caller_of
+from tests.documents.world import NOW
+from tests.workspace.calls import call, coding
 from toolbox import door
 from toolbox.explaining import explain
 from workspace.models import Run
@@ -28,30 +28,6 @@ pytestmark = pytest.mark.skipif(
 )
 
 GOOD = "def test_adds():\n    assert 1 + 1 == 2\n"
-
-
-def coding(nexus, handle):
-    caller = caller_of(nexus, handle)
-    return replace(caller, session=replace(caller.session, mode=ToolMode.CODING))
-
-
-def call(caller, tool, **params):
-    return door.call(caller, tool, params, now=NOW).body
-
-
-@pytest.fixture
-def backend(hired):
-    return hired(
-        "backend_worker", workspace_scope=["src/feature/"], assigned_branch="feature/login"
-    )
-
-
-@pytest.fixture
-def write(backend):
-    def write(path, content):
-        assert call(backend, "write_file", path=path, content=content)["ok"], path
-
-    return write
 
 
 @pytest.mark.django_db(transaction=True)

@@ -85,8 +85,10 @@ def _check_out(
 
 
 def last_run(caller: Caller, commit: str) -> str:
-    """The digest of the log of the caller's last run on a commit, or ''."""
+    """The digest of the log of the caller's last run on a commit that was not stopped, or ''."""
     from workspace.models import Run
 
-    ended = Run.objects.filter(agent_id=caller.agent.id, commit=commit).exclude(output_sha256="")
+    ended = Run.objects.filter(
+        agent_id=caller.agent.id, commit=commit, stopped_for="", started_at__isnull=False
+    ).exclude(output_sha256="")
     return ended.order_by("-id").values_list("output_sha256", flat=True).first() or ""

@@ -5,15 +5,40 @@ from __future__ import annotations
 from django.contrib import admin
 from django.utils.safestring import SafeString
 
-from core.admin.base import BrowseAdmin, block, column, listed
+from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
+from core.admin.base import block, column, listed
 from core.admin.browsing import MomentFilter
+from core.deeds import Deed
 from workspace.models import Run
+from workspace.runs.stopping import stop_run
+
+
+def _stop(call: ActRequest) -> Answer:
+    stop_run(run_id=call.row.id, caller=call.person, reason=call.reason, now=call.now)
+    return f"Run {call.row.id} is being stopped; its agent is notified."
+
+
+STOP = Act(
+    name="stop",
+    title="Stop run",
+    icon="stop_circle",
+    danger=True,
+    deed=Deed.STOP_RUN,
+    explanation=(
+        "All programs of this run end within seconds. The agent sees your name and your reason in "
+        "the answer of its call. A stopped run is no evidence for a verdict."
+    ),
+    perform=_stop,
+    facts=lambda row: [("Agent", row.agent.handle), ("Tool", row.tool)],
+    possible=lambda row: row.ended_at is None and not row.stopped_for,
+)
 
 
 @admin.register(Run)
-class RunAdmin(BrowseAdmin):
+class RunAdmin(ActingAdmin):
     """Every run of tests or of the linter, and how it ended."""
 
+    acts = (STOP,)
     list_display = ("id", "agent", "tool", "asked_at", "ended_at", "outcome")
     list_select_related = ("agent",)
     list_filter = (("asked_at", MomentFilter),)
@@ -22,6 +47,7 @@ class RunAdmin(BrowseAdmin):
         "id", "agent", "tool", "path_list", "commit", "asked_at", "started_at", "ended_at",
         "outcome", "output_sha256", "log",
     )  # fmt: skip
+    readonly_fields = fields
 
     def subject_of(self, row: Run) -> str:
         """How the ledger names it."""

@@ -30,7 +30,8 @@ def take_turn(
 ) -> Run:
     """Wait for the caller's turn, and start its run, with its event (Spec: hands 26).
 
-    Raises Denied RATE_LIMITED where the turn does not come in time.
+    Raises Denied RATE_LIMITED where the turn does not come in time, INVALID_TRANSITION where a
+    person stopped it before.
     """
     row = Run.objects.create(
         organisation_id=caller.organisation_id,
@@ -43,8 +44,16 @@ def take_turn(
     )
     until = time.monotonic() + PATIENCE
     while not _start(row, caller, limits):
-        if time.monotonic() > until:
-            Run.objects.filter(id=row.id).delete()
+        stopped = Run.objects.filter(id=row.id).exclude(stopped_for="")
+        by = stopped.values_list("stopped_for", flat=True).first()
+        if by:
+            raise refuse(
+                Code.INVALID_TRANSITION,
+                f"a person stopped run {row.id} before its turn came: {by}",
+                f"ask {caller.agent.superior} before you run it again",
+                rule="people stop runs (spec: hands 29)",
+            )
+        if time.monotonic() > until and Run.objects.filter(id=row.id, ended_at=None).delete()[0]:
             raise refuse(
                 Code.RATE_LIMITED,
                 "the runs before this one in the organisation's queue are still under way",
@@ -74,7 +83,9 @@ def _start(row: Run, caller: Caller, limits: Limits) -> bool:
             return False
         row.started_at = now
         row.ends_by = now + timedelta(seconds=limits.seconds) + GRACE
-        Run.objects.filter(id=row.id).update(started_at=now, ends_by=row.ends_by)
+        waiting = Run.objects.filter(id=row.id, ended_at=None)
+        if not waiting.update(started_at=now, ends_by=row.ends_by):
+            return False
         record(
             Action.RUN_STARTED,
             by=caller,

@@ -112,7 +112,8 @@ def _run(
         try:
             outcome = driver.run(program, watch=watcher)
         finally:
-            digest = _end(row, caller, outcome, watcher.reason)
+            watcher.end()
+            digest = end_run(row=row, caller=caller, outcome=outcome, reason=watcher.reason)
     return _result(caller, row, outcome, digest)
 
 
@@ -139,17 +140,22 @@ def _require_seen(path: str, seen: Sequence[Mount]) -> None:
     )
 
 
-def _end(row: Run, caller: Caller, outcome: CommandOutcome, reason: str) -> str:
-    """Keep a run's log and how it ended, with its event; the digest of the log."""
+def end_run(*, row: Run, caller: Caller, outcome: CommandOutcome, reason: str) -> str:
+    """Keep a run's log and how it ended, with its event; the digest of the log.
+
+    `reason` is why it was stopped, or ''; a person's, if one stopped it meanwhile, stays.
+    """
     digest = hashlib.sha256(outcome.output).hexdigest()
     now = timezone.now()
     text = outcome.output.decode("utf-8", errors="replace").replace("\x00", "\ufffd")
     with transaction.atomic():
-        Run.objects.filter(id=row.id).update(
+        kept = Run.objects.select_for_update().filter(id=row.id)
+        row.stopped_for = kept.values_list("stopped_for", flat=True).first() or reason
+        kept.update(
             ended_at=now,
             exit_status=outcome.status,
             timed_out=outcome.timed_out,
-            stopped_for=reason,
+            stopped_for=row.stopped_for,
             output=text,
             output_sha256=digest,
         )
@@ -161,7 +167,7 @@ def _end(row: Run, caller: Caller, outcome: CommandOutcome, reason: str) -> str:
             details={
                 "exit_status": outcome.status,
                 "timed_out": outcome.timed_out,
-                "stopped_for": reason,
+                "stopped_for": row.stopped_for,
                 "output_sha256": digest,
             },
         )
@@ -187,5 +193,6 @@ def _result(caller: Caller, row: Run, outcome: CommandOutcome, digest: str) -> P
         "output_sha256": digest,
         "truncated": outcome.cut or len(text) > SHOWN,
         "timed_out": outcome.timed_out,
+        "stopped_for": row.stopped_for or None,
         "log": f"{AGENTS}/{caller.handle}/{LOGS}/{_log_name(row)}",
     }

@@ -1,0 +1,301 @@
+"""Runs that take long: their output on the event stream, and people who stop them."""
+
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+from django.apps import apps
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+
+from core.actors import Person, System
+from core.decision import Code, Denied
+from core.deeds import PeopleGroup
+from governance.models import Intervention
+from ledger.models import Event
+from nexus_site.console.rights import grant
+from orgchart.models import Agent
+from orgchart.pauses.services import pause_agent
+from orgchart.services import digest_of, issue_key
+from tests.admin.forms import filled
+from tests.admin.places import act_page, change_page
+from tests.documents.world import NOW
+from tests.people import join
+from tests.workspace.calls import call, coding
+from toolbox.faces import event_reader
+from workspace.git.judging import last_run
+from workspace.models import Run
+from workspace.runs import queue, rules, services
+from workspace.runs.stopping import stop_run
+from workspace.runs.watching import Watcher
+from workspace.sandbox import driver
+from workspace.sandbox.programs import CommandOutcome
+
+pytestmark = pytest.mark.skipif(
+    isinstance(driver.strongest(), str), reason=f"no sandbox here: {driver.strongest()}"
+)
+MARK = "86398.1717"
+"""Seconds that a daemon of these tests sleeps, by which it is found."""
+LONG = f"""import subprocess, time
+
+
+def test_it():
+    subprocess.Popen(["setsid", "sleep", "{MARK}"])
+    time.sleep(60)
+"""
+TALKS = """import time
+
+import pytest
+
+
+@pytest.mark.parametrize("number", range(30))
+def test_it(number):
+    time.sleep(0.1)
+"""
+
+
+def daemons():
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if MARK.encode() in path.read_bytes():
+                found.append(path)
+        except OSError:
+            continue
+    return found
+
+
+def wait_for(question, seconds=20.0):
+    until = time.monotonic() + seconds
+    while not question():
+        assert time.monotonic() < until, "it never happened"
+        time.sleep(0.1)
+
+
+@contextmanager
+def meanwhile(act):
+    """Do this in another thread; what it raises is raised at the end."""
+    problems = []
+
+    def run():
+        try:
+            act()
+        except Exception as problem:  # noqa: BLE001  it is raised again below
+            problems.append(problem)
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    yield
+    thread.join()
+    if problems:
+        raise problems[0]
+
+
+def is_started():
+    return Run.objects.exclude(started_at=None).exists()
+
+
+def begun(caller):
+    return queue.take_turn(
+        caller=replace(caller, tool="run_test"),
+        paths=["tests/"],
+        commit="c" * 40,
+        limits=services.LIMITS,
+        now=NOW,
+    )
+
+
+def end(row, caller):
+    outcome = CommandOutcome(output=b"ok", status=0)
+    services.end_run(row=row, caller=caller, outcome=outcome, reason="")
+
+
+def key_of(caller):
+    """The digest of a new key of the caller."""
+    system = System(name="tests", organisation_id=caller.organisation_id)
+    agent = Agent.objects.get(id=caller.agent.id)
+    return digest_of(issue_key(agent=agent, caller=system, now=timezone.now()))
+
+
+@pytest.fixture
+def board(nexus):
+    """A client signed in as a member of the Board."""
+    for config in apps.get_app_configs():
+        grant(config)
+    user = get_user_model().objects.create(username="board", is_staff=True)
+    user.groups.set([Group.objects.get(name=PeopleGroup.BOARD)])
+    join(user)
+    client = Client(HTTP_HOST="127.0.0.1")
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+@pytest.fixture
+def alice(nexus):
+    return Person(
+        username="alice",
+        groups=frozenset({PeopleGroup.BOARD}),
+        organisation_id=nexus.id,
+        is_member=True,
+    )
+
+
+def printed(agent):
+    rows = Event.objects.filter(for_agent_id=agent.agent.id, kind="run", action="run.printed")
+    return [row.details for row in rows.order_by("seq")]
+
+
+@pytest.mark.django_db(transaction=True)
+class TestALongRun:
+    def test_streams_its_output_piece_by_piece(self, backend, write):
+        write("tests/test_talks.py", TALKS)
+        result = call(backend, "run_test", paths=["tests/"])["result"]
+        assert result["exit_code"] == 0, result["output"]
+        pieces = printed(backend)
+        assert len(pieces) > 1
+        assert "".join(piece["output"] for piece in pieces) == result["output"]
+        assert [piece["from"] for piece in pieces] == [
+            sum(len(each["output"]) for each in pieces[:number]) for number in range(len(pieces))
+        ]
+        assert {piece["run"] for piece in pieces} == {result["run_id"]}
+
+    def test_is_seen_on_the_stream_of_its_own_agent_only(self, nexus, backend, write):
+        write("tests/test_talks.py", TALKS)
+        begin = event_reader.here()
+        call(backend, "run_test", paths=["tests/"])
+        for caller in (backend, coding(nexus, "it_manager")):
+            page = event_reader.read(caller=caller, key=key_of(caller), after=begin)
+            found = [event for _, event in page.events if event["kind"] == "run"]
+            assert bool(found) == (caller is backend)
+            assert all(event["details"]["output"] for event in found)
+
+    def test_streams_nothing_where_it_is_short(self, backend, write):
+        write("tests/test_a.py", "def test_it():\n    assert True\n")
+        call(backend, "run_test", paths=["tests/"])
+        assert printed(backend) == []
+
+    def test_streams_no_more_than_its_bound(self, backend):
+        row = begun(backend)
+        watcher = Watcher(row, backend)
+        watcher._next = 0.0
+        watcher(b"x" * (rules.STREAMED + 5000))
+        watcher.end()
+        pieces = [len(piece["output"]) for piece in printed(backend)]
+        assert max(pieces) == rules.PIECE
+        assert sum(pieces) == rules.STREAMED
+
+    def test_keeps_letters_whole_whose_bytes_come_apart(self, backend):
+        row = begun(backend)
+        watcher = Watcher(row, backend)
+        for byte in "ä€😀".encode():
+            watcher._next = 0.0
+            watcher(bytes([byte]))
+        assert "".join(piece["output"] for piece in printed(backend)) == "ä€😀"
+        row.refresh_from_db()
+        assert row.output == "ä€😀"
+
+    def test_ends_when_its_agent_is_paused(self, backend, write, alice):
+        write("tests/test_long.py", LONG)
+
+        def pause():
+            wait_for(is_started)
+            pause_agent(person=alice, agent="backend_worker", reason="Wait.", now=timezone.now())
+
+        with meanwhile(pause):
+            result = call(backend, "run_test", paths=["tests/"])["result"]
+        assert (result["exit_code"], result["stopped_for"]) == (137, "its agent is paused")
+        assert daemons() == []
+
+
+@pytest.mark.django_db(transaction=True)
+class TestStopping:
+    def test_on_its_page_ends_all_its_programs(self, backend, write, board):
+        write("tests/test_long.py", LONG)
+        begun = time.monotonic()
+
+        def stop():
+            wait_for(daemons)
+            run = Run.objects.get()
+            assert "Stop run" in board.get(change_page(run)).content.decode()
+            page = act_page(run, "stop")
+            form = filled(board, page, "act-form", reason="It takes the machine.")
+            assert board.post(page, form).status_code == 302
+
+        with meanwhile(stop):
+            result = call(backend, "run_test", paths=["tests/"])["result"]
+        assert time.monotonic() - begun < 40
+        assert daemons() == []
+        assert result["exit_code"] == 137
+        assert result["stopped_for"] == "board: It takes the machine."
+        told = Event.objects.get(action="run.stopped")
+        assert (told.actor, told.reason) == ("human:board", "It takes the machine.")
+        assert (told.for_agent_id, told.kind) == (backend.agent.id, "run")
+        kept = Intervention.objects.get()
+        assert (kept.action_taken, kept.trigger_condition) == ("stop_run", "run running")
+        html = board.get(change_page(Run.objects.get())).content.decode()
+        assert "stopped: board: It takes the machine." in html
+        assert "/stop/" not in html
+
+    def test_takes_a_waiting_run_out_of_the_queue(self, backend, alice):
+        first = begun(backend)
+
+        def stop():
+            wait_for(lambda: Run.objects.filter(started_at=None).exists())
+            waiting = Run.objects.get(started_at=None)
+            stop_run(run_id=waiting.id, caller=alice, reason="Later.", now=timezone.now())
+
+        with meanwhile(stop), pytest.raises(Denied) as refusal:
+            begun(backend)
+        assert refusal.value.deny.code is Code.INVALID_TRANSITION
+        assert "alice: Later." in refusal.value.deny.message
+        assert Run.objects.exclude(id=first.id).get().ended_at is not None
+
+    def test_starts_no_run_that_was_stopped_just_before(self, backend, alice):
+        row = Run.objects.create(
+            organisation_id=backend.organisation_id, agent_id=backend.agent.id, tool="run_test",
+            paths=[], asked_at=NOW, ends_by=timezone.now() + queue.GRACE,
+        )  # fmt: skip
+        stop_run(run_id=row.id, caller=alice, reason="Later.", now=timezone.now())
+        assert not queue._start(row, backend, services.LIMITS)
+        assert not Event.objects.filter(action="run.started").exists()
+
+    def test_is_refused_for_what_has_ended(self, backend, alice):
+        row = begun(backend)
+        end(row, backend)
+        with pytest.raises(Denied) as refusal:
+            stop_run(run_id=row.id, caller=alice, reason="Late.", now=timezone.now())
+        assert refusal.value.deny.code is Code.INVALID_TRANSITION
+        assert not Intervention.objects.exists()
+
+    def test_is_refused_for_what_was_interrupted(self, backend, alice):
+        row = begun(backend)
+        Run.objects.filter(id=row.id).update(ends_by=NOW)
+        with pytest.raises(Denied):
+            stop_run(run_id=row.id, caller=alice, reason="Late.", now=timezone.now())
+
+    def test_does_not_reach_into_another_organisation(self, backend, alice):
+        row = begun(backend)
+        other = replace(alice, organisation_id=alice.organisation_id + 1)
+        with pytest.raises(Denied) as refusal:
+            stop_run(run_id=row.id, caller=other, reason="Mine.", now=timezone.now())
+        assert refusal.value.deny.code is Code.NOT_FOUND
+
+    def test_makes_no_evidence(self, backend, alice):
+        row = begun(backend)
+        stop = partial(stop_run, run_id=row.id, caller=alice, reason="Wrong.", now=timezone.now())
+        stop()
+        end(row, backend)
+        assert Run.objects.get().stopped_for == "alice: Wrong."
+        assert last_run(backend, "c" * 40) == ""
+        again = begun(backend)
+        end(again, backend)
+        assert last_run(backend, "c" * 40) == Run.objects.get(id=again.id).output_sha256
