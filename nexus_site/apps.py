@@ -16,6 +16,7 @@ class SiteConfig(AppConfig):
         from axes.signals import user_locked_out
         from django.contrib.auth.signals import user_logged_in, user_login_failed
 
+        from nexus_site.company import agent_page  # noqa: F401  joins the page of an agent
         from nexus_site.console import signing_in
         from nexus_site.console.rights import grant
 

@@ -49,11 +49,12 @@ class AgentState:
     tasks: int = 0
 
 
-def states_of(organisation_id: int) -> Mapping[str, AgentState]:
-    """The state of every agent by handle; queries do not grow with the agents."""
-    work, waits, tasks = _work(organisation_id), _waits(organisation_id), _tasks(organisation_id)
+def states_of(organisation_id: int, agent_id: int | None = None) -> Mapping[str, AgentState]:
+    """The state of every agent, or of one, by handle; queries do not grow with the agents."""
+    whose = (organisation_id, agent_id)
+    work, waits, tasks = _work(*whose), _waits(*whose), _tasks(*whose)
     found = {}
-    agents = Agent.objects.filter(organisation=organisation_id)
+    agents = Agent.objects.filter(organisation=organisation_id, **_only("id", agent_id))
     for agent in agents.annotate(is_paused=is_paused("id")).order_by("handle"):
         condition = _condition(agent, agent.id in work, agent.id in waits)
         found[agent.handle] = AgentState(
@@ -77,26 +78,38 @@ def _condition(agent: Agent, is_working: bool, is_waiting: bool) -> str:  # noqa
     return "working" if is_working else "idle"
 
 
-def _work(organisation_id: int) -> dict[int, Work]:
+def _only(column: str, agent_id: int | None) -> dict[str, int]:
+    """The condition that keeps one agent's rows; none for all agents."""
+    return {} if agent_id is None else {column: agent_id}
+
+
+def _work(organisation_id: int, agent_id: int | None) -> dict[int, Work]:
     """The newest contract that each agent works under; work in progress before work in review."""
-    rows = Contract.objects.filter(organisation=organisation_id, state__in=AT_WORK)
+    rows = Contract.objects.filter(
+        organisation=organisation_id, state__in=AT_WORK, **_only("assignee_id", agent_id)
+    )
     newest = rows.order_by("assignee_id", "state", "-id").distinct("assignee_id")
     columns = newest.values_list("assignee_id", "id", "title", "mode", "state")
     return {assignee: Work(*rest) for assignee, *rest in columns}
 
 
-def _waits(organisation_id: int) -> dict[int, Wait]:
+def _waits(organisation_id: int, agent_id: int | None) -> dict[int, Wait]:
     """The oldest escalation of each agent that is not answered."""
-    rows = Escalation.objects.filter(organisation=organisation_id, state__in=UNSETTLED)
+    rows = Escalation.objects.filter(
+        organisation=organisation_id, state__in=UNSETTLED, **_only("sender_id", agent_id)
+    )
     oldest = rows.order_by("sender_id", "id").distinct("sender_id")
     columns = oldest.values_list("sender_id", "recipient__handle", "mail__created_at")
     return {sender: Wait(on or BOARD, since) for sender, on, since in columns}
 
 
-def _tasks(organisation_id: int) -> dict[int, int]:
+def _tasks(organisation_id: int, agent_id: int | None) -> dict[int, int]:
     """How many tasks each agent has started."""
     rows = Task.objects.filter(
-        organisation=organisation_id, status=Status.IN_PROGRESS, owner__isnull=False
+        organisation=organisation_id,
+        status=Status.IN_PROGRESS,
+        owner__isnull=False,
+        **_only("owner_id", agent_id),
     )
     found: dict[int, int] = {}
     for owner in rows.order_by().values_list("owner_id", flat=True)[:10_000]:

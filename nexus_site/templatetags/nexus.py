@@ -10,6 +10,16 @@ from django.utils.safestring import SafeString
 
 register = template.Library()
 
+WORDS = {"chat_safe": "Messages only", "coding": "May change code"}
+"""What people read for a code; pages show the code in small print."""
+
+
+@register.filter
+def in_words(code: str) -> str:
+    """What people read for a mode or a state; a reason code stays as it is written."""
+    text = str(code)
+    return WORDS.get(text, text if text.isupper() else text.replace("_", " "))
+
 
 @register.filter
 def moment(value: datetime | None, style: str = "") -> SafeString | str:

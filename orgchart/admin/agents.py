@@ -22,8 +22,8 @@ from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, ShownOnce
 from core.admin.base import block, chips, column
 from core.admin.browsing import MomentFilter
 from core.deeds import Deed
+from orgchart.admin.agent_page import AgentPage
 from orgchart.admin.chart import BY_ORGANISATION, WHY
-from orgchart.admin.editing import EditAdmin
 from orgchart.admin.forms import AgentForm
 from orgchart.admin.pausing import PAUSE, RESUME, own_pause
 from orgchart.models import Agent, ApiKey
@@ -68,7 +68,7 @@ REVOKE = Act(
 
 
 @admin.register(Agent)
-class AgentAdmin(EditAdmin):
+class AgentAdmin(AgentPage):
     """Holders of roles. They are deactivated rather than deleted: their mails and events stay."""
 
     form = AgentForm

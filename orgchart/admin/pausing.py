@@ -58,7 +58,8 @@ def own_pause(**whose: Any) -> Subquery:
     return Subquery(Pause.objects.filter(**whose, ended_at=None).values("id")[:1])
 
 
-def _facts(row: Agent | Organisation) -> list[tuple[str, str]]:
+def pause_facts(row: Agent | Organisation) -> list[tuple[str, str]]:
+    """Who paused the row, since when and why; nothing while it runs."""
     found = Pause.objects.filter(id=pause_number(row) or 0).first()
     if found is None:
         return []
@@ -86,7 +87,7 @@ RESUME = Act(
     perform=_resume,
     possible=lambda row: pause_number(row) is not None,
     version=pause_number,
-    facts=_facts,
+    facts=pause_facts,
 )
 STOP = Act(
     name="stop-everything",
@@ -108,5 +109,5 @@ RESTART = Act(
     perform=_restart,
     possible=lambda row: pause_number(row) is not None,
     version=pause_number,
-    facts=_facts,
+    facts=pause_facts,
 )

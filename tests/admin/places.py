@@ -19,3 +19,8 @@ def change_page(row):
 
 def act_page(row, act):
     return f"{change_page(row).removesuffix('change/')}{act}/"
+
+
+def edit_page(agent):
+    """The form of an agent, one click from its page."""
+    return f"{change_page(agent)}?edit=1"

@@ -15,7 +15,7 @@ from orgchart.models import (
     ToolOverride,
 )
 from tests.admin.forms import confirm, filled, preview
-from tests.admin.places import change_page, list_page, page_of
+from tests.admin.places import change_page, edit_page, list_page, page_of
 from tests.browser.day import HOSTILE
 
 REASON = "The new team needs it."
@@ -223,20 +223,20 @@ class TestEveryTable:
         group = Group.objects.get(slug="search")
         agent = company.agent("backend_worker")
         seen = preview(
-            board, change_page(agent), "agent_form", group=str(group.id), name="a", reason=REASON
+            board, edit_page(agent), "agent_form", group=str(group.id), name="a", reason=REASON
         )
         assert seen.status_code == 422
         assert "exactly one leader" in seen.content.decode()
         seen = preview(
             board,
-            change_page(agent),
+            edit_page(agent),
             "agent_form",
             group=str(group.id),
             name="a",
             is_leader="on",
             reason=REASON,
         )
-        assert confirm(board, change_page(agent), seen).status_code == 302
+        assert confirm(board, edit_page(agent), seen).status_code == 302
         assert current_policy(company.organisation.id).agents["backend_worker"].is_leader
 
     def test_agents(self, board, company):
@@ -259,7 +259,7 @@ class TestEveryTable:
         boss = company.agent("it_manager")
         seen = preview(
             board,
-            change_page(boss),
+            edit_page(boss),
             "agent_form",
             reports_to=str(company.agent("backend_worker").id),
             reason=REASON,
@@ -271,11 +271,11 @@ class TestEveryTable:
         agent = company.agent("backend_worker")
         manager = company.agent("product_manager")
         seen = preview(
-            board, change_page(agent), "agent_form", co_managers=[str(manager.id)], reason=REASON
+            board, edit_page(agent), "agent_form", co_managers=[str(manager.id)], reason=REASON
         )
         assert "product_manager manages backend_worker" in seen.content.decode()
         assert agent.co_managers.count() == 0
-        assert confirm(board, change_page(agent), seen).status_code == 302
+        assert confirm(board, edit_page(agent), seen).status_code == 302
         assert list(agent.co_managers.all()) == [manager]
 
     def test_agents_are_never_deleted(self, board, company):
@@ -415,7 +415,7 @@ class TestBorders:
             ("co_managers", other.agent("team-lead")),
         ]:
             answer = preview(
-                board, change_page(agent), "agent_form", **{field: str(row.id), "reason": REASON}
+                board, edit_page(agent), "agent_form", **{field: str(row.id), "reason": REASON}
             )
             assert 'id="confirm-form"' not in answer.content.decode(), field
 
@@ -429,7 +429,7 @@ class TestBorders:
 
     def test_activity_is_no_field_of_the_form(self, board, company):
         agent = company.agent("backend_worker")
-        page = change_page(agent)
+        page = edit_page(agent)
         data = filled(board, page, "agent_form", title="T", reason=REASON)
         seen = board.post(page, {**data, "active": ""})
         confirm(board, page, seen)

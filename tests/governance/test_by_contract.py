@@ -215,7 +215,7 @@ def test_is_named_on_the_page_of_an_agent_and_shown_on_its_own(nexus, client, dj
     django_user_model.objects.create_superuser("root", password="x")
     client.force_login(user)
     row = nexus.agent("kim")
-    page = f"/admin/orgchart/agent/{row.pk}/change/"
+    page = f"/admin/orgchart/agent/{row.pk}/change/?edit=1"
     wanted = {
         "role": str(Role.objects.get(organisation=row.organisation, name="research_worker").pk),
         "reports_to": str(nexus.agent("product_manager").pk),
