@@ -16,7 +16,6 @@ from ledger.models import Event
 from orgchart.models import Agent
 from tests.documents.world import NOW
 from tests.workspace.calls import call, coding
-from toolbox import door
 from toolbox.explaining import explain
 from workspace.models import Run
 from workspace.runs import queue, services
