@@ -1,6 +1,8 @@
 """Bodies: what is refused before any rule sees it."""
 
 import json
+import tracemalloc
+from contextlib import suppress
 from time import process_time
 from unittest.mock import Mock
 
@@ -131,6 +133,31 @@ class TestBounds:
     def test_let_marks_within_a_text_pass(self):
         prose = {"a": 'x, [y], {z}, \\" ' * 20_000, "b": "\\"}
         assert read_object(json.dumps(prose).encode()) == prose
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            b'{"a": "' + b"x, " * 300_000 + b'"}',
+            b'{"a": "' + b"," * 10_001 + b"\\n" * 440_000 + b'"}',
+            b'{"a": "' + b"," * 10_001 + b'"' + b'""' * 440_000 + b"}",
+            b"{" + b",".join(b'"%d":1' % n for n in range(90_000)) + b"}",
+            b'{"a": "' + b"," * 10_001 + b'\\"' * 440_000,
+            b"{" * 33 + b'"a": "' + b"[{" * 440_000,
+        ],
+        ids=["prose", "escapes", "texts", "keys", "escaped quotes without end", "text without end"],
+    )
+    def test_cost_little_memory_and_time(self, body):
+        """Each thread keeps what it once took: what one hostile body costs, all of them keep."""
+        tracemalloc.start()
+        begun = process_time()
+        try:
+            with suppress(Denied):
+                read_object(body)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert peak < 4 * len(body)
+        assert process_time() - begun < 2
 
     def test_hold_for_an_unfinished_text(self):
         with pytest.raises(Denied):
