@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.db.models import Model
+from django.utils import timezone
 
 from contracts.queries import open_contracts_of
-from core.admin.acts import Act, ActRequest, Answer, acts_for
-from core.decision import Code, refuse
+from core.actors import System
+from core.admin.acts import Act, ActRequest, Answer, ShownOnce, acts_for
+from core.decision import Code, Denied, refuse
 from core.deeds import Deed
 from governance.cases import admin as case_admin  # noqa: F401  registers its tables
 from governance.interventions import admin as intervention_admin  # noqa: F401  registers its table
 from governance.staff.deactivation import deactivate_by_person
 from mailroom.models import Mail
+from orgchart.admin.agents import KEY_REMARK
 from orgchart.models import Agent
 from orgchart.pending.edits import activating
 from orgchart.pending.services import WAITS, propose_change
-from orgchart.services import SecondPersonNeeded
-from orgchart.staffing import activate_agent
+from orgchart.services import SecondPersonNeeded, issue_key
+from orgchart.staffing import activate_agent, deactivate_agent
 
 COUNTED = 1000
+SHOWN = 200
+"""Sentences of a preview, of each kind."""
 
 
 def _deactivate(call: ActRequest) -> Answer:
@@ -47,7 +53,27 @@ def _activate(call: ActRequest) -> Answer:
         activate_agent(handle=call.row.handle, **given)
     except SecondPersonNeeded:
         return f"{propose_change(edit=activating(call.row), **given)} {WAITS}"
-    return f"{call.row.handle} is active again. It needs a new key."
+    call.row.refresh_from_db(fields=["active"])
+    try:
+        key = issue_key(agent=call.row, caller=call.person, now=call.now, reason=call.reason)
+    except Denied:
+        return f"{call.row.handle} is active again. A Board member issues it a new key."
+    return ShownOnce(f"{call.row.handle} is active again. Its new key", key, KEY_REMARK)
+
+
+def _effects(agent: Agent, *, active: bool) -> str:
+    """What becomes allowed and forbidden, worked out by doing it and rolling it back."""
+    change = activate_agent if active else deactivate_agent
+    caller = System(name="preview", organisation_id=agent.organisation_id)
+    try:
+        seen = change(
+            handle=agent.handle, caller=caller, now=timezone.now(), reason="preview", preview=True
+        )
+    except Denied as refusal:
+        return f"Not possible: {refusal.deny.sentence}"
+    lines = [f"+ {fact}" for fact in seen.difference.allowed[:SHOWN]]
+    lines += [f"- {fact}" for fact in seen.difference.forbidden[:SHOWN]]
+    return "\n".join(lines)
 
 
 def _policy_version(agent: Agent) -> int:
@@ -80,16 +106,19 @@ DEACTIVATE = Act(
     possible=lambda agent: bool(agent.active),
     version=_policy_version,
     facts=open_work,
+    text=partial(_effects, active=False),
 )
 ACTIVATE = Act(
     name="activate",
     title="Activate again",
     icon="person_check",
     deed=Deed.ACTIVATE_AGENT,
-    explanation="The agent takes its place again. Its old keys stay revoked: issue a new one.",
+    explanation="The agent takes its place again. Its old keys stay revoked; the next page shows "
+    "its new key, once, to a person who may issue keys.",
     perform=_activate,
     possible=lambda agent: not agent.active,
     version=_policy_version,
+    text=partial(_effects, active=True),
 )
 
 

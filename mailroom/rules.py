@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from core.decision import Allow, Code, Decision, Deny, deny
@@ -31,12 +31,15 @@ VIOLATIONS = frozenset({Code.CONTACT_DENIED, Code.MAIL_TYPE_DENIED, Code.CONTRAC
 """Refusals after which the sender also gets a system mail (Spec: mail 22)."""
 
 
-def find_recipient(name: str, policy: Policy) -> Agent | Deny:
-    """The agent of a name, active or not, or why there is none; `board` is no agent."""
+def find_recipient(name: str, policy: Policy, known: Collection[str] = ()) -> Agent | Deny:
+    """The agent of a name, active or not, or why there is none; `board` is no agent.
+
+    `known` are the names that a refusal may suggest: the contacts of who asks.
+    """
     found = policy.resolve(name)
     if found is None:
         step = "write to one of your contacts, as your prompt lists them"
-        return unknown_agent(name, step, code=Code.RECIPIENT_UNKNOWN)
+        return unknown_agent(name, step, code=Code.RECIPIENT_UNKNOWN, known=known)
     return found
 
 
@@ -55,9 +58,9 @@ def can_receive(recipient: Party) -> Decision:
     )
 
 
-def find_party(name: str, policy: Policy) -> Party | Deny:
+def find_party(name: str, policy: Policy, known: Collection[str] = ()) -> Party | Deny:
     """The agent of a name, or the Board; or why there is none."""
-    return BOARD_PARTY if name == BOARD else find_recipient(name, policy)
+    return BOARD_PARTY if name == BOARD else find_recipient(name, policy, known)
 
 
 def rule_to(sender: Agent, recipient: Party, policy: Policy) -> ContactRule | None:

@@ -44,7 +44,8 @@ def send_mail(*, caller: Caller, draft: MailDraft, now: datetime) -> SentMail:
     Raises Denied with the rule that refused it; the refusal leaves a rejection, and for a
     violation a system mail in the sender's own inbox.
     """
-    recipient = rules.find_party(draft.to, caller.policy)
+    known = caller.policy.contacts_of(caller.agent)
+    recipient = rules.find_party(draft.to, caller.policy, known)
     if isinstance(recipient, Deny):
         raise as_rejection(Denied(recipient), caller, draft.to, draft.mail_type, now)
     try:

@@ -19,7 +19,9 @@ class SiteConfig(AppConfig):
         from nexus_site.company import agent_page  # noqa: F401  joins the page of an agent
         from nexus_site.console import signing_in
         from nexus_site.console.rights import grant
+        from nexus_site.console.theme import lighten_lists
 
+        lighten_lists()
         post_migrate.connect(grant, dispatch_uid="nexus_site.console.rights")
         user_logged_in.connect(signing_in.on_signed_in, dispatch_uid="nexus_site.signed_in")
         user_login_failed.connect(signing_in.on_failed, dispatch_uid="nexus_site.failed")

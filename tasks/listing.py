@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cache
 from typing import Any
 
@@ -84,7 +85,7 @@ def list_tasks(
     """
     policy = caller.policy
     readable = readership_of(policy, caller.agent).ids
-    held = find_owner(policy, owner)
+    held = find_owner(policy, owner, policy.contacts_of(caller.agent))
     namesake = _agent_named(policy, role_filter)
     text = statement(
         "" if owner is None else "by" if held else "none",
@@ -111,13 +112,13 @@ def list_tasks(
     }
 
 
-def find_owner(policy: Policy, name: str | None) -> Agent | None:
+def find_owner(policy: Policy, name: str | None, known: Collection[str] = ()) -> Agent | None:
     """The agent whose tasks are asked for, active or not; None for no name. Raises Denied."""
     if not name:
         return None
     agent = policy.resolve(name)
     if agent is None:
-        raise Denied(unknown_owner(name))
+        raise Denied(unknown_owner(name, known))
     return agent
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -40,7 +41,7 @@ class GrantedChannel:
     types: frozenset[str]
 
 
-def find_assignee(name: str, policy: Policy) -> Agent | Deny:
+def find_assignee(name: str, policy: Policy, known: Collection[str] = ()) -> Agent | Deny:
     """The agent that a contract is for, or why there is none; never the Board.
 
     Spec: contracts 10.
@@ -52,7 +53,7 @@ def find_assignee(name: str, policy: Policy) -> Agent | Deny:
             "issue it to an agent that reports to you",
             rule="never to board (spec: contracts 10)",
         )
-    return find_recipient(name, policy)
+    return find_recipient(name, policy, known)
 
 
 def can_issue(

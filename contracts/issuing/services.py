@@ -5,7 +5,7 @@ Spec: contracts 1, contracts 5.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -60,7 +60,7 @@ def issue_contract(
     """
     policy = caller.policy
     try:
-        assignee = _require_assignee(draft.to, policy)
+        assignee = _require_assignee(draft.to, policy, policy.contacts_of(caller.agent))
         allowed = caller.require(rules.can_issue(caller.agent, assignee, draft.kind, tool, policy))
     except Denied as refusal:
         if refusal.deny.code not in ABOUT_RECIPIENT:
@@ -79,7 +79,7 @@ def issue_for_board(*, person: Person, draft: ContractDraft, now: datetime) -> I
     """
     require_deed(person, Deed.ISSUE_CONTRACT)
     policy = current_policy(person.organisation_id)
-    assignee = _require_assignee(draft.to, policy)
+    assignee = _require_assignee(draft.to, policy, policy.agents)
     if assignee.superior != BOARD or draft.kind is not ContractKind.WORK:
         raise refuse(
             Code.LEVEL_DENIED,
@@ -106,8 +106,8 @@ class _Issue:
     rule: str
 
 
-def _require_assignee(name: str, policy: Policy) -> Agent:
-    found = rules.find_assignee(name, policy)
+def _require_assignee(name: str, policy: Policy, known: Collection[str]) -> Agent:
+    found = rules.find_assignee(name, policy, known)
     if isinstance(found, Deny):
         raise Denied(found)
     return found

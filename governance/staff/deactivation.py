@@ -55,7 +55,7 @@ def deactivate_by_person(
             raise Denied(org_changes.stale_policy(expected_version, policy.version))
         target = policy.resolve(agent)
         if target is None:
-            raise Denied(unknown_agent(agent, "choose an agent of the list"))
+            raise Denied(unknown_agent(agent, "choose an agent of the list", known=policy.agents))
         record_intervention(
             person,
             Deed.ACTIVATE_AGENT,

@@ -65,7 +65,8 @@ def find_agent(caller: Caller, name: str) -> Agent:
     """An agent of the organisation, active or not. Raises Denied NOT_FOUND."""
     found = caller.policy.resolve(name)
     if found is None:
-        raise Denied(unknown_agent(name, "list_agents shows the agents of the organisation"))
+        step = "list_agents shows the agents of the organisation"
+        raise Denied(unknown_agent(name, step, known=caller.policy.contacts_of(caller.agent)))
     return found
 
 

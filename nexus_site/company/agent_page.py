@@ -20,6 +20,7 @@ from nexus_site.company.agent_rights import rights_of
 from nexus_site.company.state import states_of
 from nexus_site.console import counting
 from orgchart.admin.agent_page import about_agent
+from orgchart.admin.placing import rights_of_agent
 from orgchart.compiling import current_policy
 from orgchart.models import Agent, ApiKey
 from tasks.models import Task
@@ -55,6 +56,9 @@ class Listed:
     address: str
     rows: Sequence[Row]
     empty: str
+
+
+rights_of_agent.join(rights_of)
 
 
 @about_agent.join

@@ -46,7 +46,7 @@ class TakenAway:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rights:
-    """What the agent may do: whom it writes to, its tools by the reason, its files."""
+    """What the agent may do: its contacts, its tools by the reason, its files."""
 
     contacts: Sequence[Contact]
     contacts_left_out: int

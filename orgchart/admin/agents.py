@@ -22,10 +22,10 @@ from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, ShownOnce
 from core.admin.base import block, chips, column
 from core.admin.browsing import MomentFilter
 from core.deeds import Deed
-from orgchart.admin.agent_page import AgentPage
 from orgchart.admin.chart import BY_ORGANISATION, WHY
 from orgchart.admin.forms import AgentForm
 from orgchart.admin.pausing import PAUSE, RESUME, own_pause
+from orgchart.admin.placing import PlacingAdmin
 from orgchart.models import Agent, ApiKey
 from orgchart.pauses.services import is_paused
 from orgchart.services import issue_key, revoke_key
@@ -68,7 +68,7 @@ REVOKE = Act(
 
 
 @admin.register(Agent)
-class AgentAdmin(AgentPage):
+class AgentAdmin(PlacingAdmin):
     """Holders of roles. They are deactivated rather than deleted: their mails and events stay."""
 
     form = AgentForm
@@ -100,6 +100,23 @@ class AgentAdmin(AgentPage):
         ("Abilities", {"fields": ("skills", "system_prompt", "job_description")}),
         ("Keys", {"fields": ("own_keys",)}),
         ("Authority", {"fields": ("contract",)}),
+        WHY,
+    )
+    hire_fieldsets = (
+        (None, {"fields": ("role", "reports_to", "handle", "title", "job_description")}),
+        (
+            "More",
+            {
+                "classes": ("collapse",),
+                "fields": (
+                    ("group", "name", "is_leader"),
+                    "co_managers",
+                    "skills",
+                    "system_prompt",
+                    "contract",
+                ),
+            },
+        ),
         WHY,
     )
     view_fieldsets = (

@@ -237,10 +237,13 @@ class EditAdmin(PreviewingAdmin):
             return self._preview(request, change, removal=True)
         return self._carry_out(request, change, deleting(row), removal=True)
 
-    def _preview(self, request: HttpRequest, change: Change, *, removal: bool) -> HttpResponse:
+    def _preview(
+        self, request: HttpRequest, change: Change, *, removal: bool, edit: Edit | None = None
+    ) -> HttpResponse:
         """What would become allowed and forbidden, worked out by doing it and rolling it back."""
         changed = [] if removal else self._changed_values(change)
-        edit = deleting(change.row) if removal else self.edit_of(change)
+        if edit is None:
+            edit = deleting(change.row) if removal else self.edit_of(change)
         try:
             seen = self.apply(change, edit, preview=True)
         except Denied as refusal:

@@ -146,6 +146,12 @@ class AgentForm(PolicyForm):
         help_text="If one in progress names this change (CON-…), no second person is needed.",
     )
 
+    def offer(self, organisation: Organisation) -> None:
+        """Role and superior of a new agent are chosen before, among those that work."""
+        if self.instance.pk is None:
+            for name in ("role", "reports_to"):
+                self.fields[name].widget = forms.HiddenInput()
+
     def clean(self) -> dict[str, Any]:
         """A member of a group has a name there."""
         data: dict[str, Any] = super().clean() or {}

@@ -43,7 +43,7 @@ def way_up(policy: Policy) -> Iterator[Violation]:
         if not agent.active or agent.superior == BOARD or agent.orphaned:
             continue
         if not tool_to_escalate(agent, policy):
-            problem = _problem_of_way_up(policy, agent)
+            problem = problem_of_way_up(policy, agent)
             yield Violation(
                 "way up",
                 Subject.AGENT,
@@ -54,8 +54,8 @@ def way_up(policy: Policy) -> Iterator[Violation]:
             )
 
 
-def _problem_of_way_up(policy: Policy, agent: Agent) -> str:
-    """Why no escalation of the agent reaches its superior."""
+def problem_of_way_up(policy: Policy, agent: Agent) -> str:
+    """Why no escalation of the agent reaches its superior (an agent, not the Board)."""
     above = policy.agents[agent.superior]
     rule = policy.rule_between(agent, above)
     if rule is None:

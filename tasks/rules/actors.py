@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -55,6 +55,11 @@ class TaskActor:
 
     policy: Policy
     agent: Agent | None = None
+
+    @property
+    def known_names(self) -> Collection[str]:
+        """The agents that a refusal may name: its contacts; every one for a person."""
+        return self.policy.contacts_of(self.agent) if self.agent else self.policy.agents
 
     @property
     def handle(self) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from core.decision import Allow, Code, Decision, Deny, deny
 from orgchart.policy.compiled import Agent, Policy
+from orgchart.policy.names import did_you_mean
 from tasks.rules.actors import TaskActor, is_for, lead_name, read_permissions, roles_claiming
 from tasks.rules.values import TaskRow, TaskUpdate
 from tasks.vocabulary import Status
@@ -28,7 +31,7 @@ def has_known_owner(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Deci
     """The new owner is an agent of the organisation."""
     if not update.owner or new_owner(actor, update) is not None:
         return YES
-    return unknown_owner(update.owner)
+    return unknown_owner(update.owner, actor.known_names)
 
 
 def has_active_owner(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
@@ -40,12 +43,12 @@ def has_active_owner(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Dec
     return YES if agent is None or agent.active else inactive_owner(agent.handle)
 
 
-def unknown_owner(name: str) -> Deny:
-    """The refusal of an owner that is no agent."""
+def unknown_owner(name: str, known: Collection[str] = ()) -> Deny:
+    """The refusal of an owner that is no agent; `known` are names that it may suggest."""
     problem = "no agent of this organisation"
     return deny(
         Code.INVALID_PARAMS,
-        f"owner: {name[:64]!r} is {problem}",
+        f"owner: {name[:64]!r} is {problem}{did_you_mean(name, known)}",
         "name an agent by its handle, or '' to release the task",
         rule="owners are agents",
         owner=problem,

@@ -15,6 +15,7 @@ from orgchart.models import Agent, ApiKey
 from tests.admin.forms import filled
 from tests.admin.places import act_page, change_page, list_page
 from tests.browser.day import HOSTILE
+from tests.company import load_company
 from toolbox.models import ModeGrant, Session
 
 REASON = "The Board decided so on Friday."
@@ -104,11 +105,24 @@ class TestActivity:
         assert not worker.active
         assert (event.actor, event.reason) == (f"human:{desk.lower()}", REASON)
         assert company.get("/api/v1/me", "backend_worker").status == 401
-        assert act(client, worker, "activate").status_code == 302
+        page = client.get(act_page(worker, "activate")).content.decode()
+        assert "+ backend_worker acts as backend_worker" in page
+        answer = act(client, worker, "activate")
         worker.refresh_from_db()
         alone = desk == PeopleGroup.BOARD
         assert worker.active is alone, "what HR gives back waits for the Board"
-        assert newest().action == ("agent.activated" if alone else "change.proposed")
+        assert answer.status_code == (200 if alone else 302)
+        assert ("nxs_" in answer.content.decode()) is alone
+        assert newest().action == ("key.issued" if alone else "change.proposed")
+
+    def test_shows_the_effects_before(self, board, worker, company):
+        page = board.get(act_page(worker, "deactivate")).content.decode()
+        assert "- backend_worker acts as backend_worker" in page
+        worker.refresh_from_db()
+        assert worker.active
+        leader = load_company("soloqueue").agent("coding_leader")
+        page = board.get(act_page(leader, "deactivate")).content.decode()
+        assert "Not possible: " in page
 
     def test_of_a_stale_page_is_refused(self, board, worker, company, hr):
         page = act_page(worker, "deactivate")

@@ -84,7 +84,7 @@ class TestAStaleForm:
         for model, row in rows.items():
             answer = confirm(hr, change_page(row), seen[model])
             assert answer.status_code == 409, model
-            assert "Somebody was faster" in answer.content.decode(), model
+            assert "This record changed after you opened it" in answer.content.decode(), model
             assert values(row) == held[model], model
         assert Event.objects.exclude(action="human.denied").count() == before
 

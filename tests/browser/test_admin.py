@@ -94,7 +94,7 @@ class TestHR:
         page.goto(live_server.url + rule_page())
         page.locator(".select2-selection__choice__remove").last.click()
         page.fill("textarea[name=reason]", "Tools go through tickets now.")
-        page.get_by_role("button", name="Show what it does").click()
+        page.get_by_role("button", name="Preview effects").click()
         expect(page.locator("#forbidden")).to_contain_text("it_manager may send tool_request")
         assert (
             "tool_request"

@@ -32,7 +32,8 @@ def can_delegate(source: Agent, target: Agent | None, name: str, policy: Policy)
     the group's `member_delegation` allows it. What no rule allows is refused.
     """
     if target is None:
-        return unknown_agent(name, _candidates(source, policy), code=Code.RECIPIENT_UNKNOWN)
+        step, known = _candidates(source, policy), delegates_of(source, policy)
+        return unknown_agent(name, step, code=Code.RECIPIENT_UNKNOWN, known=known)
     rule = _rule_between(source, target, policy)
     if not rule:
         return deny(

@@ -35,7 +35,10 @@ def start_skill(
     policy = current_policy(person.organisation_id)
     card = policy.resolve(agent)
     if card is None:
-        raise Denied(unknown_agent(agent, "see the agents", code=Code.RECIPIENT_UNKNOWN))
+        known = policy.agents
+        raise Denied(
+            unknown_agent(agent, "see the agents", code=Code.RECIPIENT_UNKNOWN, known=known)
+        )
     if not card.active:
         raise refuse(Code.RECIPIENT_INACTIVE, f"{card.handle} is deactivated", "activate it first")
     with transaction.atomic():
