@@ -1,6 +1,6 @@
 """Reading the whole ledger once and saying where it was changed first, or that it was not."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -26,6 +26,12 @@ WHERE era = %(era)s AND xid >= %(lo)s AND xid < %(hi)s ORDER BY era, xid, seq
 OPEN = f"""
 SELECT era, xid, seq, digest, {COLUMNS} FROM ledger_event
 WHERE era = %(era)s AND (xid >= %(hi)s OR xid < 0) ORDER BY xid, seq
+"""
+ALONE = f"SELECT era, xid, seq, digest, {COLUMNS} FROM ledger_event WHERE seq = ANY(%(seqs)s)"
+SEALED_BY = """
+SELECT e.seq, s.number FROM ledger_event e LEFT JOIN LATERAL (
+    SELECT number FROM ledger_seal WHERE era = e.era AND lo <= e.xid AND hi > e.xid LIMIT 1
+) s ON true WHERE e.seq = ANY(%(seqs)s)
 """
 ADOPT = "If people restored or moved the ledger, they accept it with `manage.py ledger adopt`"
 GUARDS = """
@@ -70,8 +76,8 @@ class VerificationReport:
 class Verification:
     """One pass over seals and events in one snapshot; nothing is held but the seal at hand."""
 
-    def __init__(self, trusted: Keys, now: datetime) -> None:
-        self.chain = Chain(trusted)
+    def __init__(self, trusted: Keys, now: datetime, *, first: int = 1) -> None:
+        self.chain = Chain(trusted, first=first)
         self.now = now
         self.events = 0
         self.unsealed = 0
@@ -89,11 +95,15 @@ class Verification:
 
     def _seals(self) -> Finding | None:
         for row in SealRow.objects.order_by("number").iterator(chunk_size=50):
-            seal = read_seal(row)
-            finding = self.chain.check(seal) or self._leaves(seal, bytes(row.marks))
+            finding = self.check_seal(row)
             if finding:
                 return finding
         return None
+
+    def check_seal(self, row: SealRow) -> Finding | None:
+        """Check the next seal and every event under it."""
+        seal = read_seal(row)
+        return self.chain.check(seal) or self._leaves(seal, bytes(row.marks))
 
     def _leaves(self, seal: Seal, marks: bytes) -> Finding | None:
         leaves = Leaves(seal, marks)
@@ -154,10 +164,7 @@ class Verification:
         if row[1] < 0:
             message = "it was inserted outside every transaction"
             return Finding(fault=Fault.EVENT_INSERTED, message=message, seq=row[2])
-        try:
-            return check_event(read_leaf(row))
-        except UnrecordableEvent as error:
-            return _unreadable(row, error, None)
+        return _check_open(row)
 
 
 def verify_ledger(*, trusted: Keys, now: datetime) -> VerificationReport:
@@ -165,6 +172,47 @@ def verify_ledger(*, trusted: Keys, now: datetime) -> VerificationReport:
     with snapshot():
         report = Verification(trusted, now).run()
     return report if report.finding else replace(report, finding=check_guards())
+
+
+@dataclass(frozen=True, slots=True)
+class EventsReport:
+    """What verifying a few events found: the seals over them, how many wait for one, the fault."""
+
+    seals: tuple[int, ...]
+    unsealed: int
+    finding: Finding | None
+
+
+def verify_events(seqs: Sequence[int], *, trusted: Keys, now: datetime) -> EventsReport:
+    """Verify some events and, whole, each seal over them; the rest of the ledger is not read."""
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute(SEALED_BY, {"seqs": list(seqs)})
+            sealed_by = dict(cursor.fetchall())
+        unsealed = [seq for seq, number in sealed_by.items() if number is None]
+        numbers = tuple(sorted({n for n in sealed_by.values() if n is not None}))
+        found = (
+            Verification(trusted, now, first=row.number).check_seal(row)
+            for row in SealRow.objects.filter(number__in=numbers).order_by("number").iterator()
+        )
+        finding = next((each for each in found if each), None) or _check_unsealed(unsealed)
+    return EventsReport(numbers, len(unsealed), finding)
+
+
+def _check_unsealed(seqs: Sequence[int]) -> Finding | None:
+    """The first of these events that does not match its own digest."""
+    with connection.cursor() as cursor:
+        cursor.execute(ALONE, {"seqs": list(seqs)})
+        rows = cursor.fetchall()
+    return next((each for each in map(_check_open, rows) if each), None)
+
+
+def _check_open(row: tuple[Any, ...]) -> Finding | None:
+    """Check an event that no seal covers yet against its own digest."""
+    try:
+        return check_event(read_leaf(row))
+    except UnrecordableEvent as error:
+        return _unreadable(row, error, None)
 
 
 def check_guards() -> Finding | None:

@@ -90,7 +90,8 @@ class Act:
     The deed's permission is checked by the page and, with the reason, by the service. `possible`
     says whether the row is in a state for it, so that the button is shown only when it works, and
     `is_for` whether the person of that name is one who may do it to this row.
-    `title` names one of several actions of the same deed.
+    `title` names one of several actions of the same deed, `button` what its form's button says
+    where that only leads on to a preview.
     """
 
     name: str
@@ -98,6 +99,7 @@ class Act:
     explanation: str
     perform: Callable[[ActRequest], Answer]
     title: str = ""
+    button: str = ""
     icon: str = "gavel"
     danger: bool = False
     form: type[forms.Form] = ReasonForm
@@ -106,6 +108,7 @@ class Act:
     version: Callable[[Any], int | str | None] = lambda _row: None
     facts: Callable[[Any], list[tuple[str, str]]] = lambda _row: []
     text: Callable[[Any], str] = lambda _row: ""
+    initial: Callable[[Any], Mapping[str, Any]] = lambda _row: {}
 
     @property
     def permission(self) -> str:
@@ -163,7 +166,7 @@ class ActingAdmin(BrowseAdmin):
                     return self._answered(request, act, row, answer)
         else:
             seen = act.version(row)
-            form = act.form(initial={"version": seen, "digest": seen})
+            form = act.form(initial={"version": seen, "digest": seen, **act.initial(row)})
         return self._act_page(request, act, row, form)
 
     def _is_member(self, request: HttpRequest, row: Any) -> bool:
@@ -247,6 +250,7 @@ class ActingAdmin(BrowseAdmin):
         return [
             {
                 "title": act.label,
+                "explanation": act.explanation,
                 "icon": act.icon,
                 "variant": ActionVariant.DANGER if act.danger else ActionVariant.DEFAULT,
                 "attrs": {},

@@ -14,6 +14,7 @@ from governance.cases import records
 from governance.cases.facts import FINAL, CaseFacts, Next
 from governance.cases.models import Artifact, Case
 from governance.cases.vocabulary import Outcome, Stage, State
+from governance.cases.wording import next_step, round_shown
 from governance.interventions import confirmation, rules, services
 from governance.interventions.vocabulary import DEED_OF, CaseAction
 
@@ -89,7 +90,8 @@ def _steer(name: str, form: type[pages.CaseForm]) -> Callable[[ActRequest], Answ
             confirmed=confirmed,
             **shaped,
         )
-        return f"{call.row.id}: {steering.action.value.replace('_', ' ')} is done."
+        moved = Case.objects.get(id=call.row.id)
+        return f"Done. {next_step(records.position_of(moved))}"
 
     return perform
 
@@ -118,6 +120,7 @@ def _act(name: str, form: type[pages.CaseForm], title: str, explanation: str, **
         deed=DEED_OF[STEERINGS[name].action],
         form=form,
         perform=_steer(name, form),
+        button="Show what will happen",
         version=lambda row: int(row.version),
         facts=_facts,
         **more,
@@ -125,13 +128,24 @@ def _act(name: str, form: type[pages.CaseForm], title: str, explanation: str, **
 
 
 def _facts(row: Case) -> list[tuple[str, str]]:
-    waits = [("Waits because of", row.paused_by)] if row.paused_by else []
+    at = records.position_of(row)
+    return [("Now", next_step(at)), ("Round", round_shown(at))]
+
+
+def effect_of(name: str, row: Case, shaped: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What an action will do to a case, as rows of name and change, for its preview."""
+    facts = records.facts_of(row)
+    to = STEERINGS[name].after(facts, shaped).at
     return [
-        ("Title", row.title),
-        ("State", f"{row.state} at {row.stage}"),
-        ("Round", f"{row.round} of {row.max_rounds}"),
-        *waits,
+        ("Then", next_step(to)),
+        ("State", _change(facts.at.state, to.state)),
+        ("Stage", _change(facts.at.stage, to.stage)),
+        ("Round", _change(round_shown(facts.at), round_shown(to))),
     ]
+
+
+def _change(was: str, now: str) -> str:
+    return str(was) if was == now else f"{was} → {now}"
 
 
 def _can_be(name: str, **params: Any) -> Callable[[Case], bool]:
@@ -143,18 +157,37 @@ def _note(call: ActRequest) -> Answer:
     return "The note is kept."
 
 
-def _current(stage: Stage) -> Callable[[Case], str]:
-    """The content that the form amends, shown next to it."""
+def _newest(row: Case, stage: Stage) -> dict[str, Any]:
+    """The content of a stage that a person amends."""
+    found = Artifact.objects.filter(
+        organisation_id=row.organisation_id, case_id=row.id, stage=stage
+    ).order_by("-number")
+    content: dict[str, Any] = found.values_list("content", flat=True).first() or {}
+    return content
 
-    def shown(row: Case) -> str:
-        rows = Artifact.objects.filter(case_id=row.id, stage=stage).order_by("-number")
-        content = rows.values_list("content", flat=True).first() or {}
-        if stage is Stage.TASKS:
-            tasks = content.get("tasks", [])
-            return "\n".join(f"{t['id']} | {t['task']} | {t['verify_by']}" for t in tasks)
-        return "\n\n".join(f"{name}: {value}" for name, value in content.items())
 
-    return shown
+def _analysis(row: Case) -> dict[str, Any]:
+    content = _newest(row, Stage.ANALYSIS)
+    limits = content.get("constraints", "")
+    return {**content, "constraints": limits if isinstance(limits, str) else "\n".join(limits)}
+
+
+def _tasks(row: Case) -> dict[str, Any]:
+    tasks = _newest(row, Stage.TASKS).get("tasks", [])
+    return {
+        "tasks": "\n".join(
+            " | ".join(" ".join(t[name].split()) for name in ("id", "task", "verify_by"))
+            for t in tasks
+        )
+    }
+
+
+def _other_outcome(row: Case) -> dict[str, Any]:
+    """The outcome that the REVIEW can be overruled to now."""
+    possible = [
+        o for o in (Outcome.APPROVED, Outcome.REJECTED) if _can_be("overrule", outcome=o)(row)
+    ]
+    return {"outcome": possible[0].value} if possible else {}
 
 
 ACTS = (
@@ -165,7 +198,7 @@ ACTS = (
         "Your version takes the place of the ANALYSIS; the original stays. TASKS run again.",
         icon="edit_note",
         possible=_can_be("amend-analysis"),
-        text=_current(Stage.ANALYSIS),
+        initial=_analysis,
     ),
     _act(
         "amend-tasks",
@@ -174,7 +207,7 @@ ACTS = (
         "Your version takes the place of the TASKS; the original stays. IMPLEMENTATION runs again.",
         icon="checklist",
         possible=_can_be("amend-tasks"),
-        text=_current(Stage.TASKS),
+        initial=_tasks,
     ),
     _act(
         "overrule",
@@ -183,15 +216,14 @@ ACTS = (
         "The REVIEW stays as it was given and the record shows both. TEST still follows.",
         icon="balance",
         danger=True,
-        possible=lambda row: any(
-            _can_be("overrule", outcome=o)(row) for o in (Outcome.APPROVED, Outcome.REJECTED)
-        ),
+        possible=lambda row: bool(_other_outcome(row)),
+        initial=_other_outcome,
     ),
     _act(
         "extend",
         pages.ExtendForm,
         "Extend rounds",
-        "The pause is lifted. The CONDUCTOR rules whether the case goes on.",
+        "The pause is lifted. The CONDUCTOR decides whether the case goes on.",
         icon="more_time",
         possible=lambda row: row.state == State.PAUSED and row.paused_by != "NON_VERIFIABLE",
     ),

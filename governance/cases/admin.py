@@ -22,10 +22,13 @@ from core.decision import Denied, Deny
 from core.deeds import Deed
 from core.people import person, record_refusal, signed_in
 from governance.cases import forms as pages
-from governance.cases import records, store
-from governance.cases.actions import ACTS, STEERINGS, purpose_of_act
+from governance.cases import store
+from governance.cases.actions import ACTS, STEERINGS, Steering, effect_of, purpose_of_act
 from governance.cases.models import Case, Violation
+from governance.cases.records import facts_of
 from governance.cases.timeline import timeline_of
+from governance.cases.verification import verify_case
+from governance.cases.wording import next_step, round_shown, stages_of
 from governance.interventions import confirmation, rules, services
 from orgchart.models import Organisation
 from orgchart.people.members import visible_organisations
@@ -58,9 +61,13 @@ class CaseAdmin(ActingAdmin):
         return rows.select_related("organisation")
 
     def get_urls(self) -> list[URLPattern]:
-        """And the page on which the Board opens a case."""
-        page = self.admin_site.admin_view(self.open_view)
-        return [path("open/", page, name="governance_case_open"), *super().get_urls()]
+        """And the pages on which the Board opens a case, and on which anyone verifies one."""
+        view = self.admin_site.admin_view
+        return [
+            path("open/", view(self.open_view), name="governance_case_open"),
+            path("<path:object_id>/verify/", view(self.verify_view), name="governance_case_verify"),
+            *super().get_urls(),
+        ]
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -137,12 +144,13 @@ class CaseAdmin(ActingAdmin):
         address = reverse("admin:governance_case_change", args=[found["case_id"]])
         return HttpResponseRedirect(address)
 
+    def act_buttons(self, request: HttpRequest, row: Any) -> list[dict[str, Any]]:
+        """None at the top: the page lists the actions with what each of them does."""
+        return []
+
     def act_view(self, request: HttpRequest, object_id: str, *, act: Act) -> HttpResponse:
-        """Show what an action will do and ask for the code, where one is needed, before it acts."""
-        steering = STEERINGS.get(act.name)
-        groups = signed_in(request).groups
-        asked = request.method == "POST" and not request.POST.get("code")
-        if steering and asked and rules.needs_code(groups, steering.action):
+        """Show what an action will do before it acts; ask for a code (Spec: constitution 35)."""
+        if act.name in STEERINGS and request.method == "POST" and not _confirms(request, act):
             row = self.get_object(request, unquote(object_id))
             allowed = request.user.has_perm(act.permission)
             form = act.form(request.POST)
@@ -150,34 +158,41 @@ class CaseAdmin(ActingAdmin):
                 return self._preview(request, act, row, form)
         return super().act_view(request, object_id, act=act)
 
+    def _act_page(self, request: HttpRequest, act: Act, row: Any, form: Any) -> HttpResponse:
+        """After a wrong code the preview again; after any other refusal the form."""
+        confirming = act.name in STEERINGS and form.is_bound and _confirms(request, act)
+        if confirming and form.cleaned_data.get("version") == row.version:
+            return self._preview(request, act, row, form)
+        return super()._act_page(request, act, row, form)
+
     def _preview(self, request: HttpRequest, act: Act, row: Case, form: Any) -> HttpResponse:
+        """The page that says what the action will do; the form where it would be refused."""
         steering, who = STEERINGS[act.name], person(request, row.organisation_id)
         shaped = steering.shape(form.params())
-        facts = records.facts_of(row)
-        decision = steering.can(facts, shaped)
-        if isinstance(decision, Deny) or form.cleaned_data["version"] != row.version:
-            refusal = decision if isinstance(decision, Deny) else store.stale_case(row.id)
-            self._record(request, row, refusal)
-            form.add_error(None, refusal.sentence)
-            return self._act_page(request, act, row, form)
+        refusal = _refusal_of(steering, row, shaped, form.cleaned_data["version"])
+        if refusal is not None:
+            if not form.non_field_errors():
+                self._record(request, row, refusal)
+                form.add_error(None, refusal.sentence)
+            return super()._act_page(request, act, row, form)
         purpose = purpose_of_act(act.name, row.id, form.cleaned_data, shaped)
         data = form.data.copy()
-        data["token"] = confirmation.preview_token(purpose, who)
-        to = steering.after(facts, shaped).at
+        data["token"], data["code"] = confirmation.preview_token(purpose, who), ""
         bound = type(form)(data)
         for each in bound.fields.values():
             each.widget = each.hidden_widget()
-        bound.fields["code"].widget = pages.CODE
-        bound.fields["code"].label = "Confirmation code"
+        needs_code = rules.needs_code(signed_in(request).groups, steering.action)
+        if needs_code:
+            bound.fields["code"].widget = pages.CODE
+            bound.fields["code"].label = "Confirmation code"
+        given = [(bound[name].label, form.data[name]) for name in form.params()]
         context = self._act_context(request, act, row) | {
             "form": bound,
+            "problems": form.non_field_errors(),
+            "needs_code": needs_code,
             "enrolled": confirmation.has_authenticator(who.username),
-            "effect": [
-                ("State", f"{row.state} → {to.state}"),
-                ("Stage", f"{row.stage} → {to.stage}"),
-                ("Round", f"{row.round} of {row.max_rounds} → {to.round} of {to.max_rounds}"),
-                ("Reason", form.cleaned_data["reason"]),
-            ],
+            "effect": effect_of(act.name, row, shaped),
+            "given": [*given, ("Reason", form.cleaned_data["reason"])],
             "media": self.media,
             "back": reverse("admin:governance_case_change", args=[quote(row.pk)]),
         }
@@ -192,14 +207,38 @@ class CaseAdmin(ActingAdmin):
             now=timezone.now(),
         )
 
+    def verify_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Compare the case with its digests and with the seals over its events. Changes nothing."""
+        row = self.get_object(request, unquote(object_id))
+        if row is None:
+            return self.gone(request, object_id)
+        if not self.has_view_permission(request, row):
+            raise PermissionDenied
+        request.current_app = self.admin_site.name
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Verify case",
+            "subtitle": str(row),
+            "opts": self.opts,
+            "case": row,
+        }
+        if request.method == "POST":
+            context["report"] = verify_case(row)
+        return TemplateResponse(request, "admin/nexus/case_verify.html", context)
+
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
         """The case as one story."""
         row: Case = kwargs.get("obj") or context["original"]
+        facts = facts_of(row)
         context |= {
             "case": row,
             "state_colour": COLOURS[row.state],
+            "next_step": next_step(facts.at),
+            "round_shown": round_shown(facts.at),
+            "stages": stages_of(facts),
+            "choices": super().act_buttons(request, row),
             "timeline": timeline_of(row),
         }
         page: HttpResponse = super().render_change_form(request, context, *args, **kwargs)
@@ -214,6 +253,21 @@ class CaseAdmin(ActingAdmin):
     def state_label(self, row: Case) -> str:
         """The state, in colour."""
         return str(row.state)
+
+
+def _confirms(request: HttpRequest, act: Act) -> bool:
+    """Whether the person has seen the preview and confirms it, with a code if they need one."""
+    if rules.needs_code(signed_in(request).groups, STEERINGS[act.name].action):
+        return bool(request.POST.get("code"))
+    return "_confirm" in request.POST
+
+
+def _refusal_of(steering: Steering, row: Case, shaped: dict[str, Any], version: int) -> Deny | None:
+    """Why the action would be refused now, before anyone is asked to confirm it."""
+    if version != row.version:
+        return store.stale_case(row.id)
+    decision = steering.can(facts_of(row), shaped)
+    return decision if isinstance(decision, Deny) else None
 
 
 @admin.register(Violation)

@@ -27,6 +27,7 @@ def _area(rows: int) -> UnfoldAdminTextareaWidget:
 class CaseForm(ReasonForm):
     """Why, and after the preview the confirmation code for exactly what was shown."""
 
+    field_order = ("what", "why", "constraints", "tasks", "outcome", "rounds", "reason")
     version = forms.IntegerField(widget=forms.HiddenInput)
     token = forms.CharField(required=False, widget=forms.HiddenInput)
     code = forms.CharField(required=False, max_length=16, widget=forms.HiddenInput)
@@ -63,7 +64,7 @@ class AmendTasksForm(CaseForm):
         """The tasks, one from each line."""
         found = []
         for line in self.cleaned_data["tasks"].splitlines():
-            parts = [part.strip() for part in line.split("|")]
+            parts = [part.strip() for part in line.split("|", 2)]
             if parts == [""]:
                 continue
             if len(parts) != 3 or not all(parts):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from core.actions import Action
+from governance.cases.facts import Position
 from governance.cases.models import Artifact, Case
+from governance.cases.vocabulary import Signal, Stage, State
+from governance.cases.wording import next_step
 from ledger.models import Event, Seal
 
 SHOWN = 1000
@@ -17,85 +20,130 @@ TITLES = {
     Action.CASE_OPENED: "Request",
     Action.CASE_SUBMITTED: "Submission",
     Action.CASE_INPUTS_READ: "Inputs read",
-    Action.CASE_DECIDED: "Verdict",
+    Action.CASE_DECIDED: "CONDUCTOR decides",
     Action.CASE_VIOLATED: "STRUCTURAL VIOLATION",
     Action.CASE_INTERVENED: "Intervention",
 }
+GOOD = ("OK", "APPROVED", "PASSED", "DELIVER", "CONTINUE")
+"""The outcomes that are no failure signal and no end."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Entry:
-    """One thing that happened in a case."""
+    """One thing that happened in a case; `new_round` is the round that begins with it."""
 
     at: datetime
     seq: int
     actor: str
     kind: str
     title: str
-    round: int | None
+    new_round: int | None = None
+    stage: str = ""
     outcome: str = ""
+    colour: str = ""
     reason: str = ""
+    then: str = ""
     digests: Sequence[tuple[str, str]] = ()
     facts: Sequence[tuple[str, str]] = ()
     content: Any = None
     evidence: Any = None
     seal: int | None = None
-    fields: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def lines(self) -> list[str]:
+        """The constraints of an ANALYSIS, one by one."""
+        found = self.content.get("constraints") or []
+        return found.splitlines() if isinstance(found, str) else found
 
 
 def timeline_of(row: Case) -> list[Entry]:
     """Every entry of a case, oldest first."""
+    events = events_of_case(row)
+    artifacts = {
+        each.id: each
+        for each in Artifact.objects.filter(organisation_id=row.organisation_id, case_id=row.id)
+    }
+    seals = _seals_over(events)
+    entries, shown = [], 0
+    for event in events:
+        artifact = artifacts.get(str(event.details.get("artifact", "")))
+        entry = _entry(event, row, artifact, seals)
+        if artifact is not None and artifact.round > shown:
+            shown = entry.new_round = artifact.round
+        entries.append(entry)
+    return entries
+
+
+def events_of_case(row: Case) -> list[Event]:
+    """The newest SHOWN events of a case, oldest first."""
     events = Event.objects.filter(
         subject=f"case:{row.id}",
         organisation_id=row.organisation_id,
         action__in=[action.value for action in TITLES],
     )
-    newest = list(events.defer("digest").order_by("-seq")[:SHOWN])
-    artifacts = {
-        each.id: each
-        for each in Artifact.objects.filter(organisation_id=row.organisation_id, case_id=row.id)
-    }
-    seals = _seals_over(newest)
-    return [_entry(event, row, artifacts, seals) for event in reversed(newest)]
+    return list(reversed(events.defer("digest").order_by("-seq")[:SHOWN]))
 
 
-def _entry(event: Event, row: Case, artifacts: dict[str, Artifact], seals: list[Seal]) -> Entry:
+def _entry(event: Event, row: Case, artifact: Artifact | None, seals: list[Seal]) -> Entry:
     said = event.details
-    artifact = artifacts.get(str(said.get("artifact", "")))
     entry = Entry(
         at=event.at,
         seq=event.seq,
         actor=event.actor,
         kind=event.action.partition(".")[2],
         title=TITLES[Action(event.action)],
-        round=said.get("round"),
         reason=event.reason,
         outcome=str(said.get("outcome") or said.get("decision") or said.get("fault") or ""),
-        facts=[(name.replace("_", " "), _shown(said[name])) for name in FACTS if said.get(name)],
+        then=_then(said),
+        facts=[(label, _shown(said[name])) for name, label in FACTS.items() if said.get(name)],
         seal=next(
             (s.number for s in seals if s.era == event.era and s.lo <= event.xid < s.hi), None
         ),
     )
     if artifact is not None:
-        entry.title = f"{entry.title}: {artifact.stage}"
-        entry.outcome = artifact.outcome
+        by_person = event.action == Action.CASE_INTERVENED
+        entry.title = f"{entry.title}: {artifact.stage}" if by_person else str(artifact.stage)
+        entry.stage, entry.outcome = str(artifact.stage), str(artifact.outcome)
         entry.content, entry.evidence = artifact.content, artifact.evidence
-        entry.digests = [("artifact", artifact.sha256)]
+        entry.digests = [(str(artifact.stage), artifact.sha256)]
     elif event.action == Action.CASE_OPENED:
-        entry.content, entry.digests = row.request, [("request", row.request_sha256)]
+        entry.stage, entry.content = "REQUEST", row.request
+        entry.digests = [("REQUEST", row.request_sha256)]
     elif isinstance(said.get("sha256"), dict):
         entry.digests = sorted(said["sha256"].items())
+    entry.colour = "allow" if entry.outcome in GOOD else "deny" if entry.outcome else ""
     return entry
+
+
+def _then(said: Mapping[str, Any]) -> str:
+    """What followed, where the event moved the case."""
+    if "from_state" not in said:
+        return ""
+    return next_step(
+        Position(
+            state=State(said["state"]),
+            stage=Stage(said["stage"]),
+            round=said["round"],
+            failed_by=Signal(said["failed_by"]) if said.get("failed_by") else None,
+            paused_by=Signal(said["paused_by"]) if said.get("paused_by") else None,
+        )
+    )
 
 
 def _shown(value: object) -> str:
     """A detail of an event as text; several are separated by commas."""
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return text.replace("_", " ") if text.islower() else text
 
 
-FACTS = ("action_taken", "trigger_condition", "from_stage", "stage", "state", "failed_by",
-         "paused_by", "signals", "inputs")  # fmt: skip
-"""What an entry shows of its event's details."""
+FACTS = {
+    "action_taken": "Action",
+    "trigger_condition": "Because of",
+    "failed_by": "Failure signal",
+    "signals": "Signals",
+    "inputs": "Inputs",
+}
+"""What an entry shows of its event's details, with the words for it."""
 
 
 def _seals_over(events: Sequence[Event]) -> list[Seal]:

@@ -345,7 +345,9 @@ class TestPages:
         play.to("REVIEW")
         play.submit("REVIEW", "APPROVED", by="planner")
         page = client.get(f"/admin/governance/case/{play.id}/change/").content.decode()
-        places = [page.index(f"Submission: {s}") for s in ("ANALYSIS", "TASKS", "IMPLEMENTATION")]
+        places = [
+            page.index(f"<strong>{s}</strong>") for s in ("ANALYSIS", "TASKS", "IMPLEMENTATION")
+        ]
         assert places == sorted(places)
         assert page.index("STRUCTURAL VIOLATION") > places[-1]
         assert Artifact.objects.get(case_id=play.id, stage="TASKS").sha256 in page

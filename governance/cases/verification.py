@@ -1,0 +1,85 @@
+"""Verify one case: its contents against their digests, its events against the ledger's seals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.utils import timezone
+
+from core.actions import Action
+from governance.cases.content import digest_of
+from governance.cases.models import Artifact, Case
+from governance.cases.timeline import events_of_case
+from ledger import keys
+from ledger.models import Event
+from ledger.verification import EventsReport, verify_events
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseReport:
+    """What was compared and what is wrong; without findings the case is as it was written."""
+
+    findings: tuple[str, ...]
+    contents: int
+    events: int
+    seals: tuple[int, ...] = ()
+    unsealed: int = 0
+
+
+def verify_case(row: Case) -> CaseReport:
+    """Compare every content of a case with its digest, its event and the seals over its events.
+
+    Spec: constitution 36.
+    """
+    events = list(events_of_case(row))
+    artifacts = list(
+        Artifact.objects.filter(organisation_id=row.organisation_id, case_id=row.id).order_by(
+            "number"
+        )
+    )
+    findings = [*_request(row, events), *_artifacts(artifacts, events)]
+    sealed: EventsReport | None = None
+    try:
+        sealed = verify_events(
+            [each.seq for each in events], trusted=keys.trusted(), now=timezone.now()
+        )
+    except (keys.KeyMissing, OSError) as problem:
+        findings.append(f"The seals could not be verified: {problem}.")
+    if sealed is not None and sealed.finding is not None:
+        findings.append(f"Ledger: {sealed.finding}")
+    return CaseReport(
+        findings=tuple(findings),
+        contents=len(artifacts) + 1,
+        events=len(events),
+        seals=sealed.seals if sealed else (),
+        unsealed=sealed.unsealed if sealed else 0,
+    )
+
+
+def _request(row: Case, events: list[Event]) -> Iterator[str]:
+    """What is wrong with the request."""
+    own = digest_of("REQUEST", "OK", {"request": row.request}, ())
+    kept = {e.details.get("request_sha256") for e in events if e.action == Action.CASE_OPENED}
+    if own != row.request_sha256:
+        yield "The request does not match its SHA-256."
+    if kept != {own}:
+        yield "The event that opened the case names another SHA-256 than the request has."
+
+
+def _artifacts(artifacts: list[Artifact], events: list[Event]) -> Iterator[str]:
+    """What is wrong with what was submitted: each content, and each event that names one."""
+    kept = {e.details["artifact"]: e.details.get("sha256") for e in events if _names_one(e)}
+    for each in artifacts:
+        name = f"{each.stage} of round {each.round}"
+        own = digest_of(each.stage, each.outcome, each.content, each.evidence)
+        if own != each.sha256:
+            yield f"The content of {name} does not match its SHA-256."
+        if kept.pop(each.id, None) != own:
+            yield f"No event of the case names the SHA-256 that {name} has."
+    for missing in kept:
+        yield f"The ledger names {missing}, which is not there any more."
+
+
+def _names_one(event: Event) -> bool:
+    return isinstance(event.details.get("artifact"), str)
