@@ -118,6 +118,7 @@ class Deed(Enum):
     )
     PUSH_BACK = _deed("workspace.repository", "push_back_repository", "Push main branch back")
     STOP_RUN = _deed("workspace.run", "stop_run", "Stop run")
+    SETTLE_DEPLOYMENT = _deed("workspace.deployment", "settle_deployment", "Settle deployment")
     START_SKILL = _deed("workspace.skill", "start_skill", "Start skill")
     ISSUE_CONTRACT = _deed(
         "contracts.contract", "issue_contract", "Issue contract", needs_reason=False

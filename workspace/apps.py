@@ -16,6 +16,7 @@ class WorkspaceConfig(AppConfig):
         from core.waiting import register_kinds
         from orgchart.packs.checking import doubts_about_skill
         from orgchart.services import settings_changed
+        from workspace.builds import waiting as builds_waiting
         from workspace.git.evidence import commit_of_contract
         from workspace.git.judging import last_run
         from workspace.git.settings import follow_settings
@@ -26,4 +27,4 @@ class WorkspaceConfig(AppConfig):
         evidence.commits.join(commit_of_contract)
         evidence.runs.join(last_run)
         settings_changed.join(follow_settings)
-        register_kinds(waiting.KINDS)
+        register_kinds((*waiting.KINDS, *builds_waiting.KINDS))

@@ -39,6 +39,7 @@ from tasks.interventions import release_by_person, withdraw_approval_by_person
 from tasks.services import create_task
 from toolbox.frames.ending import cancel_frame
 from toolbox.sessions import close_mode, open_mode
+from workspace.builds.settling import look_again, record_as_failed
 from workspace.git.pushing_back import push_back
 from workspace.runs.stopping import stop_run
 from workspace.skills import services as skills
@@ -194,6 +195,10 @@ SERVICES = {
         lambda who: close_mode(session_id=ID, reason=REASON, **who),
     ],
     Deed.CANCEL_FRAME: [lambda who: cancel_frame(frame_id=0, reason=REASON, **who)],
+    Deed.SETTLE_DEPLOYMENT: [
+        lambda who: look_again(deployment_id="none", reason=REASON, **person_of(who)),
+        lambda who: record_as_failed(deployment_id="none", reason=REASON, **person_of(who)),
+    ],
     Deed.STOP_RUN: [lambda who: stop_run(run_id=0, reason=REASON, **who)],
     Deed.APPROVE_SKILL: [
         lambda who: skills.approve(name="none", digest="", reason=REASON, **who),

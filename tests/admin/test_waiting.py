@@ -21,7 +21,7 @@ from nexus_site.console import desk
 from orgchart.models import PendingChange
 from tests.company import load_company
 from toolbox.models import JobRun
-from workspace.models import Skill
+from workspace.models import Deployment, Skill
 
 ANYBODY = "somebody.else"
 
@@ -106,6 +106,22 @@ def dead_notice(company, now):
     )
 
 
+def lost_deployment(company, now):
+    return Deployment.objects.create(
+        id="DEP-1",
+        organisation=company.organisation,
+        environment="staging",
+        service="api",
+        artifact="sha256:" + "a" * 64,
+        deployed_by_id=company.agent("devops_worker").id,
+        state="unknown",
+        started_at=now,
+        due_at=now,
+        settled_at=now,
+        problem="the engine did not answer",
+    )
+
+
 @pytest.fixture
 def sealed(monkeypatch):
     """A ledger that is sealed in time."""
@@ -130,6 +146,7 @@ class TestTheFirstPage:
         case = pause()
         skill(now)
         notice = dead_notice(company, now)
+        lost = lost_deployment(company, now)
         html = board.get("/admin/").content.decode()
         escalation = Escalation.objects.get()
         for decision in (
@@ -140,6 +157,8 @@ class TestTheFirstPage:
             f"/admin/governance/case/{case.pk}/change/",
             f"/admin/workspace/skill/{Skill.objects.get().pk}/approve/",
             f"/admin/mailroom/outgoingnotice/{notice.pk}/resend/",
+            f"/admin/workspace/deployment/{lost.pk}/look-again/",
+            f"/admin/workspace/deployment/{lost.pk}/failed/",
         ):
             assert f'href="{decision}"' in html, decision
             assert board.get(decision).status_code == 200

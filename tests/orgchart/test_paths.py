@@ -2,6 +2,7 @@
 
 import posixpath
 import unicodedata
+from pathlib import PurePosixPath
 
 import pytest
 from hypothesis import example, given
@@ -124,6 +125,45 @@ def test_no_accepted_path_leaves_its_scope(path):
         assert resolved == "/company/src" or resolved.startswith("/company/src/")
         assert unicodedata.normalize("NFC", path) == path
         assert len(path.encode()) <= 1024
+
+
+plain = st.sampled_from(["src", "src-evil", "SRC", ".env", ".ENV.local", "deep", "a.py", "hand"])
+folders = st.lists(plain, min_size=1, max_size=3).map(lambda each: "/".join(each) + "/")
+scopes = st.lists(folders | folders.map(lambda each: each.rstrip("/")), max_size=3).map(tuple)
+denials = st.lists(plain | plain.map(lambda each: each + "/") | folders, max_size=2).map(tuple)
+any_path = st.lists(st.one_of(plain, parts), min_size=1, max_size=5).map("/".join)
+
+
+def holds(path: PurePosixPath, scope: str) -> bool:
+    """Whether a scope holds a path, said by another library."""
+    return path.is_relative_to(scope) if scope.endswith("/") else path == PurePosixPath(scope)
+
+
+def catches(path: PurePosixPath, denial: str) -> bool:
+    """Whether a denial without a pattern catches a path, said by another library."""
+    lowered, denied = PurePosixPath(str(path).casefold()), PurePosixPath(denial.casefold())
+    if len(denied.parts) > 1:
+        return lowered.is_relative_to(denied)
+    return denied.name in lowered.parts
+
+
+@given(any_path, scopes, scopes, denials, scopes, st.sampled_from(ContractScope),
+       st.sampled_from(Access))  # fmt: skip
+def test_every_path_is_decided_as_another_library_says(
+    path, write, read, deny, contract, uses, access
+):
+    files = FileScopes(write=write, read=read, deny=deny, contract=uses)
+    decision = can_touch(path, access, agent=HAND, files=files, contract_scope=contract)
+    given_to = [*write, *(read if access is Access.READ else ())]
+    if uses is ContractScope.WRITE or (uses is ContractScope.READ and access is Access.READ):
+        given_to += contract
+    pure = PurePosixPath(path)
+    expected = (
+        not isinstance(normal_path(path), Deny)
+        and any(holds(pure, scope) for scope in given_to)
+        and not any(catches(pure, denial) for denial in deny)
+    )
+    assert isinstance(decision, Allow) == expected
 
 
 @given(st.text(max_size=30), st.sampled_from(Access))

@@ -174,11 +174,15 @@ class TestReadFile:
             os.chdir(folder)
             listening.bind("socket")
         os.chdir("/")
+        if os.geteuid() == 0:
+            os.mknod(folder / "device", 0o666 | stat.S_IFCHR, os.makedev(1, 5))
         return folder
 
     NAMES = ["link", "chain", "up/secret", "self/etc/passwd", "hard", "fifo", "socket", "."]
+    AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root makes device files")
+    DEVICE = pytest.param("device", marks=AS_ROOT)
 
-    @pytest.mark.parametrize("name", [*NAMES, "up"])
+    @pytest.mark.parametrize("name", [*NAMES, "up", DEVICE])
     def test_follows_no_way_out(self, backend, traps, name):
         answer = call(backend, "read_file", path=f"src/feature/{name}")
         assert answer["error_code"] == "SCOPE_DENIED", answer

@@ -6,11 +6,64 @@ from django.contrib import admin
 from django.utils.safestring import SafeString
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
+from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import BrowseAdmin, block, column
 from core.admin.browsing import MomentFilter, PrefixFilter
+from core.deeds import Deed
 from workspace.builds.models import Deployment, ImageBuild
+from workspace.builds.settling import look_again, record_as_failed
+from workspace.builds.vocabulary import DeploymentState
 
 STATES = {"succeeded": "success", "failed": "danger", "unknown": "warning", "started": "info"}
+
+
+def _look_again(call: ActRequest) -> Answer:
+    state = look_again(
+        deployment_id=call.row.id, person=call.person, reason=call.reason, now=call.now
+    )
+    if state is DeploymentState.UNKNOWN:
+        return "The engine did not answer; how it ended is still unknown."
+    return f"The engine says how it ended: {state}."
+
+
+def _record_as_failed(call: ActRequest) -> Answer:
+    record_as_failed(
+        deployment_id=call.row.id, person=call.person, reason=call.reason, now=call.now
+    )
+    return f"{call.row} is recorded as failed."
+
+
+def _is_open(row: Deployment) -> bool:
+    return row.state == DeploymentState.UNKNOWN and not row.is_replaced
+
+
+LOOK_AGAIN = Act(
+    name="look-again",
+    title="Ask the engine again",
+    icon="refresh",
+    deed=Deed.SETTLE_DEPLOYMENT,
+    explanation=(
+        "The container engine is asked whether the container of this deployment runs. If it does, "
+        "what ran before in its place is removed; if not, its remains are removed."
+    ),
+    perform=_look_again,
+    facts=lambda row: [("Service", row.service), ("Environment", row.environment)],
+    possible=_is_open,
+)
+FAILED = Act(
+    name="failed",
+    title="Record as failed",
+    icon="cancel",
+    danger=True,
+    deed=Deed.SETTLE_DEPLOYMENT,
+    explanation=(
+        "Use this when you have looked at the machine yourself and the deployment does not run. "
+        "Nothing is done on the machine."
+    ),
+    perform=_record_as_failed,
+    facts=lambda row: [("Service", row.service), ("Environment", row.environment)],
+    possible=_is_open,
+)
 
 
 class ServiceFilter(PrefixFilter):
@@ -21,9 +74,10 @@ class ServiceFilter(PrefixFilter):
 
 
 @admin.register(Deployment)
-class DeploymentAdmin(BrowseAdmin):
+class DeploymentAdmin(ActingAdmin):
     """Every deployment: what was started where, by which approval, and how it ended."""
 
+    acts = (LOOK_AGAIN, FAILED)
     list_display = (
         "id", "service", "environment", "shown_state", "deployed_by", "approval", "settled_at"
     )  # fmt: skip
@@ -34,6 +88,11 @@ class DeploymentAdmin(BrowseAdmin):
         "id", "service", "environment", "shown_state", "words", "artifact", "approval",
         "deployed_by", "started_at", "settled_at",
     )  # fmt: skip
+    readonly_fields = fields
+
+    def subject_of(self, row: Deployment) -> str:
+        """How the ledger names it."""
+        return f"deployment:{row.id}"
 
     @column("state", label=STATES)
     def shown_state(self, row: Deployment) -> str:

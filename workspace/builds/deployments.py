@@ -135,17 +135,22 @@ def _start(caller: Caller, environment: str, built: ImageBuild, now: datetime) -
     except IntegrityError as problem:
         if violated_constraint(problem) != "deployment_one_at_a_time":
             raise
-        raise refuse(
-            Code.INVALID_TRANSITION,
-            f"another deployment of {built.service} to {environment} is under way",
-            "wait for its end (run_health_check), then deploy again",
-            rule="one deployment of a service at a time (spec: hands 24)",
-        ) from None
+        raise under_way(built.service, environment) from None
     return row
 
 
+def under_way(service: str, environment: str) -> Denied:
+    """The refusal of a second deployment of a service at a time."""
+    return refuse(
+        Code.INVALID_TRANSITION,
+        f"another deployment of {service} to {environment} is under way",
+        "wait for its end, then try again",
+        rule="one deployment of a service at a time (spec: hands 24)",
+    )
+
+
 def settle(row: Deployment, outcome: Outcome, *, by: Actor) -> bool:
-    """Save how a deployment ended, with its event; False if that was saved before."""
+    """Save how a deployment ended, with its event; False if the row changed since it was read."""
     event = Event.by(
         by,
         ACTIONS[outcome.state],
@@ -159,7 +164,7 @@ def settle(row: Deployment, outcome: Outcome, *, by: Actor) -> bool:
             model=Deployment,
             key=row.id,
             version=row.version,
-            state=("state", DeploymentState.STARTED, outcome.state),
+            state=("state", row.state, outcome.state),
             values={"settled_at": event.at, "problem": outcome.problem},
         ),
         [event_cte(event)],
@@ -173,13 +178,14 @@ def settle_interrupted(*, now: datetime) -> int:
     """
     due = Deployment.objects.filter(state=DeploymentState.STARTED, due_at__lte=now)
     return sum(
-        settle(row, _find_outcome(row), by=System(name="builds", organisation_id=organisation))
+        settle(row, find_outcome(row), by=System(name="builds", organisation_id=organisation))
         for row in due.order_by("due_at")[:AT_ONCE]
         for organisation in [row.organisation_id]
     )
 
 
-def _find_outcome(row: Deployment) -> Outcome:
+def find_outcome(row: Deployment) -> Outcome:
+    """How the engine says that a deployment ended, which no process saw the end of."""
     try:
         with opened(10.0) as engine:
             return containers.find_outcome(engine, row)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 from contracts.models import Contract
 from orgchart.models import Agent, Organisation
@@ -36,6 +36,12 @@ class ImageBuild(models.Model):
 
     def __str__(self) -> str:
         return f"{self.tag} {self.digest[:19]}"
+
+
+def replaced() -> Exists:
+    """Whether a later deployment took the place of the one of the outer query."""
+    same = {name: OuterRef(name) for name in ("organisation_id", "environment", "service")}
+    return Exists(Deployment.objects.filter(**same, id__gt=OuterRef("id")))
 
 
 class Deployment(models.Model):
@@ -93,9 +99,24 @@ class Deployment(models.Model):
     def __str__(self) -> str:
         return f"{self.id}: {self.service} in {self.environment}"
 
+    @property
+    def is_replaced(self) -> bool:
+        """Whether a later deployment took its place."""
+        return Deployment.objects.filter(replaced(), id=self.id).exists()
+
     @DEPLOYMENT.step("succeed", state)
     def succeed(self, *, at: datetime, problem: str = "") -> None:
         """It runs; `problem` is what could not be put away of its predecessor."""
+        self.settled_at, self.problem = at, problem
+
+    @DEPLOYMENT.step("ask_again", state)
+    def ask_again(self, *, due_at: datetime) -> None:
+        """A person asks the engine again."""
+        self.settled_at, self.due_at = None, due_at
+
+    @DEPLOYMENT.step("find_ended", state)
+    def find_ended(self, *, at: datetime, problem: str) -> None:
+        """A person found out that it does not run."""
         self.settled_at, self.problem = at, problem
 
     @DEPLOYMENT.step("fail", state)

@@ -9,6 +9,7 @@ from typing import Any
 from contracts.approvals.rules import ENVIRONMENT
 from contracts.branches import visible_text
 from core.decision import Allow, Code, Decision, deny
+from workspace.builds.vocabulary import DeploymentState
 
 FREE_ENVIRONMENTS = frozenset({"dev", "development", "test", "testing", "staging"})
 """Environments that need no approval; whatever is not among them is treated as production."""
@@ -26,6 +27,21 @@ def needs_approval(environment: str) -> bool:
     spelling of one that is.
     """
     return visible_text(environment) not in FREE_ENVIRONMENTS
+
+
+def can_settle(state: DeploymentState, *, is_replaced: bool) -> Decision:
+    """Decide whether a person may settle a deployment: its end is unknown and it is the latest.
+
+    Spec: hands 31.
+    """
+    if state is DeploymentState.UNKNOWN and not is_replaced:
+        return Allow("people settle what ended unknown (spec: hands 31)")
+    return deny(
+        Code.INVALID_TRANSITION,
+        "a later deployment took its place" if is_replaced else f"the deployment is {state}",
+        "reload the page; only the latest deployment with an unknown end is settled",
+        rule="people settle what ended unknown (spec: hands 31)",
+    )
 
 
 def can_name_environment(environment: str) -> Decision:

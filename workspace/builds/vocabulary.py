@@ -6,7 +6,7 @@ from core.machines import Machine, Step
 
 
 class DeploymentState(StrEnum):
-    """How far a deployment is. The last three are final."""
+    """How far a deployment is. Of the last three only people change the last."""
 
     STARTED = "started"
     SUCCEEDED = "succeeded"
@@ -15,6 +15,7 @@ class DeploymentState(StrEnum):
 
 
 STARTED = (DeploymentState.STARTED,)
+UNKNOWN = (DeploymentState.UNKNOWN,)
 
 DEPLOYMENT = Machine(
     "deployment",
@@ -24,5 +25,7 @@ DEPLOYMENT = Machine(
         "succeed": Step(STARTED, DeploymentState.SUCCEEDED, "the engine runs it"),
         "fail": Step(STARTED, DeploymentState.FAILED, "the engine refused it, or it ended"),
         "lose_track": Step(STARTED, DeploymentState.UNKNOWN, "the engine did not answer in time"),
+        "ask_again": Step(UNKNOWN, DeploymentState.STARTED, "a person asks the engine again"),
+        "find_ended": Step(UNKNOWN, DeploymentState.FAILED, "a person looked: it does not run"),
     },
 )

@@ -9,6 +9,7 @@ from django.db import transaction
 
 from core.actions import Action
 from core.actors import Actor, System
+from core.database import needs_transaction
 from core.decision import Code, Denied, refuse
 from core.deeds import Deed, require_deed
 from ledger.services import record
@@ -25,13 +26,15 @@ log = structlog.get_logger(__name__)
 def push_back(*, repository_id: int, reason: str, caller: Actor, now: datetime) -> str:
     """Push the main branch to the repository's source, forward only; the commit that it has then.
 
+    No transaction is open meanwhile (Spec: hands 30). Where the process ends in between, the next
+    push finds the commit there already, and records it.
     Raises Denied NOT_YOURS for a person without the right, INVALID_PARAMS without a reason,
     INVALID_TRANSITION for a repository that was not imported or whose source moved on.
     """
     require_deed(caller, Deed.PUSH_BACK, reason=reason)
+    repository = Repository.objects.select_related("organisation").get(id=repository_id)
     with transaction.atomic():
         lock("repository", repository_id)
-        repository = Repository.objects.get(id=repository_id)
         main = branch_row(repository, repository.main)
         if not repository.source or main is None:
             raise refuse(
@@ -42,18 +45,27 @@ def push_back(*, repository_id: int, reason: str, caller: Actor, now: datetime) 
             )
         if main.commit == repository.pushed_back:
             return main.commit
-        record(
-            Action.REPOSITORY_PUSHED_BACK,
-            by=caller,
-            at=now,
-            subject=f"repository:{repository.organisation.slug}",
-            reason=reason,
-            details={"from": repository.pushed_back, "commit": main.commit},
-        )
-        repository.pushed_back = main.commit
-        repository.save(update_fields=["pushed_back"])
-        _push(repository, main.commit)
+        _record(repository, Action.REPOSITORY_PUSH_STARTED, main.commit, caller, reason, now)
+    _push(repository, main.commit)
+    with transaction.atomic():
+        before = Repository.objects.filter(id=repository_id, pushed_back=repository.pushed_back)
+        if before.update(pushed_back=main.commit):
+            _record(repository, Action.REPOSITORY_PUSHED_BACK, main.commit, caller, reason, now)
     return main.commit
+
+
+@needs_transaction
+def _record(
+    repository: Repository, action: Action, commit: str, caller: Actor, reason: str, now: datetime
+) -> None:
+    record(
+        action,
+        by=caller,
+        at=now,
+        subject=f"repository:{repository.organisation.slug}",
+        reason=reason,
+        details={"from": repository.pushed_back, "commit": commit},
+    )
 
 
 def _push(repository: Repository, commit: str) -> None:

@@ -23,8 +23,11 @@ from workspace.git import rules
 from workspace.git.control import Signature
 from workspace.git.models import Branch, BranchMove, MoveKind, Repository
 from workspace.git.repositories import bare_of, branch_row, lock
+from workspace.outside import slot
 from workspace.results import ReviewComment
 
+TRIES = 3
+"""How often a review begins anew because a branch moved meanwhile."""
 SHOWN = 200_000
 """Characters of a difference that a review shows."""
 
@@ -48,7 +51,6 @@ class _Reviewed:
     repository: Repository
     main: Branch
     branch: Branch
-    base: str
     judged: JudgedSubmission
 
 
@@ -61,16 +63,42 @@ def review(*, caller: Caller, draft: ReviewDraft, now: datetime) -> ReviewCommen
     VERSION_MISMATCH, INVALID_TRANSITION for conflicts, APPROVAL_REQUIRED without the PASS.
     """
     contract_id = find_contract_of_branch(caller, draft)
+    with slot("git calls"):
+        for _ in range(TRIES):
+            found = _read(caller, contract_id)
+            merge = _merge(caller, found, draft, now) if draft.approve else None
+            result = _result(found, merge)
+            if _keep(caller, found, draft, merge, now):
+                return result
+    raise refuse(
+        Code.VERSION_MISMATCH,
+        f"{draft.branch} or the main branch moved while git compared them; nothing changed",
+        "call again",
+        rule="git changes what it has read (spec: hands 30)",
+    )
+
+
+def _read(caller: Caller, contract_id: str) -> _Reviewed:
     with transaction.atomic():
-        row = Contract.objects.select_for_update(no_key=True).get(id=contract_id)
-        found = _find(caller, row)
-        merge = _merge(caller, found, draft, now) if draft.approve else None
-        _record_review(caller, found, draft, merge, now)
-        _send_comment(caller, found, draft, now)
-        result = _result(found, merge)
-        if merge is not None and merge != found.main.commit:
-            _move_main(caller, found, merge, now)
-    return result
+        return _find(caller, Contract.objects.get(id=contract_id))
+
+
+def _keep(
+    caller: Caller, found: _Reviewed, draft: ReviewDraft, merge: str | None, now: datetime
+) -> bool:
+    """Record a review, send its comment and move the main branch; False where a branch moved."""
+    with transaction.atomic():
+        row = Contract.objects.select_for_update(no_key=True).get(id=found.contract.id)
+        present = _find(caller, row)
+        if (present.main.commit, present.branch.commit) != (found.main.commit, found.branch.commit):
+            return False
+        if draft.approve:
+            _require_pass(caller, present, draft)
+        _record_review(caller, present, draft, merge, now)
+        _send_comment(caller, present, draft, now)
+        if merge is not None and merge != present.main.commit:
+            _move_main(caller, present, merge, now)
+    return True
 
 
 def check_review(*, caller: Caller, draft: ReviewDraft) -> None:
@@ -121,8 +149,7 @@ def _find(caller: Caller, row: Contract) -> _Reviewed:
     main = branch_row(repository, repository.main)
     if branch is None or main is None:
         raise Denied(rules.nothing_pushed(contract.assigned_branch, contract.assignee.handle))
-    base = bare_of(repository.organisation).merge_base(main.commit, branch.commit)
-    return _Reviewed(contract, repository, main, branch, base, judged_submission(row))
+    return _Reviewed(contract, repository, main, branch, judged_submission(row))
 
 
 def _require_pass(caller: Caller, found: _Reviewed, draft: ReviewDraft) -> None:
@@ -137,7 +164,6 @@ def _require_pass(caller: Caller, found: _Reviewed, draft: ReviewDraft) -> None:
     )
 
 
-@needs_transaction
 def _merge(caller: Caller, found: _Reviewed, draft: ReviewDraft, now: datetime) -> str:
     """The commit that merges the branch into the main branch, or the main branch's if it has it.
 
@@ -231,7 +257,8 @@ def _send_comment(caller: Caller, found: _Reviewed, draft: ReviewDraft, now: dat
 
 def _result(found: _Reviewed, merge: str | None) -> ReviewComment:
     bare, tip = bare_of(found.repository.organisation), found.branch.commit
-    text, is_cut = bare.difference(found.base, tip, SHOWN)
+    base = bare.merge_base(found.main.commit, tip)
+    text, is_cut = bare.difference(base, tip, SHOWN)
     judged = found.judged
     return {
         "branch": found.branch.name,
@@ -240,7 +267,7 @@ def _result(found: _Reviewed, merge: str | None) -> ReviewComment:
         "commit": tip,
         "difference": text,
         "truncated": is_cut,
-        "files": [rules.shown(change.path) for change in bare.changes(found.base, tip)[:1000]],
+        "files": [rules.shown(change.path) for change in bare.changes(base, tip)[:1000]],
         "verdict": judged.submission.finding if judged.submission else None,
         "judged_commit": judged.passed_commit or None,
         "merged": merge is not None,

@@ -11,7 +11,7 @@ from core.params import Params, Reference
 from orgchart.policy.vocabulary import ToolGroup
 from toolbox.caller import Caller
 from toolbox.registry import CODING_ONLY, tool
-from workspace.git import branches, reviews
+from workspace.git import branches, pushing, reviews
 from workspace.params import Paths
 from workspace.results import BranchResult, ReviewComment
 from workspace.services import require_branch, require_commit
@@ -39,6 +39,7 @@ def _may_branch(caller: Caller, params: GitBranch, now: datetime) -> BranchResul
     result=BranchResult,
     group=ToolGroup.CODE,
     modes=CODING_ONLY,
+    acts_outside=True,
     idempotent=True,
     dry_run=_may_branch,
 )
@@ -67,6 +68,7 @@ def _may_commit(caller: Caller, params: GitCommit, now: datetime) -> BranchResul
     result=BranchResult,
     group=ToolGroup.CODE,
     modes=CODING_ONLY,
+    acts_outside=True,
     dry_run=_may_commit,
 )
 def git_commit(caller: Caller, params: GitCommit, now: datetime) -> BranchResult:
@@ -91,12 +93,13 @@ def _may_push(caller: Caller, params: GitPush, now: datetime) -> BranchResult:
     result=BranchResult,
     group=ToolGroup.CODE,
     modes=CODING_ONLY,
+    acts_outside=True,
     idempotent=True,
     dry_run=_may_push,
 )
 def git_push(caller: Caller, params: GitPush, now: datetime) -> BranchResult:
     """Push your contract's branch. Protected branches are refused."""
-    return branches.push(caller=caller, name=params.branch, now=now)
+    return pushing.push(caller=caller, name=params.branch, now=now)
 
 
 class ReviewPr(Params):
@@ -125,6 +128,7 @@ def _may_review(caller: Caller, params: ReviewPr, now: datetime) -> dict[str, st
     result=ReviewComment,
     group=ToolGroup.CODE,
     modes=CODING_ONLY,
+    acts_outside=True,
     dry_run=_may_review,
 )
 def review_pr(caller: Caller, params: ReviewPr, now: datetime) -> ReviewComment:

@@ -4,10 +4,12 @@ import gzip
 import json
 import threading
 import time
+import tracemalloc
 import zlib
 
 import pytest
 
+from core.decision import Allow
 from ledger.models import Event
 from tests.documents.world import NOW, caller_of
 from tests.workspace.web.internet import INSIDE, PUBLIC, answer, install, redirect, server
@@ -155,6 +157,26 @@ class TestTheAddress:
             assert code(found) == "SCOPE_DENIED"
             assert within.asked == []
 
+    @pytest.mark.parametrize("guard", ["by what it says", "by what it resolves to"])
+    def test_of_a_redirect_is_checked_twice(self, reader, monkeypatch, guard):
+        """Each check refuses alone, when the other one lets everything pass."""
+        install(monkeypatch, {"pages.example": [PUBLIC], "inside.example": [INSIDE]})
+        target = "127.0.0.1" if guard == "by what it says" else "inside.example"
+        if guard == "by what it says":
+            real = fetching.resolve_once
+
+            def anywhere(url, *, internal, within):
+                return real(url, internal=True, within=within)
+
+            monkeypatch.setattr(fetching, "resolve_once", anywhere)
+        else:
+            monkeypatch.setattr(fetching.rules, "can_fetch", lambda url: Allow("anything"))
+        with server() as site, server(INSIDE, site.port) as within:
+            site.pages["/go"] = redirect(f"http://{target}:{site.port}/")
+            found = read(reader, f"http://pages.example:{site.port}/go")
+            assert code(found) == "SCOPE_DENIED"
+            assert (len(site.asked), within.asked) == (1, [])
+
     @pytest.mark.parametrize(
         "target", ["file:///etc/passwd", "ftp://pages.example/", "gopher://x.example/"]
     )
@@ -275,15 +297,32 @@ class TestItsLimits:
         assert len(json.dumps(found.body)) < 200_000
         assert time.monotonic() - began < 3
 
-    def test_never_hold_more_than_they_allow(self):
-        biggest = 0
+    @pytest.mark.parametrize("coding", ["deflate", "gzip"])
+    def test_never_hold_more_than_they_allow(self, coding):
+        pack = gzip.compress if coding == "gzip" else zlib.compress
+        bomb = pack(b"0" * 100_000_000)
+        fetching.unpacked(iter([bomb[:1000]]), coding)
+        tracemalloc.start()
+        try:
+            body, cut = fetching.unpacked(iter([bomb]), coding)
+            _, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert (len(body), cut) == (fetching.MOST_BYTES, True)
+        assert most < 10 * fetching.MOST_BYTES
+
+    def test_read_no_more_of_a_body_that_unpacks_to_nothing(self):
+        taken = 0
 
         def chunks():
-            yield zlib.compress(b"0" * 100_000_000)
+            nonlocal taken
+            for _ in range(1000):
+                taken += 1
+                yield gzip.compress(b"") * 1000
 
-        body, cut = fetching.unpacked(chunks(), "deflate")
-        biggest = max(biggest, len(body))
-        assert (biggest, cut) == (50_000, True)
+        _, cut = fetching.unpacked(chunks(), "gzip")
+        assert cut
+        assert taken * 20_000 <= fetching.MOST_BYTES + 20_000
 
     @pytest.mark.parametrize("coding", ["br", "zstd", "gzip, gzip", "compress"])
     def test_refuse_a_compression_that_was_not_asked_for(self, reader, site, coding):

@@ -1,0 +1,150 @@
+"""A deployment whose end nobody found out: what people do, and what only the engine says."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from core.actors import Person
+from core.decision import Allow, Code, Denied
+from core.deeds import PeopleGroup
+from core.waiting import Desk, Viewer
+from ledger.models import Event
+from tests.documents.world import NOW
+from tests.workspace.builds.world import approve, built_in, call
+from workspace.builds import deployments, rules
+from workspace.builds.models import Deployment
+from workspace.builds.settling import look_again, record_as_failed
+from workspace.builds.vocabulary import DeploymentState
+
+REASON = "I looked at the machine."
+TITLE = "Deployment without a known end"
+
+
+@pytest.fixture
+def alice(nexus):
+    return Person(
+        username="alice",
+        groups=frozenset({PeopleGroup.BOARD}),
+        organisation_id=nexus.id,
+        is_member=True,
+    )
+
+
+@pytest.fixture
+def lost(nexus, devops, engine):
+    """A deployment to staging whose engine hung up."""
+    artifact = built_in(nexus, engine)
+    engine.trouble["/start"] = "hang up"
+    answer = call(devops, "docker_deploy", environment="staging", artifact=artifact)
+    assert answer.body["result"]["state"] == "unknown"
+    engine.trouble.clear()
+    return Deployment.objects.get()
+
+
+def settle(act, row, who, reason=REASON):
+    act(deployment_id=row.id, person=who, reason=reason, now=timezone.now())
+    return Deployment.objects.get(id=row.id).state
+
+
+def waiting(nexus):
+    viewer = Viewer(username="x", may=lambda _: True, now=timezone.now(), organisations=[nexus.id])
+    return [each.item for each in Desk(viewer).turns(50) if each.kind.title == TITLE]
+
+
+@pytest.mark.parametrize("state", DeploymentState)
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_only_the_latest_unknown_end_is_settled(state, is_replaced):
+    decision = rules.can_settle(state, is_replaced=is_replaced)
+    assert isinstance(decision, Allow) == (state == "unknown" and not is_replaced)
+
+
+@pytest.mark.django_db
+class TestLookingAgain:
+    @pytest.mark.parametrize(("runs", "end"), [(True, "succeeded"), (False, "failed")])
+    def test_says_what_the_engine_says(self, lost, engine, alice, runs, end):
+        (container,) = engine.containers.values()
+        container["State"] = {"Running": runs, "ExitCode": 1}
+        assert settle(look_again, lost, alice) == end
+        asked = Event.objects.get(action="deployment.asked")
+        assert (asked.actor, asked.reason) == ("human:alice", REASON)
+        assert Event.objects.get(action=f"deployment.{end}").actor == "human:alice"
+        assert bool(engine.containers) == runs
+
+    def test_leaves_it_unknown_where_the_engine_is_silent(self, nexus, lost, alice, settings):
+        settings.CONTAINER_ENGINE = ""
+        assert settle(look_again, lost, alice) == "unknown"
+        assert Deployment.objects.get().settled_at is not None
+        assert len(waiting(nexus)) == 1
+
+    def test_keeps_other_deployments_out_meanwhile(self, lost, alice, devops):
+        deployment = Deployment.objects.create(
+            id="DEP-9", organisation_id=lost.organisation_id, environment="staging",
+            service=lost.service, artifact=lost.artifact, deployed_by_id=devops.agent.id,
+            started_at=NOW, due_at=NOW + timedelta(days=1),
+        )  # fmt: skip
+        Deployment.objects.filter(id=deployment.id).update(id="DEP-0")
+        with pytest.raises(Denied) as refusal:
+            settle(look_again, lost, alice)
+        assert "under way" in refusal.value.deny.message
+        assert Deployment.objects.get(id=lost.id).state == "unknown"
+
+    def test_is_settled_by_the_scheduler_where_the_process_ended(self, lost, alice, monkeypatch):
+        from workspace.builds import settling
+
+        def died(_):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(settling, "find_outcome", died)
+            with pytest.raises(KeyboardInterrupt):
+                settle(look_again, lost, alice)
+        later = timezone.now() + timedelta(hours=1)
+        assert deployments.settle_interrupted(now=later) == 1
+
+
+@pytest.mark.django_db
+class TestRecordingAsFailed:
+    def test_ends_it_with_a_persons_word(self, nexus, lost, alice):
+        assert settle(record_as_failed, lost, alice) == "failed"
+        event = Event.objects.get(action="deployment.failed")
+        assert (event.actor, event.reason) == ("human:alice", f"alice looked: {REASON}")
+        assert waiting(nexus) == []
+
+    def test_changes_no_end_that_is_known(self, lost, alice):
+        settle(record_as_failed, lost, alice)
+        for act in (record_as_failed, look_again):
+            with pytest.raises(Denied) as refusal:
+                settle(act, lost, alice)
+            assert refusal.value.deny.code is Code.INVALID_TRANSITION
+
+    @pytest.mark.parametrize("act", [record_as_failed, look_again])
+    def test_does_not_reach_into_another_organisation(self, lost, alice, act):
+        other = replace(alice, organisation_id=alice.organisation_id + 1)
+        with pytest.raises(Denied) as refusal:
+            settle(act, lost, other)
+        assert refusal.value.deny.code is Code.NOT_FOUND
+
+
+@pytest.mark.django_db
+class TestTheFirstPage:
+    def test_shows_it_until_it_is_replaced(self, nexus, lost, engine, devops, alice):
+        (item,) = waiting(nexus)
+        assert item.title == "api in staging"
+        assert [choice.label for choice in item.choices] == [
+            "Ask the engine again", "Record as failed",
+        ]  # fmt: skip
+        again = call(devops, "docker_deploy", environment="staging", artifact=lost.artifact,
+                     now=timezone.now())  # fmt: skip
+        assert again.body["result"]["state"] == "succeeded"
+        assert waiting(nexus) == []
+        with pytest.raises(Denied, match="took its place"):
+            settle(look_again, lost, alice)
+
+    def test_does_not_take_another_environment_for_the_same(self, nexus, lost, devops, engine):
+        approve(nexus, expires_at=timezone.now() + timedelta(hours=1))
+        other = call(devops, "docker_deploy", environment="production", artifact=lost.artifact,
+                     now=timezone.now())  # fmt: skip
+        assert other.body["ok"], other.body
+        assert len(waiting(nexus)) == 1

@@ -1,0 +1,99 @@
+"""People settle a deployment whose end nobody could find out (Spec: hands 31)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db import IntegrityError, transaction
+
+from core.actions import Action
+from core.actors import Person
+from core.database import violated_constraint
+from core.decision import Code, Denied, refuse
+from core.deeds import Deed, require_deed
+from core.events import Event
+from core.machines import Swap, swap
+from ledger.sql import event_cte
+from toolbox.scheduler import database_now
+from workspace.builds import rules
+from workspace.builds.containers import Outcome
+from workspace.builds.deployments import SETTLED_AFTER, find_outcome, settle, under_way
+from workspace.builds.models import Deployment
+from workspace.builds.vocabulary import DeploymentState
+
+
+def look_again(
+    *, deployment_id: str, person: Person, reason: str, now: datetime
+) -> DeploymentState:
+    """Ask the engine how the deployment ended, and save that; the state it has then.
+
+    It is under way meanwhile, so no other deployment begins in its place, and the scheduler settles
+    it if this process ends. Raises Denied NOT_YOURS, INVALID_PARAMS without a reason, NOT_FOUND,
+    INVALID_TRANSITION where the end is known or another deployment is under way.
+    """
+    row = _unknown(deployment_id, person, reason)
+    _begin_again(row, person, reason)
+    row = Deployment.objects.get(id=row.id)
+    settle(row, find_outcome(row), by=person)
+    return DeploymentState(Deployment.objects.get(id=row.id).state)
+
+
+def _begin_again(row: Deployment, person: Person, reason: str) -> None:
+    event = Event.by(
+        person,
+        Action.DEPLOYMENT_ASKED,
+        at=database_now(),
+        subject=f"deployment:{row.id}",
+        reason=reason,
+    )
+    change = Swap(
+        model=Deployment,
+        key=row.id,
+        version=row.version,
+        state=("state", DeploymentState.UNKNOWN, DeploymentState.STARTED),
+        values={"settled_at": None, "due_at": event.at + SETTLED_AFTER},
+    )
+    try:
+        with transaction.atomic():
+            moved = swap(change, [event_cte(event)])
+    except IntegrityError as problem:
+        if violated_constraint(problem) != "deployment_one_at_a_time":
+            raise
+        raise under_way(row.service, row.environment) from None
+    if not moved:
+        raise _settled_meanwhile(row)
+
+
+def record_as_failed(*, deployment_id: str, person: Person, reason: str, now: datetime) -> None:
+    """Save that the deployment does not run, as the person found out.
+
+    Raises Denied NOT_YOURS, INVALID_PARAMS without a reason, NOT_FOUND, INVALID_TRANSITION.
+    """
+    row = _unknown(deployment_id, person, reason)
+    outcome = Outcome(DeploymentState.FAILED, f"{person.username} looked: {reason}")
+    if not settle(row, outcome, by=person):
+        raise _settled_meanwhile(row)
+
+
+def _unknown(deployment_id: str, person: Person, reason: str) -> Deployment:
+    require_deed(person, Deed.SETTLE_DEPLOYMENT, reason=reason)
+    rows = Deployment.objects.filter(organisation_id=person.organisation_id)
+    row = rows.filter(id=deployment_id).first()
+    if row is None:
+        raise refuse(
+            Code.NOT_FOUND,
+            f"there is no deployment {deployment_id}",
+            "look at the list of deployments",
+            rule=rules.RULE,
+        )
+    person.require(rules.can_settle(DeploymentState(row.state), is_replaced=row.is_replaced))
+    return row
+
+
+def _settled_meanwhile(row: Deployment) -> Denied:
+    return refuse(
+        Code.INVALID_TRANSITION,
+        f"somebody else settled {row.id} meanwhile",
+        "reload the page to see how it ended",
+        rule=rules.RULE,
+    )

@@ -1,0 +1,45 @@
+"""Which deployments wait for a person: those whose end nobody could find out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+
+from core.deeds import Deed
+from core.waiting import Choice, Viewer, Waiting, WaitingKind, page_of
+from workspace.builds.models import Deployment, replaced
+from workspace.builds.vocabulary import DeploymentState
+
+
+def _unknown(viewer: Viewer) -> QuerySet[Any]:
+    """Those that no later deployment of the service in the environment has replaced."""
+    rows = Deployment.objects.filter(~replaced(), state=DeploymentState.UNKNOWN)
+    return viewer.sees(rows).select_related("organisation", "deployed_by")
+
+
+def _show(row: Deployment) -> Waiting:
+    return Waiting(
+        title=f"{row.service} in {row.environment}",
+        asked_by=row.deployed_by.handle,
+        since=row.settled_at,
+        organisation=row.organisation.name,
+        detail=row.problem[:200],
+        address=page_of(row),
+        choices=[
+            Choice("Ask the engine again", page_of(row, "look-again")),
+            Choice("Record as failed", page_of(row, "failed"), is_danger=True),
+        ],
+    )
+
+
+KINDS = (
+    WaitingKind(
+        title="Deployment without a known end",
+        icon="rocket_launch",
+        deed=Deed.SETTLE_DEPLOYMENT,
+        rows=_unknown,
+        since="settled_at",
+        show=_show,
+    ),
+)
