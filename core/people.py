@@ -117,18 +117,21 @@ def operator(organisation_id: int = 0, policy_version: int | None = None) -> Per
     )
 
 
-def person_named(username: str, organisation_id: int) -> Person:
-    """A person by the groups that they have now; without any where there is no such user."""
-    user = get_user_model().objects.filter(username=username).first()
-    if user is None:
-        return Person(username=username, organisation_id=organisation_id)
-    who = SignedIn(
+def signed_in_as(username: str, request_id: str = "") -> SignedIn:
+    """A user by the groups and organisations they have now; without any where there is none."""
+    user = get_user_model().objects.filter(username=username).first() or AnonymousUser()
+    return SignedIn(
         username=username,
         groups=groups_of(user),
         is_superuser=bool(user.is_active and getattr(user, "is_superuser", False)),
         organisations=organisations_of(user),
+        request_id=request_id,
     )
-    return who.on(organisation_id)
+
+
+def person_named(username: str, organisation_id: int) -> Person:
+    """A person by the groups that they have now; without any where there is no such user."""
+    return signed_in_as(username).on(organisation_id)
 
 
 def board_members(organisation_id: int) -> frozenset[str]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.contrib.auth.models import User
 from unfold.forms import UserChangeForm, UserCreationForm
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldBooleanSwitchWidget
 
 from core.people import SignedIn
-from orgchart.models import Membership, Organisation
-from orgchart.people.members import EVERY, visible_organisations
+from orgchart.models import Organisation
+from orgchart.people.members import standing_of, visible_organisations
+from orgchart.people.rules import EVERY, Standing
 
 
 class MembersForm(forms.ModelForm):  # type: ignore[type-arg]  # only in its stubs
@@ -31,8 +33,8 @@ class MembersForm(forms.ModelForm):  # type: ignore[type-arg]  # only in its stu
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        rows = Membership.objects.filter(person_id=self.instance.pk or 0)
-        present = set(rows.values_list("organisation_id", flat=True))
+        self.found = standing_of(self.instance)
+        present = self.found.organisations
         if field := self.fields.get("organisations"):
             assert isinstance(field, forms.ModelMultipleChoiceField)  # noqa: S101  narrows the type
             field.queryset = visible_organisations(self.who).order_by("name")
@@ -47,6 +49,17 @@ class MembersForm(forms.ModelForm):  # type: ignore[type-arg]  # only in its stu
         if self.who.organisations is not None and not data.get("organisations"):
             self.add_error("organisations", "choose at least one of your organisations")
         return data
+
+    def standing(self, user: User) -> Standing:
+        """What the form asks for. A user who is being added has no right before it."""
+        groups = self.cleaned_data.get("groups", ())
+        return Standing(
+            is_active=user.is_active,
+            is_staff=user.is_staff,
+            is_superuser=user.is_superuser,
+            groups=frozenset(group.name for group in groups),
+            organisations=frozenset(self.memberships()),
+        )
 
     def memberships(self) -> set[int | None]:
         """The organisations that were chosen."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.contrib.admin.utils import unquote
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group, Permission, User
 from django.db import transaction
 from django.db.models import Prefetch, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 from django.utils.safestring import SafeString
 from django_otp.plugins.otp_totp.models import TOTPDevice
@@ -20,17 +21,25 @@ from unfold.forms import AdminPasswordChangeForm
 
 from core.actions import Action
 from core.admin.base import BrowseAdmin, chips, column
+from core.decision import Allow, Denied
 from core.events import Event
-from core.people import ADMIN_TOOL, SignedIn, signed_in
+from core.people import ADMIN_TOOL, SignedIn, record_refusal, signed_in
 from ledger.services import insert_event
 from nexus_site.console.user_forms import PersonChangeForm, PersonCreationForm
 from orgchart.models import Membership
-from orgchart.people.members import organisations_of_user, set_memberships
+from orgchart.pending.services import WAITS
+from orgchart.pending.users import change_user, require_password_change
+from orgchart.people.members import set_memberships, standing_of
 from orgchart.people.passwords import give_password
+from orgchart.people.rules import can_change_user
 
 admin.site.unregister(User)
 admin.site.unregister(Group)
 admin.site.unregister(TOTPDevice)  # its pages show secrets; people enrol on a page of our own
+
+
+OF_RIGHTS = frozenset(("is_active", "is_staff", "groups", "every_organisation", "organisations"))
+"""The fields of a user's form that give rights."""
 
 
 def record_person(request: HttpRequest, person: User, action: Action, remark: str) -> None:
@@ -60,7 +69,8 @@ class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]  # onl
     """People, their groups and organisations. Only the Board sees and changes them.
 
     A member of the Board sees the members of its organisations, and changes those who are in no
-    other one (Spec: people 36). Only a superuser changes a superuser.
+    other one (Spec: people 36). Only a superuser changes a superuser. What gives rights waits for
+    another member of the Board (Spec: people 42).
     """
 
     form = PersonChangeForm
@@ -133,15 +143,45 @@ class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]  # onl
         made = super().get_form(request, obj, change=change, **kwargs)
         return type(made.__name__, (made,), {"who": signed_in(request)})
 
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """The form; a refused change leads back to it, and nothing is saved."""
+        try:
+            answer: HttpResponse = super().changeform_view(
+                request, object_id, form_url, extra_context
+            )
+        except Denied as refusal:
+            return self._refused(request, refusal)
+        return answer
+
+    def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> tuple[str, ...]:
+        """A name is given once: proposals and the ledger name people by it (Spec: people 45)."""
+        return () if obj is None else ("username",)
+
+    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:  # noqa: FBT001  Django's own signature
+        """The columns that give no right; a new user begins in no group."""
+        form.wanted = form.standing(obj)
+        if change:
+            obj.is_active, obj.is_staff = form.found.is_active, form.found.is_staff
+        super().save_model(request, obj, form, change)
+
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:  # noqa: FBT001  Django's own signature
-        """The groups, and the organisations by the service that records them."""
-        super().save_related(request, form, formsets, change)
-        set_memberships(
-            user=form.instance,
-            organisations=form.memberships(),
-            caller=signed_in(request).on(0),
-            now=timezone.now(),
-        )
+        """Groups and organisations, by the service that knows whether they wait for somebody."""
+        who, now = signed_in(request), timezone.now()
+        user, wanted = form.instance, form.wanted
+        if not change:  # a membership without a group gives no right, and shows them to the Board
+            set_memberships(
+                user=user, organisations=wanted.organisations, caller=who.on(0), now=now
+            )
+        form.waits = change_user(user=user, after=wanted, who=who, now=now)
+        if form.waits:
+            form.changed_data = [name for name in form.changed_data if name not in OF_RIGHTS]
+            self.message_user(request, f"The rights of {user}: this {WAITS}", messages.WARNING)
 
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         """People are made inactive: what they did stays theirs."""
@@ -154,12 +194,31 @@ class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]  # onl
         form_url: str = "",
     ) -> HttpResponse:
         """The new password and its event in one transaction; its user changes it first."""
-        with transaction.atomic():
-            answer: HttpResponse = super().user_change_password(request, id, form_url)
-            changed = request.method == "POST" and answer.status_code == HTTPStatus.FOUND
-            if changed and str(request.user.pk) != id:
-                give_password(int(id))
-            return answer
+        user = self.get_object(request, unquote(id))
+        is_sent = request.method == "POST" and self.has_change_permission(request, user)
+        if user is None or user.pk == request.user.pk or not is_sent:
+            own: HttpResponse = super().user_change_password(request, id, form_url)
+            return own
+        try:
+            with transaction.atomic():
+                require_password_change(user=user, who=signed_in(request))
+                answer: HttpResponse = super().user_change_password(request, id, form_url)
+                if answer.status_code == HTTPStatus.FOUND:
+                    give_password(user.pk)
+                return answer
+        except Denied as refusal:
+            return self._refused(request, refusal)
+
+    def _refused(self, request: HttpRequest, refusal: Denied) -> HttpResponse:
+        """Back to the same page, with the reason; the attempt is recorded."""
+        record_refusal(
+            who=signed_in(request),
+            deny=refusal.deny,
+            subject=f"page:{request.path}"[:200],
+            now=timezone.now(),
+        )
+        self.message_user(request, refusal.deny.sentence, messages.ERROR)
+        return HttpResponseRedirect(request.path)
 
     def log_addition(  # type: ignore[override]  # no LogEntry is made
         self, request: HttpRequest, obj: User, message: Any
@@ -171,8 +230,9 @@ class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]  # onl
     def log_change(  # type: ignore[override]  # no LogEntry is made
         self, request: HttpRequest, obj: User, message: Any
     ) -> None:
-        """The ledger in place of a log of the admin's own."""
-        record_person(request, obj, Action.PERSON_CHANGED, self._what(message))
+        """The ledger in place of a log of the admin's own; nothing of what only waits."""
+        if message:
+            record_person(request, obj, Action.PERSON_CHANGED, self._what(message))
 
     def _what(self, message: Any) -> str:
         """Which columns were changed, in words."""
@@ -205,11 +265,11 @@ class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]  # onl
 
 def _may_change(request: HttpRequest, user: User) -> bool:
     """Whether no right of theirs is out of this person's reach: no organisation, no superuser."""
-    if user.is_superuser:
-        return bool(request.user.is_superuser)
-    mine = signed_in(request).organisations
-    theirs = organisations_of_user(user.pk)
-    return mine is None or (theirs is not None and theirs <= mine)
+    who, now = signed_in(request), standing_of(user)
+    allowed = can_change_user(
+        organisations=who.organisations, is_superuser=who.is_superuser, before=now, after=now
+    )
+    return isinstance(allowed, Allow)
 
 
 @admin.register(Group)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
+from django.db.models import QuerySet
 from django.utils.safestring import SafeString
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, RelatedDropdownFilter
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import block, column, listed
 from core.deeds import Deed
+from core.people import SignedIn
 from orgchart.models import PendingChange
 from orgchart.pending.services import confirm_change, reject_change, withdraw_change
 from orgchart.pending.vocabulary import PendingState
@@ -28,7 +30,7 @@ def _given(call: ActRequest) -> dict[str, Any]:
 
 def _confirm(call: ActRequest) -> Answer:
     done = confirm_change(**_given(call))
-    return f"{call.row} took effect. Policy version {done.after.version}."
+    return f"{call.row} took effect." + (f" Policy version {done.after.version}." if done else "")
 
 
 def _reject(call: ActRequest) -> Answer:
@@ -43,7 +45,8 @@ def _withdraw(call: ActRequest) -> Answer:
 
 def _facts(row: PendingChange) -> list[tuple[str, str]]:
     changed = [(name, f"{before} → {after}") for name, before, after in row.shown]
-    asked = [("Proposed by", row.proposed_by), ("Reason", row.reason), ("Row", row.subject)]
+    reason = [("Reason", row.reason)] if row.reason else []
+    asked = [("Proposed by", row.proposed_by), *reason, ("Row", row.subject)]
     return [*asked, *changed]
 
 
@@ -131,6 +134,14 @@ class PendingChangeAdmin(ActingAdmin):
         ("Difference", {"fields": ("newly_allowed", "newly_forbidden")}),
         ("Decision", {"fields": ("decided_by", "decided_at", "decision_reason")}),
     )
+
+    def rows_of(self, rows: QuerySet[PendingChange], who: SignedIn) -> QuerySet[PendingChange]:
+        """Those of the person's organisations, and the users that their Boards decide about."""
+        return rows.filter(pk__in=PendingChange.objects.seen_by(who.organisations).values("pk"))
+
+    def organisation_id_of(self, row: PendingChange) -> int:
+        """The organisation it changes, or the first whose Board decides about a user."""
+        return row.organisation_id or row.boards[0]
 
     def subject_of(self, row: PendingChange) -> str:
         """How the ledger names the change."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
+from typing import Self
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -10,15 +12,29 @@ from django.db import models
 from orgchart.pending.vocabulary import PENDING_MACHINE
 
 
+class PendingChanges(models.QuerySet["PendingChange"]):
+    """The proposed changes, as services and pages ask for them."""
+
+    def seen_by(self, organisations: Collection[int] | None) -> Self:
+        """Those that a member of these organisations sees; None is a member of every one."""
+        if organisations is None:
+            return self
+        ids = sorted(organisations)
+        of_users = models.Q(organisation=None, boards__contained_by=ids)
+        return self.filter(models.Q(organisation_id__in=ids) | of_users)
+
+
 class PendingChange(models.Model):
     """One proposed change: `edit` is what the same service applies again when it is confirmed.
 
-    `allowed` and `forbidden` are the difference that was shown, on `policy_version`.
+    `allowed` and `forbidden` are the difference that was shown, on `policy_version`. A change of a
+    user has no organisation, but the `boards` that confirm it; 0 is that of the installation.
     """
 
     organisation = models.ForeignKey(
-        "orgchart.Organisation", models.CASCADE, related_name="pending_changes"
+        "orgchart.Organisation", models.CASCADE, related_name="pending_changes", null=True
     )
+    boards = ArrayField(models.BigIntegerField(), default=list, blank=True)
     state = PENDING_MACHINE.field(max_length=16)
     version = models.PositiveIntegerField(default=1)
     subject = models.CharField(max_length=200)
@@ -34,6 +50,8 @@ class PendingChange(models.Model):
     decided_at = models.DateTimeField(null=True, blank=True)
     decision_reason = models.TextField(blank=True)
 
+    objects = PendingChanges.as_manager()
+
     class Meta:
         app_label = "orgchart"
         ordering = ["-id"]
@@ -45,7 +63,12 @@ class PendingChange(models.Model):
                 condition=~models.Q(state="confirmed")
                 | (~models.Q(decided_by="") & ~models.Q(decided_by=models.F("proposed_by"))),
                 name="pending_second_person",
-            )
+            ),
+            models.CheckConstraint(
+                condition=models.Q(organisation=None, boards__len__gt=0)
+                | models.Q(organisation__isnull=False, boards=[]),
+                name="pending_of_someone",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 
@@ -21,10 +22,10 @@ from ledger.sql import event_cte
 from orgchart.models import Organisation, PendingChange
 from orgchart.pending.edits import Edit, apply_edit, edit_from
 from orgchart.pending.rules import can_decide, can_withdraw
-from orgchart.pending.vocabulary import PendingState
+from orgchart.pending.users import lock_users, require_confirmer, save_confirmed
+from orgchart.pending.vocabulary import SUBJECT, PendingState
 from orgchart.services import PolicyChange
 
-SUBJECT = "change:{}"
 WAITS = "waits for a member of the Board other than you. Nothing has changed yet."
 
 
@@ -77,17 +78,19 @@ def propose_change(
 
 def confirm_change(
     *, change_id: int, expected_version: int | None, caller: Person, now: datetime, reason: str
-) -> PolicyChange:
+) -> PolicyChange | None:
     """Let a proposed change take effect, on the policy of this moment, by another person.
 
-    Raises Denied: NOT_YOURS for the proposer and for other groups, NOT_FOUND, INVALID_TRANSITION,
-    VERSION_MISMATCH; where the change can no longer be made as it was shown it becomes stale.
+    Returns the change of the policy; None for the change of a user. Raises Denied: NOT_YOURS for
+    the proposer and for other groups, NOT_FOUND, INVALID_TRANSITION, VERSION_MISMATCH; where the
+    change can no longer be made as it was shown it becomes stale.
     """
     require_deed(caller, Deed.CONFIRM_CHANGE, reason=reason)
     try:
         with transaction.atomic():
             row = _locked(change_id, caller, expected_version)
             require(can_decide(caller, row.proposed_by))
+            require_confirmer(row, caller)
             change = _apply(row, caller, now)
             _save_step(row, row.confirm, Action.CHANGE_CONFIRMED, caller, now, reason)
             return change
@@ -136,8 +139,12 @@ class _CannotApply(Exception):
 
 
 @needs_transaction
-def _apply(row: PendingChange, caller: Person, now: datetime) -> PolicyChange:
+def _apply(row: PendingChange, caller: Person, now: datetime) -> PolicyChange | None:
     """Apply the edit as its proposer, with the rights that they have now."""
+    if row.organisation_id is None:
+        with _applying():
+            save_confirmed(row, caller, now)
+            return None
     confirmation = Confirmation(
         by=caller.actor, allowed=tuple(row.allowed), forbidden=tuple(row.forbidden)
     )
@@ -146,16 +153,22 @@ def _apply(row: PendingChange, caller: Person, now: datetime) -> PolicyChange:
         confirmation=confirmation,
         request_id=caller.request_id,
     )
+    with _applying():
+        return apply_edit(
+            edit_from(row.edit),
+            organisation_id=row.organisation_id,
+            caller=proposer,
+            now=now,
+            reason=row.reason,
+            expected_version=None,
+        )
+
+
+@contextmanager
+def _applying() -> Iterator[None]:
     try:
         with transaction.atomic():
-            return apply_edit(
-                edit_from(row.edit),
-                organisation_id=row.organisation_id,
-                caller=proposer,
-                now=now,
-                reason=row.reason,
-                expected_version=None,
-            )
+            yield
     except Denied as refusal:
         raise _CannotApply(refusal) from refusal
 
@@ -163,13 +176,15 @@ def _apply(row: PendingChange, caller: Person, now: datetime) -> PolicyChange:
 @needs_transaction
 def _locked(change_id: int, caller: Person, expected_version: int | None) -> PendingChange:
     """The proposed change of the caller's organisation, at the version that was looked at."""
-    # The organisation first, as every change of policy locks it.
-    Organisation.objects.select_for_update(no_key=True).filter(id=caller.organisation_id).first()
-    row = (
-        PendingChange.objects.select_for_update(no_key=True)
-        .filter(id=change_id, organisation_id=caller.organisation_id)
-        .first()
-    )
+    # First what every change of policy locks, or every change of a user.
+    rows = PendingChange.objects.filter(id=change_id)
+    if rows.filter(boards__contains=[caller.organisation_id]).exists():
+        lock_users()
+    else:
+        rows = rows.filter(organisation_id=caller.organisation_id)
+        organisations = Organisation.objects.select_for_update(no_key=True)
+        organisations.filter(id=caller.organisation_id).first()
+    row = rows.select_for_update(no_key=True).first()
     if row is None:
         raise refuse(
             Code.NOT_FOUND,

@@ -4,6 +4,9 @@ from enum import StrEnum
 
 from core.machines import Machine, Step
 
+SUBJECT = "change:{}"
+"""How the ledger names a change that waits."""
+
 
 class PendingState(StrEnum):
     """Where a proposed change is."""

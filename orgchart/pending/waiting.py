@@ -13,8 +13,9 @@ from orgchart.pending.vocabulary import PendingState
 
 
 def _proposed(viewer: Viewer) -> QuerySet[Any]:
-    rows = PendingChange.objects.filter(state=PendingState.PROPOSED)
-    return viewer.sees(rows.exclude(proposed_by=viewer.username)).select_related("organisation")
+    rows = PendingChange.objects.seen_by(viewer.organisations)
+    open_ones = rows.filter(state=PendingState.PROPOSED).exclude(proposed_by=viewer.username)
+    return open_ones.select_related("organisation")
 
 
 def _show(row: PendingChange) -> Waiting:
@@ -22,8 +23,8 @@ def _show(row: PendingChange) -> Waiting:
         title=row.subject,
         asked_by=row.proposed_by,
         since=row.proposed_at,
-        organisation=row.organisation.name,
-        detail=row.reason,
+        organisation=row.organisation.name if row.organisation else "",
+        detail=row.reason or "; ".join(row.allowed or row.forbidden),
         address=page_of(row),
         choices=[
             Choice("Confirm", page_of(row, "confirm")),

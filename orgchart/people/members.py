@@ -1,4 +1,4 @@
-"""Who belongs to which organisation (Spec: people 35): the only writer of memberships."""
+"""Who belongs to which organisation and group (Spec: people 35): the one writer of memberships."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from core.actions import Action
 from core.actors import Actor
+from core.database import needs_transaction
 from core.events import Event
 from core.people import Organisations, SignedIn, members_among, memberships_of
 from ledger.services import insert_event
 from orgchart.models import Membership, Organisation
-
-EVERY = None
-"""In place of an organisation's id: all of them, also those that come later."""
+from orgchart.people.rules import EVERY, NOTHING, Standing
 
 
 @memberships_of.join
@@ -41,6 +40,30 @@ def visible_organisations(who: SignedIn) -> QuerySet[Organisation]:
     """The organisations that a person sees."""
     rows = Organisation.objects.all()
     return rows if who.organisations is None else rows.filter(id__in=who.organisations)
+
+
+def standing_of(user: User) -> Standing:
+    """What gives a user rights at this moment, as the database has it."""
+    now = User.objects.filter(pk=user.pk).first()
+    if now is None:
+        return NOTHING
+    memberships = Membership.objects.filter(person_id=user.pk)
+    return Standing(
+        is_active=now.is_active,
+        is_staff=now.is_staff,
+        is_superuser=now.is_superuser,
+        groups=frozenset(now.groups.values_list("name", flat=True)),
+        organisations=frozenset(memberships.values_list("organisation_id", flat=True)),
+    )
+
+
+@needs_transaction
+def save_standing(*, user: User, after: Standing, caller: Actor, now: datetime) -> None:
+    """Give a user this standing; the service that calls this has decided that it may be given."""
+    User.objects.filter(pk=user.pk).update(is_active=after.is_active, is_staff=after.is_staff)
+    user.is_active, user.is_staff = after.is_active, after.is_staff
+    user.groups.set(Group.objects.filter(name__in=after.groups))
+    set_memberships(user=user, organisations=after.organisations, caller=caller, now=now)
 
 
 def set_memberships(

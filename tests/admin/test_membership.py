@@ -17,7 +17,8 @@ from ledger.models import Event
 from nexus_site.console.lookups import DeclaredLookups
 from nexus_site.console.membership import MembersOnly
 from orgchart.models import Agent, Membership, Organisation
-from orgchart.people.members import EVERY, set_memberships
+from orgchart.people.members import set_memberships
+from orgchart.people.rules import EVERY
 from tasks.models import Task
 from tests.admin.forms import filled
 from tests.admin.places import act_page, change_page, list_page

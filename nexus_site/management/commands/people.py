@@ -15,7 +15,8 @@ from core.actions import Action
 from core.people import operator
 from ledger.services import record
 from orgchart.models import Organisation
-from orgchart.people.members import EVERY, organisations_of_user, set_memberships
+from orgchart.people.members import organisations_of_user, set_memberships
+from orgchart.people.rules import EVERY
 
 
 class Command(BaseCommand):

@@ -1,0 +1,158 @@
+"""Changes of a user: at once, or proposed to another member of the Board (Spec: people 42)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from django.contrib.auth.models import Group, User
+from django.db import transaction
+
+from core.actions import Action
+from core.actors import Person
+from core.database import needs_transaction
+from core.decision import Code, refuse, require
+from core.deeds import Deed, PeopleGroup, require_deed
+from core.people import SignedIn, board_members, signed_in_as
+from ledger.services import record
+from orgchart.models import Organisation, PendingChange
+from orgchart.pending.vocabulary import SUBJECT
+from orgchart.people import rules
+from orgchart.people.members import save_standing, standing_of
+from orgchart.people.rules import EVERY, INSTALLATION, Standing
+
+ACT = "change the rights of"
+
+
+def change_user(
+    *, user: User, after: Standing, who: SignedIn, now: datetime
+) -> PendingChange | None:
+    """Give a user this standing, or propose it where a second person must confirm it.
+
+    Returns the proposal, or None where the change took effect. Raises Denied.
+    """
+    with transaction.atomic():
+        who = _locked(who)
+        before = standing_of(user)
+        if after == before:
+            return None
+        asked, boards = _asked(who, user, before, after)
+        if not asked:
+            save_standing(user=user, after=after, caller=who.on(INSTALLATION), now=now)
+            return None
+        require(rules.can_be_asked(asked, boards, who.username))
+        return _propose(user, before, after, asked, who, now)
+
+
+def require_password_change(*, user: User, who: SignedIn) -> None:
+    """Check that a person may choose another user's password (Spec: people 44). Raises Denied."""
+    with transaction.atomic():
+        who = _locked(who)
+        now = standing_of(user)
+        asked, _ = _asked(who, user, rules.NOTHING, now)
+        require(rules.can_set_password(asked, user.get_username()))
+
+
+@needs_transaction
+def save_confirmed(row: PendingChange, caller: Person, now: datetime) -> None:
+    """Let a proposed change of a user take effect, with the rights that its proposer has now.
+
+    Raises Denied: NOT_YOURS, or VERSION_MISMATCH where it is no longer what was shown.
+    """
+    user = User.objects.get(pk=row.edit["key"])
+    proposer = signed_in_as(row.proposed_by, caller.request_id)
+    before, after = (rules.standing_from(row.edit["values"][name]) for name in ("before", "after"))
+    asked, _ = _asked(proposer, user, before, after)
+    if standing_of(user) != before or not asked <= set(row.boards):
+        raise refuse(
+            Code.VERSION_MISMATCH,
+            "the user changed: this no longer does what was shown when it was proposed",
+            "propose the change again",
+            rule="a change is confirmed as it was shown",
+        )
+    save_standing(user=user, after=after, caller=proposer.on(INSTALLATION), now=now)
+
+
+def require_confirmer(row: PendingChange, caller: Person) -> None:
+    """Check that a person belongs to every Board that confirms a change. Raises Denied."""
+    boards = {one: board_members(one) for one in row.boards}
+    require(rules.can_confirm(caller.username, row.boards, boards))
+
+
+def lock_users() -> None:
+    """Let changes of users follow one another: who is of the Board decides who confirms."""
+    Group.objects.select_for_update(no_key=True).filter(name=PeopleGroup.BOARD).first()
+
+
+@needs_transaction
+def _locked(who: SignedIn) -> SignedIn:
+    """The person as they are once no other change of a user is under way."""
+    lock_users()
+    return signed_in_as(who.username, who.request_id)
+
+
+def _asked(
+    who: SignedIn, user: User, before: Standing, after: Standing
+) -> tuple[frozenset[int], Mapping[int, frozenset[str]]]:
+    """The Boards that confirm a change, and the members of each that it could concern."""
+    require_deed(who.on(next(iter(who.organisations or {INSTALLATION}))), Deed.KEEP_PEOPLE)
+    require(
+        rules.can_change_user(
+            organisations=who.organisations,
+            is_superuser=who.is_superuser,
+            before=before,
+            after=after,
+        )
+    )
+    concerned = before.organisations | after.organisations
+    if EVERY in concerned or before.is_superuser:
+        ids = {*Organisation.objects.values_list("id", flat=True), INSTALLATION}
+    else:
+        ids = {one for one in concerned if one is not None}
+    boards = {one: board_members(one) for one in ids}
+    username = user.get_username()
+    asked = rules.boards_to_ask(
+        by=who.username, username=username, before=before, after=after, boards=boards
+    )
+    return asked, boards
+
+
+@needs_transaction
+def _propose(
+    user: User,
+    before: Standing,
+    after: Standing,
+    asked: frozenset[int],
+    who: SignedIn,
+    now: datetime,
+) -> PendingChange:
+    names: dict[int | None, str] = {EVERY: "every organisation"}
+    names.update(Organisation.objects.values_list("id", "name"))
+    row = PendingChange.objects.create(
+        boards=sorted(asked),
+        subject=f"user {user.get_username()}",
+        edit={
+            "act": ACT,
+            "key": user.pk,
+            "values": {"before": before.stored(), "after": after.stored()},
+        },
+        allowed=_sentences(user, rules.rights_added(before, after), names),
+        forbidden=_sentences(user, rules.rights_added(after, before), names),
+        policy_version=0,
+        proposed_by=who.username,
+        proposed_at=now,
+    )
+    record(
+        Action.CHANGE_PROPOSED,
+        by=who.on(row.boards[0]),
+        at=now,
+        subject=SUBJECT.format(row.pk),
+        details={"change": row.subject, "allowed": row.allowed[:20]},
+    )
+    return row
+
+
+def _sentences(
+    user: User, rights: frozenset[rules.Right], names: Mapping[int | None, str]
+) -> list[str]:
+    return sorted(f"{user.get_username()}: {name} in {names[one]}" for name, one in rights)

@@ -1,0 +1,177 @@
+"""Which changes of a user another member of the Board confirms: pure (Spec: people 42-45)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from core.decision import Allow, Code, Decision, deny
+from core.deeds import PeopleGroup
+
+EVERY = None
+"""In place of an organisation's id: all of them, also those that come later."""
+
+INSTALLATION = 0
+"""In place of an organisation's id: what belongs to no organisation."""
+
+Right = tuple[str, int | None]
+"""A group, or `staff` or `superuser`, in one organisation or in every one."""
+
+STAFF = "staff"
+SUPERUSER = "superuser"
+RULE = "a right of a user needs a second person (spec: people 42)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What gives a user rights."""
+
+    is_active: bool
+    is_staff: bool
+    groups: frozenset[str]
+    organisations: frozenset[int | None]
+    is_superuser: bool = False
+
+    @property
+    def rights(self) -> frozenset[Right]:
+        """What they are in which organisation; nothing while inactive or in no group."""
+        if not self.is_active:
+            return frozenset()
+        if self.is_superuser:
+            return frozenset((name, EVERY) for name in (SUPERUSER, STAFF, *PeopleGroup))
+        names = self.groups | {STAFF} if self.is_staff and self.groups else self.groups
+        return frozenset((name, one) for name in names for one in self.organisations)
+
+    def is_of_board(self, organisation_id: int) -> bool:
+        """Whether they act for the Board of an organisation, or of the installation."""
+        held = self.rights
+        return all(
+            not held.isdisjoint({(name, organisation_id), (name, EVERY)})
+            for name in (PeopleGroup.BOARD, STAFF)
+        )
+
+    def stored(self) -> dict[str, Any]:
+        """The standing as JSON."""
+        return {
+            "is_active": self.is_active,
+            "is_staff": self.is_staff,
+            "is_superuser": self.is_superuser,
+            "groups": sorted(self.groups),
+            "organisations": sorted(self.organisations, key=lambda one: one or INSTALLATION),
+        }
+
+
+NOTHING = Standing(is_active=False, is_staff=False, groups=frozenset(), organisations=frozenset())
+"""Who is no user yet."""
+
+
+def standing_from(stored: Mapping[str, Any]) -> Standing:
+    """The standing of a stored JSON."""
+    return Standing(
+        is_active=stored["is_active"],
+        is_staff=stored["is_staff"],
+        is_superuser=stored["is_superuser"],
+        groups=frozenset(stored["groups"]),
+        organisations=frozenset(stored["organisations"]),
+    )
+
+
+def rights_added(before: Standing, after: Standing) -> frozenset[Right]:
+    """The rights that a change gives."""
+    had = before.rights
+    return frozenset((name, one) for name, one in after.rights - had if (name, EVERY) not in had)
+
+
+def boards_to_ask(
+    *,
+    by: str,
+    username: str,
+    before: Standing,
+    after: Standing,
+    boards: Mapping[int, Collection[str]],
+) -> frozenset[int]:
+    """The organisations whose Board confirms a change of a user; none: it takes effect at once.
+
+    Asked is each Board with a member other than the person who makes the change, in an organisation
+    where the user gets a right, or where one member of several would be left alone. `boards` has
+    the Board of every organisation and of the installation.
+    """
+    added = {one for _, one in rights_added(before, after)}
+    return frozenset(
+        one
+        for one, members in boards.items()
+        if set(members) - {by}
+        and (one in added or EVERY in added or _leaves_one(set(members), username, after, one))
+    )
+
+
+def _leaves_one(members: set[str], username: str, after: Standing, organisation_id: int) -> bool:
+    stays = username not in members or after.is_of_board(organisation_id)
+    return len(members) == 2 and not stays
+
+
+def can_change_user(
+    *, organisations: frozenset[int] | None, is_superuser: bool, before: Standing, after: Standing
+) -> Decision:
+    """Decide whether a member of these organisations (None: every one) may change a user at all."""
+    theirs = before.organisations | after.organisations
+    if before.is_superuser and not is_superuser:
+        return _out_of_reach("only a superuser changes a superuser")
+    if organisations is not None and not theirs <= organisations:
+        return _out_of_reach("this user belongs to organisations that you do not belong to")
+    return Allow("a user of the person's own organisations")
+
+
+def _out_of_reach(message: str) -> Decision:
+    return deny(
+        Code.NOT_YOURS,
+        message,
+        "ask a member of all of them",
+        rule="the Board keeps users of its own organisations (spec: people 36)",
+    )
+
+
+def can_set_password(asked: Collection[int], username: str) -> Decision:
+    """Decide whether a person may choose the password of somebody else, and so act as them."""
+    if not asked:
+        return Allow("the password of a user without rights, or by the only member of the Board")
+    return deny(
+        Code.NOT_YOURS,
+        f"whoever knows the password of {username} has the rights of {username}",
+        f"take {username} out of the groups, set the password, and propose the groups again; "
+        f"or let the operator run: manage.py changepassword {username}",
+        rule="nobody acts as another member (spec: people 44)",
+    )
+
+
+def can_be_asked(
+    asked: Collection[int], boards: Mapping[int, Collection[str]], by: str
+) -> Decision:
+    """Decide whether one other person belongs to every Board that confirms a change."""
+    if any(confirmers(asked, boards) - {by}):
+        return Allow("somebody can confirm it")
+    return deny(
+        Code.APPROVAL_REQUIRED,
+        "nobody other than you is a member of every Board that confirms this",
+        "change one organisation at a time, or ask the operator: manage.py people",
+        rule=RULE,
+    )
+
+
+def can_confirm(by: str, asked: Collection[int], boards: Mapping[int, Collection[str]]) -> Decision:
+    """Decide whether a person may confirm a change of a user: as a member of every Board asked."""
+    if not asked or by in confirmers(asked, boards):
+        return Allow("a member of every Board that is asked")
+    return deny(
+        Code.NOT_YOURS,
+        "this gives rights in an organisation whose Board you do not belong to",
+        "ask a member of every Board that it concerns",
+        rule=RULE,
+    )
+
+
+def confirmers(asked: Collection[int], boards: Mapping[int, Collection[str]]) -> frozenset[str]:
+    """Who is a member of all of these Boards."""
+    members = [frozenset(boards.get(one, ())) for one in asked]
+    return frozenset.intersection(*members) if members else frozenset()

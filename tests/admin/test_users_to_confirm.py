@@ -1,0 +1,433 @@
+"""A right of a user waits for a second member of the Board; each way around it is refused."""
+
+from dataclasses import replace
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
+from django.utils import timezone
+
+from core.decision import Code, Denied
+from core.deeds import PeopleGroup
+from core.people import board_members, groups_of, organisations_of, signed_in_as
+from ledger.models import Event
+from orgchart.models import ContactRule, PendingChange
+from orgchart.pending.services import confirm_change
+from orgchart.pending.users import change_user
+from orgchart.pending.vocabulary import PendingState
+from orgchart.people.members import standing_of
+from orgchart.people.rules import EVERY, Standing
+from tests.admin.forms import filled
+from tests.admin.places import act_page, change_page, list_page
+from tests.company import load_company
+from tests.concurrency import at_once
+from tests.people import join
+
+User = get_user_model()
+PASSWORD = "a long enough sentence 42"
+BOARD, HR, OBSERVER = PeopleGroup.BOARD, PeopleGroup.HR, PeopleGroup.OBSERVER
+
+
+def newest():
+    return Event.objects.order_by("-seq").first()
+
+
+@pytest.fixture
+def board(sign_in, company):
+    return sign_in(BOARD)
+
+
+@pytest.fixture
+def member(groups, company):
+    """Make a user of a group, in organisations or in every one."""
+
+    def made(name, group=None, *organisations):
+        user = User.objects.create_user(name, password=PASSWORD, is_staff=True)
+        join(user, *organisations)
+        if group:
+            user.groups.set([groups[group]])
+        return user
+
+    return made
+
+
+@pytest.fixture
+def second(member, client):
+    """A second member of the Board, and their client."""
+    user = member("second", BOARD)
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+def add(client, groups, *names, **fields):
+    page = f"{list_page(User)}add/"
+    data = filled(
+        client,
+        page,
+        "user_form",
+        username="grace",
+        password1=PASSWORD,
+        password2=PASSWORD,
+        is_staff="on",
+        every_organisation="on",
+        groups=[str(groups[name].id) for name in names],
+        **fields,
+    )
+    assert client.post(page, data).status_code == 302
+    return User.objects.get(username="grace")
+
+
+def change(client, user, **fields):
+    page = change_page(user)
+    return client.post(page, filled(client, page, "user_form", **fields), follow=True)
+
+
+def decide(client, row, act):
+    return client.post(act_page(row, act), {"reason": "I know them.", "version": row.version})
+
+
+def waiting():
+    return PendingChange.objects.get(state=PendingState.PROPOSED)
+
+
+class TestANewUser:
+    @pytest.mark.parametrize("group", list(PeopleGroup))
+    def test_is_in_no_group_until_another_member_confirms(self, board, second, groups, group):
+        grace = add(board, groups, group)
+        assert groups_of(grace) == frozenset()
+        row = waiting()
+        assert (row.proposed_by, row.allowed[0]) == (
+            "board",
+            f"grace: {group} in every organisation",
+        )
+        assert decide(board, row, "confirm").status_code == 200
+        assert groups_of(grace) == frozenset()
+        assert decide(second, row, "confirm").status_code == 302
+        assert groups_of(User.objects.get(pk=grace.pk)) == {group}
+        row = PendingChange.objects.get()
+        assert (row.state, row.decided_by) == (PendingState.CONFIRMED, "second")
+
+    def test_cannot_confirm_itself(self, board, second, groups, client):
+        grace = add(board, groups, BOARD)
+        client.force_login(grace, backend="django.contrib.auth.backends.ModelBackend")
+        assert decide(client, waiting(), "confirm").status_code in (302, 403)
+        assert groups_of(User.objects.get(pk=grace.pk)) == frozenset()
+
+    def test_without_a_group_needs_nobody(self, board, second, groups):
+        add(board, groups)
+        assert not PendingChange.objects.exists()
+
+    def test_is_added_at_once_by_the_only_member_of_the_board(self, board, groups):
+        assert groups_of(add(board, groups, BOARD)) == {BOARD}
+
+    def test_that_is_rejected_stays_without_rights(self, board, second, groups):
+        grace = add(board, groups, HR)
+        assert decide(second, waiting(), "reject").status_code == 302
+        assert groups_of(User.objects.get(pk=grace.pk)) == frozenset()
+        assert newest().action == "change.rejected"
+
+
+class TestAUser:
+    def test_keeps_what_they_have_until_it_is_confirmed(self, board, second, groups, member):
+        hans = member("hans", HR)
+        names = [str(groups[name].id) for name in (HR, BOARD)]
+        answer = change(board, hans, groups=names, first_name="Hans")
+        assert "waits for a member of the Board other than you" in answer.content.decode()
+        hans.refresh_from_db()
+        assert (groups_of(hans), hans.first_name) == ({HR}, "Hans")
+        assert decide(second, waiting(), "confirm").status_code == 302
+        assert groups_of(hans) == {HR, BOARD}
+
+    def test_needs_somebody_for_one_more_organisation(self, board, second, company, member, groups):
+        other = load_company("dev-team").organisation
+        hans = member("hans", HR, company.organisation)
+        change(board, hans, organisations=[str(company.organisation.id), str(other.id)])
+        assert organisations_of(hans) == {company.organisation.id}
+        decide(second, waiting(), "confirm")
+        assert organisations_of(hans) == {company.organisation.id, other.id}
+
+    @pytest.mark.parametrize("field", ["is_active", "is_staff"])
+    def test_needs_somebody_to_come_back(self, board, second, member, field):
+        hans = member("hans", HR)
+        change(board, hans, **{field: None})
+        assert not PendingChange.objects.exists()
+        change(board, hans, **{field: "on"})
+        hans.refresh_from_db()
+        assert not getattr(hans, field)
+        decide(second, waiting(), "confirm")
+        hans.refresh_from_db()
+        assert getattr(hans, field)
+
+    def test_loses_rights_at_once(self, board, second, member):
+        hans = member("hans", HR)
+        change(board, hans, groups=[])
+        assert groups_of(hans) == frozenset()
+        assert not PendingChange.objects.exists()
+
+    def test_keeps_their_name(self, board, member):
+        """Or who proposed could take another name and confirm."""
+        me = User.objects.get(username="board")
+        page = change_page(me)
+        board.post(page, filled(board, page, "user_form") | {"username": ["somebody"]})
+        me.refresh_from_db()
+        assert me.username == "board"
+
+
+class TestAMemberOfTheBoard:
+    @pytest.mark.parametrize(
+        "fields", [{"groups": []}, {"is_active": None}, {"is_staff": None}], ids=str
+    )
+    def test_does_not_leave_the_other_alone_without_a_second_person(
+        self, board, second, company, fields
+    ):
+        """Or one of two could switch the other off, and be the only member of the Board."""
+        other = User.objects.get(username="second")
+        change(board, other, **fields)
+        assert board_members(company.organisation.id) == {"board", "second"}
+        assert decide(board, waiting(), "confirm").status_code == 200
+        assert decide(second, waiting(), "confirm").status_code == 302
+        assert board_members(company.organisation.id) == {"board"}
+
+    def test_leaves_at_once_where_two_stay(self, board, second, member, company):
+        third = member("third", BOARD)
+        change(board, third, groups=[])
+        assert board_members(company.organisation.id) == {"board", "second"}
+
+
+class TestAPassword:
+    def sent(self, client, user):
+        page = f"/admin/auth/user/{user.pk}/password/"
+        given = {"password1": PASSWORD + "x", "password2": PASSWORD + "x"}
+        return client.post(page, {**given, "usable_password": "true"}, follow=True)
+
+    @pytest.mark.parametrize("group", [BOARD, HR])
+    def test_of_a_user_with_rights_is_not_chosen_by_another(self, board, second, member, group):
+        """Or one person proposes as one user, and confirms as another."""
+        hans = member("hans", group)
+        answer = self.sent(board, hans)
+        hans.refresh_from_db()
+        assert hans.check_password(PASSWORD)
+        assert "has the rights of hans" in answer.content.decode()
+        assert (newest().action, newest().code) == ("human.denied", Code.NOT_YOURS)
+
+    def test_of_a_user_without_rights_is(self, board, second, member):
+        hans = member("hans")
+        self.sent(board, hans)
+        hans.refresh_from_db()
+        assert hans.check_password(PASSWORD + "x")
+
+    def test_is_chosen_by_the_only_member_of_the_board(self, board, member):
+        hans = member("hans", HR)
+        self.sent(board, hans)
+        hans.refresh_from_db()
+        assert hans.check_password(PASSWORD + "x")
+
+
+class TestTheBoardsOfOrganisations:
+    """Ada is of both Boards; bob of one, cyd of the other."""
+
+    @pytest.fixture
+    def other(self, company):
+        return load_company("dev-team").organisation
+
+    @pytest.fixture
+    def ada(self, member, company, other):
+        member("bob", BOARD, company.organisation)
+        member("cyd", BOARD, other)
+        return member("ada", BOARD, company.organisation, other)
+
+    def asked(self, ada, user, group, *organisations):
+        after = Standing(
+            is_active=True,
+            is_staff=True,
+            groups=frozenset([group]),
+            organisations=frozenset(one.id for one in organisations),
+        )
+        who = signed_in_as(ada.username)
+        return change_user(user=user, after=after, who=who, now=timezone.now())
+
+    def confirmed(self, row, name):
+        caller = signed_in_as(name).on(row.boards[0])
+        given = {"caller": caller, "now": timezone.now(), "reason": "I know them."}
+        return confirm_change(change_id=row.pk, expected_version=row.version, **given)
+
+    def test_decide_about_their_own(self, ada, member, company, other):
+        hans = member("hans", None, company.organisation)
+        row = self.asked(ada, hans, HR, company.organisation)
+        assert row.boards == [company.organisation.id]
+        with pytest.raises(Denied) as refusal:
+            self.confirmed(row, "cyd")
+        assert refusal.value.deny.code == Code.NOT_YOURS
+        assert PendingChange.objects.get().state == PendingState.PROPOSED
+        self.confirmed(row, "bob")
+        assert groups_of(hans) == {HR}
+
+    def test_are_asked_one_by_one_where_nobody_else_is_of_both(self, ada, member, company, other):
+        hans = member("hans", None, company.organisation)
+        with pytest.raises(Denied) as refusal:
+            self.asked(ada, hans, HR, company.organisation, other)
+        assert refusal.value.deny.code == Code.APPROVAL_REQUIRED
+        assert not PendingChange.objects.exists()
+        assert groups_of(hans) == frozenset()
+
+    def test_show_a_change_to_members_of_all_of_them(self, ada, member, company, other):
+        dan = member("dan", BOARD, company.organisation, other)
+        row = self.asked(
+            ada, member("hans", None, company.organisation), HR, company.organisation, other
+        )
+        assert len(row.boards) == 2
+        for name, seen in (("bob", 0), ("cyd", 0), ("dan", 1)):
+            rows = PendingChange.objects.seen_by(signed_in_as(name).organisations)
+            assert rows.count() == seen, name
+        with pytest.raises(Denied):
+            self.confirmed(row, "bob")
+        self.confirmed(row, dan.username)
+
+    def test_are_not_those_of_who_proposed_once_they_have_left(
+        self, ada, member, company, other, groups
+    ):
+        hans = member("hans", None, company.organisation)
+        row = self.asked(ada, hans, HR, company.organisation)
+        ada.groups.set([groups[OBSERVER]])
+        with pytest.raises(Denied) as refusal:
+            self.confirmed(row, "bob")
+        assert refusal.value.deny.code == Code.NOT_YOURS
+        assert PendingChange.objects.get().state == PendingState.STALE
+
+    def test_do_not_confirm_what_changed_after_it_was_shown(
+        self, ada, member, company, other, groups
+    ):
+        hans = member("hans", None, company.organisation)
+        row = self.asked(ada, hans, HR, company.organisation)
+        hans.groups.set([groups[OBSERVER]])
+        with pytest.raises(Denied) as refusal:
+            self.confirmed(row, "bob")
+        assert refusal.value.deny.code == Code.VERSION_MISMATCH
+        assert groups_of(hans) == {OBSERVER}
+
+    def test_are_what_their_members_are_now(self, ada, member, company, other):
+        """Not what they were when the page was asked for."""
+        hans = member("hans", HR, company.organisation)
+        who = signed_in_as("ada")
+        ada.groups.clear()
+        after = replace(standing_of(hans), groups=frozenset())
+        with pytest.raises(Denied) as refusal:
+            change_user(user=hans, after=after, who=who, now=timezone.now())
+        assert refusal.value.deny.code == Code.NOT_YOURS
+        assert groups_of(hans) == {HR}
+
+    def test_add_nobody_elsewhere(self, ada, member, company, other):
+        hans = member("hans", None, company.organisation)
+        bob = User.objects.get(username="bob")
+        with pytest.raises(Denied) as refusal:
+            self.asked(bob, hans, HR, company.organisation, other)
+        assert refusal.value.deny.code == Code.NOT_YOURS
+
+
+class TestThePages:
+    def test_show_it_to_who_confirms_and_not_to_who_proposed(self, board, second, groups):
+        add(board, groups, HR)
+        assert "user grace" in second.get("/admin/").content.decode()
+        assert "user grace" not in board.get("/admin/").content.decode()
+        row = waiting()
+        for client in (board, second):
+            html = client.get(change_page(row)).content.decode()
+            assert "grace: HR in every organisation" in html
+        page = second.get(act_page(row, "confirm")).content.decode()
+        assert "grace: HR in every organisation" in page
+        assert change_page(row) in board.get(list_page(PendingChange)).content.decode()
+
+
+@pytest.mark.django_db(transaction=True)
+class TestAtOnce:
+    @pytest.fixture
+    def three(self, member):
+        return [member(name, BOARD) for name in ("ada", "bob", "cyd")]
+
+    @pytest.fixture
+    def groups(self, db):
+        return {one: Group.objects.get_or_create(name=one.value)[0] for one in PeopleGroup}
+
+    def test_members_of_the_board_do_not_remove_each_other_down_to_one(self, three, company):
+        """Each alone leaves two; together they would leave nobody, or one who then acts alone."""
+        ring = zip(three, [*three[1:], three[0]], strict=True)
+
+        def removal(by, user):
+            left = standing_of(user)
+            after = Standing(
+                is_active=False,
+                is_staff=True,
+                groups=left.groups,
+                organisations=left.organisations,
+            )
+            return lambda: change_user(
+                user=user, after=after, who=signed_in_as(by.username), now=timezone.now()
+            )
+
+        at_once([removal(by, user) for by, user in ring])
+        assert len(board_members(company.organisation.id)) == 2
+
+    def test_one_proposal_is_confirmed_once(self, three, member, company):
+        hans = member("hans")
+        after = Standing(
+            is_active=True, is_staff=True, groups=frozenset([HR]), organisations=frozenset([EVERY])
+        )
+        ada = signed_in_as("ada")
+        row = change_user(user=hans, after=after, who=ada, now=timezone.now())
+
+        def confirm(name):
+            given = {"caller": signed_in_as(name).on(row.boards[0]), "now": timezone.now()}
+            return confirm_change(
+                change_id=row.pk, expected_version=row.version, reason="I know them.", **given
+            )
+
+        answers = at_once([lambda name=name: confirm(name) for name in ("bob", "cyd") * 4])
+        assert answers.count(None) == 1
+        assert set(answers) - {None} <= {Code.INVALID_TRANSITION, Code.VERSION_MISMATCH}
+        assert Event.objects.filter(action="change.confirmed").count() == 1
+        assert groups_of(hans) == {HR}
+
+    def test_the_only_member_of_the_board_adds_one_alone_and_no_second(self, member, company):
+        """The first is of the Board at once, and is asked about the second."""
+        member("ada", BOARD)
+        new = [member("bob"), member("cyd")]
+        after = Standing(
+            is_active=True,
+            is_staff=True,
+            groups=frozenset([BOARD]),
+            organisations=frozenset([EVERY]),
+        )
+        ada = signed_in_as("ada")
+        found = at_once(
+            [
+                lambda user=user: change_user(user=user, after=after, who=ada, now=timezone.now())
+                for user in new
+            ]
+        )
+        assert found.count(None) == 1
+        assert len(board_members(company.organisation.id)) == 2
+
+
+class TestAPolicyChange:
+    def test_cannot_be_confirmed_by_a_user_of_ones_own(self, board, second, groups, company):
+        """Board adds an account, signs in as it, and confirms what Board proposed."""
+        grace = add(board, groups, BOARD)
+        rule = ContactRule.objects.get(sender__name="it_manager", recipient__name="hr_manager")
+        row = PendingChange.objects.create(
+            organisation=rule.organisation,
+            subject="contact rule",
+            edit={},
+            policy_version=1,
+            proposed_by="board",
+            proposed_at=timezone.now(),
+            reason="Because.",
+        )
+        with pytest.raises(Denied) as refusal:
+            confirm_change(
+                change_id=row.pk,
+                expected_version=row.version,
+                caller=signed_in_as(grace.username).on(rule.organisation_id),
+                now=timezone.now(),
+                reason="I know it.",
+            )
+        assert refusal.value.deny.code == Code.NOT_YOURS

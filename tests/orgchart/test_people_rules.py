@@ -1,0 +1,122 @@
+"""Which Boards a change of a user asks: every change of small standings, against sentences."""
+
+from itertools import chain, combinations, product
+
+import pytest
+
+from core.decision import Allow
+from core.deeds import PeopleGroup
+from orgchart.people import rules
+from orgchart.people.rules import EVERY, NOTHING, Standing, boards_to_ask, standing_from
+
+BOARD, HR = PeopleGroup.BOARD.value, PeopleGroup.HR.value
+A, B, HERE = 1, 2, 0
+
+
+def subsets(items):
+    return [frozenset(s) for s in chain.from_iterable(combinations(items, n) for n in range(4))]
+
+
+def standing(groups, organisations, *, is_active=True, is_staff=True):
+    return Standing(
+        is_active=is_active,
+        is_staff=is_staff,
+        groups=frozenset(groups),
+        organisations=frozenset(organisations),
+    )
+
+
+STANDINGS = [
+    standing(groups, organisations, is_active=active, is_staff=staff)
+    for groups, organisations, active, staff in product(
+        subsets([BOARD, HR]), [[], [A], [B], [A, B], [EVERY]], [True, False], [True, False]
+    )
+]
+OTHERS = [
+    {A: {"ada"}, B: {"ada"}, HERE: {"ada"}},
+    {A: {"ada", "bob"}, B: {"ada"}, HERE: {"ada"}},
+    {A: {"ada", "bob"}, B: {"ada", "cyd"}, HERE: {"ada"}},
+    {A: {"ada", "bob"}, B: {"ada", "bob"}, HERE: {"ada", "bob"}},
+]
+"""Who is of which Board besides the user `eve` herself; `ada` makes every change."""
+
+
+def can(one, group, organisation, *, staff=False):
+    """By hand: whether a user is in a group of an organisation (and may sign in to the admin)."""
+    member = organisation in one.organisations or EVERY in one.organisations
+    return one.is_active and member and group in one.groups and (one.is_staff or not staff)
+
+
+def expected(before, after, others):
+    """By hand, from people 42 and 43: organisation by organisation."""
+    asked = set()
+    for here, members in others.items():
+        was, stays = (can(one, BOARD, here, staff=True) for one in (before, after))
+        board = members | ({"eve"} if was else set())
+        gains = any(
+            can(after, group, here, staff=staff) and not can(before, group, here, staff=staff)
+            for group, staff in product([BOARD, HR], [False, True])
+        )
+        alone = len(board) == 2 and was and not stays
+        if (gains or alone) and board - {"ada"}:
+            asked.add(here)
+    # Every organisation is more than the ones there are: those that come later belong to it.
+    if EVERY in after.organisations and EVERY not in before.organisations:
+        held = any(can(after, group, HERE) for group in (BOARD, HR))
+        board = {
+            one: members | ({"eve"} if can(before, BOARD, one, staff=True) else set())
+            for one, members in others.items()
+        }
+        asked |= {one for one in others if held and board[one] - {"ada"}}
+    return asked
+
+
+class TestTheBoardsAsked:
+    @pytest.mark.parametrize("others", OTHERS)
+    def test_are_those_of_the_sentences_for_every_change(self, others):
+        for before, after in product(STANDINGS, STANDINGS):
+            boards = {
+                one: members | ({"eve"} if before.is_of_board(one) else set())
+                for one, members in others.items()
+            }
+            found = boards_to_ask(
+                by="ada", username="eve", before=before, after=after, boards=boards
+            )
+            assert found == expected(before, after, others), (before, after)
+
+    def test_are_none_where_nothing_changes(self):
+        boards = {A: {"ada", "bob", "eve"}}
+        for one in STANDINGS:
+            given = {"by": "ada", "username": "eve", "before": one, "after": one}
+            assert not boards_to_ask(**given, boards=boards)
+
+    def test_are_asked_of_a_superuser_that_falls(self):
+        root = Standing(
+            is_active=True,
+            is_staff=True,
+            is_superuser=True,
+            groups=frozenset(),
+            organisations=frozenset(),
+        )
+        given = {"by": "ada", "username": "eve", "boards": {A: {"ada", "eve"}, HERE: {"eve"}}}
+        assert boards_to_ask(before=root, after=NOTHING, **given) == {A}
+        assert boards_to_ask(before=NOTHING, after=root, **given) == {A, HERE}
+
+
+class TestAStanding:
+    def test_is_the_same_after_it_waited_as_json(self):
+        for one in STANDINGS:
+            assert standing_from(one.stored()) == one
+
+
+class TestWhoConfirms:
+    BOARDS = {A: {"ada", "bob"}, B: {"ada", "cyd"}}
+
+    def test_is_of_every_board_that_is_asked(self):
+        assert isinstance(rules.can_confirm("bob", {A}, self.BOARDS), Allow)
+        assert not isinstance(rules.can_confirm("bob", {A, B}, self.BOARDS), Allow)
+        assert not isinstance(rules.can_confirm("eve", {A}, self.BOARDS), Allow)
+
+    def test_has_to_exist(self):
+        assert isinstance(rules.can_be_asked({A}, self.BOARDS, "ada"), Allow)
+        assert not isinstance(rules.can_be_asked({A, B}, self.BOARDS, "ada"), Allow)
