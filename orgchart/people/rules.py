@@ -138,10 +138,10 @@ def can_set_password(asked: Collection[int], username: str) -> Decision:
         return Allow("the password of a user without rights, or by the only member of the Board")
     return deny(
         Code.NOT_YOURS,
-        f"whoever knows the password of {username} has the rights of {username}",
+        f"to know the password of {username} is to have the rights of {username}",
         f"take {username} out of the groups, set the password, and propose the groups again; "
         f"or let the operator run: manage.py changepassword {username}",
-        rule="nobody acts as another member (spec: people 44)",
+        rule="no person acts as another member (spec: people 44)",
     )
 
 
@@ -153,7 +153,7 @@ def can_be_asked(
         return Allow("somebody can confirm it")
     return deny(
         Code.APPROVAL_REQUIRED,
-        "nobody other than you is a member of every Board that confirms this",
+        "no other person is a member of every Board that confirms this",
         "change one organisation at a time, or ask the operator: manage.py people",
         rule=RULE,
     )

@@ -207,7 +207,7 @@ class TestAPassword:
         answer = self.sent(board, hans)
         hans.refresh_from_db()
         assert hans.check_password(PASSWORD)
-        assert "has the rights of hans" in answer.content.decode()
+        assert "to have the rights of hans" in answer.content.decode()
         assert (newest().action, newest().code) == ("human.denied", Code.NOT_YOURS)
 
     def test_of_a_user_without_rights_is(self, board, second, member):
