@@ -42,7 +42,8 @@ WHERE t.tgname IN ('ledger_event_only_grows', 'ledger_seal_only_grows')
   AND p.oid = to_regproc('ledger_refuse_change') AND l.lanname = 'plpgsql'
   AND p.proconfig IS NULL AND btrim(p.prosrc) = btrim(%(source)s)
 """  # 58: before, statement, update, delete, truncate
-# What could swallow, change or hide rows: other triggers, rules, row security, child tables.
+# What could swallow, change or hide rows: other triggers, rules, row security, child tables; and
+# settings with which triggers are not asked.
 STRANGE = """
 SELECT 'the trigger ' || tgname FROM pg_trigger
 WHERE tgrelid = %(table)s::regclass AND NOT tgisinternal AND tgname <> %(table)s || '_only_grows'
@@ -50,6 +51,8 @@ UNION ALL SELECT 'the rule ' || rulename FROM pg_rewrite WHERE ev_class = %(tabl
 UNION ALL SELECT 'row security' FROM pg_class WHERE oid = %(table)s::regclass AND relrowsecurity
 UNION ALL SELECT 'the table ' || inhrelid::regclass FROM pg_inherits
 WHERE inhparent = %(table)s::regclass
+UNION ALL SELECT 'a role or database whose sessions ask no trigger' FROM pg_db_role_setting
+WHERE array_to_string(setconfig, ' ') ILIKE '%%session_replication_role%%'
 LIMIT 1
 """
 REFUSAL = """

@@ -7,7 +7,7 @@ from hashlib import sha256
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from django.db import connection
+from django.db import connection, transaction
 
 from ledger import keys
 from ledger.canonical import digest_fields
@@ -17,7 +17,7 @@ from ledger.models import Seal as SealRow
 from ledger.rules import Fault
 from ledger.seal_format import index_keys, mark, place_hash
 from ledger.sealer import LEAVES, read_seal, seal_events
-from ledger.verification import COLUMNS, read_leaf
+from ledger.verification import COLUMNS, check_guards, read_leaf
 from tests.ledger.world import (
     NOW,
     own_connection,
@@ -367,6 +367,24 @@ class TestVerifyOfGuards:
             with connection.cursor() as cursor:
                 cursor.execute(end.format(table))
         assert verify().finding is None
+
+    def test_finds_a_session_that_asks_no_trigger(self, sealed):
+        with connection.cursor() as cursor:
+            cursor.execute("SET session_replication_role = replica")
+        try:
+            assert found() == (Fault.GUARD, None, None)
+        finally:
+            with connection.cursor() as cursor:
+                cursor.execute("RESET session_replication_role")
+
+    @pytest.mark.parametrize("whose", ["ROLE {role}", "ROLE {role} IN DATABASE {db}"])
+    def test_finds_a_role_whose_sessions_ask_no_trigger(self, sealed, whose):
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SELECT quote_ident(current_user), quote_ident(current_database())")
+            words = dict(zip(("role", "db"), cursor.fetchone(), strict=True))
+            cursor.execute(f"ALTER {whose.format(**words)} SET session_replication_role = replica")
+            assert check_guards().fault == Fault.GUARD
+            transaction.set_rollback(True)
 
     def test_finds_a_trigger_that_no_longer_minds_truncate(self, sealed):
         with connection.cursor() as cursor:
