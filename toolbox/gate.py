@@ -9,7 +9,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from core.decision import Allow, Code, Denied, Deny
+from core.decision import Allow, Code, Denied, Deny, refuse
 from toolbox import quotas
 from toolbox.caller import Caller
 from toolbox.registry import REGISTRY, Tool
@@ -23,11 +23,23 @@ MOST_PROBLEMS = 20  # named in one answer
 def run(caller: Caller, name: str, params: Mapping[str, Any], *, now: datetime) -> dict[str, Any]:
     """Pass the execution gate, check the parameters, let the tool act. Raises Denied."""
     tool, _ = admit(caller, name)
+    require_size(caller.args_size, tool.largest_body, what=f"a body of {name}")
     if not tool.read_only:
         require_space()
         quotas.charge_bytes(caller=caller, size=caller.args_size, now=now)
     result = tool.function(caller, validate(tool, params), now)
     return {"ok": True, "tool_name": name, "result": result}
+
+
+def require_size(size: int, limit: int, *, what: str = "a body") -> None:
+    """Raise Denied TOO_LARGE for more bytes than the limit (Spec: tools 29)."""
+    if size > limit:
+        raise refuse(
+            Code.TOO_LARGE,
+            f"{what} may have {limit} bytes at most",
+            "send less, or save it in parts",
+            rule="body size",
+        )
 
 
 def admit(caller: Caller, name: str) -> tuple[Tool, Allow]:

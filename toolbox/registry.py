@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 import structlog
+from django.conf import settings
 from pydantic import TypeAdapter
 
 from core.params import Params
@@ -16,6 +17,7 @@ from orgchart import catalogue
 from orgchart.catalogue import Source
 from orgchart.policy.vocabulary import Office, ToolGroup, ToolMode
 from toolbox.schemas import briefly
+from toolbox.sizes import largest_body
 
 ANY_MODE = frozenset(ToolMode)
 CODING_ONLY = frozenset({ToolMode.CODING})
@@ -62,6 +64,12 @@ class Tool:
         return _brief_schema(self.params)
 
     @property
+    def largest_body(self) -> int:
+        """Bytes that its parameters can have (Spec: tools 29)."""
+        bound = _largest_body(self.params)
+        return settings.NEXUS_MAX_BODY if bound is None else min(bound, settings.NEXUS_MAX_BODY)
+
+    @property
     def result_type(self) -> TypeAdapter[Any]:
         """The type of the result; a tool that declares none returns an object."""
         return _adapter(dict[str, Any] if self.result is None else self.result)
@@ -77,6 +85,11 @@ def _input_schema(params: type[Params]) -> dict[str, Any]:
     schema = params.model_json_schema(by_alias=True)
     schema.pop("description", None)
     return schema
+
+
+@cache
+def _largest_body(params: type[Params]) -> int | None:
+    return largest_body(_input_schema(params))
 
 
 @cache

@@ -74,6 +74,9 @@ def _json(key: str) -> Iterator[Attack]:
         b"[]",
         b"null",
         b"{" + b",".join(b'"%d":1' % n for n in range(900)) + b"}",
+        b'{"a": "' + b"," * 10_001 + b'\\"' * 400_000,
+        b'{"a": "' + b"x, " * 300_000 + b'"}',
+        b'{"a": "' + b"," * 10_001 + b'"' + b'""' * 400_000 + b"}",
     ]
     for tool in ("send_mail", "read_inbox", "task_create", "issue_contract", "write_report"):
         for bomb in bombs:

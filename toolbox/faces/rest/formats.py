@@ -16,6 +16,8 @@ from rest_framework.request import Request
 
 from core.decision import Code, refuse
 from core.strictjson import read_object
+from toolbox.gate import require_size
+from toolbox.registry import REGISTRY
 
 
 class StrictJSONParser(BaseParser):
@@ -30,20 +32,16 @@ class StrictJSONParser(BaseParser):
         parser_context: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Read the body. Raises Denied: TOO_LARGE, INVALID_PARAMS."""
-        limit = settings.NEXUS_MAX_BODY
+        name = (parser_context or {}).get("kwargs", {}).get("name", "")
+        tool = REGISTRY.get(name)
+        limit = tool.largest_body if tool else settings.NEXUS_MAX_BODY
         try:
             body = stream.read(limit + 1)
         except UnreadablePostError as problem:
             raise refuse(
                 Code.INVALID_PARAMS, "the body could not be read", "send it again whole"
             ) from problem
-        if len(body) > limit:
-            raise refuse(
-                Code.TOO_LARGE,
-                f"a body may have {limit} bytes at most",
-                "send less, or save it in parts",
-                rule="body size",
-            )
+        require_size(len(body), limit, what=f"a body of {name}" if tool else "a body")
         kind = (media_type or "").partition(";")[0].strip().lower()
         if body and kind not in (self.media_type, ""):
             raise refuse(
