@@ -79,7 +79,7 @@ class Deed(Enum):
     """Everything that people do except reading."""
 
     ISSUE_KEY = _deed("orgchart.apikey", "issue_apikey", "Issue key", needs_reason=False)
-    REVOKE_KEY = _deed("orgchart.apikey", "revoke_apikey", "Revoke key", needs_reason=False)
+    REVOKE_KEY = _deed("orgchart.apikey", "revoke_apikey", "Revoke key")
     ACTIVATE_AGENT = _deed(
         "orgchart.agent", "activate_agent", "Deactivate or activate agent", (*BOARD, *HR)
     )

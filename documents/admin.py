@@ -15,7 +15,7 @@ from unfold.contrib.filters.admin import (
 )
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
+from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, ReasonForm
 from core.admin.base import BrowseAdmin, block, column
 from core.admin.browsing import MomentFilter
 from core.deeds import Deed
@@ -106,6 +106,12 @@ class MemoryForm(forms.Form):
     text = forms.CharField(max_length=10_000, widget=UnfoldAdminTextareaWidget(attrs={"rows": 8}))
 
 
+class CorrectionForm(ReasonForm, MemoryForm):
+    """The text that takes the place of an entry, and why."""
+
+    field_order = ("text", "reason")
+
+
 def _add(call: ActRequest) -> Answer:
     number = add_as_person(
         memory_id=call.row.id, text=str(call.data["text"]), person=call.person, now=call.now
@@ -115,13 +121,17 @@ def _add(call: ActRequest) -> Answer:
 
 def _correct(call: ActRequest) -> Answer:
     number = correct_memory(
-        memory_id=call.row.id, text=str(call.data["text"]), person=call.person, now=call.now
+        memory_id=call.row.id,
+        text=str(call.data["text"]),
+        reason=call.reason,
+        person=call.person,
+        now=call.now,
     )
     return f"Corrected by memory {number}."
 
 
 def _withdraw(call: ActRequest) -> Answer:
-    withdraw_memory(memory_id=call.row.id, person=call.person, now=call.now)
+    withdraw_memory(memory_id=call.row.id, reason=call.reason, person=call.person, now=call.now)
     return "Withdrawn. Agents no longer read it."
 
 
@@ -142,7 +152,8 @@ MEMORY_ACTS = (
         deed=Deed.KEEP_MEMORY,
         explanation="Agents read your text instead of this entry. The entry stays in the history.",
         perform=_correct,
-        form=MemoryForm,
+        form=CorrectionForm,
+        initial=lambda row: {"text": row.text},
         possible=lambda row: row.is_current,
         text=lambda row: row.text,
     ),
@@ -154,7 +165,6 @@ MEMORY_ACTS = (
         deed=Deed.KEEP_MEMORY,
         explanation="Agents no longer read this entry. It stays in the history.",
         perform=_withdraw,
-        form=forms.Form,
         possible=lambda row: row.is_current,
         text=lambda row: row.text,
     ),

@@ -17,6 +17,7 @@ from core.actors import Actor, Person
 from core.decision import Allow, Code, Decision, Denied, Deny, refuse, stale
 from core.deeds import Deed, require_deed
 from core.hooks import Hook
+from core.interventions import record_intervention
 from core.people import board_members
 from ledger.services import record
 from orgchart.compiling import compile_policy, mark_changing
@@ -289,10 +290,10 @@ def revoke_key(
     reason: str = "",
     agent_id: int | None = None,
 ) -> None:
-    """End a key at once. Revoking twice is no error and changes nothing.
+    """End a key at once. Revoking twice is no error and changes nothing (Spec: people 32).
 
-    Raises Denied NOT_FOUND when no key of the caller's organisation (or, where one is named, of
-    the agent) has the prefix.
+    Raises Denied INVALID_PARAMS for a person without a reason, NOT_FOUND when no key of the
+    caller's organisation (or, where one is named, of the agent) has the prefix.
     """
     require_deed(caller, Deed.REVOKE_KEY, reason=reason)
     with transaction.atomic():
@@ -303,12 +304,16 @@ def revoke_key(
             mine = mine.filter(agent_id=agent_id)
         ended = mine.filter(revoked_at=None).update(revoked_at=now, revoked_by=caller.actor)
         if ended:
-            record(
-                Action.KEY_REVOKED,
-                by=caller,
-                at=now,
-                subject=f"key:{prefix[:PREFIX_LENGTH]}",
+            subject = f"key:{prefix[:PREFIX_LENGTH]}"
+            record(Action.KEY_REVOKED, by=caller, at=now, subject=subject, reason=reason)
+            record_intervention(
+                caller,
+                Deed.REVOKE_KEY,
+                subject=subject,
+                trigger_condition="key in use",
+                action_taken="revoke_key",
                 reason=reason,
+                now=now,
             )
         elif not mine.exists():
             raise refuse(

@@ -10,8 +10,9 @@ from django.db import transaction
 from core.actions import Action
 from core.actors import Person
 from core.database import needs_transaction
-from core.decision import Code, refuse
-from core.deeds import Deed, require_deed
+from core.decision import Code, Denied, refuse
+from core.deeds import Deed, reason_missing, require_deed
+from core.interventions import record_intervention
 from documents.memory import rules
 from documents.memory.files import lock, take_in_edits, write_memory_file
 from documents.memory.insertion import insert_row
@@ -55,24 +56,31 @@ def write_on_commit(owner: MemoryOwner) -> None:
 
 def add_as_person(*, memory_id: int, text: str, person: Person, now: datetime) -> int:
     """Add a person's entry to the memory that an entry belongs to; returns its id."""
-    return _write_as_person(memory_id, text, person, now, replaces=False)
+    return _write_as_person(memory_id, text, person, now)
 
 
-def correct_memory(*, memory_id: int, text: str, person: Person, now: datetime) -> int:
+def correct_memory(*, memory_id: int, text: str, reason: str, person: Person, now: datetime) -> int:
     """Replace an entry by a person's; agents read the new one only, the old one stays a row."""
-    return _write_as_person(memory_id, text, person, now, replaces=True)
+    return _write_as_person(memory_id, text, person, now, reason=reason, action="correct_memory")
 
 
-def withdraw_memory(*, memory_id: int, person: Person, now: datetime) -> int:
+def withdraw_memory(*, memory_id: int, reason: str, person: Person, now: datetime) -> int:
     """Take an entry out of what agents read; it stays a row."""
-    return _write_as_person(memory_id, "", person, now, replaces=True)
+    return _write_as_person(memory_id, "", person, now, reason=reason, action="withdraw_memory")
 
 
 def _write_as_person(
-    memory_id: int, text: str, person: Person, now: datetime, *, replaces: bool
+    memory_id: int, text: str, person: Person, now: datetime, *, action: str = "", reason: str = ""
 ) -> int:
-    """Raises Denied: NOT_YOURS by group, NOT_FOUND, INVALID_TRANSITION for a replaced entry."""
+    """Write an entry; with an action it replaces the other one, which is an intervention.
+
+    Raises Denied: NOT_YOURS by group, INVALID_PARAMS for an intervention without a reason,
+    NOT_FOUND, INVALID_TRANSITION for a replaced entry. Spec: people 32.
+    """
+    replaces = bool(action)
     require_deed(person, Deed.KEEP_MEMORY)
+    if replaces and not reason.strip():
+        raise Denied(reason_missing(Deed.KEEP_MEMORY))
     with transaction.atomic():
         lock(f"memory entry {memory_id}")
         rows = Memory.objects.select_related("organisation", "agent", "group")
@@ -95,7 +103,18 @@ def _write_as_person(
             by=person,
             at=now,
             subject=f"memory:{number}",
+            reason=reason,
             details={"file": owner.path, **({"replaces": row.id} if replaces else {})},
         )
+        if replaces:
+            record_intervention(
+                person,
+                Deed.KEEP_MEMORY,
+                subject=f"memory:{row.id}",
+                trigger_condition=f"entry in {owner.path}"[:200],
+                action_taken=action,
+                reason=reason,
+                now=now,
+            )
         write_on_commit(owner)
     return number

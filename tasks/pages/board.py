@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse, QueryDict
 from django.shortcuts import get_object_or_404
@@ -25,13 +24,11 @@ from core.people import person, record_refusal, signed_in
 from orgchart.compiling import current_policy
 from orgchart.models import Agent, Organisation, Role
 from orgchart.people.members import visible_organisations
-from tasks.discussion import comment_task
+from tasks.interventions import move_by_person
 from tasks.models import Counter, Task
 from tasks.pages.common import VIEW, choice_page, page_context
 from tasks.pages.refusals import for_people
 from tasks.results import TaskResult
-from tasks.rules.values import TaskUpdate
-from tasks.services import update_task
 from tasks.vocabulary import LISTED, TRANSITIONS, UNFINISHED, Status, TaskType
 
 MAX_CARDS = 100
@@ -228,20 +225,14 @@ def _move(request: HttpRequest, task: Task, wanted: str) -> TaskResult:
         raise _unreadable("A move needs a state and the version of the page.")
     if len(version) > 9:
         raise _unreadable("There is no such version.")
-    reason = text(request.POST.get("reason", "").strip(), 500)
-    if wanted == Status.DELETED and not reason:
-        raise refuse(
-            Code.INVALID_PARAMS,
-            "Deleting a task needs a reason.",
-            "enter a reason and move it again",
-            rule="task board",
-        )
-    who, now = person(request, task.organisation_id), timezone.now()
-    update = TaskUpdate(status=Status(wanted), expected_version=int(version))
-    with transaction.atomic():
-        if reason and task.status != Status.DELETED:  # a deleted task takes no comments
-            comment_task(caller=who, task_id=str(task.number), body=reason, now=now)
-        return update_task(caller=who, task_id=str(task.number), update=update, now=now)
+    return move_by_person(
+        person=person(request, task.organisation_id),
+        task_id=str(task.number),
+        status=Status(wanted),
+        reason=text(request.POST.get("reason", "").strip(), 500),
+        expected_version=int(version),
+        now=timezone.now(),
+    )
 
 
 def _unreadable(message: str) -> Denied:

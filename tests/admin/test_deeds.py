@@ -151,7 +151,7 @@ ORGANISATION = models.Organisation(id=NOBODY, slug="none")
 AGENT = models.Agent(handle="nobody", active=False)
 SERVICES = {
     Deed.ISSUE_KEY: [lambda who: issue_key(agent=AGENT, **who)],
-    Deed.REVOKE_KEY: [lambda who: revoke_key(prefix="nx_none", **who)],
+    Deed.REVOKE_KEY: [lambda who: revoke_key(prefix="nx_none", reason=REASON, **who)],
     Deed.ACTIVATE_AGENT: [
         lambda who: activate_agent(handle="x", reason=REASON, **who),
         lambda who: deactivate_agent(handle="x", reason=REASON, **who),
@@ -206,8 +206,8 @@ SERVICES = {
     ],
     Deed.KEEP_MEMORY: [
         lambda who: add_as_person(memory_id=0, text="x", **person_of(who)),
-        lambda who: correct_memory(memory_id=0, text="x", **person_of(who)),
-        lambda who: withdraw_memory(memory_id=0, **person_of(who)),
+        lambda who: correct_memory(memory_id=0, text="x", reason=REASON, **person_of(who)),
+        lambda who: withdraw_memory(memory_id=0, reason=REASON, **person_of(who)),
     ],
     Deed.READ_SKILLS: [lambda who: skills.scan(**who)],
     Deed.START_SKILL: [

@@ -6,6 +6,7 @@ from playwright.sync_api import expect
 
 from core.actors import Person
 from core.deeds import PeopleGroup
+from governance.models import Intervention
 from orgchart.models import Organisation
 from tasks import services
 from tasks.models import Comment, Task
@@ -161,6 +162,33 @@ def test_the_dialogue_asks_why_before_it_deletes(board, make, complaints):
     expect(sight.column("deleted").locator(".tb-card")).to_contain_text("drop me")
     expect(card.locator("summary")).to_be_hidden()
     assert Comment.objects.get().body == "Made twice."
+    assert complaints == []
+
+
+def test_the_dialogue_asks_why_before_an_agents_task_moves(board, company, make, complaints):
+    number = make("held", required_role="backend_worker")
+    begin = TaskUpdate(owner="backend_worker", status=Status.IN_PROGRESS)
+    worker = company.caller("backend_worker")
+    services.update_task(caller=worker, task_id=number, update=begin, now=timezone.now())
+    sight = board()
+    card, dialogue = sight.card("held"), sight.page.get_by_role("dialog")
+    card.drag_to(sight.column("completed"))
+    expect(dialogue).to_contain_text("backend_worker holds this task. Why do you move it?")
+    expect(dialogue.locator(".tb-final")).to_be_hidden()
+    sight.page.keyboard.press("Escape")
+    assert status_of("held") == "in_progress"
+    assert not Intervention.objects.exists()
+
+    card.drag_to(sight.column("completed"))
+    dialogue.locator("textarea").fill("It was done by hand.")
+    dialogue.get_by_role("button", name="Move the task").click()
+    expect(sight.said).to_contain_text("is completed")
+    row = Intervention.objects.get()
+    assert (row.action_taken, row.operator) == ("move_task_completed", "ada.board")
+    assert (row.trigger_condition, row.reason) == (
+        "in_progress by backend_worker",
+        "It was done by hand.",
+    )
     assert complaints == []
 
 

@@ -380,7 +380,11 @@ class TestPeople:
 
     def test_correct_an_entry(self, company, entry):
         services.correct_memory(
-            memory_id=entry.id, text="we close at seven", person=company.person("Board"), now=NOW
+            reason="wrong",
+            memory_id=entry.id,
+            text="we close at seven",
+            person=company.person("Board"),
+            now=NOW,
         )
         text = read(company, DEVELOPER, "organisation").result["text"]
         assert "seven" in text
@@ -392,12 +396,12 @@ class TestPeople:
 
     def test_withdraw_an_entry_once(self, company, entry):
         board = company.person("Board")
-        services.withdraw_memory(memory_id=entry.id, person=board, now=NOW)
+        services.withdraw_memory(memory_id=entry.id, reason="wrong", person=board, now=NOW)
         assert read(company, DEVELOPER, "organisation").result["text"] == ""
         assert found(company, DEVELOPER, "close") == []
         assert global_memory(company.policy) == ""
         with pytest.raises(Denied) as refusal:
-            services.withdraw_memory(memory_id=entry.id, person=board, now=NOW)
+            services.withdraw_memory(memory_id=entry.id, reason="wrong", person=board, now=NOW)
         assert refusal.value.deny.code == "INVALID_TRANSITION"
 
     def test_add_an_entry(self, company, entry):
@@ -411,11 +415,13 @@ class TestPeople:
     @pytest.mark.parametrize("group", ["HR", "Reviewer", "Observer"])
     def test_of_other_groups_do_not(self, company, entry, group):
         with pytest.raises(Denied) as refusal:
-            services.withdraw_memory(memory_id=entry.id, person=company.person(group), now=NOW)
+            services.withdraw_memory(
+                memory_id=entry.id, reason="wrong", person=company.person(group), now=NOW
+            )
         assert refusal.value.deny.code == "NOT_YOURS"
 
     def test_reach_their_own_organisation_only(self, company, entry):
         other = load_company("nexus").person("Board")
         with pytest.raises(Denied) as refusal:
-            services.withdraw_memory(memory_id=entry.id, person=other, now=NOW)
+            services.withdraw_memory(memory_id=entry.id, reason="wrong", person=other, now=NOW)
         assert refusal.value.deny.code == "NOT_FOUND"

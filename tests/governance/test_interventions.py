@@ -19,7 +19,11 @@ from mailroom.models import Escalation
 from orgchart.models import Agent
 from tasks import services as tasks
 from tasks.discussion import approve_task
-from tasks.interventions import release_by_person, withdraw_approval_by_person
+from tasks.interventions import (
+    move_by_person,
+    release_by_person,
+    withdraw_approval_by_person,
+)
 from tasks.models import Task
 from tasks.rules.values import TaskUpdate
 from tasks.vocabulary import Status
@@ -97,6 +101,23 @@ def task(company):
             caller=caller, task_id=made["id"], update=done, now=timezone.now()
         ),
         lambda: Task.objects.get(id=row.id).owner_id is None,
+    )  # fmt: skip
+
+
+def moved(company):
+    """A person moves on the board what an agent holds."""
+    scene = task(company)
+    row = Task.objects.get()
+    return replace(
+        scene,
+        condition=f"in_progress by {WORKER}",
+        action="move_task_deleted",
+        event="task.deleted",
+        act=lambda who, why: move_by_person(
+            person=who, task_id=str(row.number), status=Status.DELETED, reason=why,
+            expected_version=row.version, now=timezone.now(),
+        ),
+        ended=lambda: Task.objects.get().status == Status.DELETED,
     )  # fmt: skip
 
 
@@ -222,7 +243,8 @@ def run(company):
 
 
 SCENES = {
-    contract: "nexus", task: "nexus", approval: "dev-team", escalation: "nexus", agent: "nexus",
+    contract: "nexus", task: "nexus", moved: "nexus",
+    approval: "dev-team", escalation: "nexus", agent: "nexus",
     mode: "nexus", frame: "soloqueue", skill: "nexus",
     run: "nexus",
 }  # fmt: skip

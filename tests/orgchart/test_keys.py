@@ -100,22 +100,22 @@ class TestRevoking:
 
     def test_ends_that_key_only(self, acme, hand, key):
         other = issue_key(agent=hand, caller=person(acme), now=NOW)
-        revoke_key(prefix=key[:12], caller=person(acme), now=NOW)
+        revoke_key(prefix=key[:12], caller=person(acme), now=NOW, reason="lost")
         assert ApiKey.objects.get(prefix=other[:12]).revoked_at is None
 
     def test_twice_is_once(self, acme, key):
         for _ in range(2):
-            revoke_key(prefix=key[:12], caller=person(acme), now=NOW)
+            revoke_key(prefix=key[:12], caller=person(acme), now=NOW, reason="lost")
         assert Event.objects.filter(action="key.revoked").count() == 1
 
     def test_takes_the_whole_key_as_well_as_its_prefix(self, acme, key):
-        revoke_key(prefix=key, caller=person(acme), now=NOW)
+        revoke_key(prefix=key, caller=person(acme), now=NOW, reason="lost")
         assert ApiKey.objects.get().revoked_at == NOW
 
     @pytest.mark.parametrize("prefix", ["", "nxs_", "nxs_nothing_", "%", "nxs_________"])
     def test_of_an_unknown_prefix_is_refused(self, acme, key, prefix):
         with pytest.raises(Denied) as refused:
-            revoke_key(prefix=prefix, caller=person(acme), now=NOW)
+            revoke_key(prefix=prefix, caller=person(acme), now=NOW, reason="lost")
         assert refused.value.deny.code is Code.NOT_FOUND
         assert ApiKey.objects.get().revoked_at is None
 
@@ -123,10 +123,10 @@ class TestRevoking:
         load(PACKS / "soloqueue")
         stranger = person(Organisation.objects.get(slug="soloqueue"))
         with pytest.raises(Denied) as theirs:
-            revoke_key(prefix=key[:12], caller=stranger, now=NOW)
+            revoke_key(prefix=key[:12], caller=stranger, now=NOW, reason="lost")
         ApiKey.objects.all().delete()
         with pytest.raises(Denied) as nobodys:
-            revoke_key(prefix=key[:12], caller=stranger, now=NOW)
+            revoke_key(prefix=key[:12], caller=stranger, now=NOW, reason="lost")
         assert theirs.value.deny == nobodys.value.deny
         assert not Event.objects.filter(action="key.revoked").exists()
 

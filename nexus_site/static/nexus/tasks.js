@@ -40,15 +40,23 @@
       shown.textContent = String(Number(shown.textContent) + by);
   }
 
-  function askWhy() {
+  function askWhy(owner, status) {
     const field = dialog.querySelector("textarea");
+    const deletes = status === "deleted";
+    dialog.querySelector("h2").textContent = deletes
+      ? "Why is this task deleted?"
+      : `${owner} holds this task. Why do you move it?`;
+    dialog.querySelector(".tb-final").hidden = !deletes;
+    const button = dialog.querySelector('button[value="move"]');
+    button.textContent = deletes ? "Delete the task" : "Move the task";
+    button.classList.toggle("tb-danger", deletes);
     field.value = "";
     dialog.returnValue = "";
     dialog.showModal();
     return new Promise((resolve) => {
       dialog.addEventListener(
         "close",
-        () => resolve(dialog.returnValue === "delete" ? field.value.trim() : ""),
+        () => resolve(dialog.returnValue === "move" ? field.value.trim() : ""),
         { once: true },
       );
     });
@@ -69,8 +77,10 @@
 
   async function move(card, status, why) {
     const form = card.querySelector("form");
-    const reason = why || (status === "deleted" ? await askWhy() : "");
-    if (status === "deleted" && !reason) return;
+    const owner = card.dataset.owner;
+    const asks = status === "deleted" || owner;
+    const reason = why || (asks ? await askWhy(owner, status) : "");
+    if (asks && !reason) return;
     const body = new URLSearchParams({
       status,
       reason,
