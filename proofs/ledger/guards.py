@@ -68,7 +68,7 @@ def weakened(chance: Random) -> tuple[str, ...]:
             made = f"CREATE TRIGGER {table}_only_grows {trigger}"
             return (drop, f"{made} EXECUTE FUNCTION ledger_refuse_change()")
         case 2:
-            whose = chance.choice(("ROLE CURRENT_USER", "ROLE ALL", "ROLE pg_read_all_data"))
+            whose = chance.choice(("ROLE CURRENT_USER", "ROLE ALL", "ROLE SESSION_USER"))
             return (f"ALTER {whose} SET session_replication_role = {chance.choice(SILENT)}",)
         case _:
             simple = chance.choice(SIMPLE)
