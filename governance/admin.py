@@ -71,9 +71,10 @@ def _effects(agent: Agent, *, active: bool) -> str:
         )
     except Denied as refusal:
         return f"Not possible: {refusal.deny.sentence}"
-    lines = [f"+ {fact}" for fact in seen.difference.allowed[:SHOWN]]
-    lines += [f"- {fact}" for fact in seen.difference.forbidden[:SHOWN]]
-    return "\n".join(lines)
+    allowed = [f"+ {fact}" for fact in seen.difference.allowed[:SHOWN]]
+    forbidden = [f"- {fact}" for fact in seen.difference.forbidden[:SHOWN]]
+    lines = [*(allowed and ["Newly allowed:", *allowed])]
+    return "\n".join([*lines, *(forbidden and ["Newly forbidden:", *forbidden])])
 
 
 def _policy_version(agent: Agent) -> int:

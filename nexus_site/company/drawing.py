@@ -38,6 +38,28 @@ class Drawing:
     height: int
 
 
+def nearest(
+    root: str, below: Mapping[str, Sequence[str]], most: int
+) -> tuple[dict[str, list[str]], dict[str, int]]:
+    """The tree cut to the agents nearest to the root, and how many are missing below each."""
+    shown: dict[str, list[str]] = {}
+    hidden: dict[str, int] = {}
+    level, seen = [root], {root}
+    while level:
+        following: list[str] = []
+        for name in level:
+            children = [child for child in below.get(name, ()) if child not in seen]
+            kept = children[: max(0, most - len(seen))]
+            seen.update(kept)
+            if kept:
+                shown[name] = kept
+            if len(children) > len(kept):
+                hidden[name] = len(children) - len(kept)
+            following += kept
+        level = following
+    return shown, hidden
+
+
 def draw(root: str, below: Mapping[str, Sequence[str]]) -> Drawing:
     """Place the tree under `root`; an agent that is reached twice is drawn once."""
     return _Artist(below).draw(root)

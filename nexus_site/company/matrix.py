@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from orgchart.policy.compiled import Agent, ContactRule, Policy
 from orgchart.policy.vocabulary import BOARD, Relation
 
-MOST = 60
+MOST = 40
 """Rows and columns of one page; a larger company is shown by role, or one group at a time."""
+LINKED = 20
+"""Rows up to which every cell is a link."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +55,11 @@ class Matrix:
     names: Sequence[str]
     rows: Sequence[tuple[str, Sequence[Cell]]]
     left_out: int = 0
+
+    @property
+    def is_large(self) -> bool:
+        """Whether refused cells are shown without a link: most cells are, and a link is long."""
+        return len(self.rows) > LINKED
 
 
 def of_agents(policy: Policy, group: str = "") -> Matrix:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -25,14 +25,20 @@ from orgchart.policy.vocabulary import BOARD
 SEES = "orgchart.view_organisation"
 
 
+MOST_CARDS = 120
+"""Agents of one drawing; what is below one of them is a drawing of its own."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """One agent of the drawing."""
+    """One agent of the drawing; `hidden` counts those below it that are not drawn."""
 
     place: drawing.Place
     state: AgentState | None
     title: str
     address: str
+    hidden: int = 0
+    more: str = ""
 
 
 def company_page(request: HttpRequest) -> HttpResponse:
@@ -40,21 +46,46 @@ def company_page(request: HttpRequest) -> HttpResponse:
     context = _context(request, "Company")
     policy = context.get("policy")
     if policy is not None:
-        context |= _drawn(policy, context["organisation_name"])
+        top = request.GET.get("top", "")
+        context |= _drawn(
+            policy, context["organisation_name"], top if top in policy.agents else BOARD
+        )
     return TemplateResponse(request, "admin/nexus/company.html", context)
 
 
-def _drawn(policy: Policy, name: str) -> dict[str, Any]:
+def _drawn(policy: Policy, name: str, top: str) -> dict[str, Any]:
     states = states_of(policy.organisation_id)
     below: dict[str, list[str]] = {}
     for agent in sorted(policy.agents.values(), key=lambda a: (policy.level_of(a), a.handle)):
         below.setdefault(agent.reports_to or BOARD, []).append(agent.handle)
-    drawn = drawing.draw(BOARD, below)
+    shown, hidden = drawing.nearest(top, below, MOST_CARDS)
+    drawn = drawing.draw(top, shown)
     counts: dict[str, int] = {}
     for state in states.values():
         counts[state.condition] = counts.get(state.condition, 0) + 1
-    cards = [_card(policy, place, states, name) for place in drawn.places]
-    return {"drawing": drawn, "cards": cards, "counts": sorted(counts.items())}
+    cards = [
+        replace(
+            _card(policy, place, states, name),
+            hidden=hidden.get(place.name, 0),
+            more=_more(policy, states, place.name, top),
+        )
+        for place in drawn.places
+    ]
+    return {
+        "drawing": drawn,
+        "cards": cards,
+        "counts": sorted(counts.items()),
+        "top": "" if top == BOARD else top,
+    }
+
+
+def _more(policy: Policy, states: Mapping[str, AgentState], name: str, top: str) -> str:
+    """Where those below an agent are that are not drawn: its own drawing, or the list."""
+    if name not in (top, BOARD):
+        return "?" + urlencode({"organisation": policy.organisation_id, "top": name})
+    agents = reverse("admin:orgchart_agent_changelist")
+    above = {"reports_to__id__exact": states[name].id} if name in states else {}
+    return f"{agents}?{urlencode({'organisation__id__exact': policy.organisation_id, **above})}"
 
 
 def _card(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.db.models import OuterRef
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
@@ -14,6 +15,7 @@ from django.utils import timezone
 from core.people import signed_in
 from governance.cases import waiting
 from nexus_site.console import counting
+from orgchart.admin.pausing import own_pause, pause_number
 from orgchart.models import Organisation
 from orgchart.people.members import visible_organisations
 
@@ -76,6 +78,11 @@ class DayFigures:
     charts: Sequence[Chart] = field(default_factory=tuple)
 
     @property
+    def is_stopped(self) -> bool:
+        """Whether every agent of it is stopped."""
+        return pause_number(self.organisation) is not None
+
+    @property
     def activity(self) -> int:
         """Mails and refusals of the last day: the busiest organisation is shown first."""
         return sum(chart.total for chart in self.charts)
@@ -94,7 +101,8 @@ def figures(request: HttpRequest) -> dict[str, Any]:
     shown: dict[str, Any] = {"now": now, "groups": sorted(who.groups)}
     newest = counting.newest_event()
     if may("orgchart.view_organisation"):
-        rows = list(mine.order_by("name")[:SHOWN])
+        pause = own_pause(organisation=OuterRef("pk"), agent=None)
+        rows = list(mine.annotate(own_pause=pause).order_by("name")[:SHOWN])
         shown["days"] = sorted(days_of(rows, now, newest, may), key=lambda day: -day.activity)
     if may("ledger.view_seal") and who.is_member_of(None):
         shown["sealed"] = counting.sealed(newest)
@@ -165,7 +173,7 @@ def charts(
             bars=bars(mails, now),
         ),
         Chart(
-            title="Refusals, last 24 hours",
+            title="Blocked actions, last 24 hours",
             noun="refusal",
             address=reverse("admin:ledger_event_changelist") + "?decision__exact=deny",
             column="at",

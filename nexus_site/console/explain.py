@@ -22,6 +22,9 @@ from orgchart.policy.vocabulary import BOARD, ToolMode
 from toolbox.registry import REGISTRY
 from toolbox.rules import Holder, effective_tools
 
+MOST_CHOICES = 200
+"""Agents that a chooser lists; in a larger company their handle is typed."""
+
 
 class Question(forms.Form):
     """Who, and what they would like to do."""
@@ -38,6 +41,9 @@ class Question(forms.Form):
     def _offer(self, name: str, choices: list[tuple[str, str]]) -> None:
         field = self.fields[name]
         assert isinstance(field, forms.ChoiceField)  # noqa: S101  narrows the type
+        if len(choices) > MOST_CHOICES:
+            field.widget = UnfoldAdminTextInputWidget()
+            field.help_text = "The handle of an agent, as its page has it."
         field.choices = choices
 
 

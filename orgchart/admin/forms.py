@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.db.models import Q
 from unfold.widgets import (
     UnfoldAdminIntegerFieldWidget,
     UnfoldAdminSelect2Widget,
@@ -17,7 +18,7 @@ from orgchart import catalogue
 from orgchart.admin.fields import Lines, PolicyForm, Several, several
 from orgchart.models import Agent, Organisation
 from orgchart.orgsettings import BOARD_SETTINGS, SETTINGS, BadSetting, checked, merged
-from orgchart.policy.vocabulary import KINDS, Office, ToolMode
+from orgchart.policy.vocabulary import KINDS, Kind, Office, ToolMode
 
 BOARD_ONLY = "Only the Board changes this."
 CHOICES = {"enforcement": ("enforce", "warn", "off"), "task_visibility": ("contacts", "all")}
@@ -147,10 +148,22 @@ class AgentForm(PolicyForm):
     )
 
     def offer(self, organisation: Organisation) -> None:
-        """Role and superior of a new agent are chosen before, among those that work."""
+        """Only managers manage; role and superior of a new agent were chosen before."""
         if self.instance.pk is None:
             for name in ("role", "reports_to"):
                 self.fields[name].widget = forms.HiddenInput()
+        managers = Q(active=True) & ~Q(role__kind=Kind.WORKER)
+        chosen = Q(pk=self.instance.reports_to_id) | Q(pk__in=self._co_managers())
+        for name in {"reports_to", "co_managers"} & self.fields.keys():
+            field = self.fields[name]
+            assert isinstance(field, forms.ModelChoiceField)  # noqa: S101  narrows the type
+            rows = Agent.objects.filter(organisation=organisation).order_by("handle")
+            field.queryset = rows.filter(managers | chosen)
+
+    def _co_managers(self) -> list[int]:
+        """The agents that manage the row together with its superior now."""
+        row: Agent = self.instance
+        return [] if row.pk is None else list(row.co_managers.values_list("pk", flat=True))
 
     def clean(self) -> dict[str, Any]:
         """A member of a group has a name there."""

@@ -42,6 +42,8 @@ class PreviewingAdmin(ActingAdmin):
         columns = {f.name for f in self.opts.concrete_fields}
         names = [n for n in change.form.touched() if n in columns] if change.form else []
         found = changed_values(change.row, names)
+        if change.row.pk is None:
+            found = [(name, before, now) for name, before, now in found if now]
         return [
             (str(self.opts.get_field(n).verbose_name), _shown(before), _shown(now))
             for n, before, now in found

@@ -42,13 +42,13 @@ class TestDashboard:
     def test_counts_the_day(self, board, company, played):
         html = board.get("/admin/").content.decode()
         assert figure(html, "Mails today") == "18"
-        assert figure(html, "Refusals today") == "12"
+        assert figure(html, "Blocked actions today") == "12"
         assert figure(html, "Open escalations") == "1"
         assert figure(html, "Active agents") == "9"
         assert "CONTACT_DENIED" in html
         assert "backend_worker ×3" in html
         for state, count in [("pending", 1), ("in_progress", 2), ("passed", 1), ("failed", 0)]:
-            assert re.search(rf">{state}<b>{count}</b>", html), state
+            assert re.search(rf">{state.replace('_', ' ')}<b>{count}</b>", html), state
 
     def test_counts_open_tasks_and_leads_to_their_board(self, hr, nobody, company):
         for subject, owner in (("free", None), ("mine", "qa_worker"), ("done", "qa_worker")):
@@ -116,7 +116,7 @@ class TestDashboard:
     def test_shows_each_only_what_they_may_open(self, hr, nobody, company, played):
         html = hr.get("/admin/").content.decode()
         assert "Active agents" in html
-        for secret in ["Mails today", "Refusals today", "Open escalations", "sealed"]:
+        for secret in ["Mails today", "Blocked actions today", "Open escalations", "sealed"]:
             assert secret not in html
         html = nobody.get("/admin/").content.decode()
         assert "You have no role yet" in html

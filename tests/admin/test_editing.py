@@ -255,12 +255,12 @@ class TestEveryTable:
         assert "backend_worker_2" in current_policy(company.organisation.id).agents
 
     def test_agents_in_a_circle_are_refused(self, board, company):
-        boss = company.agent("it_manager")
+        boss = company.agent("ceo")
         seen = preview(
             board,
             edit_page(boss),
             "agent_form",
-            reports_to=str(company.agent("backend_worker").id),
+            reports_to=str(company.agent("it_manager").id),
             reason=REASON,
         )
         assert seen.status_code == 422

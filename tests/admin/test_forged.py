@@ -18,7 +18,7 @@ from orgchart.models import (
     ToolOverride,
 )
 from tests.admin.forms import confirm, preview
-from tests.admin.places import change_page
+from tests.admin.places import change_page, edit_page
 
 REASON = "The new team needs it."
 EDITS = {
@@ -57,6 +57,10 @@ def values(row):
     return type(row).objects.filter(pk=row.pk).values().get()
 
 
+def form_page(row):
+    return edit_page(row) if isinstance(row, Agent) else change_page(row)
+
+
 def edited():
     return {m for m, page in admin.site._registry.items() if isinstance(page, EditAdmin)}
 
@@ -69,7 +73,7 @@ class TestAStaleForm:
         seen = {
             model: preview(
                 hr,
-                change_page(row),
+                form_page(row),
                 f"{model._meta.model_name}_form",
                 reason=REASON,
                 **EDITS[model],
@@ -82,7 +86,7 @@ class TestAStaleForm:
         held = {model: values(row) for model, row in rows.items()}
         before = Event.objects.exclude(action="human.denied").count()
         for model, row in rows.items():
-            answer = confirm(hr, change_page(row), seen[model])
+            answer = confirm(hr, form_page(row), seen[model])
             assert answer.status_code == 409, model
             assert "This record changed after you opened it" in answer.content.decode(), model
             assert values(row) == held[model], model

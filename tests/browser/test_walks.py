@@ -83,3 +83,42 @@ def test_finds_an_agent_by_keyboard_from_any_page(walker):
     expect(page.locator("#command-results-list")).to_contain_text("qa_worker")
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile("/admin/"))
+
+
+def test_hires_an_agent_in_six_clicks_and_gets_its_key(walker, company, complaints):
+    page = walker.page
+    walker.click("link", "Agents", within="#nav-sidebar-apps")
+    page.locator("#header-inner a[href*='/agent/add/']").click()
+    walker.clicks += 1
+    page.locator(".nx-choice", has_text="backend_worker").click()
+    page.locator(".nx-choice", has_text="it_manager").click()
+    walker.clicks += 2
+    page.fill("textarea[name=reason]", "Two contracts wait.")
+    walker.click("button", "Preview effects")
+    expect(page.locator("#allowed")).to_contain_text("backend_worker_2 acts as backend_worker")
+    walker.click("button", "Confirm: this takes effect now")
+    key = page.locator("#secret").inner_text()
+    assert walker.clicks <= 6
+    company.keys["backend_worker_2"] = key
+    assert company.get("/api/v1/me", "backend_worker_2").status == 200
+    assert complaints == []
+
+
+def test_pauses_an_agent_in_two_clicks_from_its_page(walker, company, live_server):
+    page = walker.page
+    page.goto(f"{live_server.url}/admin/orgchart/agent/{company.agent('ceo').id}/change/")
+    walker.click("link", "Pause")
+    page.fill("textarea[name=reason]", "It repeats itself.")
+    walker.click("button", "Pause")
+    expect(page.locator("#paused")).to_contain_text("It repeats itself.")
+    assert walker.clicks <= 2
+    assert company.call("ceo", "read_inbox").code == "AGENT_PAUSED"
+
+
+def test_stops_everything_in_two_clicks_from_the_first_page(walker, company):
+    page = walker.page
+    walker.click("link", "Stop everything")
+    page.fill("textarea[name=reason]", "The day ends here.")
+    walker.click("button", "Stop everything")
+    assert walker.clicks <= 2
+    assert company.call("qa_worker", "read_inbox").code == "AGENT_PAUSED"

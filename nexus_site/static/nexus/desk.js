@@ -87,6 +87,7 @@
       cell.classList.toggle("nx-empty", ["", "-", "–"].includes(cell.textContent.trim()));
       if (!cell.title && cell.dataset.label) cell.title = cell.dataset.label;
     });
+    root.querySelectorAll("a.nx-cell[aria-label]").forEach((cell) => (cell.title = cell.getAttribute("aria-label")));
     name(root);
     root.querySelectorAll(".material-symbols-outlined:not([aria-hidden])").forEach((icon) =>
       icon.setAttribute("aria-hidden", "true"));
