@@ -23,12 +23,14 @@ UID_RANGES = 24_576
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Typed reading of environment variables."""
+    """Typed reading of environment variables; `asked` are the names that were read."""
 
     values: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    asked: set[str] = field(default_factory=set)
 
     def text(self, name: str, default: str = "") -> str:
         """A string; an empty variable counts as absent."""
+        self.asked.add(name)
         return self.values.get(name) or default
 
     def required(self, name: str, why: str) -> str:

@@ -23,6 +23,7 @@ from nexus_site.run import broker
 from nexus_site.run.postgres import DATABASE, USER, Cluster
 
 env = Environment()
+ENVIRONMENT_NAMES = env.asked  # the variables of this installation, for a process as another user
 BASE_DIR = Path(__file__).resolve().parent.parent
 PRODUCTION = env.choice("NEXUS_ENV", "development", "production") == "production"
 DEBUG = env.flag("DEBUG", default=False)

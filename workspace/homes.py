@@ -6,6 +6,7 @@ import os
 import stat
 from pathlib import Path
 
+from core.decision import Code, refuse
 from workspace.tree import WORK_TREE, agent_folder, organisation_folder
 from workspace.users import AgentUser
 
@@ -32,7 +33,8 @@ def make_home(organisation: str, handle: str, user: AgentUser | None) -> list[st
     """Make an agent's home, closed to others, with its work tree; what was done, in words.
 
     A home that changes hands, as when a server first runs as root, changes with all it holds.
-    Raises PermissionError where it belongs to somebody else and this process is not root.
+    Raises Denied ISOLATION_UNAVAILABLE where it belongs to another user and this process, which is
+    not root, could not enter it.
     """
     home = agent_folder(organisation, handle)
     done = []
@@ -40,6 +42,15 @@ def make_home(organisation: str, handle: str, user: AgentUser | None) -> list[st
         home.mkdir(mode=HOME_MODE, parents=True)
         done.append(f"made {home}")
     found = home.stat(follow_symlinks=False)
+    if user is None and found.st_uid != os.geteuid():
+        raise refuse(
+            Code.ISOLATION_UNAVAILABLE,
+            f"the home of {handle} belongs to the user {found.st_uid}, and this server is the user "
+            f"{os.geteuid()}, not root",
+            "go on without it; who runs the installation starts the server as root, as when it was "
+            "provisioned",
+            rule="an operating-system user for each agent (spec: files 8)",
+        )
     try:
         (home / WORK_TREE).mkdir(mode=FOLDER_MODE)
     except FileExistsError:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from toolbox.scheduler import scheduled_job
 from workspace.builds.deployments import settle_interrupted
+from workspace.git.collecting import collect_garbage
 from workspace.git.pushing_back import push_back_due
 from workspace.models import WebUse
 
@@ -16,6 +17,12 @@ KEPT = timedelta(days=2)
 def push_repositories_back(now: datetime) -> int:
     """Push main branches back after a merge, where the organisation's setting says so."""
     return push_back_due(now=now)
+
+
+@scheduled_job("git garbage", every=86400)
+def git_garbage(now: datetime) -> int:
+    """Forget drafts of contracts that ended, and pack the repositories."""
+    return collect_garbage(now=now)
 
 
 @scheduled_job("deployments", every=30)

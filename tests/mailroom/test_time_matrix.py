@@ -12,7 +12,7 @@ UNTOUCHED = {("charts", death) for death in DEATHS if death != "before"}
 """This job only writes files."""
 
 
-ELSEWHERE = {"deployments", "repositories", "web use"}
+ELSEWHERE = {"deployments", "git garbage", "repositories", "web use"}
 """Jobs that ask an engine or another repository, or only delete counters: in `tests/workspace`."""
 
 

@@ -2,6 +2,9 @@
 
 import os
 import stat
+import threading
+import time
+from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
 
@@ -242,19 +245,55 @@ class TestTwoAgents:
             assert other.poll() is None, outcome
             other.kill()
 
-    def test_do_not_use_up_each_others_processes(self, bench):
-        import threading
+    @pytest.fixture
+    def other(self, bench):
+        """The second agent's sandbox."""
+        return doctor.Bench(bench.second, bench.first, bench.homes)
 
-        few = doctor.Limits(seconds=6, processes=60)
+    def alone(self, agent, line, **limits):
+        """A line of an agent that sees no home."""
+        words = ("/bin/sh", "-c", line)
+        few = doctor.Limits(**{"seconds": 10, **limits})
+        return driver.run(doctor.Program(argv=words, user=agent.first, limits=few)).output
+
+    @contextmanager
+    def meanwhile(self, agent, line, **limits):
+        """An agent's program that runs all the while."""
+        running = threading.Thread(target=self.alone, args=(agent, line), kwargs=limits)
+        running.start()
+        time.sleep(1.0)
+        yield
+        running.join()
+
+    def test_do_not_see_each_other(self, bench, other):
+        shows = "echo SECRET > /tmp/SECRET; echo SECRET > /dev/shm/SECRET 2>/dev/null; "
+        looks = (
+            "ls -a /tmp /dev/shm; cat /tmp/* /dev/shm/* /proc/*/cmdline /proc/*/environ;"
+            "ls -l /proc/*/fd /proc/*/cwd; cat /proc/net/unix /proc/sysvipc/*; true"
+        )
+        with self.meanwhile(other, shows + "export SECRET=1; exec sleep 5 # SECRET"):
+            seen = self.alone(bench, looks)
+            own = self.alone(bench, shows + looks)
+        assert b"SECRET" not in seen
+        assert b"SECRET" in own, "this would show what it looks for"
+
+    def test_do_not_fill_up_each_others_scratch(self, bench, other):
+        small = {"scratch": 2_000_000, "file": 10**9}
+        fills = "cat /dev/zero > /tmp/full; wc -c < /tmp/full; sleep 4"
+        with self.meanwhile(other, fills, **small):
+            said = self.alone(
+                bench, "head -c 1000000 /dev/zero > /tmp/x && wc -c < /tmp/x", **small
+            )
+        assert said.strip() == b"1000000"
+
+    def test_do_not_use_up_each_others_memory(self, bench, other):
+        eats = "sh -c 'tail /dev/zero'; sleep 4"
+        with self.meanwhile(other, eats, memory=300_000_000, memory_of_all=300_000_000):
+            said = self.alone(bench, "head -c 50000000 /dev/zero | tail -c 50000000 | wc -c")
+        assert said.strip() == b"50000000"
+
+    def test_do_not_use_up_each_others_processes(self, bench, other):
         bomb = "for i in $(seq 200); do sleep 5 & done; wait"
-        bombing = threading.Thread(target=bench.run, args=(bomb,), kwargs={"limits": few})
-        bombing.start()
-        try:
-            other = doctor.Bench(bench.second, bench.first, bench.homes)
-            line = doctor.Program(
-                argv=("/bin/sh", "-c", "for i in 1 2 3; do sleep 0.1 & done; wait; echo well"),
-                user=other.first, limits=few,
-            )  # fmt: skip
-            assert driver.run(line).output == b"well\n"
-        finally:
-            bombing.join()
+        with self.meanwhile(other, bomb, processes=60):
+            line = "for i in 1 2 3; do sleep 0.1 & done; wait; echo well"
+            assert self.alone(bench, line, processes=60) == b"well\n"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
+from django.utils import timezone
 
 from contracts.rows import lock_contract
 from contracts.rules import ContractFacts, can_work_on
@@ -15,6 +16,7 @@ from core.database import needs_transaction
 from core.decision import Code, refuse
 from ledger.services import record
 from toolbox.caller import Caller
+from toolbox.quotas import charge_bytes
 from workspace.git import rules
 from workspace.git.control import BareRepository, GitFailed, Signature
 from workspace.git.holding import held_work_tree
@@ -181,6 +183,7 @@ def _store(
         with drafts.quarantined() as checked:
             checked.take_pack(staged.pack)
             _require_allowed(caller, contract, draft, checked, staged.tree)
+        charge_bytes(caller=caller, size=len(staged.pack), now=timezone.now())
         drafts.take_pack(staged.pack)
         parents = [draft.commit, *([draft.merging] if draft.merging else [])]
         author = Signature(

@@ -30,7 +30,8 @@ WHERE datname = current_database() AND state LIKE 'idle in transaction%'
 
 
 @pytest.fixture
-def hands(transactional_db):
+def hands(transactional_db, settings):
+    settings.NEXUS_BYTES_PER_MINUTE = 100_000_000
     hands = Hands(load_company("nexus"))
     hands.contract = hands.hire()
     assert hands.branch().status == 200
