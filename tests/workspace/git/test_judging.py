@@ -1,0 +1,88 @@
+"""What QA sees of work that it judges: the submitted commit, whatever its author writes now."""
+
+import pytest
+
+from tests.workspace.git.world import SCOPE, needs_walls
+from workspace.models import Run
+from workspace.tree import agent_folder
+
+pytestmark = [needs_walls, pytest.mark.django_db(transaction=True)]
+SOURCE, TEST = f"{SCOPE}adding.py", "tests/test_adding.py"
+CHECK = f"""import sys
+
+sys.path.insert(0, "/work/{SCOPE}")
+from adding import add
+
+
+def test_it():
+    assert add(1, 2) == 3
+"""
+
+
+@pytest.fixture
+def submitted(hands):
+    """A contract whose code was pushed and submitted, and its commit; QA is in coding mode."""
+    contract = hands.hire()
+    hands.write(SOURCE, "def add(a, b):\n    return a + b\n")
+    hands.write(TEST, CHECK)
+    assert hands.commit(SOURCE, TEST).status == 200
+    commit = hands.push().result["commit"]
+    hands.submit(contract)
+    hands.hire("qa_worker", assigned_branch="", workspace_scope=[SCOPE])
+    hands.tree("qa_worker")
+    return contract, commit
+
+
+class TestAJudge:
+    def test_reads_the_submitted_commit_not_what_its_author_writes_now(self, hands, submitted):
+        hands.write(SOURCE, "def add(a, b):\n    return 0\n")
+        read = hands.call("qa_worker", "read_file", path=SOURCE)
+        assert read.result["content"] == "def add(a, b):\n    return a + b\n"
+
+    def test_runs_it_and_the_verdict_names_commit_and_run(self, hands, submitted):
+        contract, commit = submitted
+        hands.write(SOURCE, "def add(a, b):\n    return 0\n")
+        ran = hands.call("qa_worker", "run_test", paths=[TEST]).result
+        assert (ran["exit_code"], ran["commit"]) == (0, commit), ran["output"]
+        verdict = hands.judge(contract)
+        assert (verdict["commit"], verdict["run_digest"]) == (commit, ran["output_sha256"])
+        assert Run.objects.get().commit == commit
+
+    def test_adds_tests_of_its_own(self, hands, submitted):
+        own = "def test_more():\n    assert False\n"
+        wrote = hands.call("qa_worker", "write_file", path="tests/test_more.py", content=own)
+        assert wrote.status == 200
+        assert hands.call("qa_worker", "run_test", paths=["tests/test_more.py"]).result[
+            "exit_code"
+        ] == 1  # fmt: skip
+        read = hands.call("qa_worker", "read_file", path="tests/test_more.py")
+        assert read.result["content"] == own
+
+    def test_writes_none_of_it(self, hands, submitted):
+        wrote = hands.call("qa_worker", "write_file", path=SOURCE, content="x")
+        assert wrote.code == "SCOPE_DENIED"
+
+    def test_sees_the_next_submission_and_keeps_no_earlier_one(self, hands, submitted):
+        contract, first = submitted
+        assert hands.call("qa_worker", "read_file", path=SOURCE).status == 200
+        hands.judge(contract, "FAIL")
+        hands.lead()
+        closed = hands.call("it_manager", "close_contract", contract_id=contract,
+                            outcome="rework", reason="Again.")  # fmt: skip
+        assert closed.status == 200, closed
+        hands.write(SOURCE, "def add(a, b):\n    return b + a\n")
+        assert hands.commit(SOURCE).status == 200
+        second = hands.push().result["commit"]
+        hands.submit(contract)
+        read = hands.call("qa_worker", "read_file", path=SOURCE)
+        assert read.result["content"] == "def add(a, b):\n    return b + a\n"
+        kept = agent_folder(hands.company.organisation.slug, "qa_worker") / "judged"
+        assert [path.name for path in kept.iterdir()] == [second] != [first]
+
+
+class TestEverybodyElse:
+    def test_sees_nothing_of_it(self, hands, submitted):
+        hands.hire("frontend_worker", assigned_branch="feat/page")
+        hands.tree("frontend_worker")
+        read = hands.call("frontend_worker", "read_file", path=SOURCE)
+        assert read.code == "NOT_FOUND"
