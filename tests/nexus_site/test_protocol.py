@@ -183,6 +183,14 @@ class TestBodies:
                 time.sleep(0.1)
             assert time.monotonic() - begun < SOON
 
+    def test_have_more_time_than_headers(self):
+        limits = Limits(header_seconds=0.3, body_seconds=30)
+        with serving(limits) as (port, _), connect(port) as client:
+            send_all(client, b"POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\n")
+            time.sleep(0.6)
+            send_all(client, b"x")
+            assert answer(client) == b"HTTP/1.1 200 OK"
+
     def test_have_a_budget_together(self, server):
         port, connections = server
         half = b"POST / HTTP/1.1\r\nContent-Length: 200000\r\n\r\n" + b"x" * 150_000
@@ -241,11 +249,10 @@ class TestConnections:
             assert [answer(client) for client in busy] == [b"HTTP/1.1 200 OK"] * 5
 
     def test_are_counted_for_the_whole_process(self):
-        limits = Limits(connections=3, connections_per_address=100, header_seconds=5)
+        limits = Limits(connections=3, connections_per_address=100, header_seconds=60)
         with serving(limits) as (port, connections), ExitStack() as stack:
-            for _ in range(20):
-                stack.enter_context(connect(port))
-            time.sleep(0.2)
+            clients = [stack.enter_context(connect(port)) for _ in range(20)]
+            assert [rest_of(client) for client in clients[:-3]] == [b""] * 17
             assert connections.total == 3
 
     def test_of_a_proxy_are_not_counted_by_address(self):
@@ -265,6 +272,7 @@ class TestConnections:
         port, connections = server
         with connect(port) as client:
             send_all(client, GET.replace(b"/ ", b"/large "))
+            assert client.recv(1)  # it is counted, and has begun to answer
             ends = time.monotonic() + SOON
             while connections.total:
                 assert time.monotonic() < ends
