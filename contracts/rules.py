@@ -47,14 +47,6 @@ class ContractFacts(Terms):
     used_at: datetime | None = None
 
 
-def is_above(who: Agent, agent: Agent, policy: Policy) -> bool:
-    """Whether one agent is a direct or co-manager of another, or above one of these."""
-    managers = [policy.agents[handle] for handle in agent.managers if handle in policy.agents]
-    above = {manager.id for manager in managers}
-    above |= {each.id for manager in managers for each in policy.chain_above(manager)}
-    return who.id in above
-
-
 def can_see(
     contract: ContractFacts, who: Agent, policy: Policy, *, judged: bool = False
 ) -> Decision:
@@ -63,7 +55,7 @@ def can_see(
     """
     if who.id in (contract.assignee.id, contract.issuer.id):
         return Allow("a contract is read by its parties")
-    if is_above(who, contract.assignee, policy):
+    if policy.is_above(who, contract.assignee):
         return Allow("the agents above read the contracts of those below")
     if is_judge_of(contract, who, policy) and (contract.state is ContractState.REVIEW or judged):
         return Allow("QA reads what it judges")

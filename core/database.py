@@ -44,6 +44,18 @@ def needs_transaction(function: Callable[P, T]) -> Callable[P, T]:
     return checked
 
 
+@needs_transaction
+def hold_lock(*name: object) -> None:
+    """Hold the lock of this name until the transaction ends.
+
+    Give a name that begins with what it is for: all locks of the database share one space.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [" ".join(map(str, name))]
+        )
+
+
 def retry_broken(work: Callable[[], T]) -> T:
     """Do it again where PostgreSQL broke a deadlock: the transaction has left nothing behind."""
     for _ in range(TRIES - 1):

@@ -1,4 +1,4 @@
-"""The vocabulary of every decision: reason codes, Allow, Deny, and the exception of a Deny."""
+"""The words of every decision: reason codes, Allow, Deny, and the exception of a Deny; pure."""
 
 from __future__ import annotations
 
@@ -151,6 +151,12 @@ def stale(
         rule="a change names the version it was decided on (spec: wire 38)",
         **named,
     )
+
+
+def require_version(what: str, next_action: str, *, expected: int | None, current: int) -> None:
+    """Raise Denied VERSION_MISMATCH where the caller expected another version than the current."""
+    if expected not in (None, current):
+        raise Denied(stale(what, next_action, expected=expected, current=current))
 
 
 def require(decision: Decision) -> Allow:

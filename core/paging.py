@@ -17,7 +17,7 @@ def encode(place: str) -> str:
 
 
 def decode(cursor: str | None, *, prefix: str = "") -> str | None:
-    """The key a cursor stands for; None for the first page.
+    """The key in a cursor; None for the first page.
 
     Raises Denied INVALID_PARAMS for one that no list gave, or a list of other things than these.
     """
@@ -44,7 +44,7 @@ def number(place: str | None) -> int | None:
 
 
 def unknown_cursor() -> Denied:
-    """The refusal of a cursor that stands for no row of the list."""
+    """The refusal of a cursor that names no row of the list."""
     return refuse(
         Code.INVALID_PARAMS,
         "cursor: not one that a list gave you",

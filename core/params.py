@@ -18,6 +18,7 @@ from pydantic import (
     WithJsonSchema,
     with_config,
 )
+from pydantic_core import ErrorDetails
 
 from core.paging import DEFAULT_LIMIT, MAX_LIMIT
 
@@ -27,6 +28,11 @@ MAX_AMOUNT = 999_999_999_999_999
 AMOUNT_TEXT = r"[0-9]{1,15}(\.[0-9]{1,2})?"
 MAX_SUBJECT = 200  # characters of a mail's subject, and of every title
 MAX_MAIL_BODY = 10_000  # characters of a mail's body
+
+
+def sentence_of(problem: ErrorDetails) -> str:
+    """What pydantic says is wrong with a value, without its own words in front."""
+    return problem["msg"].removeprefix("Value error, ")
 
 
 class Params(BaseModel):

@@ -93,10 +93,7 @@ def can_read_of(author: Agent, reader: Agent, policy: Policy) -> bool:
 
     The author does, its managers, and those above them.
     """
-    if reader.handle in (author.handle, *author.managers):
-        return True
-    above = (policy.agents[each] for each in author.managers if each in policy.agents)
-    return any(reader in policy.chain_above(manager) for manager in above)
+    return reader.handle == author.handle or policy.is_above(reader, author)
 
 
 def authors_below(reader: Agent, policy: Policy) -> list[int]:

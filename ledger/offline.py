@@ -58,7 +58,7 @@ class Reader:
         self._ended = False
 
     def read(self, lines: Iterable[bytes]) -> FileReport:
-        """Read everything; the report's finding is None if the file stands."""
+        """Read everything; the report's finding is None if the file is sound."""
         number = 0
         try:
             for number, line in enumerate(lines, 1):

@@ -33,7 +33,7 @@ TYPES = {
 def insert(prefix: str = "ev", source: str = "") -> str:
     """Return the INSERT with parameters named `<prefix>_<column>`.
 
-    It ends before RETURNING, so it stands alone or as a CTE:
+    It ends before RETURNING, so it is used alone or as a CTE:
     `WITH ev AS ({INSERT} RETURNING seq) INSERT INTO …`. Two events in one statement take two
     prefixes. With a `source` (a CTE of the same statement that yields one row or none) the event is
     written if that row is there, so that an effect that did not happen leaves no event.

@@ -49,7 +49,7 @@ def _out_of_service(policy: Policy, agent: Agent, mode: ToolMode) -> Deny | None
             Code.UNAUTHENTICATED,
             f"{agent.handle} is deactivated; its keys do not work",
             "activate the agent first",
-            rule="a key proves an active agent",
+            rule="keys of active agents only",
         )
     if mode not in policy.enabled_modes:
         return deny(

@@ -14,7 +14,7 @@ from django.db.models import F
 
 from core.actions import Action
 from core.actors import Actor, Person
-from core.decision import Allow, Code, Decision, Denied, Deny, refuse, stale
+from core.decision import Allow, Code, Decision, Denied, Deny, refuse, require_version
 from core.deeds import Deed, require_deed
 from core.hooks import Hook
 from core.interventions import record_intervention
@@ -159,15 +159,12 @@ def _apply_change(
 ) -> PolicyChange:
     # The key stays free: foreign keys of mails and contracts neither wait nor close a circle here.
     organisation = Organisation.objects.select_for_update(no_key=True).get(id=organisation_id)
-    if expected_version is not None and expected_version != organisation.policy_version:
-        raise Denied(
-            stale(
-                "the organisation",
-                "read it again, look at what changed, and repeat with its current version",
-                expected=expected_version,
-                current=organisation.policy_version,
-            )
-        )
+    require_version(
+        "the organisation",
+        "read it again, look at what changed, and repeat with its current version",
+        expected=expected_version,
+        current=organisation.policy_version,
+    )
     before = None if new else compile_policy(organisation_id)
     apply(organisation)
     require_no_circle(organisation)

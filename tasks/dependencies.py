@@ -15,7 +15,7 @@ from django.db import IntegrityError, connection
 
 from core.actions import Action
 from core.actors import Actor
-from core.database import needs_transaction, violated_constraint
+from core.database import hold_lock, needs_transaction, violated_constraint
 from core.decision import Allow, Code, Denied, Deny, refuse
 from core.params import BIGGEST_VERSION
 from ledger.services import record
@@ -28,9 +28,8 @@ from tasks.rules.updates import SOFT
 from tasks.rules.values import TaskRow, TaskUpdate
 from tasks.rules.visibility import readership_of
 from tasks.store import READ, as_row, not_found, number_of
-from tasks.vocabulary import UNFINISHED, Enforcement, Status
+from tasks.vocabulary import UNFINISHED, UNFINISHED_SQL, Enforcement, Status
 
-LOCK = "SELECT pg_advisory_xact_lock(7001, hashint8(%s))"
 RULE = "dependencies (spec: tasks 30)"
 NO_CIRCLE = "dependency_no_circle"
 
@@ -40,14 +39,14 @@ INSERT INTO tasks_dependency (organisation_id, blocker_id, blocked_id)
 VALUES (%(organisation)s, %(blocker)s, %(blocked)s)
 ON CONFLICT (blocker_id, blocked_id) DO NOTHING"""
 # The counts read the table: the same transaction may have ended one of the two tasks.
-COUNT_BLOCKER = """
+COUNT_BLOCKER = f"""
 UPDATE tasks_task SET open_blockers = open_blockers + 1 WHERE id = %(blocked)s
 AND EXISTS (SELECT 1 FROM tasks_task
-            WHERE id = %(blocker)s AND status IN ('pending', 'in_progress'))"""
-COUNT_DEPENDENT = """
+            WHERE id = %(blocker)s AND status IN ({UNFINISHED_SQL}))"""
+COUNT_DEPENDENT = f"""
 UPDATE tasks_task SET dependents = dependents + 1 WHERE id = %(blocker)s
 AND EXISTS (SELECT 1 FROM tasks_task
-            WHERE id = %(blocked)s AND status IN ('pending', 'in_progress'))"""
+            WHERE id = %(blocked)s AND status IN ({UNFINISHED_SQL}))"""
 RELEASE = """
 UPDATE tasks_task SET open_blockers = open_blockers - 1
 WHERE id IN (SELECT blocked_id FROM tasks_dependency WHERE blocker_id = %(id)s)
@@ -60,8 +59,7 @@ WHERE id IN (SELECT blocker_id FROM tasks_dependency WHERE blocked_id = %(id)s)"
 @needs_transaction
 def lock_dependencies(organisation_id: int) -> None:
     """Wait for the organisation's lock on changes of several tasks; held until the commit."""
-    with connection.cursor() as cursor:
-        cursor.execute(LOCK, [organisation_id])
+    hold_lock("task dependencies", organisation_id)
 
 
 @dataclass(frozen=True, slots=True)

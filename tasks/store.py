@@ -19,7 +19,7 @@ from tasks.rules.changes import TaskChange
 from tasks.rules.texts import readable_metadata, withheld_texts
 from tasks.rules.values import TaskRow
 from tasks.rules.visibility import EVERYTHING, Readership
-from tasks.vocabulary import Status
+from tasks.vocabulary import UNFINISHED_SQL, Status
 
 COLUMNS = (
     "id", "number", "subject", "description", "active_form", "status", "owner_id", "metadata",
@@ -29,16 +29,16 @@ COLUMNS = (
     "updated_at", "subject_writer", "text_writers", "is_assigned",
 )  # fmt: skip
 
-NEIGHBOURS = """
+NEIGHBOURS = f"""
 ARRAY(SELECT ARRAY[n.number, n.subject_writer] FROM tasks_dependency d
       JOIN tasks_task n ON n.id = d.blocked_id
       WHERE d.blocker_id = t.id ORDER BY n.number) AS blocks,
 ARRAY(SELECT ARRAY[n.number, n.subject_writer] FROM tasks_dependency d
       JOIN tasks_task n ON n.id = d.blocker_id
       WHERE d.blocked_id = t.id ORDER BY n.number) AS blocked_by,
-CASE WHEN t.open_blockers = 0 THEN '{}' ELSE
+CASE WHEN t.open_blockers = 0 THEN '{{}}' ELSE
 ARRAY(SELECT n.number FROM tasks_dependency d JOIN tasks_task n ON n.id = d.blocker_id
-      WHERE d.blocked_id = t.id AND n.status IN ('pending', 'in_progress') ORDER BY n.number)
+      WHERE d.blocked_id = t.id AND n.status IN ({UNFINISHED_SQL}) ORDER BY n.number)
 END AS waits_for"""
 
 JSON = ("metadata", "text_writers")

@@ -49,6 +49,9 @@ LEAD_ONLY = frozenset(
 UNFINISHED = frozenset({Status.PENDING, Status.IN_PROGRESS})
 """A task in one of these states blocks the tasks that depend on it."""
 
+UNFINISHED_SQL = ", ".join(f"'{status}'" for status in sorted(UNFINISHED))
+"""The same as SQL, for statements whose plan needs constants."""
+
 ENDED = frozenset({Status.COMPLETED, Status.DELETED})
 """A task in one of these states no longer blocks the tasks that depend on it."""
 

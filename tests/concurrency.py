@@ -44,3 +44,13 @@ def connect_apart() -> None:
     own["OPTIONS"] = {name: value for name, value in own["OPTIONS"].items() if name != "pool"}
     connection.settings_dict = own
     connection.ensure_connection()
+
+
+def is_waiting_for_a_lock() -> bool:
+    """Whether another connection to this database waits for a lock just now."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() "
+            "AND pid <> pg_backend_pid() AND wait_event_type = 'Lock'"
+        )
+        return bool(cursor.fetchone()[0])

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from core.decision import Allow, Code, Denied, Deny, refuse
+from core.params import sentence_of
 from toolbox import quotas
 from toolbox.caller import Caller
 from toolbox.registry import REGISTRY, Tool
@@ -84,7 +85,7 @@ def _problem_of(problem: ErrorDetails) -> str:
         return "must be an object"
     if problem.get("ctx", {}).get("pattern") == r"\S":
         return "must hold more than spaces"
-    return problem["msg"].removeprefix("Value error, ")
+    return sentence_of(problem)
 
 
 def _field_of(loc: tuple[int | str, ...]) -> str:

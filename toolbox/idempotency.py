@@ -48,7 +48,7 @@ RETURNING id
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptAnswer:
     """An answer given before."""
 
     status: int
@@ -78,7 +78,7 @@ def is_usable(key: str) -> bool:
 
 def begin(
     caller: Caller, key: str | None, params: Mapping[str, Any], *, now: datetime
-) -> Kept | None:
+) -> KeptAnswer | None:
     """Claim the key for this call, or return the answer that it was given before.
 
     Needs an open transaction: two calls with one key wait for each other here. Raises Denied
@@ -115,7 +115,7 @@ def begin(
             "read what it changed; do not repeat it under another key",
             rule="idempotency key",
         )
-    return Kept(record.status or 200, record.answer)
+    return KeptAnswer(record.status or 200, record.answer)
 
 
 def keep(caller: Caller, key: str | None, status: int, body: Mapping[str, Any]) -> None:

@@ -92,7 +92,7 @@ def _refusal(  # noqa: PLR0911  one return for each answer a gate can give
     left_modes = None if builtin else holder.policy.restricted_modes(holder.agent, name)
     if left_modes is not None and not left_modes:
         message = f"{name} is taken away from {holder.agent.handle}"
-        return _Refusal(Code.TOOL_DENIED, message, "tool override", other)
+        return _Refusal(Code.TOOL_DENIED, message, "restricted tools", other)
     if holder.frame_tools is not None and name not in holder.frame_tools | ALWAYS:
         message = f"{name} is not among the tools of this frame"
         rule = "allowed_tools of the frame"

@@ -10,10 +10,10 @@ from django.db import transaction
 from django.db.models import Max
 
 from core.actions import Action
+from core.database import hold_lock
 from core.decision import Code, refuse
 from documents.files import write_file
 from documents.memory import rules
-from documents.memory.files import lock
 from documents.memory.owners import owner_of
 from documents.memory.results import SavedArtifact, WholeArtifact
 from documents.memory.services import insert_entry, write_on_commit
@@ -31,7 +31,7 @@ def save_artifact(
     """
     caller.require(rules.can_save(name, caller.agent, caller.policy))
     with transaction.atomic():
-        lock(f"artifact {caller.agent.id} {name}")
+        hold_lock("artifact", caller.agent.id, name)
         mine = Artifact.objects.filter(agent_id=caller.agent.id, name=name)
         version = (mine.aggregate(last=Max("version"))["last"] or 0) + 1
         row = Artifact.objects.create(
@@ -96,6 +96,6 @@ def _is_shared(caller: Caller, handle: str, group: str) -> bool:
 
 def _write_artifact(caller: Caller, name: str) -> None:
     with transaction.atomic():
-        lock(f"artifact {caller.agent.id} {name}")
+        hold_lock("artifact", caller.agent.id, name)
         row = Artifact.objects.filter(agent_id=caller.agent.id, name=name).latest("version")
         write_file(caller.policy.organisation, row.path, row.content)

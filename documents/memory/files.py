@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from difflib import ndiff
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from core.actions import Action
 from core.actors import System
-from core.database import needs_transaction
+from core.database import hold_lock, needs_transaction
 from documents.files import tree_of, write_file
 from documents.memory.entries import FILE_SIZE, MemoryEntry, memory_text, newest_entries
 from documents.memory.insertion import insert_row
@@ -31,7 +31,7 @@ def take_in_edits(owner: MemoryOwner) -> None:
     if _text_on_disk(owner) == _last_written(owner):
         return
     with transaction.atomic():
-        lock(f"memory {owner.organisation_id} {owner.path}")
+        hold_lock("memory", owner.organisation_id, owner.path)
         _take_in(owner)
 
 
@@ -41,7 +41,7 @@ def write_memory_file(owner: MemoryOwner) -> None:
     Of two concurrent appends the later writes last.
     """
     with transaction.atomic():
-        lock(f"memory {owner.organisation_id} {owner.path}")
+        hold_lock("memory", owner.organisation_id, owner.path)
         kept = _take_in(owner)
         entries, _ = newest_entries(owner=owner, limit=1000, size=FILE_SIZE)
         if kept is not None and kept.edited:
@@ -118,10 +118,3 @@ def _text_on_disk(owner: MemoryOwner) -> str | None:
     except (Missing, Unsafe, TooLarge, OSError):
         return None
     return found.decode(errors="replace").replace("\0", "\ufffd")
-
-
-@needs_transaction
-def lock(what: str) -> None:
-    """Hold the lock of this name to the end of the transaction."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [what])

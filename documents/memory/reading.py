@@ -1,15 +1,14 @@
-"""Reading a memory: its pages for agents, and the organisation's for the prompt."""
+"""Reading a memory, page by page, as agents do."""
 
 from __future__ import annotations
 
 from core import paging
 from documents.memory import rules
-from documents.memory.entries import GLOBAL_SIZE, memory_text, newest_entries
+from documents.memory.entries import memory_text, newest_entries
 from documents.memory.files import take_in_edits
-from documents.memory.owners import organisation_memory, owner_of
+from documents.memory.owners import owner_of
 from documents.memory.results import MemoryPage
 from documents.models import MemoryScope
-from orgchart.policy.compiled import Policy
 from toolbox.caller import Caller
 
 PAGE_SIZE = 100_000
@@ -34,11 +33,3 @@ def read_memory(*, caller: Caller, scope: str, cursor: str | None, limit: int) -
         "entries": len(entries),
         "next_cursor": paging.encode(str(entries[-1].id)) if more else None,
     }
-
-
-def global_memory(policy: Policy) -> str:
-    """The newest part of the organisation's memory, for the prompt of its agents; '' if empty."""
-    owner = organisation_memory(policy)
-    take_in_edits(owner)
-    entries, _ = newest_entries(owner=owner, limit=100, size=GLOBAL_SIZE)
-    return memory_text(entries)

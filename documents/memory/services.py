@@ -9,12 +9,12 @@ from django.db import transaction
 
 from core.actions import Action
 from core.actors import Person
-from core.database import needs_transaction
+from core.database import hold_lock, needs_transaction
 from core.decision import Code, Denied, refuse
 from core.deeds import Deed, reason_missing, require_deed
 from core.interventions import record_intervention
 from documents.memory import rules
-from documents.memory.files import lock, take_in_edits, write_memory_file
+from documents.memory.files import take_in_edits, write_memory_file
 from documents.memory.insertion import insert_row
 from documents.memory.owners import MemoryOwner, owner_of, owner_of_row
 from documents.memory.results import AppendedMemory
@@ -82,7 +82,7 @@ def _write_as_person(
     if replaces and not reason.strip():
         raise Denied(reason_missing(Deed.KEEP_MEMORY))
     with transaction.atomic():
-        lock(f"memory entry {memory_id}")
+        hold_lock("memory entry", memory_id)
         rows = Memory.objects.select_related("organisation", "agent", "group")
         row = rows.filter(id=memory_id, organisation_id=person.organisation_id).first()
         if row is None:

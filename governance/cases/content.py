@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import Field, StringConstraints, ValidationError
 
 from core.decision import Code, Denied, refuse
-from core.params import Params
+from core.params import Params, sentence_of
 from governance.cases.vocabulary import OFFICE_OF, OFFICES, Outcome, Signal, Stage
 from orgchart.policy.paths import is_denied, normal_path
 
@@ -118,7 +118,7 @@ def checked_content(stage: Stage, outcome: Outcome, content: Mapping[str, Any]) 
     except ValidationError as problems:
         first = problems.errors(include_url=False)[0]
         place = ".".join(["content", *(str(part)[:64] for part in first["loc"])])
-        raise _invalid(place, first["msg"].removeprefix("Value error, ")) from problems
+        raise _invalid(place, sentence_of(first)) from problems
     if isinstance(found, Tasks):
         _require_once("content.tasks", [task.id for task in found.tasks])
     if isinstance(found, Implementation):

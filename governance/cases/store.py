@@ -167,7 +167,7 @@ def advance(
 
 def stale_case(case_id: str) -> Deny:
     """The refusal of a change to a case that moved meanwhile."""
-    return stale(case_id, "read the case again and decide anew")
+    return stale(case_id, "read the case again and decide again")
 
 
 def result_of(row: Case) -> CaseMoved:

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from core.actors import Person
-from core.decision import Code, Denied, refuse, stale
+from core.decision import Code, Denied, refuse, require_version
 from core.deeds import Deed, require_deed
 from core.interventions import record_intervention
 from mailroom.delivery import send_as, send_system_mail
@@ -149,15 +149,12 @@ def _lock(escalation_id: int, expected_version: int | None, person: Person) -> E
     row = rows.get()
     if row.state not in UNSETTLED:
         raise _already_settled(row, "look at its thread: the answer is there")
-    if expected_version not in (None, row.version):
-        raise Denied(
-            stale(
-                f"escalation {row.id}",
-                "go back, read what happened, and answer again",
-                expected=expected_version,
-                current=row.version,
-            )
-        )
+    require_version(
+        f"escalation {row.id}",
+        "go back, read what happened, and answer again",
+        expected=expected_version,
+        current=row.version,
+    )
     return row
 
 

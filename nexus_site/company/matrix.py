@@ -93,7 +93,6 @@ def role_cell(policy: Policy, sender: str, to: str) -> Cell:
     rule = policy.contacts.get((sender, to))
     types: Iterable[str] = ()
     if rule is not None:
-        ceiling = policy.types_from(sender)
-        carried = ceiling if rule.types is None else ceiling & rule.types
+        carried = policy.carried_types(rule)
         types = [name for name in carried if not policy.mail_types[name].issued_by]
     return Cell(sender=sender, recipient=to, types=sorted(types), rule=rule)

@@ -61,7 +61,7 @@ def load_pack(
     from the pack is deactivated, hands what it holds to the next above it that stays, and is active
     again when a later pack has it. Its settings are left alone: those of a pack are what a new
     organisation begins with. Tool restrictions of people stay; those of the pack are added and
-    narrow what stands. An organisation that is what the pack says already gets no new version and
+    narrow what is there. An organisation that is what the pack says already gets no new version and
     no event (`changed` is False). `organisation` names that of a folder without organisation.yaml.
 
     Raises BadPack with every problem of the files, or Denied for what breaks an invariant together

@@ -12,7 +12,7 @@ from django.db import transaction
 from core.actions import Action
 from core.actors import Confirmation, Person
 from core.database import needs_transaction
-from core.decision import Code, Denied, refuse, require, stale
+from core.decision import Code, Denied, refuse, require, require_version, stale
 from core.deeds import Deed, require_deed
 from core.events import Event
 from core.machines import Swap, swap
@@ -199,15 +199,9 @@ def _locked(change_id: int, caller: Person, expected_version: int | None) -> Pen
             "nothing is left to do",
             rule="only a proposed change is decided",
         )
-    if expected_version is not None and expected_version != row.version:
-        raise Denied(
-            stale(
-                f"change {change_id}",
-                "open it again",
-                expected=expected_version,
-                current=row.version,
-            )
-        )
+    require_version(
+        f"change {change_id}", "open it again", expected=expected_version, current=row.version
+    )
     return row
 
 

@@ -161,6 +161,11 @@ class Policy:
         chain = chain_of(agent.handle, superior)
         return tuple(self.agents[handle] for handle in chain if handle in self.agents)
 
+    def is_above(self, one: Agent, other: Agent) -> bool:
+        """Whether one agent is a direct or co-manager of another, or above one of these."""
+        managers = [self.agents[handle] for handle in other.managers if handle in self.agents]
+        return one in managers or any(one in self.chain_above(each) for each in managers)
+
     def is_own(self, one: Agent, other: Agent) -> bool:
         """Whether one of the two is the other's direct or co-manager, deactivated ones included."""
         return one.handle in (other.reports_to, *other.managers) or other.handle in (
@@ -185,16 +190,19 @@ class Policy:
         """Every mail type that a role may send at all (Spec: mail 5)."""
         return self.ceilings.get(role, frozenset())
 
+    def carried_types(self, rule: ContactRule) -> frozenset[str]:
+        """The types that a contact rule carries, by whichever tool: the sender's ceiling ∩ rule."""
+        ceiling = self.types_from(rule.sender)
+        return ceiling if rule.types is None else ceiling & rule.types
+
     def sendable_types(self, sender: Agent, recipient: str, rule: ContactRule) -> frozenset[str]:
-        """What send_mail may carry on this pair: ceiling ∩ rule, without what only tools issue.
+        """What send_mail may carry on this pair: carried types, without what only tools issue.
 
         A type that goes to the direct superior only is left out towards anybody else.
         """
-        ceiling = self.types_from(sender.role)
-        types = ceiling if rule.types is None else ceiling & rule.types
         return frozenset(
             name
-            for name in types
+            for name in self.carried_types(rule)
             if not self.mail_types[name].issued_by
             and (not self.mail_types[name].to_superior or recipient == sender.superior)
         )
@@ -204,10 +212,7 @@ class Policy:
         above = self.agents.get(agent.superior)
         rule = self.rule_between(agent, above) if above else None
         return (
-            rule is not None
-            and not rule.needs_contract
-            and mail_type in self.types_from(agent.role)
-            and (rule.types is None or mail_type in rule.types)
+            rule is not None and not rule.needs_contract and mail_type in self.carried_types(rule)
         )
 
     def restricted_modes(self, agent: Agent, tool: str) -> frozenset[ToolMode] | None:

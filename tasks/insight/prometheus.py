@@ -17,16 +17,17 @@ from prometheus_client.registry import Collector
 from core.kept import Kept
 from orgchart.models import Organisation
 from tasks.insight.measures import measure_tasks
+from tasks.vocabulary import UNFINISHED_SQL
 
 PERIOD = timedelta(hours=24)
 KEPT_SECONDS = 60
 
-STATES = """
+STATES = f"""
 SELECT o.id::text, s.status, (SELECT count(*) FROM (
     SELECT 1 FROM tasks_task t WHERE t.organisation_id = o.id AND t.status = s.status LIMIT 100000
 ) AS counted)
 FROM orgchart_organisation o
-CROSS JOIN unnest(ARRAY['pending', 'in_progress']) AS s(status) ORDER BY 1, 2
+CROSS JOIN unnest(ARRAY[{UNFINISHED_SQL}]) AS s(status) ORDER BY 1, 2
 """
 
 

@@ -13,22 +13,22 @@ from tasks.models import Experience
 from tasks.results import Recommendations
 from tasks.rules.actors import read_permissions
 from tasks.rules.visibility import readership_of
-from tasks.vocabulary import Status, TaskType
+from tasks.vocabulary import UNFINISHED_SQL, Status, TaskType
 from toolbox.caller import Caller
 
 # One short walk of the index `task_takeable` for each role and type that the agent may take.
-TAKEABLE = """
+TAKEABLE = f"""
 SELECT t.number, t.required_role, t.task_type, t.rank, t.dependents, t.status, t.created_at,
        t.subject, t.version,
        CASE WHEN t.dependents = 0 OR %(readable)s::bigint[] IS NULL THEN t.dependents ELSE
            (SELECT count(*) FROM tasks_dependency d JOIN tasks_task n ON n.id = d.blocked_id
-            WHERE d.blocker_id = t.id AND n.status IN ('pending', 'in_progress')
+            WHERE d.blocker_id = t.id AND n.status IN ({UNFINISHED_SQL})
               AND n.subject_writer = ANY(%(readable)s::bigint[])) END
 FROM unnest(%(roles)s::text[]) AS r(role) CROSS JOIN unnest(%(types)s::text[]) AS k(kind)
 CROSS JOIN LATERAL (
     SELECT * FROM tasks_task
     WHERE organisation_id = %(organisation)s AND required_role = r.role AND task_type = k.kind
-      AND owner_id IS NULL AND status IN ('pending', 'in_progress') AND open_blockers = 0
+      AND owner_id IS NULL AND status IN ({UNFINISHED_SQL}) AND open_blockers = 0
       AND (%(readable)s::bigint[] IS NULL OR subject_writer = ANY(%(readable)s::bigint[]))
     ORDER BY rank DESC, dependents DESC, number LIMIT %(limit)s
 ) AS t

@@ -70,29 +70,42 @@ def can_take(policy: Policy, agent: Agent, required_role: str, task_type: str) -
 
     Both must match (Spec: tasks 42).
     """
-    if required_role and not is_for(required_role, agent):
+    if not _is_for_role(agent, required_role):
         return _mismatch(
-            f'Task requires "{required_role}"',
-            agent,
-            f'Use TaskList({{ roleFilter: "{agent.role}" }}) to find tasks for your role.',
+            f"{_requirement(policy, agent, required_role, task_type)}, but you are "
+            f'"{agent.role}". Use TaskList({{ roleFilter: "{agent.role}" }}) to find tasks for '
+            "your role.",
             f'list tasks for your role with task_list {{"roleFilter": "{agent.role}"}}',
         )
-    claims = read_permissions(policy.roles[agent.role].permissions).claims
-    if claims is not None and task_type and task_type not in claims:
-        roles = " or ".join(f'"{role}"' for role in roles_claiming(policy, task_type))
+    if not _claims_type(policy, agent, task_type):
         return _mismatch(
-            f'Tasks of type "{task_type}" require {roles or "another role"}',
-            agent,
-            "Use TaskRecommend() to find tasks of your types.",
+            f"{_requirement(policy, agent, required_role, task_type)}, but you are "
+            f'"{agent.role}". Use TaskRecommend() to find tasks of your types.',
             "take one of those that task_recommend finds for you",
         )
     return YES
 
 
-def _mismatch(requirement: str, agent: Agent, instead: str, next_action: str) -> Deny:
+def _is_for_role(agent: Agent, required_role: str) -> bool:
+    return not required_role or is_for(required_role, agent)
+
+
+def _claims_type(policy: Policy, agent: Agent, task_type: str) -> bool:
+    claims = read_permissions(policy.roles[agent.role].permissions).claims
+    return claims is None or not task_type or task_type in claims
+
+
+def _requirement(policy: Policy, agent: Agent, required_role: str, task_type: str) -> str:
+    if not _is_for_role(agent, required_role):
+        return f'Task requires "{required_role}"'
+    roles = " or ".join(f'"{role}"' for role in roles_claiming(policy, task_type))
+    return f'Tasks of type "{task_type}" require {roles or "another role"}'
+
+
+def _mismatch(problem: str, next_action: str) -> Deny:
     return deny(
         Code.ROLE_MISMATCH,
-        f'Role mismatch. {requirement}, but you are "{agent.role}". {instead}',
+        f"Role mismatch. {problem}",
         next_action,
         rule="role match (spec: tasks 19)",
     )
@@ -106,12 +119,10 @@ def has_matching_role(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> De
     found = can_take(actor.policy, new, task.required_role, task.task_type)
     if isinstance(found, Allow) or actor.is_agent(new.id):
         return found
-    return deny(
-        found.code,
-        found.message.split(". Use ")[0].replace("but you are", "but the new owner's role is")
-        + ".",
+    requirement = _requirement(actor.policy, new, task.required_role, task.task_type)
+    return _mismatch(
+        f'{requirement}, but the new owner\'s role is "{new.role}".',
         f"choose an owner that fits, or, as {lead_name(actor.policy)}, repeat with forceAssign",
-        rule=found.rule,
     )
 
 

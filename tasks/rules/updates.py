@@ -70,7 +70,7 @@ def has_version(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision
         Code.VERSION_MISMATCH,
         f"Task version mismatch. Expected: {expected}, Current: {task.version}. "
         "Another agent has modified this task. Please refresh and retry.",
-        f'read it again with task_get {{"taskId": "{task.number}"}}, then decide anew',
+        f'read it again with task_get {{"taskId": "{task.number}"}}, then decide again',
         rule="optimistic lock (spec: tasks 14)",
         expected=expected,
         current=task.version,

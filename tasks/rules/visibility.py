@@ -39,14 +39,11 @@ def can_read_text(policy: Policy, writer: Agent, reader: Agent) -> Decision:
 
 def may_contact(policy: Policy, sender: Agent, recipient: Agent) -> bool:
     """Whether a contact rule is open to this pair without a contract."""
-    return _is_open(policy, sender.role, policy.rule_between(sender, recipient))
+    return _is_open(policy, policy.rule_between(sender, recipient))
 
 
-def _is_open(policy: Policy, role: str, rule: ContactRule | None) -> bool:
-    if rule is None or rule.needs_contract:
-        return False
-    types = policy.types_from(role)
-    return bool(types if rule.types is None else types & rule.types)
+def _is_open(policy: Policy, rule: ContactRule | None) -> bool:
+    return rule is not None and not rule.needs_contract and bool(policy.carried_types(rule))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,4 +112,4 @@ def _is_reachable(policy: Policy, writer: Agent, role: str) -> bool:
     holders = [one for one in policy.agents.values() if one.active and one.role == role]
     if holders:
         return any(may_contact(policy, writer, holder) for holder in holders)
-    return _is_open(policy, writer.role, policy.contacts.get((writer.role, role)))
+    return _is_open(policy, policy.contacts.get((writer.role, role)))

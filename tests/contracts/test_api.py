@@ -359,12 +359,9 @@ class TestWhatWillBeTried:
         nexus.call("backend_worker", "accept_contract", contract_id=contract)
         assert nexus.caller("backend_worker").session.mode is ToolMode.CHAT_SAFE
 
-    @pytest.mark.parametrize("cursor", ["", "x", "%%%", "AAAA====", "../..", "ü", "a" * 201])
+    @pytest.mark.parametrize("cursor", ["x", "%%%", "AAAA====", "../..", "ü", "a" * 201])
     def test_a_cursor_of_ones_own_making(self, nexus, cursor):
-        answer = nexus.call("it_manager", "list_contracts", cursor=cursor)
-        assert answer.status in (200, 400)
-        if answer.status == 400:
-            assert answer.code == "INVALID_PARAMS"
+        self.refused(nexus, "INVALID_PARAMS", "it_manager", "list_contracts", cursor=cursor)
 
     @pytest.mark.parametrize("limit", [0, -1, 201, "5", True, 2**70])
     def test_a_limit_out_of_bounds(self, nexus, limit):

@@ -4,7 +4,7 @@ import threading
 from functools import partial
 
 import pytest
-from django.db import transaction
+from django.db import connections, transaction
 
 from contracts.approvals import deployments
 from contracts.issuing import services as issuing
@@ -18,6 +18,7 @@ from mailroom.models import ContactGrant, Mail
 from mailroom.services import send_mail
 from orgchart.models import Agent
 from orgchart.services import change_policy
+from tests.concurrency import is_waiting_for_a_lock
 from tests.contracts.world import (
     DIGEST,
     accept,
@@ -184,6 +185,42 @@ class TestClosing:
             assert closed["state"] == "cancelled"
             assert sent is Code.CONTRACT_REQUIRED or sent["status"] == "delivered"
             assert not ContactGrant.objects.filter(closed_at=None).exists()
+
+    def test_waits_for_a_mail_that_its_channel_has_let_through(self, company, monkeypatch):
+        from contracts.issuing.rules import RequestedChannel
+        from mailroom import services
+
+        wish = RequestedChannel("frontend_worker", "product_manager")
+        contract_id = issue(company, "frontend_worker", grants=[wish])
+        insert, ended, seen = services.insert_mail, threading.Event(), []
+
+        def close_it():
+            try:
+                close(company, contract_id, "cancelled")
+            finally:
+                ended.set()
+                connections.close_all()
+
+        def insert_while_it_closes(*args, **kwargs):
+            threading.Thread(target=close_it).start()
+            while not ended.is_set() and not is_waiting_for_a_lock():
+                ended.wait(0.01)
+            seen.append(ended.is_set())
+            return insert(*args, **kwargs)
+
+        monkeypatch.setattr(services, "insert_mail", insert_while_it_closes)
+        mail = MailDraft(
+            to="product_manager", mail_type="question", subject="?", body="",
+            contract_ref=contract_id,
+        )  # fmt: skip
+        send_mail(caller=company.caller("frontend_worker"), draft=mail, now=now())
+        assert ended.wait(30)
+        assert seen == [False]
+        order = Event.objects.filter(action__in=["mail.delivered", "grant.closed"]).order_by("seq")
+        assert list(order.values_list("action", flat=True))[-2:] == [
+            "mail.delivered",
+            "grant.closed",
+        ]
 
 
 class TestApprovals:

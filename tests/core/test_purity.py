@@ -55,7 +55,6 @@ CALLS = re.compile(
 )
 EXCEPTIONS = {
     "core.addresses": "resolves no names: `socket` only for constants of addresses",
-    "core.decision": "a context variable keeps the last rule that allowed",
     "core.events": "an event has a random id",
     "core.machines": "a table of transitions is declared beside the code that saves one",
     "orgchart.catalogue": "filled once, at start",

@@ -9,7 +9,7 @@ from django.db import DatabaseError, transaction
 
 from core.decision import Denied
 from documents.memory import services
-from documents.memory.reading import global_memory
+from documents.memory.quoting import global_memory_texts
 from documents.models import Artifact, Memory
 from ledger.models import Event
 from tests.company import Company, load_company
@@ -36,6 +36,10 @@ def remember(company: Company, handle: str, text: str, scope: str = "agent"):
 
 def read(company: Company, handle: str, scope: str = "agent", **more):
     return company.call(handle, "read_memory", scope=scope, **more)
+
+
+def in_prompt(company: Company) -> list[str]:
+    return [quoted.content for quoted in global_memory_texts(company.caller(DEVELOPER))]
 
 
 def found(company: Company, handle: str, query: str, **more) -> list[str]:
@@ -391,7 +395,7 @@ class TestPeople:
         assert "six" not in text
         assert "alice" in text
         assert found(company, DEVELOPER, "close") == ["we close at seven"]
-        assert global_memory(company.policy) == text
+        assert in_prompt(company) == ["we close at seven"]
         assert Memory.objects.filter(text="we close at six").exists()
 
     def test_withdraw_an_entry_once(self, company, entry):
@@ -399,7 +403,7 @@ class TestPeople:
         services.withdraw_memory(memory_id=entry.id, reason="wrong", person=board, now=NOW)
         assert read(company, DEVELOPER, "organisation").result["text"] == ""
         assert found(company, DEVELOPER, "close") == []
-        assert global_memory(company.policy) == ""
+        assert in_prompt(company) == []
         with pytest.raises(Denied) as refusal:
             services.withdraw_memory(memory_id=entry.id, reason="wrong", person=board, now=NOW)
         assert refusal.value.deny.code == "INVALID_TRANSITION"

@@ -151,7 +151,7 @@ class TestWantedBy:
         file = tmp_path / "up.pid"
         file.touch()
         wanted = up.wanted_by(file)
-        monkeypatch.setattr(os, "getppid", lambda: 1)
+        monkeypatch.setattr(os, "getppid", lambda: 0)  # nobody
         assert not wanted()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from contracts.judging import Submission, is_responsible
-from contracts.rules import ContractFacts, is_above
+from contracts.rules import ContractFacts
 from contracts.vocabulary import ContractState, VerdictFinding
 from core.decision import Allow, Code, Decision, Deny, deny
 from orgchart.policy.compiled import Agent, FileScopes, Policy
@@ -126,7 +126,7 @@ def can_review(contract: ContractFacts, who: Agent, policy: Policy) -> Decision:
             f"leave the review to {contract.issuer.handle}",
             rule="the reviewer did not make it (spec: hands 20)",
         )
-    if is_responsible(contract, who) or is_above(who, contract.assignee, policy):
+    if is_responsible(contract, who) or policy.is_above(who, contract.assignee):
         return Allow("the issuer and the managers review (spec: hands 20)")
     return no_such_branch()
 
