@@ -57,29 +57,38 @@ class Photographer:
         self.worker = Agent.objects.get(handle="backend_worker").id
 
     def take_all(self) -> None:
-        """As the Board and as HR, in both themes."""
+        """As the Board and as HR, in both themes, and on a phone."""
         FOLDER.mkdir(parents=True, exist_ok=True)
         with sync_playwright() as driver:
             browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
             self.take(browser, PeopleGroup.BOARD, "light", self.board_pages())
             self.take(browser, PeopleGroup.HR, "light", self.hr_pages())
             self.take(browser, PeopleGroup.BOARD, "dark", self.dark_pages())
+            self.take(browser, PeopleGroup.BOARD, "light", self.phone_pages(), width=390)
             browser.close()
 
-    def take(self, browser: Browser, desk: PeopleGroup, theme: Theme, shots: Shots) -> None:
+    def take(
+        self,
+        browser: Browser,
+        group: PeopleGroup,
+        theme: Theme,
+        shots: Shots,
+        *,
+        width: int = 1440,
+    ) -> None:
         """Sign in and photograph."""
-        context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme=theme)
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
         page = context.new_page()
         page.set_default_timeout(30_000)
-        sign_in(page, self.address, desk)
+        sign_in(page, self.address, group)
         for name, opened in shots.items():
             if ONLY and name not in ONLY:
                 continue
             opened(page)
             page.wait_for_load_state("networkidle")
-            page.set_viewport_size({"width": 1440, "height": max(900, height_of(page))})
+            page.set_viewport_size({"width": width, "height": max(900, height_of(page))})
             page.screenshot(path=FOLDER / f"{name}.png")
-            page.set_viewport_size({"width": 1440, "height": 900})
+            page.set_viewport_size({"width": width, "height": 900})
             print(name)
         context.close()
 
@@ -113,6 +122,11 @@ class Photographer:
             "task-board": self.at(f"tasks/task/board/?organisation={ids['team']}"),
             "task-measures": self.at(f"tasks/task/measures/?organisation={ids['team']}"),
             "agents": self.at("orgchart/agent/"),
+            "agent": self.at(f"orgchart/agent/{self.worker}/change/"),
+            "company": self.at(f"company/?organisation={nexus}"),
+            "matrix": self.at(f"matrix/?organisation={nexus}"),
+            "feed": self.at("feed/"),
+            "not-found": self.at("orgchart/agent/999999/change/"),
             "sessions": self.at("toolbox/session/"),
             "role-looking": self.at(
                 f"orgchart/role/{Role.objects.get(name='qa_worker').id}/change/"
@@ -148,6 +162,14 @@ class Photographer:
             "dark-task-measures": self.at(f"tasks/task/measures/?organisation={self.ids['team']}"),
         }
 
+    def phone_pages(self) -> Shots:
+        """What the Board opens on its way."""
+        return {
+            "phone-dashboard": self.at(""),
+            "phone-ledger": self.at("ledger/event/"),
+            "phone-agent": self.at(f"orgchart/agent/{self.worker}/change/"),
+        }
+
     def preview_of(self, path: str) -> Opened:
         """Fill in the rule's form and look at what it would do."""
 
@@ -175,7 +197,7 @@ class Photographer:
 
 
 def height_of(page: Page) -> int:
-    """How tall the page is, so that what sticks to its foot stands at its foot."""
+    """How tall the page is, so that what sticks to its foot is at its foot."""
     return min(int(page.evaluate("document.documentElement.scrollHeight")), 1600)
 
 

@@ -49,6 +49,7 @@ def connect_apart() -> None:
 def is_waiting_for_a_lock() -> bool:
     """Whether another connection to this database waits for a lock just now."""
     with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_stat_clear_snapshot()")  # else a transaction sees one moment
         cursor.execute(
             "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() "
             "AND pid <> pg_backend_pid() AND wait_event_type = 'Lock'"

@@ -497,8 +497,8 @@ class TestSubmitByMail:
             ("it_manager", {"type": "info"}, "INVALID_PARAMS"),
             ("it_manager", {"contract_ref": None}, "INVALID_PARAMS"),
             ("it_manager", {"contract_ref": "CON-nothing"}, "NOT_FOUND"),
-            ("it_manager", {"to": "backend_worker", "type": "report"}, "MAIL_TYPE_DENIED"),
-            ("product_manager", {}, "NOT_YOURS"),
+            ("it_manager", {"to": "backend_worker", "type": "report"}, "INVALID_PARAMS"),
+            ("product_manager", {}, "NOT_FOUND"),
             ("ceo", {"to": "it_manager"}, "NOT_YOURS"),
         ],
     )
