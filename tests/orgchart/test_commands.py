@@ -197,20 +197,26 @@ class TestIssueKey:
 
     def test_ends_one_by_its_prefix(self, acme):
         [key] = run("issue_key", "acme", "crew.one")
-        assert run("issue_key", "acme", "crew.one", "--revoke", key[:12]) == []
+        assert run("issue_key", "acme", "crew.one", "--revoke", key[:12], "--reason", "lost") == []
         assert ApiKey.objects.get().revoked_at is not None
+
+    def test_never_ends_one_without_a_reason(self, acme):
+        [key] = run("issue_key", "acme", "boss")
+        said = refusal("issue_key", "acme", "boss", "--revoke", key[:12])
+        assert "no reason is given" in said
+        assert ApiKey.objects.get().revoked_at is None
 
     def test_never_ends_the_key_of_another_agent(self, acme):
         [key] = run("issue_key", "acme", "boss")
         assert "no key begins with" in refusal(
-            "issue_key", "acme", "hand_one", "--revoke", key[:12]
+            "issue_key", "acme", "hand_one", "--revoke", key[:12], "--reason", "lost"
         )
         assert ApiKey.objects.get().revoked_at is None
 
     @pytest.mark.parametrize("whose", [(), ("acme",), ("acme", "boss")])
     def test_ends_one_by_its_prefix_alone(self, acme, whose):
         [key] = run("issue_key", "acme", "boss")
-        run("issue_key", *whose, "--revoke", key[:12])
+        run("issue_key", *whose, "--revoke", key[:12], "--reason", "lost")
         assert ApiKey.objects.get().revoked_at is not None
         assert Event.objects.order_by("seq").last().organisation_id == acme.id
 
@@ -219,10 +225,13 @@ class TestIssueKey:
         [
             ((), "name the organisation and the agent"),
             (("acme",), "name the organisation and the agent"),
-            (("--revoke", "nxs_none"), "no key begins with nxs_none"),
+            (("--revoke", "nxs_none", "--reason", "lost"), "no key begins with nxs_none"),
             (("none", "boss"), "there is no organisation none"),
             (("acme", "nobody"), "acme has no agent nobody"),
-            (("acme", "boss", "--revoke", "nxs_none"), "no key begins with nxs_none"),
+            (
+                ("acme", "boss", "--revoke", "nxs_none", "--reason", "lost"),
+                "no key begins with nxs_none",
+            ),
         ],
     )
     def test_is_refused(self, acme, words, said):

@@ -18,13 +18,14 @@ from orgchart.services import PREFIX_LENGTH, issue_key, revoke_key
 class Command(BaseCommand):
     """Issue a key, or end one."""
 
-    help = "Print a new API key for an agent; --revoke PREFIX ends one"
+    help = "Print a new API key for an agent; --revoke PREFIX --reason WHY ends one"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Name the organisation and the agent; a key's prefix says both."""
         parser.add_argument("organisation", metavar="ORG", nargs="?")
         parser.add_argument("agent", metavar="AGENT", nargs="?", help="handle, address or alias")
         parser.add_argument("--revoke", metavar="PREFIX", help="end the key that begins so")
+        parser.add_argument("--reason", default="", help="why the key ends; --revoke needs it")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the key once; it is not kept."""
@@ -35,7 +36,13 @@ class Command(BaseCommand):
         try:
             if prefix is not None:
                 whose = agent.id if agent else None
-                revoke_key(prefix=prefix, caller=caller, now=timezone.now(), agent_id=whose)
+                revoke_key(
+                    prefix=prefix,
+                    caller=caller,
+                    now=timezone.now(),
+                    reason=options["reason"],
+                    agent_id=whose,
+                )
             elif agent is None:
                 raise CommandError("name the organisation and the agent: issue_key ORG AGENT")
             else:
