@@ -1,4 +1,4 @@
-"""People settle a deployment whose end nobody could find out (Spec: hands 31)."""
+"""People settle a deployment whose end could not be found out (Spec: hands 31)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which deployments wait for a person: those whose end nobody could find out."""
+"""Which deployments wait for a person: those whose end could not be found out."""
 
 from __future__ import annotations
 
