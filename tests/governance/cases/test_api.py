@@ -260,3 +260,23 @@ class TestCaseList:
         assert "SECRET" not in str(first)
         assert company.call("analyst", "case_list").result["cases"][0]["your_turn"]
         assert not company.call("planner", "case_list").result["cases"][0]["your_turn"]
+
+
+class TestTheWayDown:
+    @pytest.mark.parametrize("office", ["analyst", "planner", "implementer", "reviewer", "tester"])
+    def test_is_closed_the_conductor_writes_to_no_office(self, company, office):
+        mail = {"to": office, "type": "info", "subject": "The REVIEW", "body": "Rename x."}
+        assert company.call("conductor", "send_mail", **mail).code == "TOOL_NOT_BOUND"
+        up = company.call(office, "escalate", subject="Help", body="It does not build.")
+        assert up.status == 200
+        assert company.call("conductor", "send_mail", **mail).code == "TOOL_NOT_BOUND"
+
+
+class TestVerifiable:
+    @pytest.mark.parametrize("verify_by", ["", "   ", "\u200b", "\u2060\ufeff", "..."])
+    def test_a_task_needs_words_that_a_person_can_read(self, company, verify_by):
+        play = Play(company).to("TASKS")
+        play.submit("TASKS", content={"tasks": [{"id": "T1", "task": "x", "verify_by": verify_by}]})
+        play.submit("IMPLEMENTATION")
+        assert play.submit("REVIEW", "APPROVED").code == "INVALID_TRANSITION"
+        assert play.at == ("open", "REVIEW", 1)
