@@ -93,13 +93,6 @@ class ListIndex(IntEnum):
     UNOWNED_ROLE = 6
 
 
-class Visibility(StrEnum):
-    """Whose tasks and comments an agent reads (Spec: tasks 33)."""
-
-    CONTACTS = "contacts"
-    ALL = "all"
-
-
 class Enforcement(StrEnum):
     """What happens when a role does not match or a version is stale (Spec: tasks 36)."""
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+
+from django.db.models import Q
 
 from documents.memory import rules
 from documents.memory.owners import MemoryOwner
@@ -29,11 +31,16 @@ class MemoryEntry:
 
 
 def newest_entries(
-    *, owner: MemoryOwner, limit: int, size: int, before: int | None = None
+    *,
+    owner: MemoryOwner,
+    limit: int,
+    size: int,
+    before: int | None = None,
+    writers: Collection[int] | None = None,
 ) -> tuple[list[MemoryEntry], bool]:
     """The newest entries of a memory, newest first, of `size` characters at most; whether more.
 
-    What a person corrected or withdrew is left out.
+    What a person corrected or withdrew is left out, and what agents other than `writers` wrote.
     """
     rows = Memory.objects.filter(
         organisation_id=owner.organisation_id, scope=MemoryScope(owner.scope), replaced_by=None
@@ -42,6 +49,8 @@ def newest_entries(
         rows = rows.filter(agent=owner.agent_id)
     elif owner.scope == rules.GROUP:
         rows = rows.filter(group__slug=owner.group)
+    if writers is not None:
+        rows = rows.filter(Q(author=None) | Q(author__in=writers))
     if before is not None:
         rows = rows.filter(id__lt=before)
     found: list[MemoryEntry] = []

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from documents.memory.entries import GLOBAL_SIZE, MemoryEntry, newest_entries
 from documents.memory.files import take_in_edits
 from documents.memory.owners import organisation_memory
+from orgchart.policy.readership import memory_writers
 from toolbox.caller import Caller
 from toolbox.quoting import QuotedText
 
@@ -18,7 +19,8 @@ def global_memory_texts(caller: Caller) -> Sequence[QuotedText]:
     """The newest entries, oldest first, each with its author."""
     owner = organisation_memory(caller.policy)
     take_in_edits(owner)
-    entries, _ = newest_entries(owner=owner, limit=ENTRIES, size=GLOBAL_SIZE)
+    writers = memory_writers(caller.policy, caller.agent)
+    entries, _ = newest_entries(owner=owner, limit=ENTRIES, size=GLOBAL_SIZE, writers=writers)
     return [_quoted(entry) for entry in reversed(entries)]
 
 

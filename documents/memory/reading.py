@@ -9,6 +9,7 @@ from documents.memory.files import take_in_edits
 from documents.memory.owners import owner_of
 from documents.memory.results import MemoryPage
 from documents.models import MemoryScope
+from orgchart.policy.readership import memory_writers
 from toolbox.caller import Caller
 
 PAGE_SIZE = 100_000
@@ -24,7 +25,11 @@ def read_memory(*, caller: Caller, scope: str, cursor: str | None, limit: int) -
     owner = owner_of(scope, caller.agent, caller.policy)
     take_in_edits(owner)
     entries, more = newest_entries(
-        owner=owner, limit=limit, size=PAGE_SIZE, before=paging.number(paging.decode(cursor))
+        owner=owner,
+        limit=limit,
+        size=PAGE_SIZE,
+        before=paging.number(paging.decode(cursor)),
+        writers=memory_writers(caller.policy, caller.agent),
     )
     return {
         "scope": MemoryScope(scope),

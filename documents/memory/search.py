@@ -14,6 +14,7 @@ from documents.memory.owners import owner_of
 from documents.memory.query import parse_query
 from documents.memory.results import FoundMemories
 from documents.models import MemoryScope
+from orgchart.policy.readership import memory_writers
 from toolbox.caller import Caller, address_of
 
 SEARCH = r"""
@@ -38,6 +39,7 @@ WITH query AS (
           WHERE strpos(lower(regexp_replace(normalize(m.text, NFKC), '\s+', ' ', 'g')),
                        lower(unwanted)) > 0)
       AND m.organisation_id = %(organisation)s
+      AND (m.author_id IS NULL OR m.author_id = ANY(%(writers)s))
       AND NOT EXISTS (SELECT FROM documents_memory newer WHERE newer.replaces_id = m.id)
       AND (m.scope = 'organisation' OR m.agent_id = %(agent)s
            OR m.group_id IN (SELECT id FROM own_group))
@@ -60,6 +62,7 @@ def search_memory(*, caller: Caller, query: str, cursor: str | None, limit: int)
         "organisation": caller.organisation_id,
         "group": caller.agent.group,
         "agent": caller.agent.id,
+        "writers": memory_writers(caller.policy, caller.agent),
         "rank": rank,
         "id": number,
         "limit": limit,

@@ -93,3 +93,10 @@ class Permission(StrEnum):
     CLAIM_TASK_TYPE = "claim_task_type"
     UPDATE_OWN_TASKS = "update_own_tasks"
     COMMENT_ON_ALL_TASKS = "comment_on_all_tasks"
+
+
+class Visibility(StrEnum):
+    """Whose tasks and comments an agent reads (Spec: tasks 33)."""
+
+    CONTACTS = "contacts"
+    ALL = "all"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from core.decision import Allow, Code, Decision, Deny, deny
+from orgchart.policy.readership import RULE
 from tasks.rules.actors import TaskActor, enforcement_of, lead_name
 from tasks.rules.approval import approval_step, approvers, keeps_approval
 from tasks.rules.ownership import (
@@ -21,7 +22,7 @@ from tasks.rules.ownership import (
     new_owner,
 )
 from tasks.rules.values import TaskRow, TaskUpdate
-from tasks.rules.visibility import RULE, readership_of
+from tasks.rules.visibility import readership_of
 from tasks.vocabulary import LEAD_ONLY, TRANSITIONS, Enforcement, Status
 
 TRANSITION = "state transitions (spec: tasks 23)"

@@ -6,44 +6,13 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from core.decision import Allow, Code, Decision, deny
-from orgchart.policy.compiled import Agent, ContactRule, Policy
+from orgchart.policy.compiled import Agent, Policy
+from orgchart.policy.readership import can_read_text, is_open, may_contact
+from orgchart.policy.vocabulary import Visibility
 from tasks.rules.values import TaskRow
-from tasks.vocabulary import Visibility
 
 PEOPLE = 0
 """The writer of text that people wrote, or the system: every agent may read it."""
-
-RULE = "a task's text is a message from its writer (Spec: tasks 33)"
-
-
-def can_read_text(policy: Policy, writer: Agent, reader: Agent) -> Decision:
-    """Decide whether one agent may read what another wrote (Spec: tasks 33).
-
-    Its own text, text of those who may contact it without a contract, and text of those below it.
-    """
-    if Visibility(policy.settings["task_visibility"]) is Visibility.ALL:
-        return Allow("task_visibility: all")
-    if writer.handle == reader.handle:
-        return Allow("own text")
-    if may_contact(policy, writer, reader):
-        return Allow(f"contact {writer.role} -> {reader.role}")
-    if reader in policy.chain_above(writer):
-        return Allow("chain of command")
-    return deny(
-        Code.CONTACT_DENIED,
-        f"{writer.handle} may not contact {reader.handle}, which cannot read its text",
-        "read and change tasks that task_list shows",
-        rule=RULE,
-    )
-
-
-def may_contact(policy: Policy, sender: Agent, recipient: Agent) -> bool:
-    """Whether a contact rule is open to this pair without a contract."""
-    return _is_open(policy, policy.rule_between(sender, recipient))
-
-
-def _is_open(policy: Policy, rule: ContactRule | None) -> bool:
-    return rule is not None and not rule.needs_contract and bool(policy.carried_types(rule))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,4 +81,4 @@ def _is_reachable(policy: Policy, writer: Agent, role: str) -> bool:
     holders = [one for one in policy.agents.values() if one.active and one.role == role]
     if holders:
         return any(may_contact(policy, writer, holder) for holder in holders)
-    return _is_open(policy, policy.contacts.get((writer.role, role)))
+    return is_open(policy, policy.contacts.get((writer.role, role)))

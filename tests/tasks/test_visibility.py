@@ -6,7 +6,8 @@ from django.db.models import F
 from core.decision import Allow
 from orgchart.compiling import current_policy
 from orgchart.models import Agent, ContactRule, Organisation
-from tasks.rules.visibility import can_read_text, can_require_role, readership_of
+from orgchart.policy.readership import can_read_text
+from tasks.rules.visibility import can_require_role, readership_of
 from tests.company import load_company
 from tests.oracle import tasks as oracle
 from tests.oracle.org import AGENTS

@@ -1,0 +1,59 @@
+"""Whose text an agent may read, in whatever room it was written; pure."""
+
+from __future__ import annotations
+
+from core.decision import Allow, Code, Decision, deny
+from orgchart.policy.compiled import Agent, ContactRule, Policy
+from orgchart.policy.vocabulary import Visibility
+
+RULE = "a task's text is a message from its writer (Spec: tasks 33)"
+
+
+def can_read_text(policy: Policy, writer: Agent, reader: Agent) -> Decision:
+    """Decide whether one agent may read what another wrote (Spec: tasks 33).
+
+    Its own text, text of those who may contact it without a contract, and text of those below it.
+    """
+    if Visibility(policy.settings["task_visibility"]) is Visibility.ALL:
+        return Allow("task_visibility: all")
+    if writer.handle == reader.handle:
+        return Allow("own text")
+    if may_contact(policy, writer, reader):
+        return Allow(f"contact {writer.role} -> {reader.role}")
+    if reader in policy.chain_above(writer):
+        return Allow("chain of command")
+    return deny(
+        Code.CONTACT_DENIED,
+        f"{writer.handle} may not contact {reader.handle}, which cannot read its text",
+        "read and change tasks that task_list shows",
+        rule=RULE,
+    )
+
+
+def may_contact(policy: Policy, sender: Agent, recipient: Agent) -> bool:
+    """Whether a contact rule is open to this pair without a contract."""
+    return is_open(policy, policy.rule_between(sender, recipient))
+
+
+def is_open(policy: Policy, rule: ContactRule | None) -> bool:
+    """Whether a contact rule carries anything without a contract."""
+    return rule is not None and not rule.needs_contract and bool(policy.carried_types(rule))
+
+
+def can_read_memory(policy: Policy, writer: Agent, reader: Agent) -> Decision:
+    """Decide whether an agent may read another's entry in a memory that both share.
+
+    (Spec: memory 8)
+    """
+    if writer.group and reader.group:
+        return Allow("both are members of groups")
+    return can_read_text(policy, writer, reader)
+
+
+def memory_writers(policy: Policy, reader: Agent) -> list[int]:
+    """The ids of all whose entries an agent may read in a shared memory."""
+    return [
+        writer.id
+        for writer in policy.agents.values()
+        if isinstance(can_read_memory(policy, writer, reader), Allow)
+    ]
