@@ -1,5 +1,6 @@
 """What git may do: pure tables."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import SimpleNamespace
 
@@ -10,8 +11,11 @@ from contracts.rules import ContractFacts
 from contracts.vocabulary import ContractKind, ContractState, VerdictFinding
 from core.addresses import repository_problem
 from core.decision import Allow, Code, Deny
+from orgchart.packs.checking import sound_pack
+from orgchart.packs.pack import policy_of
 from orgchart.policy.compiled import FileScopes
 from orgchart.policy.vocabulary import ContractScope
+from tests.orgchart.world import PACKS
 from workspace.git import rules
 from workspace.git.rules import Change
 
@@ -21,6 +25,7 @@ FILES = FileScopes(
     read=(), write=("agents/{agent}/", "tests/"), deny=(".env", ".github/"),
     contract=ContractScope.WRITE,
 )  # fmt: skip
+NEXUS = policy_of(sound_pack(PACKS / "nexus"))
 BACKEND = SimpleNamespace(id=1, handle="backend_worker", role="backend_worker", managers=("it",))
 
 
@@ -30,6 +35,25 @@ def contract(state=ContractState.REVIEW, **fields):
         issuer=SimpleNamespace(id=2, handle="it"), assignee=BACKEND, assigned_branch="feat/x",
         **fields,
     )  # fmt: skip
+
+
+class TestAReview:
+    @pytest.mark.parametrize(
+        ("who", "code"),
+        [
+            ("it_manager", None), ("ceo", None), ("backend_worker", Code.NOT_YOURS),
+            ("frontend_worker", Code.NOT_FOUND), ("qa_worker", Code.NOT_FOUND),
+            ("hr_manager", Code.NOT_FOUND), ("product_manager", Code.NOT_FOUND),
+        ],
+    )  # fmt: skip
+    def test_is_of_the_issuer_and_the_managers(self, who, code):
+        given = replace(
+            contract(),
+            issuer=NEXUS.agents["it_manager"],
+            assignee=NEXUS.agents["backend_worker"],
+        )
+        found = rules.can_review(given, NEXUS.agents[who], NEXUS)
+        assert (found.code if isinstance(found, Deny) else None) == code
 
 
 class TestACommit:
