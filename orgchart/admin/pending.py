@@ -9,13 +9,17 @@ from django.db.models import QuerySet
 from django.utils.safestring import SafeString
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, RelatedDropdownFilter
 
-from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
+from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, ShownOnce
 from core.admin.base import block, column, listed
+from core.decision import Denied
 from core.deeds import Deed
 from core.people import SignedIn
-from orgchart.models import PendingChange
+from orgchart.admin.agents import KEY_REMARK
+from orgchart.models import Agent, PendingChange
+from orgchart.pending.edits import EditAct
 from orgchart.pending.services import confirm_change, reject_change, withdraw_change
 from orgchart.pending.vocabulary import PendingState
+from orgchart.services import issue_key
 
 
 def _given(call: ActRequest) -> dict[str, Any]:
@@ -30,7 +34,23 @@ def _given(call: ActRequest) -> dict[str, Any]:
 
 def _confirm(call: ActRequest) -> Answer:
     done = confirm_change(**_given(call))
-    return f"{call.row} took effect." + (f" Policy version {done.after.version}." if done else "")
+    said = f"{call.row} took effect." + (f" Policy version {done.after.version}." if done else "")
+    return _with_key(call, said)
+
+
+def _with_key(call: ActRequest, said: str) -> Answer:
+    """The first key of an agent that was hired or activated, where this person may issue it."""
+    edit: dict[str, Any] = call.row.edit
+    is_back = edit.get("act") == EditAct.ACTIVATE
+    if edit.get("table") != "Agent" or not (is_back or edit.get("key") is None):
+        return said
+    handle = call.row.subject.partition(":")[2]
+    agent = Agent.objects.get(organisation_id=call.person.organisation_id, handle=handle)
+    try:
+        key = issue_key(agent=agent, caller=call.person, now=call.now, reason=call.reason)
+    except Denied:
+        return said
+    return ShownOnce(f"{said} The new key of {agent}", key, KEY_REMARK)
 
 
 def _reject(call: ActRequest) -> Answer:

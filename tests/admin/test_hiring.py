@@ -8,7 +8,7 @@ from core.deeds import PeopleGroup
 from orgchart.compiling import current_policy
 from orgchart.models import Agent, ApiKey, PendingChange, Role
 from tests.admin.forms import confirm, filled, preview
-from tests.admin.places import change_page
+from tests.admin.places import act_page, change_page
 from tests.company import load_company
 
 ADD = "/admin/orgchart/agent/add/"
@@ -78,12 +78,18 @@ class TestHiring:
         assert not ApiKey.objects.filter(agent__handle="backend_worker_2").exists()
 
     def test_waits_for_a_second_person_where_there_is_one(self, sign_in, company):
-        sign_in(PeopleGroup.BOARD)
-        hr = sign_in(PeopleGroup.HR)
+        board, hr = sign_in(PeopleGroup.BOARD), sign_in(PeopleGroup.HR)
         page = step(company, "backend_worker", "it_manager")
         done = confirm(hr, page, preview(hr, page, "agent_form", reason=REASON))
-        assert done.url.endswith(f"/pendingchange/{PendingChange.objects.get().pk}/change/")
+        change = PendingChange.objects.get()
+        assert done.url.endswith(f"/pendingchange/{change.pk}/change/")
         assert not Agent.objects.filter(handle="backend_worker_2").exists()
+        assert not ApiKey.objects.filter(agent__handle="backend_worker_2").exists()
+        page = act_page(change, "confirm")
+        done = board.post(page, filled(board, page, "act-form", reason=REASON))
+        key = re.search(r"nxs_[\w-]{43}", done.content.decode()).group(0)
+        company.keys["backend_worker_2"] = key
+        assert company.get("/api/v1/me", "backend_worker_2").status == 200
 
     def test_gives_no_key_to_a_name_that_is_taken(self, board, company):
         keys = ApiKey.objects.count()

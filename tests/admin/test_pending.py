@@ -199,16 +199,10 @@ class TestConfirmation:
         assert Role.objects.get(name="qa_worker").title == "Quality"
 
     def test_checks_every_invariant_again(self, hr, board, company):
-        page = f"{list_page(Agent)}add/?organisation={company.organisation.id}"
-        row = proposed(
-            hr,
-            page,
-            "agent_form",
-            handle="qa_two",
-            title="Second",
-            role=str(Role.objects.get(name="qa_worker").id),
-            reports_to=str(company.agent("it_manager").id),
-        )
+        role, above = Role.objects.get(name="qa_worker"), company.agent("it_manager")
+        place = f"organisation={company.organisation.id}&role={role.id}&reports_to={above.id}"
+        page = f"{list_page(Agent)}add/?{place}"
+        row = proposed(hr, page, "agent_form", handle="qa_two", title="Second")
         ContactRule.objects.filter(sender__name="qa_worker").delete()
         decide(board, row, "confirm")
         assert not Agent.objects.filter(handle="qa_two").exists()
