@@ -19,7 +19,7 @@ from orgchart.models import (
 )
 from orgchart.pending.vocabulary import PendingState
 from tests.admin.forms import confirm, preview
-from tests.admin.places import change_page, list_page, page_of
+from tests.admin.places import change_page, edit_page, list_page, page_of
 
 REASON = "The new team needs it."
 
@@ -283,7 +283,7 @@ class TestEveryTable:
         agent = company.agent("backend_worker")
         manager = company.agent("product_manager")
         fields = {"co_managers": [str(manager.id)]}
-        row = proposed(hr, change_page(agent), "agent_form", **fields)
+        row = proposed(hr, edit_page(agent), "agent_form", **fields)
         assert agent.co_managers.count() == 0
         decide(board, row, "confirm")
         assert list(agent.co_managers.all()) == [manager]
