@@ -178,7 +178,7 @@ def signals_in(stage: Stage, content: Mapping[str, Any], denied: Sequence[str]) 
 
 
 def _is_verifiable(task: Mapping[str, Any]) -> bool:
-    """Whether a task says how it is verified: in letters or digits, not in signs nobody sees."""
+    """Whether a task says how it is verified: in letters or digits that people see."""
     return any(character.isalnum() for character in task["verify_by"])
 
 
