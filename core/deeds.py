@@ -226,7 +226,7 @@ def require_deed(caller: Actor, deed: Deed, *, reason: str = "") -> None:
 
 def reason_missing(deed: Deed) -> Deny:
     """The refusal of a deed without the reason that it needs."""
-    message = f"no reason is given for this: {deed.value.title}"
+    message = f"This needs a reason: {deed.value.title}"
     return deny(Code.INVALID_PARAMS, message, "say why", reason="empty")
 
 

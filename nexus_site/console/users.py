@@ -196,15 +196,14 @@ class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]  # onl
         """The new password and its event in one transaction; its user changes it first."""
         user = self.get_object(request, unquote(id))
         is_sent = request.method == "POST" and self.has_change_permission(request, user)
-        if user is None or user.pk == request.user.pk or not is_sent:
-            own: HttpResponse = super().user_change_password(request, id, form_url)
-            return own
+        other = user if is_sent and user is not None and user.pk != request.user.pk else None
         try:
             with transaction.atomic():
-                require_password_change(user=user, who=signed_in(request))
+                if other is not None:
+                    require_password_change(user=other, who=signed_in(request))
                 answer: HttpResponse = super().user_change_password(request, id, form_url)
-                if answer.status_code == HTTPStatus.FOUND:
-                    give_password(user.pk)
+                if other is not None and answer.status_code == HTTPStatus.FOUND:
+                    give_password(other.pk)
                 return answer
         except Denied as refusal:
             return self._refused(request, refusal)

@@ -12,7 +12,6 @@ from ledger.rules import Chain, Leaves
 from ledger.verification import Verification
 from proofs.ledger.tamperings import tamperings
 from proofs.ledger.world import Tampering, World, look, make_world, tampered
-from tests.ledger.conftest import ledger_db, ledger_dir  # noqa: F401
 
 BATCH = 200  # tamperings of one transaction; none is ever committed
 ENOUGH = 60  # tamperings that a blind verifier is asked about
@@ -41,7 +40,7 @@ BLIND = {
 
 
 @pytest.fixture
-def world(ledger_db) -> World:  # noqa: F811
+def world(ledger_db) -> World:
     return make_world()
 
 

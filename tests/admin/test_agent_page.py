@@ -146,7 +146,7 @@ class TestItsRights:
         )  # fmt: skip
         taken = section(page_of(board, company), "taken-away")
         assert "send_mail" in taken
-        assert "tool override" in taken
+        assert "restricted tools" in taken
 
     def test_name_the_contact_rule_of_every_contact(self, company):
         rights = rights_of(company.policy, company.policy.agents["it_manager"])

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from core.waiting import ringing
 from tests.admin.places import list_page
 from toolbox import scheduler
 from toolbox.models import JobRun
@@ -65,10 +66,12 @@ class TestTheSchedule:
             in observer.get("/admin/").content.decode()
         )
         record_runs(90)
+        ringing.forget()
         assert (
             f"{scheduler.NOT_RUNNING} (last run 90 s ago)"
             in observer.get("/admin/").content.decode()
         )
         JobRun.objects.all().delete()
         record_runs()
+        ringing.forget()
         assert 'id="scheduler"' not in observer.get("/admin/").content.decode()

@@ -21,9 +21,12 @@ def pytest_collection_modifyitems(items):
                 item.add_marker(pytest.mark.skip(reason=f"no browser at {CHROMIUM}"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
-    """The browser that is installed; root needs it without its own sandbox."""
+    """The browser that is installed; root needs it without its own sandbox.
+
+    Ended with each file: while its driver runs, no other test can run a loop in this thread.
+    """
     with sync_playwright() as driver:
         made = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield made

@@ -18,6 +18,7 @@ from orgchart.compiling import POLICIES
 from tests.browser.eyes import NAMES, make_people
 from tests.company import load_company
 from tests.governance.cases.world import Play, code_of
+from tests.ledger.world import wait_until_ended
 
 WHY = "The reviewer misread T1."
 OVERRULE = "Overrule REVIEW"
@@ -189,6 +190,7 @@ class TestTheAuditor:
 
     def test_reads_the_story_in_order_and_verifies_it(self, desk, play):
         play.inputs("conductor")
+        wait_until_ended()
         seal_events(now=timezone.now())
         auditor = desk(PeopleGroup.OBSERVER)
         page = auditor.page
@@ -226,6 +228,7 @@ class TestTheAuditor:
     )  # fmt: skip
     def test_finds_what_was_changed_behind_the_guards(self, desk, play, change, found):
         play.inputs("conductor")
+        wait_until_ended()
         seal_events(now=timezone.now())
         with connection.cursor() as cursor:
             cursor.execute("SET session_replication_role = replica")

@@ -194,7 +194,7 @@ def test_no_call_that_began_after_it_passes(staff, name):
     crowd.while_taking(lambda: change.take(staff))
     assert crowd.late.total() >= LATE
     assert set(crowd.late) == {change.after}
-    assert crowd.early[change.call[2]] >= EARLY
+    assert crowd.early[change.call[2]] >= EARLY, crowd.early
     assert set(crowd.early) <= {change.call[2], change.after}
     assert_every_face_agrees(staff.url, headers, change)
 

@@ -63,7 +63,7 @@ def test_the_stream_ends_with_its_key(stage, url):
     words = {"caller": company.system, "now": timezone.now()}
     key = issue_key(agent=company.agent("research_worker"), **words)
     with listening(url, key) as heard, listening(url, company.key("research_worker")) as other:
-        revoke_key(prefix=key[:PREFIX_LENGTH], **words)
+        revoke_key(prefix=key[:PREFIX_LENGTH], reason="lost", **words)
         assert heard.next() == ENDED
         assert other.told.empty()
 
@@ -75,7 +75,7 @@ def test_a_standing_get_ends_with_its_key(stage, url):
     proof = {"Authorization": f"Bearer {key}", "Accept": "text/event-stream"}
     with httpx.stream("GET", f"{url}/mcp", headers=proof, timeout=60, trust_env=False) as stream:
         wait_until(lambda: agent.id in wake.WAITERS._waiting)
-        revoke_key(prefix=key[:PREFIX_LENGTH], **words)
+        revoke_key(prefix=key[:PREFIX_LENGTH], reason="lost", **words)
         assert "list_changed" not in "".join(stream.iter_text())
 
 

@@ -18,6 +18,7 @@ from ledger.sealer import seal_events
 from nexus_site.run import backup
 from nexus_site.run.backup import CannotCopy, back_up, read_manifest
 from tests.company import load_company
+from tests.ledger.world import wait_until_ended
 
 pytestmark = pytest.mark.django_db(transaction=True)
 RESTORED = "test_nexus_restored"
@@ -148,6 +149,7 @@ class TestABackup:
 
     def test_older_than_the_last_seal_seen_says_how_far_it_reaches(self, places, empty):
         company = load_company("nexus")
+        wait_until_ended()
         seal_events(now=timezone.now())
         folder, keys = places / "copy", places / "keys.tar"
         back_up(folder, keys=None, now=timezone.now())
@@ -155,6 +157,7 @@ class TestABackup:
         company.call(
             "backend_worker", "send_mail", to="it_manager", type="info", subject="s", body="b"
         )
+        wait_until_ended()
         seal_events(now=timezone.now())
         backup._pack(keys, backup._key_places())  # keys that have seen the later seal
         done = manage(places, empty, "restore", folder, "--keys", keys)
@@ -168,6 +171,7 @@ class TestABackup:
 
     def test_without_the_keys_is_not_signed_anew(self, places, empty):
         load_company("nexus")
+        wait_until_ended()
         seal_events(now=timezone.now())
         back_up(places / "copy", keys=None, now=timezone.now())
         done = manage(places, empty, "restore", places / "copy")

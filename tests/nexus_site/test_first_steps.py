@@ -69,13 +69,14 @@ class TestAGivenPassword:
         sign_in(again, OWN)
         assert again.get(HOME).status_code == 200
 
-    def test_is_what_the_board_sets_for_somebody_else(self, client, alice):
+    def test_is_what_the_board_sets_for_somebody_else(self):
+        bob = join(User.objects.create_user("bob", is_staff=True))
         root = User.objects.create_superuser("root", password=PASSWORD)
         board = Client()
         board.force_login(root, backend="django.contrib.auth.backends.ModelBackend")
         sent = {"password1": OWN, "password2": OWN, "usable_password": "true"}
-        board.post(f"/admin/auth/user/{alice.pk}/password/", sent)
-        assert is_given(alice.pk)
+        board.post(f"/admin/auth/user/{bob.pk}/password/", sent)
+        assert is_given(bob.pk)
         board.post(f"/admin/auth/user/{root.pk}/password/", sent)
         assert not is_given(root.pk)
 

@@ -203,7 +203,7 @@ class TestIssueKey:
     def test_never_ends_one_without_a_reason(self, acme):
         [key] = run("issue_key", "acme", "boss")
         said = refusal("issue_key", "acme", "boss", "--revoke", key[:12])
-        assert "no reason is given" in said
+        assert "This needs a reason" in said
         assert ApiKey.objects.get().revoked_at is None
 
     def test_never_ends_the_key_of_another_agent(self, acme):

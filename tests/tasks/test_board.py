@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from core.deeds import PeopleGroup
 from ledger.models import Event
-from tasks import services
+from tasks import interventions, services
 from tasks.models import Comment, Counter, Task
 from tasks.pages import board as admin_board
 from tasks.pages.board import moves_of
@@ -259,7 +259,7 @@ class TestMovingWithAScript:
         [
             (7, "in_progress", "changed after you opened this page; it is at version 1 now. Rel"),
             (1, "completed", "cannot become completed from where it is now. Move it to in pro"),
-            (1, "deleted", "Deleting a task needs a reason. Enter a reason"),
+            (1, "deleted", "This needs a reason: Change task. Say why"),
             ("x", "in_progress", "Reload the board."),
             ("9" * 10, "in_progress", "There is no such version. Reload the board."),
         ],
@@ -330,7 +330,7 @@ class TestMovingWithoutAScript:
         task, client = make(), sign_in(PeopleGroup.BOARD)
         answer = post(client, task, "deleted", script=False, reason=" ")
         html = client.get(answer.headers["Location"]).content.decode()
-        assert "Deleting a task needs a reason." in html
+        assert "This needs a reason: Change task." in html
         task = Task.objects.get(pk=task.pk)
         assert task.status == "pending"
 
@@ -345,7 +345,7 @@ class TestMovingWithoutAScript:
         def broken(**_):
             raise RuntimeError
 
-        monkeypatch.setattr(admin_board, "comment_task", broken)
+        monkeypatch.setattr(interventions, "comment_task", broken)
         task = make()
         with pytest.raises(RuntimeError):
             post(sign_in(PeopleGroup.BOARD), task, "deleted", reason="x")

@@ -7,7 +7,7 @@ import pytest
 
 from ledger.models import Event
 from tests.workspace.git.world import BRANCH, needs_walls, run_git
-from workspace.git import branches, worktree
+from workspace.git import pushing, worktree
 from workspace.git.models import BranchMove
 
 pytestmark = needs_walls
@@ -133,8 +133,8 @@ class TestAProtectedBranch:
         hands.write(FILE)
         assert hands.commit(FILE).status == 200
         before = hands.tip("main")
-        real = branches._push
-        monkeypatch.setattr(branches, "_push", lambda r, _n, _o, new: real(r, "main", before, new))
+        real = pushing._push
+        monkeypatch.setattr(pushing, "_push", lambda r, _n, _o, new: real(r, "main", before, new))
         answer = hands.push()
         assert answer.code == "BRANCH_DENIED"
         assert "NEXUS:" in answer.body["message"]
