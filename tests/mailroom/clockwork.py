@@ -576,7 +576,7 @@ def world(django_db_setup: None, django_db_blocker: Any) -> Iterator[World]:
         row.policy_version += 1
         row.save()
         yield World(company, load_company("soloqueue"))
-        call_command("flush", verbosity=0, interactive=False)
+        call_command("flush", verbosity=0, interactive=False, reset_sequences=False)
 
 
 @pytest.fixture(autouse=True)
