@@ -31,7 +31,7 @@ LATE = 1_700  # calls after each of six changes: more than 10,000 together
 EARLY = 40  # calls that must have been answered before the change
 
 READ = ("read_contract", {"contract_id": "CON-none"}, "NOT_FOUND")
-FILE = ("read_file", {"path": "agents/frontend_worker/a.py"}, "NOT_FOUND")
+FILE = ("read_file", {"path": "agents/frontend_worker/never-written.py"}, "NOT_FOUND")
 TIME = ("current_time", {}, "OK")
 
 
@@ -117,7 +117,7 @@ CHANGES = {
     ),
     "a mode's contract cancelled": Change(
         "backend_worker",
-        ("read_file", {"path": "agents/backend_worker/a.py"}, "NOT_FOUND"),
+        ("read_file", {"path": "agents/backend_worker/never-written.py"}, "NOT_FOUND"),
         "MODE_DENIED",
         cancel,
         accept,
