@@ -24,7 +24,7 @@ def make_company(organisation: str) -> list[str]:
     done = []
     for name in FOLDERS:
         if not (root / name).is_dir():
-            (root / name).mkdir(mode=FOLDER_MODE, parents=True)
+            (root / name).mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
             done.append(f"made {root / name}")
     return done
 
@@ -39,7 +39,7 @@ def make_home(organisation: str, handle: str, user: AgentUser | None) -> list[st
     home = agent_folder(organisation, handle)
     done = []
     if not home.is_dir():
-        home.mkdir(mode=HOME_MODE, parents=True)
+        home.mkdir(mode=HOME_MODE, parents=True, exist_ok=True)  # two first calls at once
         done.append(f"made {home}")
     found = home.stat(follow_symlinks=False)
     if user is None and found.st_uid != os.geteuid():

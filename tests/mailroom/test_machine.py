@@ -130,7 +130,7 @@ class Day(RuleBasedStateMachine):
         answer = call(self.here, KINDS[kind]["to"], "submit_report", contract_id=contract, **report)
         self.expect(answer, "OK" if state == "in_progress" else "INVALID_TRANSITION")
         if state == "in_progress":
-            self.move(contract, "review")
+            self.move(contract, "review", finding="")
             self.delivered += 1
 
     @precondition(lambda self: any(c[:2] == ("code", "review") for c in self.contracts.values()))
@@ -139,9 +139,13 @@ class Day(RuleBasedStateMachine):
         ready = [c for c, (k, s, _) in self.contracts.items() if (k, s) == ("code", "review")]
         contract = ready[data.draw(st.integers(0, len(ready) - 1))]
         verdict = {"verdict": finding, "evidence": "ran it"}
-        self.expect(call(self.here, QA, "write_verdict", contract_id=contract, **verdict), "OK")
-        self.move(contract, "review", finding)
-        self.delivered += 1
+        answer = call(self.here, QA, "write_verdict", contract_id=contract, **verdict)
+        if self.contracts[contract][2]:  # judged already
+            self.expect(answer, "INVALID_TRANSITION")
+        else:
+            self.expect(answer, "OK")
+            self.move(contract, "review", finding)
+            self.delivered += 1
 
     @precondition(lambda self: self.contracts)
     @rule(data=st.data(), outcome=OUTCOMES)

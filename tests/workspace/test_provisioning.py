@@ -10,7 +10,7 @@ import pytest
 from django.conf import settings
 
 from core.decision import Code, Denied
-from workspace.homes import make_home
+from workspace.homes import make_company, make_home
 from workspace.tree import agent_folder
 from workspace.users import AgentUser
 
@@ -92,3 +92,20 @@ class TestAHomeOfAnotherUser:
         make_home("nexus", "coder", first)
         assert make_home("nexus", "coder", first) == []
         assert agent_folder("nexus", "coder").stat().st_uid == 70_000
+
+
+class TestAHomeMadeTwiceAtOnce:
+    def test_is_made_by_one_and_there_for_the_other(self, settings, tmp_path, monkeypatch):
+        settings.WORKSPACE_ROOT = tmp_path
+        make_company("nexus")
+        make_home("nexus", "coder", None)
+        is_dir, asked = Path.is_dir, set()
+
+        def is_not_there_yet(path):
+            """As both saw it before either made it."""
+            first, _ = path not in asked, asked.add(path)
+            return not first and is_dir(path)
+
+        monkeypatch.setattr(Path, "is_dir", is_not_there_yet)
+        make_company("nexus")
+        make_home("nexus", "coder", None)
