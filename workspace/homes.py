@@ -32,7 +32,7 @@ def make_company(organisation: str) -> list[str]:
 def make_home(organisation: str, handle: str, user: AgentUser | None) -> list[str]:
     """Make an agent's home, closed to others, with its work tree; what was done, in words.
 
-    A home that changes hands, as when a server first runs as root, changes with all it holds.
+    A home that gets another owner, as when a server first runs as root, changes with all it holds.
     Raises Denied ISOLATION_UNAVAILABLE where it belongs to another user and this process, which is
     not root, could not enter it.
     """

@@ -1,4 +1,4 @@
-"""What is decided before a hand moves: paths and branches; then whether it can."""
+"""What every tool for files and git checks first: its paths, its branch, its contract."""
 
 from __future__ import annotations
 

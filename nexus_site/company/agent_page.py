@@ -158,7 +158,7 @@ def _tasks(agent: Agent) -> Listed:
         id="tasks",
         title="Tasks",
         address=_table("tasks_task", owner__id__exact=agent.id),
-        empty="It owns no task. It takes one with claim_task, or a lead assigns one.",
+        empty="It owns no task. It takes one with task_update, or a lead assigns one.",
         rows=[
             Row(
                 title=row.subject,

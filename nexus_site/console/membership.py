@@ -72,7 +72,7 @@ class MembersOnly(AnyAdmin):
 class SeenRows:
     """A filter by another table's row that offers only the rows that the person sees there.
 
-    It stands before the theme's own class, whose attributes it uses.
+    List it before the theme's own class, whose attributes it uses.
     """
 
     field: Any

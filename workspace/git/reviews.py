@@ -27,7 +27,7 @@ from workspace.outside import slot
 from workspace.results import ReviewComment
 
 TRIES = 3
-"""How often a review begins anew because a branch moved meanwhile."""
+"""How often a review begins again because a branch moved meanwhile."""
 SHOWN = 200_000
 """Characters of a difference that a review shows."""
 

@@ -1,0 +1,315 @@
+"""People, HR and the IT Manager change rights in any order; what must never come of it."""
+
+from contextlib import suppress
+from dataclasses import replace
+
+from django.contrib.auth.models import Group, User
+from django.utils import timezone
+from hypothesis import assume
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from core.decision import Denied
+from core.deeds import PeopleGroup
+from core.people import signed_in_as
+from governance.staff.deactivation import deactivate_by_person
+from orgchart.compiling import POLICIES
+from orgchart.models import Agent, ContactRule, PendingChange, Role, ToolOverride
+from orgchart.pending.edits import activating, apply_edit, deleting, saving
+from orgchart.pending.services import confirm_change, propose_change, reject_change
+from orgchart.pending.users import change_user, require_password_change
+from orgchart.people.members import standing_of
+from orgchart.services import SecondPersonNeeded
+from tests import loaded as loading
+from tests.company import Company
+from tests.oracle.mail import CEILING
+from tests.people import join
+
+PEOPLE = {"ada": "Board", "bob": "Board", "hans": "HR", "eve": "Observer"}
+TOOLS = ("escalate", "send_mail", "web_search", "write_note")
+TYPES = ("info", "report", "question", "escalation", "task_result")
+ROLES = ("backend_worker", "frontend_worker", "qa_worker", "research_worker", "it_manager")
+WORKERS = ROLES[:4]
+MANAGERS = ("it_manager", "hr_manager", "product_manager", "ceo")
+LINES = [("move", who) for who in WORKERS] + [("hire", "backend_two")]
+
+person = st.sampled_from(sorted(PEOPLE))
+worker = st.sampled_from(WORKERS)
+
+
+class Rights(RuleBasedStateMachine):
+    """A day of one company. `agreed` says whether two human beings stand behind the present step.
+
+    `human` is who knows the password of an account. `lines` are the unused ones of the contracts
+    with which the CEO lets HR change the organisation.
+    """
+
+    company: Company
+
+    def __init__(self):
+        super().__init__()
+        POLICIES.clear()
+        self.begun = loading._rolled_back()
+        next(self.begun)
+        self.here = Company(self.company.organisation)
+        self.id = self.here.organisation.id
+        for name, group in PEOPLE.items():
+            user = join(User.objects.create_user(name, is_staff=True))
+            user.groups.set([Group.objects.get_or_create(name=group)[0]])
+        self.human = {name: name for name in PEOPLE}
+        self.proposer = {}
+        self.lines = []
+        self.had, self.board = self.rights(), self.boards()
+        self.version = self.here.policy.version
+        self.took = 0
+
+    def teardown(self):
+        next(self.begun, None)
+        POLICIES.clear()
+
+    def rights(self):
+        """What everybody may do, read from the tables by hand."""
+        agents = list(Agent.objects.filter(organisation_id=self.id, active=True))
+        roles = {role.id: role for role in Role.objects.filter(organisation_id=self.id)}
+        limited = {
+            (row.agent_id, row.role_id, row.tool)
+            for row in ToolOverride.objects.filter(organisation_id=self.id)
+        }
+        above = {agent.id: self.role_above(agent) for agent in agents}
+        found = set()
+        for agent in agents:
+            role = roles[agent.role_id]
+            for tool in set(role.tools) - set(role.denied_tools):
+                scopes = {(agent.id, None, tool), (None, role.id, tool), (None, None, tool)}
+                if not scopes & limited:
+                    found.add((agent.handle, tool))
+        contacts = ContactRule.objects.filter(organisation_id=self.id, recipient__isnull=False)
+        for one in contacts:
+            for kind in one.types if one.types is not None else (*TYPES, "every other type"):
+                found |= {
+                    (agent.handle, kind, one.recipient_id)
+                    for agent in agents
+                    if agent.role_id == one.sender_id
+                    and kind in CEILING[one.sender.name]
+                    and (kind != "escalation" or one.recipient_id == above[agent.id])
+                }
+        for user in User.objects.filter(is_active=True):
+            found |= {(user.username, name) for name in user.groups.values_list("name", flat=True)}
+        return found
+
+    def role_above(self, agent):
+        """The role of an agent's superior: the only one that an escalation goes to."""
+        above = agent.reports_to
+        while above is not None and not above.active:
+            above = above.reports_to
+        return above and above.role_id
+
+    def boards(self):
+        """The human beings of the Board."""
+        users = User.objects.filter(is_active=True, is_staff=True, groups__name="Board")
+        return {self.human[name] for name in users.values_list("username", flat=True)}
+
+    def now_is(self, *, agreed):
+        """Compare with the last step: what was given needs two, and so does being left alone."""
+        rights, board = self.rights(), self.boards()
+        given = rights - self.had
+        self.took += bool(given)
+        assert agreed or not given, given
+        assert agreed or len(board) > 1 or len(self.board) < 2, (self.board, board)
+        self.had, self.board = rights, board
+
+    def alone(self, by):
+        """Whether the person has nobody who could confirm."""
+        return self.board == {self.human[by]} and "Board" in PEOPLE.get(by, "")
+
+    # People and the organisation
+
+    @rule(by=person, role=st.sampled_from(ROLES), tool=st.sampled_from(TOOLS))
+    def toggle_a_tool(self, by, role, tool):
+        row = Role.objects.get(organisation_id=self.id, name=role)
+        row.tools = sorted({*row.tools} ^ {tool})
+        self.edit(by, saving(row))
+
+    @rule(by=person, role=st.sampled_from(ROLES), kind=st.sampled_from(TYPES), at=st.integers(0, 9))
+    def toggle_a_type(self, by, role, kind, at):
+        rows = ContactRule.objects.filter(organisation_id=self.id, sender__name=role).order_by("id")
+        if rows:
+            row = rows[at % len(rows)]
+            row.types = sorted({*(row.types or TYPES)} ^ {kind})
+            self.edit(by, saving(row))
+
+    @rule(by=person, role=st.sampled_from(ROLES), at=st.integers(0, 9))
+    def delete_a_contact(self, by, role, at):
+        rows = ContactRule.objects.filter(organisation_id=self.id, sender__name=role).order_by("id")
+        if rows:
+            self.edit(by, deleting(rows[at % len(rows)]))
+
+    @rule(by=person, who=worker, tool=st.sampled_from(TOOLS), lift=st.booleans())
+    def restrict_a_tool(self, by, who, tool, lift):
+        agent = self.here.agent(who)
+        row = ToolOverride.objects.filter(agent=agent, tool=tool).first()
+        if lift and row:
+            self.edit(by, deleting(row))
+        elif not lift and not row:
+            self.edit(by, saving(ToolOverride(
+                organisation_id=self.id, agent=agent, tool=tool, modes=[],
+                reason="R", set_by="x", at=timezone.now(),
+            )))  # fmt: skip
+
+    @rule(by=person, who=worker, to=st.sampled_from(MANAGERS))
+    def move(self, by, who, to):
+        row = self.here.agent(who)
+        row.reports_to = self.here.agent(to)
+        self.edit(by, saving(row))
+
+    @rule(by=person, who=st.sampled_from((*WORKERS, "it_manager", "product_manager")))
+    def switch(self, by, who):
+        row = self.here.agent(who)
+        if not row.active:
+            self.edit(by, activating(row))
+            return
+        with suppress(Denied):
+            deactivate_by_person(
+                person=self.acting(by), agent=who, reason="R", now=timezone.now(),
+                expected_version=self.here.policy.version,
+            )  # fmt: skip
+        self.now_is(agreed=False)
+
+    def acting(self, by):
+        return signed_in_as(by).on(self.id)
+
+    def edit(self, by, edit):
+        alone = self.alone(by)
+        given = {
+            "edit": edit, "caller": self.acting(by), "now": timezone.now(), "reason": "R",
+            "expected_version": None,
+        }  # fmt: skip
+        try:
+            apply_edit(**given, organisation_id=self.id)
+        except SecondPersonNeeded:
+            row = propose_change(**given)
+            self.proposer[row.pk] = self.human[by]
+        except Denied:
+            pass
+        self.now_is(agreed=alone)
+
+    # People and people
+
+    @rule(by=person, who=person, group=st.sampled_from([*PeopleGroup]), gone=st.booleans())
+    def give_a_group(self, by, who, group, gone):
+        user = User.objects.get(username=who)
+        before = standing_of(user)
+        groups = before.groups - {group} if gone else before.groups | {group.value}
+        self.change(by, user, replace(before, groups=frozenset(groups)))
+
+    @rule(by=person, who=person)
+    def switch_a_user(self, by, who):
+        user = User.objects.get(username=who)
+        before = standing_of(user)
+        self.change(by, user, replace(before, is_active=not before.is_active))
+
+    def change(self, by, user, after):
+        alone = self.alone(by)
+        with suppress(Denied):
+            row = change_user(user=user, after=after, who=signed_in_as(by), now=timezone.now())
+            if row is not None:
+                self.proposer[row.pk] = self.human[by]
+        self.now_is(agreed=alone)
+
+    @rule(by=person, who=person)
+    def set_a_password(self, by, who):
+        """Who sets it signs in as that user from then on."""
+        assume(by != who)
+        with suppress(Denied):
+            require_password_change(user=User.objects.get(username=who), who=signed_in_as(by))
+            self.human[who] = self.human[by]
+        self.now_is(agreed=False)
+
+    @rule(by=person, at=st.integers(0, 9), no=st.integers(0, 3))
+    def decide(self, by, at, no):
+        rows = PendingChange.objects.filter(state="proposed").order_by("-id")[:10]
+        if not rows:
+            return
+        row = rows[at % len(rows)]
+        asked = row.organisation_id or row.boards[0]
+        two = self.proposer[row.pk] != self.human[by] and self.human[by] in self.board
+        decided = confirm_change if no else reject_change
+        with suppress(Denied):
+            decided(
+                change_id=row.pk, expected_version=None, now=timezone.now(), reason="R",
+                caller=signed_in_as(by).on(asked),
+            )  # fmt: skip
+        self.now_is(agreed=two)
+
+    # Agents
+
+    @rule(line=st.sampled_from(LINES))
+    def authorise(self, line):
+        act, subject = line
+        made = self.here.call(
+            "ceo", "generate_contract", to="hr_manager", title="T", body="B", kind="org_change",
+            changes=[{"act": act, "subject": subject}],
+        )  # fmt: skip
+        self.here.call("hr_manager", "accept_contract", contract_id=made.result["contract_id"])
+        self.lines.append(line)
+
+    @rule(who=worker, to=st.sampled_from(MANAGERS), by=st.sampled_from(["hr_manager", "ceo"]))
+    def move_by_hr(self, who, to, by):
+        self.by_agent(("move", who), by, "update_org_chart", reason="R",
+                      changes=[{"agent": who, "reports_to": to}])  # fmt: skip
+
+    @rule(role=st.sampled_from(ROLES), by=st.sampled_from(["hr_manager", "it_manager"]))
+    def hire(self, role, by):
+        self.by_agent(("hire", "backend_two"), by, "create_agent_jd", handle="backend_two",
+                      role=role, title="T", description="D")  # fmt: skip
+
+    def by_agent(self, line, by, tool, **params):
+        answer = self.here.call(by, tool, **params)
+        if answer.code == "OK" and self.had != self.rights():
+            assert line in self.lines, (line, answer.body)
+        if answer.code == "OK" and line in self.lines:
+            self.lines.remove(line)
+            self.now_is(agreed=True)
+        else:
+            self.now_is(agreed=False)
+
+    @rule(who=worker, tool=st.sampled_from(TOOLS), lift=st.booleans())
+    def manage_tools(self, who, tool, lift):
+        """What the IT Manager takes away it may give back; that was confirmed before."""
+        before = self.had
+        kept = {(who, tool)} if lift else set()
+        fields = {"agent": who, "tool": tool, "reason": "R"}
+        if lift:
+            self.here.call("it_manager", "manage_tools", action="restore", **fields)
+        else:
+            self.here.call("it_manager", "manage_tools", action="tighten", modes=[], **fields)
+        assert self.rights() - before <= kept
+        self.had |= kept & self.rights()
+        self.now_is(agreed=False)
+
+    # What must never be
+
+    @invariant()
+    def everyone_reaches_their_superior(self):
+        """Each agent below the top, by the tool itself, over HTTP."""
+        if self.here.policy.version == self.version:
+            return
+        self.version = self.here.policy.version
+        for agent in Agent.objects.filter(organisation_id=self.id, active=True):
+            above = agent.reports_to
+            while above is not None and not above.active:
+                above = above.reports_to
+            # A deactivation moves nobody: its people wait for another superior (escalation 7).
+            if above is None or above.pk != agent.reports_to_id:
+                continue
+            self.here.key(agent.handle)  # not one that is taken back
+            undone = loading._rolled_back()
+            next(undone)
+            text = {"subject": "Stuck", "body": "Help."}
+            up = {"to": above.handle, "type": "escalation", **text}
+            answers = [
+                self.here.call(agent.handle, "escalate", **text),
+                self.here.call(agent.handle, "send_mail", **up),
+            ]
+            next(undone, None)
+            assert "OK" in [answer.code for answer in answers], [each.body for each in answers]
