@@ -64,7 +64,7 @@ class BrowseAdmin(ReadOnlyAdmin):
                 who=signed_in(request),
                 deny=deny(
                     Code.NOT_FOUND,
-                    f"There is no {self.opts.verbose_name} with this id",
+                    f"There is no {self.opts.verbose_name_raw} with this id",
                     "choose one from the list",
                     rule="the row exists in an organisation of yours (spec: people 35)",
                 ),
