@@ -11,15 +11,16 @@ from enum import Enum, StrEnum
 
 from core.actors import Actor, Person
 from core.decision import Allow, Code, Decision, Deny, deny, require
+from core.language import gettext_noop as _
 
 
 class PeopleGroup(StrEnum):
     """The groups of people that `migrate` creates."""
 
-    BOARD = "Board"
-    HR = "HR"
-    REVIEWER = "Reviewer"
-    OBSERVER = "Observer"
+    BOARD = _("Board")
+    HR = _("HR")
+    REVIEWER = _("Reviewer")
+    OBSERVER = _("Observer")
 
 
 BOARD = (PeopleGroup.BOARD,)
@@ -78,95 +79,99 @@ def _edit(model: str, title: str, verbs: Iterable[str] = ALL) -> DeedRule:
 class Deed(Enum):
     """Everything that people do except reading."""
 
-    ISSUE_KEY = _deed("orgchart.apikey", "issue_apikey", "Issue key", needs_reason=False)
-    REVOKE_KEY = _deed("orgchart.apikey", "revoke_apikey", "Revoke key")
+    ISSUE_KEY = _deed("orgchart.apikey", "issue_apikey", _("Issue key"), needs_reason=False)
+    REVOKE_KEY = _deed("orgchart.apikey", "revoke_apikey", _("Revoke key"))
     ACTIVATE_AGENT = _deed(
-        "orgchart.agent", "activate_agent", "Deactivate or activate agent", (*BOARD, *HR)
+        "orgchart.agent", "activate_agent", _("Deactivate or activate agent"), (*BOARD, *HR)
     )
-    PAUSE_AGENT = _deed("orgchart.agent", "pause_agent", "Pause or resume agent", (*BOARD, *HR))
+    PAUSE_AGENT = _deed("orgchart.agent", "pause_agent", _("Pause or resume agent"), (*BOARD, *HR))
     STOP_ORGANISATION = _deed(
-        "orgchart.organisation", "stop_organisation", "Stop or resume everything"
+        "orgchart.organisation", "stop_organisation", _("Stop or resume everything")
     )
-    LOAD_PACK = _deed("orgchart.organisation", "load_organisation", "Load pack", needs_reason=False)
-    EDIT_ORGANISATION = _edit("orgchart.organisation", "Edit organisation", ("change",))
+    LOAD_PACK = _deed(
+        "orgchart.organisation", "load_organisation", _("Load pack"), needs_reason=False
+    )
+    EDIT_ORGANISATION = _edit("orgchart.organisation", _("Edit organisation"), ("change",))
     SET_BOARD_SETTINGS = _deed(
-        "orgchart.organisation", "set_board_settings", "Change settings of the Board"
+        "orgchart.organisation", "set_board_settings", _("Change settings of the Board")
     )
-    CONFIRM_CHANGE = _deed("orgchart.pendingchange", "confirm_pendingchange", "Confirm change")
-    REJECT_CHANGE = _deed("orgchart.pendingchange", "reject_pendingchange", "Reject change")
+    CONFIRM_CHANGE = _deed("orgchart.pendingchange", "confirm_pendingchange", _("Confirm change"))
+    REJECT_CHANGE = _deed("orgchart.pendingchange", "reject_pendingchange", _("Reject change"))
     WITHDRAW_CHANGE = _deed(
-        "orgchart.pendingchange", "withdraw_pendingchange", "Withdraw change", (*BOARD, *HR)
+        "orgchart.pendingchange", "withdraw_pendingchange", _("Withdraw change"), (*BOARD, *HR)
     )
-    EDIT_ROLE = _edit("orgchart.role", "Edit role")
-    EDIT_GROUP = _edit("orgchart.group", "Edit group")
-    EDIT_AGENT = _edit("orgchart.agent", "Edit agent", ("add", "change"))
-    EDIT_ALIAS = _edit("orgchart.alias", "Edit alias")
-    EDIT_MAIL_TYPE = _edit("orgchart.mailtyperule", "Edit mail type")
-    EDIT_CONTACT = _edit("orgchart.contactrule", "Edit contact rule")
-    RESTRICT_TOOL = _edit("orgchart.tooloverride", "Restrict tool")
+    EDIT_ROLE = _edit("orgchart.role", _("Edit role"))
+    EDIT_GROUP = _edit("orgchart.group", _("Edit group"))
+    EDIT_AGENT = _edit("orgchart.agent", _("Edit agent"), ("add", "change"))
+    EDIT_ALIAS = _edit("orgchart.alias", _("Edit alias"))
+    EDIT_MAIL_TYPE = _edit("orgchart.mailtyperule", _("Edit mail type"))
+    EDIT_CONTACT = _edit("orgchart.contactrule", _("Edit contact rule"))
+    RESTRICT_TOOL = _edit("orgchart.tooloverride", _("Restrict tool"))
     KEEP_MEMORY = _deed(
         "documents.memory",
         "keep_memory",
-        "Add, correct or withdraw memory",
+        _("Add, correct or withdraw memory"),
         needs_reason=False,
     )
-    SWITCH_MODE = _deed("toolbox.session", "switch_mode", "Open or close coding mode")
-    CANCEL_FRAME = _deed("toolbox.frame", "cancel_frame", "Cancel delegated work")
-    APPROVE_SKILL = _deed("workspace.skill", "approve_skill", "Approve skill")
+    SWITCH_MODE = _deed("toolbox.session", "switch_mode", _("Open or close coding mode"))
+    CANCEL_FRAME = _deed("toolbox.frame", "cancel_frame", _("Cancel delegated work"))
+    APPROVE_SKILL = _deed("workspace.skill", "approve_skill", _("Approve skill"))
     READ_SKILLS = _deed(
-        "workspace.skill", "scan_skill", "Read skill folders again", needs_reason=False
+        "workspace.skill", "scan_skill", _("Read skill folders again"), needs_reason=False
     )
-    PUSH_BACK = _deed("workspace.repository", "push_back_repository", "Push main branch back")
-    STOP_RUN = _deed("workspace.run", "stop_run", "Stop run")
-    SETTLE_DEPLOYMENT = _deed("workspace.deployment", "settle_deployment", "Settle deployment")
-    START_SKILL = _deed("workspace.skill", "start_skill", "Start skill")
+    PUSH_BACK = _deed("workspace.repository", "push_back_repository", _("Push main branch back"))
+    STOP_RUN = _deed("workspace.run", "stop_run", _("Stop run"))
+    SETTLE_DEPLOYMENT = _deed("workspace.deployment", "settle_deployment", _("Settle deployment"))
+    START_SKILL = _deed("workspace.skill", "start_skill", _("Start skill"))
     ISSUE_CONTRACT = _deed(
-        "contracts.contract", "issue_contract", "Issue contract", needs_reason=False
+        "contracts.contract", "issue_contract", _("Issue contract"), needs_reason=False
     )
-    CANCEL_CONTRACT = _deed("contracts.contract", "cancel_contract", "Cancel contract")
+    CANCEL_CONTRACT = _deed("contracts.contract", "cancel_contract", _("Cancel contract"))
     COMMENT_TASK = _deed(
         "tasks.task",
         "comment_task",
-        "Comment on task",
+        _("Comment on task"),
         (*BOARD, PeopleGroup.OBSERVER),
         needs_reason=False,
     )
-    APPROVE_TASK = _deed("tasks.task", "approve_task", "Approve task", needs_reason=False)
+    APPROVE_TASK = _deed("tasks.task", "approve_task", _("Approve task"), needs_reason=False)
     WITHDRAW_TASK_APPROVAL = _deed(
-        "tasks.task", "withdraw_task_approval", "Withdraw approval of task"
+        "tasks.task", "withdraw_task_approval", _("Withdraw approval of task")
     )
-    RELEASE_TASK = _deed("tasks.task", "release_task", "Release task")
-    MANAGE_TASK = _deed("tasks.task", "manage_task", "Change task", needs_reason=False)
+    RELEASE_TASK = _deed("tasks.task", "release_task", _("Release task"))
+    MANAGE_TASK = _deed("tasks.task", "manage_task", _("Change task"), needs_reason=False)
     TAKE_IN_FEEDBACK = _deed(
-        "tasks.feedback", "take_in_feedback", "Add user feedback", needs_reason=False
+        "tasks.feedback", "take_in_feedback", _("Add user feedback"), needs_reason=False
     )
     ANSWER_ESCALATION = _deed(
-        "mailroom.escalation", "answer_escalation", "Answer escalation", needs_reason=False
+        "mailroom.escalation", "answer_escalation", _("Answer escalation"), needs_reason=False
     )
     ANSWER_REPORT = _deed(
-        "mailroom.mail", "answer_mail", "Answer report to the Board", needs_reason=False
+        "mailroom.mail", "answer_mail", _("Answer report to the Board"), needs_reason=False
     )
-    RESEND_NOTICE = _deed("mailroom.outgoingnotice", "resend_outgoingnotice", "Send notice again")
-    OPEN_CASE = _deed("governance.case", "open_case", "Open case", needs_reason=False)
+    RESEND_NOTICE = _deed(
+        "mailroom.outgoingnotice", "resend_outgoingnotice", _("Send notice again")
+    )
+    OPEN_CASE = _deed("governance.case", "open_case", _("Open case"), needs_reason=False)
     AMEND_CASE = _deed(
         "governance.case",
         "amend_case",
-        "Amend ANALYSIS or TASKS",
+        _("Amend ANALYSIS or TASKS"),
         (*BOARD, PeopleGroup.REVIEWER),
     )
-    OVERRULE_REVIEW = _deed("governance.case", "overrule_review", "Overrule REVIEW")
-    EXTEND_CASE = _deed("governance.case", "extend_case", "Extend case")
-    END_CASE = _deed("governance.case", "end_case", "End case")
+    OVERRULE_REVIEW = _deed("governance.case", "overrule_review", _("Overrule REVIEW"))
+    EXTEND_CASE = _deed("governance.case", "extend_case", _("Extend case"))
+    END_CASE = _deed("governance.case", "end_case", _("End case"))
     ADD_NOTE = _deed(
         "governance.case",
         "note_case",
-        "Add note",
+        _("Add note"),
         (*BOARD, PeopleGroup.REVIEWER, PeopleGroup.OBSERVER),
     )
     KEEP_PEOPLE = DeedRule(
         model="auth.user",
         codenames=("change_user", "add_user", "view_user", "view_group"),
-        title="Manage users",
+        title=_("Manage users"),
         groups=BOARD,
         needs_reason=False,
     )

@@ -14,16 +14,13 @@ class SiteConfig(AppConfig):
     def ready(self) -> None:
         """Give groups their rights after every migration; record how people sign in."""
         from axes.signals import user_locked_out
-        from django.conf import settings
         from django.contrib.auth.signals import user_logged_in, user_login_failed
 
-        from core.labels import translate_labels
         from nexus_site.company import agent_page  # noqa: F401  joins the page of an agent
         from nexus_site.console import signing_in
         from nexus_site.console.rights import grant
         from nexus_site.console.theme import lighten_lists
 
-        translate_labels(settings.ROOMS)
         lighten_lists()
         post_migrate.connect(grant, dispatch_uid="nexus_site.console.rights")
         user_logged_in.connect(signing_in.on_signed_in, dispatch_uid="nexus_site.signed_in")
