@@ -20,7 +20,9 @@ class SiteConfig(AppConfig):
         from nexus_site.console import signing_in
         from nexus_site.console.rights import grant
         from nexus_site.console.theme import lighten_lists
+        from nexus_site.languages.names import translate_names
 
+        translate_names()
         lighten_lists()
         post_migrate.connect(grant, dispatch_uid="nexus_site.console.rights")
         user_logged_in.connect(signing_in.on_signed_in, dispatch_uid="nexus_site.signed_in")

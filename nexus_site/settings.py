@@ -19,6 +19,7 @@ from nexus_site.environment import (
     mail_server_from_url,
     require_safe_production,
 )
+from nexus_site.languages.compiled import compiled_catalogues
 from nexus_site.run import broker
 from nexus_site.run.postgres import DATABASE, USER, Cluster
 
@@ -275,9 +276,15 @@ AXES_VERBOSE = False
 AXES_CLIENT_IP_CALLABLE = "nexus_site.serving.proxies.client_address"
 
 # Language and time
-LANGUAGE_CODE = "en"
+LANGUAGE_CODE = "en"  # of the API, the ledger, the log and the commands as well
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
-LOCALE_PATHS = [BASE_DIR / "locale"]
+LOCALE_PATHS = [compiled_catalogues(BASE_DIR / "locale", NEXUS_VAR / "locale")]
+LANGUAGE_COOKIE_NAME = "nexus_language"
+LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
+LANGUAGE_COOKIE_HTTPONLY = True
+LANGUAGE_COOKIE_SAMESITE = "Lax"
+LANGUAGE_COOKIE_SECURE = PRODUCTION
+NEXUS_LANGUAGE = env.choice("NEXUS_LANGUAGE", "en", "zh-hans")  # of e-mails to people
 FORMAT_MODULE_PATH = ["nexus_site.formats"]  # one way to write a time, as in the ledger
 TIME_ZONE = "UTC"
 USE_TZ = True

@@ -3,6 +3,7 @@
 from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
+from django.views.i18n import set_language
 
 from nexus_site.serving import health
 
@@ -11,6 +12,7 @@ urlpatterns = [
     path("healthz", health.alive),
     path("readyz", health.ready),
     path("metrics", health.metrics),
+    path("language/", set_language, name="set_language"),
     path("admin/", admin.site.urls),
 ]
 urlpatterns.append(path("api/v1/hooks/", include("tasks.intake.urls")))

@@ -31,7 +31,7 @@ UNFOLD: dict[str, Any] = {
         }
     ],
     "SITE_URL": None,
-    "SHOW_LANGUAGES": False,
+    "SHOW_LANGUAGES": True,
     "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": False,
     "SHOW_BACK_BUTTON": True,

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
+from django.utils import translation
 from django.views import defaults
 
 from core.decision import Code, Deny, deny
@@ -56,7 +57,11 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def _answer(request: HttpRequest, deny: Deny, page: Callable[[], HttpResponse]) -> HttpResponse:
-    return error_response(deny) if is_for_machine(request.path_info) else page()
+    if is_for_machine(request.path_info):
+        return error_response(deny)
+    # What failed may have failed before the language was chosen.
+    with translation.override(translation.get_language_from_request(request)):
+        return page()
 
 
 def is_for_machine(path: str) -> bool:

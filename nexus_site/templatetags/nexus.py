@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, gettext_noop
 
 register = template.Library()
 
-WORDS = {"chat_safe": "Messages only", "coding": "May change code"}
+WORDS = {"chat_safe": gettext_noop("Messages only"), "coding": gettext_noop("May change code")}
 """What people read for a code; pages show the code in small print."""
 
 
@@ -18,7 +19,8 @@ WORDS = {"chat_safe": "Messages only", "coding": "May change code"}
 def in_words(code: str) -> str:
     """What people read for a mode or a state; a reason code stays as it is written."""
     text = str(code)
-    return WORDS.get(text, text if text.isupper() else text.replace("_", " "))
+    shown = WORDS.get(text, text if text.isupper() else text.replace("_", " "))
+    return gettext(shown) if shown else shown
 
 
 @register.filter

@@ -1,0 +1,1 @@
+"""The languages of people: what is to be translated, the catalogue, its compiled form."""
