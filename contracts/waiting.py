@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from contracts.models import Contract
 from contracts.vocabulary import OPEN_STATES, ContractState
@@ -28,9 +30,9 @@ def _show_review(row: Contract) -> Waiting:
         detail=row.id,
         address=page_of(row),
         choices=[
-            Choice("Take the work", page_of(row, "close-passed")),
-            Choice("Send back", page_of(row, "close-rework")),
-            Choice("Refuse", page_of(row, "close-failed"), is_danger=True),
+            Choice(gettext("Take the work"), page_of(row, "close-passed")),
+            Choice(gettext("Send back"), page_of(row, "close-rework")),
+            Choice(gettext("Refuse"), page_of(row, "close-failed"), is_danger=True),
         ],
     )
 
@@ -48,15 +50,16 @@ def _show_overdue(row: Contract) -> Waiting:
         asked_by=f"{row.issuer_name} → {row.assignee.handle}",
         since=row.deadline,
         organisation=row.organisation.name,
-        detail=f"{row.id} is {row.get_state_display()}",
+        detail=gettext("%(contract)s is %(state)s")
+        % {"contract": row.id, "state": row.get_state_display()},
         address=page_of(row),
-        choices=[Choice("Cancel", page_of(row, "close-cancelled"), is_danger=True)],
+        choices=[Choice(gettext("Cancel"), page_of(row, "close-cancelled"), is_danger=True)],
     )
 
 
 KINDS = (
     WaitingKind(
-        title="Contract to review",
+        title=_("Contract to review"),
         icon="rate_review",
         deed=Deed.CANCEL_CONTRACT,
         rows=_in_review,
@@ -64,7 +67,7 @@ KINDS = (
         show=_show_review,
     ),
     WaitingKind(
-        title="Overdue contract",
+        title=_("Overdue contract"),
         icon="event_busy",
         deed=Deed.CANCEL_CONTRACT,
         rows=_overdue,

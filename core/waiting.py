@@ -13,9 +13,11 @@ from django.contrib.admin.utils import quote
 from django.db.models import IntegerField, Model, QuerySet, Value
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from core.deeds import Deed
 from core.kept import Kept
+from core.labels import Text
 
 COUNTED = 100
 """Each kind is counted up to this many: a number in the navigation costs the same at any size."""
@@ -42,7 +44,7 @@ class Viewer:
 class Choice:
     """One way to decide: what its button says, and the page that does it."""
 
-    label: str
+    label: Text
     address: str
     is_danger: bool = False
 
@@ -51,15 +53,16 @@ class Choice:
 class Waiting:
     """One thing that waits: since when, who asks, and the ways to decide it.
 
-    `organisation` is a name; `address` the page that shows all of it.
+    `organisation` is a name; `address` the page that shows all of it. An alarm is kept for every
+    reader, so its texts are lazy.
     """
 
-    title: str
-    asked_by: str
+    title: Text
+    asked_by: Text
     since: datetime | None
     address: str
     organisation: str = ""
-    detail: str = ""
+    detail: Text = ""
     due: datetime | None = None
     choices: Sequence[Choice] = ()
 
@@ -72,7 +75,7 @@ class WaitingKind:
     names the column of the time since when.
     """
 
-    title: str
+    title: Text
     icon: str
     deed: Deed
     rows: Callable[[Viewer], QuerySet[Any]]
@@ -91,7 +94,7 @@ class Alarm:
     `problem` takes the time and answers None while all is well; it is the same for everybody.
     """
 
-    title: str
+    title: Text
     icon: str
     permission: str
     problem: Callable[[datetime], Waiting | None]
@@ -138,7 +141,7 @@ class Desk:
     def alarms(self) -> Sequence[Turn]:
         """What the installation itself needs now."""
         return [
-            Turn(alarm, item, "who runs this installation")
+            Turn(alarm, item, gettext("who runs this installation"))
             for alarm, item in ringing()
             if self.viewer.may(alarm.permission)
         ]
@@ -151,7 +154,7 @@ class Desk:
     @cached_property
     def counts(self) -> Counter[str]:
         """How many of each kind wait, by its title; each up to COUNTED, all in one query."""
-        found = Counter(alarm.kind.title for alarm in self.alarms)
+        found = Counter(str(alarm.kind.title) for alarm in self.alarms)
         parts = [
             kind.rows(self.viewer)
             .order_by()
@@ -161,19 +164,24 @@ class Desk:
         ]
         if parts:
             rows = parts[0].union(*parts[1:], all=True) if len(parts) > 1 else parts[0]
-            found.update(self.kinds[number].title for (number,) in rows)
+            found.update(str(self.kinds[number].title) for (number,) in rows)
         return found
 
     def turns(self, most: int) -> list[Turn]:
         """What waits: alarms first, then the oldest; one query for each kind that waits."""
         rows = [
-            Turn(kind, kind.show(row), " or ".join(kind.deed.value.groups))
+            Turn(kind, kind.show(row), any_of(kind.deed.value.groups))
             for kind in self.kinds
-            if self.counts[kind.title]
+            if self.counts[str(kind.title)]
             for row in kind.oldest(self.viewer, most)
         ]
         rows.sort(key=lambda each: each.item.since or self.viewer.now)
         return [*self.alarms, *rows][:most]
+
+
+def any_of(groups: Iterable[str]) -> str:
+    """The groups of which one member is enough, as people read it."""
+    return gettext(" or ").join(gettext(group) for group in groups)
 
 
 def _find_ringing() -> list[tuple[Alarm, Waiting]]:

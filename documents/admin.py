@@ -7,6 +7,8 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import (
     AutocompleteSelectFilter,
     BooleanRadioFilter,
@@ -48,7 +50,7 @@ class DocumentAdmin(BrowseAdmin):
     )
     list_select_related = ("organisation", "author")
     search_fields = ("path",)
-    search_help_text = "A contract (CON-…), or the beginning of a path"
+    search_help_text = _("A contract (CON-…), or the beginning of a path")
     fields = (
         "title",
         "organisation",
@@ -84,17 +86,17 @@ class DocumentAdmin(BrowseAdmin):
             return queryset.filter(contract_ref=term), False
         return queryset.filter(path__startswith=term), False
 
-    @column("title")
+    @column(_("title"))
     def headline(self, row: Document) -> str:
         """The title, cut where a list would break."""
         return text(row.title, 80)
 
-    @column("kind", label={"note": "default", "report": "info", "prd": "primary"})
-    def kind_label(self, row: Document) -> str:
+    @column(_("kind"), label={"note": "default", "report": "info", "prd": "primary"})
+    def kind_label(self, row: Document) -> tuple[str, str]:
         """Note, report or PRD, in colour."""
-        return str(row.kind)
+        return row.kind, row.get_kind_display()
 
-    @column("text")
+    @column(_("text"))
     def text(self, row: Document) -> SafeString:
         """The whole text."""
         return block(row.body)
@@ -103,7 +105,9 @@ class DocumentAdmin(BrowseAdmin):
 class MemoryForm(forms.Form):
     """The text of an entry."""
 
-    text = forms.CharField(max_length=10_000, widget=UnfoldAdminTextareaWidget(attrs={"rows": 8}))
+    text = forms.CharField(
+        label=_("Text"), max_length=10_000, widget=UnfoldAdminTextareaWidget(attrs={"rows": 8})
+    )
 
 
 class CorrectionForm(ReasonForm, MemoryForm):
@@ -116,7 +120,7 @@ def _add(call: ActRequest) -> Answer:
     number = add_as_person(
         memory_id=call.row.id, text=str(call.data["text"]), person=call.person, now=call.now
     )
-    return f"Added as memory {number}."
+    return gettext("Added as memory %(number)s.") % {"number": number}
 
 
 def _correct(call: ActRequest) -> Answer:
@@ -127,30 +131,32 @@ def _correct(call: ActRequest) -> Answer:
         person=call.person,
         now=call.now,
     )
-    return f"Corrected by memory {number}."
+    return gettext("Corrected by memory %(number)s.") % {"number": number}
 
 
 def _withdraw(call: ActRequest) -> Answer:
     withdraw_memory(memory_id=call.row.id, reason=call.reason, person=call.person, now=call.now)
-    return "Withdrawn. Agents no longer read it."
+    return gettext("Withdrawn. Agents no longer read it.")
 
 
 MEMORY_ACTS = (
     Act(
         name="add",
-        title="Add to this memory",
+        title=_("Add to this memory"),
         icon="add_notes",
         deed=Deed.KEEP_MEMORY,
-        explanation="The agents that read this memory read the new entry with your name.",
+        explanation=_("The agents that read this memory read the new entry with your name."),
         perform=_add,
         form=MemoryForm,
     ),
     Act(
         name="correct",
-        title="Correct entry",
+        title=_("Correct entry"),
         icon="edit_note",
         deed=Deed.KEEP_MEMORY,
-        explanation="Agents read your text instead of this entry. The entry stays in the history.",
+        explanation=_(
+            "Agents read your text instead of this entry. The entry stays in the history."
+        ),
         perform=_correct,
         form=CorrectionForm,
         initial=lambda row: {"text": row.text},
@@ -159,11 +165,11 @@ MEMORY_ACTS = (
     ),
     Act(
         name="withdraw",
-        title="Withdraw entry",
+        title=_("Withdraw entry"),
         icon="delete_history",
         danger=True,
         deed=Deed.KEEP_MEMORY,
-        explanation="Agents no longer read this entry. It stays in the history.",
+        explanation=_("Agents no longer read this entry. It stays in the history."),
         perform=_withdraw,
         possible=lambda row: row.is_current,
         text=lambda row: row.text,
@@ -212,12 +218,12 @@ class MemoryAdmin(ActingAdmin):
         rows: QuerySet[Memory] = super().get_queryset(request)
         return rows.defer("words")
 
-    @column("entry")
+    @column(_("entry"))
     def beginning(self, row: Memory) -> str:
         """The beginning of the text."""
         return text(row.text, 80)
 
-    @column("text")
+    @column(_("text"))
     def entry(self, row: Memory) -> SafeString:
         """The whole text."""
         return block(row.text)
@@ -255,7 +261,7 @@ class ArtifactAdmin(BrowseAdmin):
         listing = match is not None and (match.url_name or "").endswith("_changelist")
         return rows.defer("content") if listing else rows
 
-    @column("content")
+    @column(_("content"))
     def saved(self, row: Artifact) -> SafeString:
         """The whole content."""
         return block(row.content)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from core.deeds import Deed
 from core.waiting import Choice, Viewer, Waiting, WaitingKind, page_of
@@ -29,9 +31,9 @@ def _show_escalation(row: Escalation) -> Waiting:
         since=row.mail.created_at,
         due=row.due_at,
         organisation=row.organisation.name,
-        detail="" if to == "board" else f"{to} did not answer",
+        detail="" if to == "board" else gettext("%(agent)s did not answer") % {"agent": to},
         address=page_of(row),
-        choices=[Choice("Answer", page_of(row, "answer"))],
+        choices=[Choice(gettext("Answer"), page_of(row, "answer"))],
     )
 
 
@@ -50,8 +52,8 @@ def _show_report(row: Mail) -> Waiting:
         detail=row.contract_ref or "",
         address=page_of(row),
         choices=[
-            Choice("Answer", page_of(row, "answer")),
-            Choice("No answer needed", page_of(row, "mark-read")),
+            Choice(gettext("Answer"), page_of(row, "answer")),
+            Choice(gettext("No answer needed"), page_of(row, "mark-read")),
         ],
     )
 
@@ -64,18 +66,19 @@ def _notices(viewer: Viewer) -> QuerySet[Any]:
 def _show_notice(row: OutgoingNotice) -> Waiting:
     return Waiting(
         title=str(row.payload["data"]["subject"]),
-        asked_by=f"{row.channel} to {row.target}",
+        asked_by=gettext("%(channel)s to %(target)s")
+        % {"channel": row.get_channel_display(), "target": row.target},
         since=row.settled_at or row.created_at,
         organisation=row.organisation.name,
         detail=row.last_problem[:120],
         address=page_of(row),
-        choices=[Choice("Send again", page_of(row, "resend"))],
+        choices=[Choice(gettext("Send again"), page_of(row, "resend"))],
     )
 
 
 KINDS = (
     WaitingKind(
-        title="Escalation",
+        title=_("Escalation"),
         icon="escalator_warning",
         deed=Deed.ANSWER_ESCALATION,
         rows=_escalations,
@@ -83,7 +86,7 @@ KINDS = (
         show=_show_escalation,
     ),
     WaitingKind(
-        title="Report to the Board",
+        title=_("Report to the Board"),
         icon="mark_email_unread",
         deed=Deed.ANSWER_REPORT,
         rows=_reports,
@@ -91,7 +94,7 @@ KINDS = (
         show=_show_report,
     ),
     WaitingKind(
-        title="Notice that failed",
+        title=_("Notice that failed"),
         icon="outgoing_mail",
         deed=Deed.RESEND_NOTICE,
         rows=_notices,

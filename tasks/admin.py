@@ -8,6 +8,8 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
+from django.utils.translation import gettext, pgettext
+from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import (
     AutocompleteSelectFilter,
     ChoicesDropdownFilter,
@@ -19,6 +21,7 @@ from core.admin.acts import Act, ActingAdmin
 from core.admin.base import column
 from core.admin.browsing import MomentFilter, RecentFilter
 from core.events import text
+from core.labels import Text
 from orgchart.models import Agent
 from tasks.insight.measures_page import measures_page
 from tasks.intake.feedback_admin import FeedbackAdmin
@@ -43,14 +46,14 @@ MAX_SEARCHED = 20_000
 class RoleFilter(RecentFilter):
     """By required role."""
 
-    title = "required role"
+    title = _("required role")
     parameter_name = "required_role"
 
 
 class KindFilter(RecentFilter):
     """By task type."""
 
-    title = "task type"
+    title = _("task type")
     parameter_name = "task_type"
 
 
@@ -83,7 +86,7 @@ class TaskAdmin(ActingAdmin):
     list_select_related = ("organisation", "owner")
     ordering = ("-id",)
     search_fields = ("number",)
-    search_help_text = "A task's number, its owner's handle, or words of a recent subject"
+    search_help_text = _("A task's number, its owner's handle, or words of a recent subject")
 
     def get_urls(self) -> list[URLPattern]:
         """Add the board, the address that moves a card, and the measures."""
@@ -111,8 +114,15 @@ class TaskAdmin(ActingAdmin):
         if hasattr(page, "context_data"):
             page.context_data["actions_list"] = [
                 *(page.context_data.get("actions_list") or []),
-                _button("Measures", "monitoring", "tasks_task_measures", ActionVariant.DEFAULT),
-                _button("Board", "view_kanban", "tasks_task_board", ActionVariant.PRIMARY),
+                _button(
+                    gettext("Measures"), "monitoring", "tasks_task_measures", ActionVariant.DEFAULT
+                ),
+                _button(
+                    pgettext("a board of tasks", "Board"),
+                    "view_kanban",
+                    "tasks_task_board",
+                    ActionVariant.PRIMARY,
+                ),
             ]
         answer: HttpResponse = page
         return answer
@@ -130,7 +140,7 @@ class TaskAdmin(ActingAdmin):
     def act_buttons(self, request: HttpRequest, row: Any) -> list[dict[str, Any]]:
         """All but the comment: its form is on the page itself."""
         buttons = super().act_buttons(request, row)
-        return [button for button in buttons if button["title"] != COMMENT.title]
+        return [button for button in buttons if button["title"] != COMMENT.label]
 
     def subject_of(self, row: Task) -> str:
         """The ledger's name of a task."""
@@ -158,38 +168,38 @@ class TaskAdmin(ActingAdmin):
         edge = next(iter(newest[MAX_SEARCHED : MAX_SEARCHED + 1]), 0)
         return queryset.filter(id__gt=edge, subject__icontains=term), False
 
-    @column("task")
+    @column(_("task"))
     def headline(self, task: Task) -> str:
         """Number and subject, shortened for the list."""
         return f"#{task.number} {text(task.subject, 80)}"
 
-    @column("status", label=STATUS_COLOURS)
-    def status_label(self, task: Task) -> str:
+    @column(_("status"), label=STATUS_COLOURS)
+    def status_label(self, task: Task) -> tuple[str, str]:
         """The state, in colour."""
-        return str(task.status)
+        return task.status, task.get_status_display()
 
-    @column("owner")
+    @column(_("owner"))
     def owner_handle(self, task: Task) -> str:
         """The owner's handle."""
         return task.owner.handle if task.owner else "–"
 
-    @column("requires")
+    @column(_("requires"))
     def role(self, task: Task) -> str:
         """The role it requires."""
-        return task.required_role or "any"
+        return task.required_role or gettext("any")
 
-    @column("type")
+    @column(_("type"))
     def kind(self, task: Task) -> str:
         """The task's type."""
         return task.task_type or "–"
 
-    @column("waits for")
+    @column(_("waits for"))
     def waiting(self, task: Task) -> str:
         """How many unfinished tasks it waits for."""
         return str(task.open_blockers) if task.open_blockers else "–"
 
 
-def _button(title: str, icon: str, page: str, variant: ActionVariant) -> dict[str, Any]:
+def _button(title: Text, icon: str, page: str, variant: ActionVariant) -> dict[str, Any]:
     return {
         "title": title,
         "icon": icon,

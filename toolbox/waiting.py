@@ -5,29 +5,45 @@ from __future__ import annotations
 from datetime import datetime
 
 from django.urls import reverse
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy as _
 
+from core.labels import Text
 from core.waiting import Alarm, Choice, Waiting
 from toolbox import scheduler
 
 
-def _scheduler(_: datetime) -> Waiting | None:
-    problem = scheduler.scheduler_problem(now=scheduler.database_now())
+def stopped_scheduler(*, now: datetime) -> Text:
+    """What `scheduler_problem` says, in the language of the page; empty while it runs."""
+    if not scheduler.scheduler_problem(now=now):
+        return ""
+    seconds = scheduler.seconds_since_last_run(now=now)
+    if seconds is None:
+        return _("The scheduler is not running; timeouts are not processed (no job has run yet)")
+    stopped = _(
+        "The scheduler is not running; timeouts are not processed (last run {seconds} s ago)"
+    )
+    return format_lazy(stopped, seconds=int(seconds))
+
+
+def _scheduler(_now: datetime) -> Waiting | None:
+    problem = stopped_scheduler(now=scheduler.database_now())
     if not problem:
         return None
     jobs = reverse("admin:toolbox_jobrun_changelist")
     return Waiting(
         title=problem,
-        asked_by="scheduler",
+        asked_by=_("scheduler"),
         since=None,
-        detail="Start the worker and beat: `make up`, or the services that run them",
+        detail=_("Start the worker and beat: `make up`, or the services that run them"),
         address=jobs,
-        choices=[Choice("Look at the jobs", jobs)],
+        choices=[Choice(_("Look at the jobs"), jobs)],
     )
 
 
 KINDS = (
     Alarm(
-        title="Scheduler stopped",
+        title=_("Scheduler stopped"),
         icon="alarm_off",
         permission="toolbox.view_jobrun",
         problem=_scheduler,

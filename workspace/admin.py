@@ -12,6 +12,8 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import BooleanRadioFilter
 from unfold.enums import ActionVariant
 
@@ -37,17 +39,19 @@ def _approve(call: ActRequest) -> Answer:
         caller=call.person,
         now=call.now,
     )
-    return f"{call.row.name} is approved as it was read: its commands may run."
+    return gettext("%(skill)s is approved as it was read: its commands may run.") % {
+        "skill": call.row.name
+    }
 
 
 def _withdraw(call: ActRequest) -> Answer:
     withdraw(name=call.row.name, reason=call.reason, caller=call.person, now=call.now)
-    return f"The approval of {call.row.name} is withdrawn."
+    return gettext("The approval of %(skill)s is withdrawn.") % {"skill": call.row.name}
 
 
 def _look(call: ActRequest) -> Answer:
     found = scan(caller=call.person, now=call.now)
-    return f"The folders were looked into. Skills known: {len(found)}."
+    return gettext("The folders were looked into. Skills known: %(count)s.") % {"count": len(found)}
 
 
 def _moved(row: Skill) -> bool:
@@ -60,10 +64,10 @@ def _moved(row: Skill) -> bool:
 
 LOOK = Act(
     name="look-again",
-    title="Read the folders again",
+    title=_("Read the folders again"),
     icon="refresh",
     deed=Deed.READ_SKILLS,
-    explanation=(
+    explanation=_(
         "The skill folders are read again, so that this page shows the files as they are now. "
         "Nothing is approved by it."
     ),
@@ -73,10 +77,10 @@ LOOK = Act(
 )
 APPROVE = Act(
     name="approve",
-    title="Approve this file",
+    title=_("Approve this file"),
     icon="verified",
     deed=Deed.APPROVE_SKILL,
-    explanation=(
+    explanation=_(
         "The commands in this file may run in the sandbox of each agent that uses the skill. "
         "Read all of it: a changed file needs a new approval."
     ),
@@ -86,8 +90,8 @@ APPROVE = Act(
     text=lambda row: str(row.text),
     facts=lambda row: [
         ("SHA-256", row.digest),
-        *(("Runs", command) for command in row.commands),
-        *(("No effect", message) for message, _ in doubts_about(row.name)),
+        *((gettext("Runs"), command) for command in row.commands),
+        *((gettext("No effect"), message) for message, _fix in doubts_about(row.name)),
     ],
     possible=lambda row: bool(
         row.installed and row.digest and not row.problem and not row.approved
@@ -95,11 +99,11 @@ APPROVE = Act(
 )
 WITHDRAW = Act(
     name="withdraw",
-    title="Withdraw the approval",
+    title=_("Withdraw the approval"),
     icon="block",
     danger=True,
     deed=Deed.APPROVE_SKILL,
-    explanation="From the next use on, its commands no longer run.",
+    explanation=_("From the next use on, its commands no longer run."),
     perform=_withdraw,
     possible=lambda row: row.approved_at is not None,
 )
@@ -192,7 +196,7 @@ class SkillAdmin(ActingAdmin):
         return f"skill:{row.name}"
 
     @column(
-        "state",
+        _("state"),
         label={
             "approved": "success",
             "changed": "danger",
@@ -200,38 +204,40 @@ class SkillAdmin(ActingAdmin):
             "gone": "default",
         },
     )
-    def state(self, row: Skill) -> str:
+    def state(self, row: Skill) -> tuple[str, str]:
         """Whether its commands may run, by the file as it is at this moment, in colour."""
         on_disk = folders.read(row.name)
         if on_disk is None:
-            return "gone"
+            return "gone", gettext("gone")
         if on_disk.digest and on_disk.digest == row.approved_digest:
-            return "approved"
-        return "changed" if row.approved_digest else "not approved"
+            return "approved", gettext("approved")
+        if row.approved_digest:
+            return "changed", gettext("changed")
+        return "not approved", gettext("not approved")
 
-    @column("on disk")
+    @column(_("on disk"))
     def on_disk(self, row: Skill) -> str:
         """Whether what the page shows is what there is."""
         if not _moved(row):
-            return "as shown here"
-        return "The file is another one than is shown here. Look again, then read it."
+            return gettext("as shown here")
+        return gettext("The file is another one than is shown here. Look again, then read it.")
 
-    @column("commands")
+    @column(_("commands"))
     def command_count(self, row: Skill) -> int:
         """How many lines of it would run."""
         return len(row.commands)
 
-    @column("file")
+    @column(_("file"))
     def file(self, row: Skill) -> SafeString:
         """The file as it was last seen."""
         return block(row.text)
 
-    @column("runs")
+    @column(_("runs"))
     def runs(self, row: Skill) -> SafeString:
         """Its command lines."""
         return listed(row.commands)
 
-    @column("allowed tools")
+    @column(_("allowed tools"))
     def tools(self, row: Skill) -> SafeString:
         """What its frame may use."""
         return chips(row.allowed_tools)

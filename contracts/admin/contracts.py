@@ -10,6 +10,8 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, pgettext
+from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import (
     AutocompleteSelectFilter,
     ChoicesDropdownFilter,
@@ -26,6 +28,7 @@ from core.admin.base import BrowseAdmin, column
 from core.admin.browsing import MomentFilter
 from core.deeds import Deed
 from core.events import text
+from core.labels import Text
 from ledger.history import events_of
 
 BY_ORGANISATION = ("organisation", RelatedDropdownFilter)
@@ -39,6 +42,14 @@ STATE_COLOURS = {
 }
 
 
+ENDED = {
+    ContractOutcome.PASSED: _("%(contract)s is passed."),
+    ContractOutcome.FAILED: _("%(contract)s is failed."),
+    ContractOutcome.CANCELLED: _("%(contract)s is cancelled."),
+    ContractOutcome.REWORK: _("%(contract)s is sent back for rework."),
+}
+
+
 def _ended(call: ActRequest, outcome: ContractOutcome) -> Answer:
     close_contract(
         contract_id=call.row.id,
@@ -48,19 +59,19 @@ def _ended(call: ActRequest, outcome: ContractOutcome) -> Answer:
         caller=call.person,
         now=call.now,
     )
-    return f"{call.row.id} is {outcome}."
+    return str(ENDED[outcome]) % {"contract": call.row.id}
 
 
 def _facts(row: Contract) -> list[tuple[str, str]]:
     return [
-        ("Title", row.title),
-        ("From", row.issuer_name),
-        ("To", row.assignee.handle),
-        ("State", row.get_state_display()),
+        (gettext("Title"), row.title),
+        (pgettext("sender", "From"), row.issuer_name),
+        (pgettext("recipient", "To"), row.assignee.handle),
+        (gettext("State"), row.get_state_display()),
     ]
 
 
-def _act(outcome: ContractOutcome, title: str, explanation: str, **more: Any) -> Act:
+def _act(outcome: ContractOutcome, title: Text, explanation: Text, **more: Any) -> Act:
     return Act(
         name=f"close-{outcome}",
         title=title,
@@ -80,23 +91,23 @@ def _own_in_review(row: Contract) -> bool:
 
 CANCEL = _act(
     ContractOutcome.CANCELLED,
-    "Cancel the contract",
-    "The contract ends: its coding mode and its channels close, and its assignee is notified.",
+    _("Cancel the contract"),
+    _("The contract ends: its coding mode and its channels close, and its assignee is notified."),
     icon="cancel",
     danger=True,
     possible=lambda row: row.state not in FINAL_STATES,
 )
 PASS = _act(
     ContractOutcome.PASSED,
-    "Take the work",
-    "The Board takes what it ordered. The contract is final from then on.",
+    _("Take the work"),
+    _("The Board takes what it ordered. The contract is final from then on."),
     icon="check_circle",
     possible=_own_in_review,
 )
 FAIL = _act(
     ContractOutcome.FAILED,
-    "Refuse the work",
-    "The Board refuses what it ordered. The contract is final; a new one may follow it.",
+    _("Refuse the work"),
+    _("The Board refuses what it ordered. The contract is final; a new one may follow it."),
     icon="thumb_down",
     danger=True,
     possible=_own_in_review,
@@ -105,8 +116,8 @@ FAIL = _act(
 
 REWORK = _act(
     ContractOutcome.REWORK,
-    "Send the work back",
-    "The assignee works on it again and submits it once more; the reason says what is missing.",
+    _("Send the work back"),
+    _("The assignee works on it again and submits it once more; the reason says what is missing."),
     icon="undo",
     possible=_own_in_review,
 )
@@ -139,7 +150,7 @@ class ContractAdmin(ActingAdmin):
     list_select_related = ("organisation", "assignee", "issuer")
     ordering = ("-id",)
     search_fields = ("id",)
-    search_help_text = "A contract (CON-…), or the handle of its assignee or issuer"
+    search_help_text = _("A contract (CON-…), or the handle of its assignee or issuer")
     change_form_template = "admin/nexus/contract.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Contract]:
@@ -175,7 +186,7 @@ class ContractAdmin(ActingAdmin):
         page = super().changelist_view(request, extra_context)
         if request.user.has_perm(ISSUE) and hasattr(page, "context_data"):
             button = {
-                "title": "Issue a contract",
+                "title": gettext("Issue a contract"),
                 "icon": "add",
                 "variant": ActionVariant.PRIMARY,
                 "attrs": {},
@@ -203,15 +214,15 @@ class ContractAdmin(ActingAdmin):
         page: HttpResponse = super().render_change_form(request, context, *args, **kwargs)
         return page
 
-    @column("contract")
+    @column(_("contract"))
     def headline(self, row: Contract) -> str:
         """The title, cut where a list would break."""
         return text(row.title, 70)
 
-    @column("state", label=STATE_COLOURS)
-    def state_label(self, row: Contract) -> str:
+    @column(_("state"), label=STATE_COLOURS)
+    def state_label(self, row: Contract) -> tuple[str, str]:
         """The state, in colour."""
-        return str(row.state)
+        return row.state, row.get_state_display()
 
 
 class _OfAContract(BrowseAdmin):
@@ -220,14 +231,14 @@ class _OfAContract(BrowseAdmin):
     organisation_path = "contract.organisation_id"
     list_select_related: tuple[str, ...] = ("contract", "contract__organisation")
     search_fields = ("=contract__id",)
-    search_help_text = "A contract (CON-…)"
+    search_help_text = _("A contract (CON-…)")
     ordering = ("-id",)
 
     def subject_of(self, row: Any) -> str:
         """Its events are the contract's."""
         return f"contract:{row.contract_id}"
 
-    @column("contract")
+    @column(_("contract"))
     def of_contract(self, row: Any) -> SafeString:
         """To the contract."""
         address = reverse("admin:contracts_contract_change", args=[row.contract_id])
@@ -262,10 +273,10 @@ class VerdictAdmin(_OfAContract):
     )
     list_select_related = ("contract", "contract__organisation", "judge")
 
-    @column("finding", label={"PASS": "success", "FAIL": "danger"})
-    def verdict(self, row: Verdict) -> str:
+    @column(_("finding"), label={"PASS": "success", "FAIL": "danger"})
+    def verdict(self, row: Verdict) -> tuple[str, str]:
         """The finding, in colour."""
-        return str(row.finding)
+        return row.finding, row.get_finding_display()
 
 
 @admin.register(Deadline)

@@ -11,6 +11,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext, pgettext_lazy
+from django.utils.translation import gettext_lazy as _
 from unfold.widgets import (
     UnfoldAdminSelectWidget,
     UnfoldAdminSplitDateTimeWidget,
@@ -20,6 +22,7 @@ from unfold.widgets import (
 
 from contracts.issuing.drafts import ContractDraft
 from contracts.issuing.services import issue_for_board
+from contracts.models import Contract
 from core.decision import Denied
 from core.deeds import Deed
 from core.people import person, record_refusal, signed_in
@@ -34,26 +37,43 @@ from orgchart.policy.vocabulary import BOARD, ToolMode
 ISSUE = Deed.ISSUE_CONTRACT.permission
 
 
+def _priorities() -> list[tuple[str, Any]]:
+    """The priorities of a contract, with their names in the language of the page."""
+    return list(Contract._meta.get_field("priority").choices or ())  # noqa: SLF001  Django's public name
+
+
 class IssueForm(forms.Form):
     """What the Board orders."""
 
-    to = forms.ChoiceField(widget=UnfoldAdminSelectWidget(), help_text="Who reports to the Board.")
-    title = forms.CharField(max_length=200, widget=UnfoldAdminTextInputWidget())
+    to = forms.ChoiceField(
+        label=pgettext_lazy("recipient", "To"),
+        widget=UnfoldAdminSelectWidget(),
+        help_text=_("Who reports to the Board."),
+    )
+    title = forms.CharField(label=_("Title"), max_length=200, widget=UnfoldAdminTextInputWidget())
     body = forms.CharField(
+        label=_("Body"),
         max_length=8000,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 10}),
-        help_text="What is to be done, and how it is known to be done.",
+        help_text=_("What is to be done, and how it is known to be done."),
     )
     priority = forms.ChoiceField(
-        choices=Priority.choices, initial=Priority.MEDIUM, widget=UnfoldAdminSelectWidget()
+        label=_("Priority"),
+        choices=_priorities,
+        initial=Priority.MEDIUM,
+        widget=UnfoldAdminSelectWidget(),
     )
     deadline = forms.SplitDateTimeField(
-        required=False, widget=UnfoldAdminSplitDateTimeWidget(), help_text="UTC; may stay empty."
+        label=_("Deadline"),
+        required=False,
+        widget=UnfoldAdminSplitDateTimeWidget(),
+        help_text=_("UTC; may stay empty."),
     )
     mode = forms.ChoiceField(
+        label=_("Mode"),
         widget=UnfoldAdminSelectWidget(),
         initial=ToolMode.CHAT_SAFE.value,
-        help_text="coding: accepting the contract opens that mode for the agent's session.",
+        help_text=_("coding: accepting the contract opens that mode for the agent's session."),
     )
 
     def __init__(self, *args: Any, policy: Policy, **kwargs: Any) -> None:
@@ -87,7 +107,7 @@ def issue_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     request.current_app = model_admin.admin_site.name
     context = {
         **model_admin.admin_site.each_context(request),
-        "title": "Issue a contract",
+        "title": gettext("Issue a contract"),
         "opts": model_admin.opts,
     }
     organisation = chosen_organisation(request)
@@ -102,7 +122,10 @@ def issue_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
         contract_id = _issued(request, organisation, form)
         if contract_id:
             model_admin.message_user(
-                request, f"{contract_id} is issued to {form.cleaned_data['to']}.", messages.SUCCESS
+                request,
+                gettext("%(contract)s is issued to %(agent)s.")
+                % {"contract": contract_id, "agent": form.cleaned_data["to"]},
+                messages.SUCCESS,
             )
             address = reverse("admin:contracts_contract_change", args=[contract_id])
             return HttpResponseRedirect(address)

@@ -17,6 +17,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.enums import ActionVariant
 from unfold.widgets import UnfoldAdminTextareaWidget
 
@@ -25,6 +27,7 @@ from core.admin.base import BrowseAdmin
 from core.decision import Denied
 from core.deeds import Deed
 from core.hooks import Hook
+from core.labels import Text
 from core.people import person, record_refusal, signed_in
 
 
@@ -32,9 +35,10 @@ class ReasonForm(forms.Form):
     """Why, and the version that was looked at."""
 
     reason = forms.CharField(
+        label=_("Reason"),
         max_length=500,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 3, "autofocus": True}),
-        help_text="Kept in the ledger with your name.",
+        help_text=_("Kept in the ledger with your name."),
     )
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
@@ -96,10 +100,10 @@ class Act:
 
     name: str
     deed: Deed
-    explanation: str
+    explanation: Text
     perform: Callable[[ActRequest], Answer]
-    title: str = ""
-    button: str = ""
+    title: Text = ""
+    button: Text = ""
     icon: str = "gavel"
     danger: bool = False
     form: type[forms.Form] = ReasonForm
@@ -118,7 +122,7 @@ class Act:
     @property
     def label(self) -> str:
         """What the button says."""
-        return self.title or self.deed.value.title
+        return str(self.title) or gettext(self.deed.value.title)
 
 
 acts_for = Hook[[type[Model]], Sequence[Act]]("actions that rooms above add to a table's pages")
@@ -250,7 +254,7 @@ class ActingAdmin(BrowseAdmin):
         return [
             {
                 "title": act.label,
-                "explanation": act.explanation,
+                "explanation": str(act.explanation),
                 "icon": act.icon,
                 "variant": ActionVariant.DANGER if act.danger else ActionVariant.DEFAULT,
                 "attrs": {},

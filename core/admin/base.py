@@ -12,11 +12,13 @@ from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from unfold.decorators import display
 
 from core.admin.browsing import ReadOnlyAdmin
 from core.decision import Code, deny
 from core.hooks import Hook
+from core.labels import Text
 from core.people import record_refusal, signed_in
 
 history_of = Hook[[str, int | None], list[Any]]("the newest events about a subject")
@@ -25,16 +27,27 @@ history_of = Hook[[str, int | None], list[Any]]("the newest events about a subje
 Shown = TypeVar("Shown", bound=Callable[..., Any])
 
 
+class _Colours(dict[str, str | None]):
+    """The colour of each value; none for the others."""
+
+    def __missing__(self, value: str) -> None:
+        return None
+
+
 def column(
-    description: str,
+    description: Text,
     *,
     label: str | Mapping[str, str] | None = None,
     boolean: bool | None = None,
     ordering: str | None = None,
 ) -> Callable[[Shown], Shown]:
-    """A computed column: its heading; with `label`, coloured by its value. The theme's, typed."""
+    """A computed column: its heading; with `label`, coloured by its value. The theme's, typed.
+
+    A coloured column answers the value, or the value with the text that people read for it.
+    """
+    colours = label if label is None or isinstance(label, str) else _Colours(label)
     made: Callable[[Shown], Shown] = display(
-        description=description, label=label, boolean=boolean, ordering=ordering
+        description=description, label=colours, boolean=boolean, ordering=ordering
     )
     return made
 
@@ -86,7 +99,7 @@ class BrowseAdmin(ReadOnlyAdmin):
         request.current_app = self.admin_site.name
         context = {
             **self.admin_site.each_context(request),
-            "title": f"History: {row}",
+            "title": gettext("History: %(row)s") % {"row": row},
             "events": [
                 event
                 for events in history_of(self.subject_of(row), self.organisation_id_of(row) or None)
@@ -103,15 +116,15 @@ def listed(items: Any) -> SafeString:
     """A list of agent-given texts, one to a line, escaped."""
     found = [(str(item),) for item in items or ()]
     if not found:
-        return format_html('<span class="nx-none">{}</span>', "none")
+        return format_html('<span class="nx-none">{}</span>', gettext("none"))
     return format_html('<ul class="nx-list">{}</ul>', format_html_join("", "<li>{}</li>", found))
 
 
-def chips(items: Any, empty: str = "none") -> SafeString:
-    """Short names in a row, escaped."""
+def chips(items: Any, empty: str = "") -> SafeString:
+    """Short names in a row, escaped; `empty` is what an empty row says."""
     found = [(str(item),) for item in items or ()]
     if not found:
-        return format_html('<span class="nx-none">{}</span>', empty)
+        return format_html('<span class="nx-none">{}</span>', empty or gettext("none"))
     inner = format_html_join(" ", '<code class="nx-chip">{}</code>', found)
     return format_html('<div class="nx-chips">{}</div>', inner)
 

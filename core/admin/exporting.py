@@ -16,9 +16,11 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from core.actions import Action
 from core.events import Event, record_event
+from core.labels import Text
 from core.people import ADMIN_TOOL, signed_in
 
 MOST = 50_000
@@ -33,7 +35,7 @@ class ExportingAdmin:
     """A list that can be saved as a file by every person who may look at it."""
 
     list_before_template = "admin/nexus/list_tools.html"
-    export_actions: Sequence[tuple[str, str]] = ()
+    export_actions: Sequence[tuple[Text, str]] = ()
     """More buttons of the export page: what each says, and the name of its page."""
 
     def get_urls(self) -> list[URLPattern]:
@@ -64,7 +66,7 @@ class ExportingAdmin:
         request.current_app = self.admin_site.name  # type: ignore[attr-defined]
         context = {
             **self.admin_site.each_context(request),  # type: ignore[attr-defined]
-            "title": f"Export: {self.opts.verbose_name_plural}",  # type: ignore[attr-defined]
+            "title": gettext("Export: %(table)s") % {"table": self.opts.verbose_name_plural},  # type: ignore[attr-defined]
             "opts": self.opts,  # type: ignore[attr-defined]
             "count": rows.order_by()[: MOST + 1].count(),
             "most": MOST,

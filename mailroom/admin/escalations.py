@@ -9,6 +9,8 @@ from django import forms
 from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext, pgettext
+from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import AutocompleteSelectFilter, ChoicesDropdownFilter
 from unfold.widgets import UnfoldAdminTextareaWidget
 
@@ -29,9 +31,10 @@ class AnswerForm(forms.Form):
     """The Board's answer, and the version that was read."""
 
     reply = forms.CharField(
+        label=_("Reply"),
         max_length=8000,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 8, "autofocus": True}),
-        help_text="It reaches the sender as a mail from the Board, in this thread.",
+        help_text=_("It reaches the sender as a mail from the Board, in this thread."),
     )
     version = forms.IntegerField(widget=forms.HiddenInput)
 
@@ -44,16 +47,16 @@ def _answer(call: ActRequest) -> Answer:
         person=call.person,
         now=call.now,
     )
-    return f"Answered with {mail_id}."
+    return gettext("Answered with %(mail)s.") % {"mail": mail_id}
 
 
 def _facts(row: Escalation) -> list[tuple[str, str]]:
     return [
-        ("Subject", row.mail.subject),
-        ("From", row.sender.handle),
-        ("To", row.recipient.handle if row.recipient else "board"),
-        ("State", row.get_state_display()),
-        ("Due", f"{row.due_at:%Y-%m-%d %H:%M} UTC"),
+        (gettext("Subject"), row.mail.subject),
+        (pgettext("sender", "From"), row.sender.handle),
+        (pgettext("recipient", "To"), row.recipient.handle if row.recipient else "board"),
+        (gettext("State"), row.get_state_display()),
+        (gettext("Due"), f"{row.due_at:%Y-%m-%d %H:%M} UTC"),
     ]
 
 
@@ -71,10 +74,10 @@ def _notices_of(organisation_id: int, at: datetime) -> QuerySet[OutgoingNotice]:
 
 ANSWER = Act(
     name="answer",
-    title="Answer for the Board",
+    title=_("Answer for the Board"),
     icon="reply",
     deed=Deed.ANSWER_ESCALATION,
-    explanation=(
+    explanation=_(
         "The sender gets the answer as a mail from the Board, and the recipient of the escalation "
         "gets a system mail. The escalation is then answered."
     ),
@@ -111,7 +114,7 @@ class EscalationAdmin(ActingAdmin):
     )
     list_select_related = ("organisation", "sender", "recipient", "mail")
     search_fields = ("=mail__id",)
-    search_help_text = "An escalation's mail (MAIL-…)"
+    search_help_text = _("An escalation's mail (MAIL-…)")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Escalation]:
         """With its mail and both parties, in one query."""
@@ -137,18 +140,18 @@ class EscalationAdmin(ActingAdmin):
         page: HttpResponse = super().render_change_form(request, context, *args, **kwargs)
         return page
 
-    @column("about")
+    @column(_("about"))
     def what(self, row: Escalation) -> str:
         """The mail's subject."""
         return text(row.mail.subject, 80)
 
-    @column("to")
+    @column(_("to"))
     def up_to(self, row: Escalation) -> str:
         """The superior, or the Board."""
         return str(row.recipient or "board")
 
     @column(
-        "state",
+        _("state"),
         label={
             "open": "warning",
             "answered": "success",
@@ -156,6 +159,6 @@ class EscalationAdmin(ActingAdmin):
             "unanswered": "danger",
         },
     )
-    def state_label(self, row: Escalation) -> str:
+    def state_label(self, row: Escalation) -> tuple[str, str]:
         """Its state, in colour."""
-        return str(row.state)
+        return row.state, row.get_state_display()

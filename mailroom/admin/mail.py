@@ -8,6 +8,8 @@ from django import forms
 from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import (
     AutocompleteSelectFilter,
     ChoicesDropdownFilter,
@@ -35,7 +37,7 @@ SEARCHED = 20_000
 class TypeFilter(DropdownFilter):
     """By mail type, of all that any organisation knows."""
 
-    title = "type"
+    title = _("type")
     parameter_name = "mail_type"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -54,12 +56,12 @@ class TypeFilter(DropdownFilter):
 class ReadFilter(DropdownFilter):
     """Whether its recipient has read it."""
 
-    title = "reading"
+    title = _("reading")
     parameter_name = "reading"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """Return the two states."""
-        return [("unread", "unread"), ("read", "read")]
+        return [("unread", gettext("unread")), ("read", gettext("read"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Keep the mails in that state."""
@@ -85,9 +87,10 @@ class AnswerForm(forms.Form):
     """The Board's answer."""
 
     reply = forms.CharField(
+        label=_("Reply"),
         max_length=8000,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 8, "autofocus": True}),
-        help_text="It reaches the sender as a mail from the Board, in this thread.",
+        help_text=_("It reaches the sender as a mail from the Board, in this thread."),
     )
 
 
@@ -95,20 +98,20 @@ def _answer(call: ActRequest) -> Answer:
     mail_id = answer_report(
         mail_id=call.row.id, text=str(call.data["reply"]), person=call.person, now=call.now
     )
-    return f"Answered with {mail_id}."
+    return gettext("Answered with %(mail)s.") % {"mail": mail_id}
 
 
 def _mark_read(call: ActRequest) -> Answer:
     mark_report_read(mail_id=call.row.id, person=call.person, now=call.now)
-    return "Marked as read: no answer is needed."
+    return gettext("Marked as read: no answer is needed.")
 
 
 MARK_READ = Act(
     name="mark-read",
-    title="No answer needed",
+    title=_("No answer needed"),
     icon="mark_email_read",
     deed=Deed.ANSWER_REPORT,
-    explanation="The mail is marked as read by the Board. Its sender gets no answer.",
+    explanation=_("The mail is marked as read by the Board. Its sender gets no answer."),
     perform=_mark_read,
     form=forms.Form,
     possible=lambda row: row.recipient_id is None and row.sender_id and row.read_at is None,
@@ -116,10 +119,10 @@ MARK_READ = Act(
 )
 ANSWER = Act(
     name="answer",
-    title="Answer for the Board",
+    title=_("Answer for the Board"),
     icon="reply",
     deed=Deed.ANSWER_REPORT,
-    explanation="The sender gets the answer as a mail from the Board.",
+    explanation=_("The sender gets the answer as a mail from the Board."),
     perform=_answer,
     form=AnswerForm,
     possible=lambda row: row.recipient_id is None and row.sender_id is not None,
@@ -155,7 +158,7 @@ class MailAdmin(ActingAdmin):
     list_select_related = ("organisation",)
     ordering = ("-id",)
     search_fields = ("id",)
-    search_help_text = (
+    search_help_text = _(
         "A mail (MAIL-…), a contract (CON-…), an agent's handle, or words of a recent subject"
     )
     change_form_template = "admin/nexus/mail.html"
@@ -194,13 +197,13 @@ class MailAdmin(ActingAdmin):
         page: HttpResponse = super().render_change_form(request, context, *args, **kwargs)
         return page
 
-    @column("subject")
+    @column(_("subject"))
     def subject_line(self, mail: Mail) -> str:
         """The subject, cut where a list would break."""
-        return text(mail.subject, 80) or "(no subject)"
+        return text(mail.subject, 80) or gettext("(no subject)")
 
     @column(
-        "type",
+        _("type"),
         label={
             "escalation": "danger",
             "contract": "primary",
@@ -213,14 +216,14 @@ class MailAdmin(ActingAdmin):
         return mail.mail_type
 
     @column(
-        "priority",
+        _("priority"),
         label={"critical": "danger", "high": "warning", "medium": "default", "low": "default"},
     )
-    def urgency(self, mail: Mail) -> str:
+    def urgency(self, mail: Mail) -> tuple[str, str]:
         """How urgent, in colour."""
-        return mail.priority
+        return mail.priority, mail.get_priority_display()
 
-    @column("reading", label={"read": "success", "unread": "warning"})
-    def reading(self, mail: Mail) -> str:
+    @column(_("reading"), label={"read": "success", "unread": "warning"})
+    def reading(self, mail: Mail) -> tuple[str, str]:
         """Read or not, in colour."""
-        return "read" if mail.read_at else "unread"
+        return ("read", gettext("read")) if mail.read_at else ("unread", gettext("unread"))

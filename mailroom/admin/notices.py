@@ -6,6 +6,8 @@ import json
 
 from django.contrib import admin
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, pgettext
+from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
@@ -21,25 +23,25 @@ from mailroom.vocabulary import NoticeState
 
 def _resend(call: ActRequest) -> Answer:
     resend(notice_id=call.row.id, reason=call.reason, caller=call.person, now=call.now)
-    return "The notice is sent again with the same id."
+    return gettext("The notice is sent again with the same id.")
 
 
 RESEND = Act(
     name="resend",
-    title="Send again",
+    title=_("Send again"),
     icon="forward_to_inbox",
     deed=Deed.RESEND_NOTICE,
-    explanation=(
+    explanation=_(
         "The notice goes to where the organisation's settings point now. It keeps its id, so "
         "a receiver that accepted it before recognises it."
     ),
     perform=_resend,
     possible=lambda row: row.state == NoticeState.DEAD,
     facts=lambda row: [
-        ("Channel", row.channel),
-        ("To", row.target),
-        ("Attempts", str(row.attempts)),
-        ("Last problem", row.last_problem or "none"),
+        (gettext("Channel"), row.channel),
+        (pgettext("recipient", "To"), row.target),
+        (gettext("Attempts"), str(row.attempts)),
+        (gettext("Last problem"), row.last_problem or gettext("none")),
     ],
     text=lambda row: json.dumps(row.payload, indent=2, ensure_ascii=False),
 )
@@ -68,7 +70,7 @@ class OutgoingNoticeAdmin(ActingAdmin):
     )
     list_select_related = ("organisation",)
     search_fields = ("=event_id",)
-    search_help_text = "The event id that receivers see"
+    search_help_text = _("The event id that receivers see")
     fields = (
         "organisation",
         "channel",
@@ -88,22 +90,22 @@ class OutgoingNoticeAdmin(ActingAdmin):
         """A notice's events name the id that receivers see."""
         return f"notice:{row.event_id}"
 
-    @column("payload")
+    @column(_("payload"))
     def payload_text(self, row: OutgoingNotice) -> SafeString:
         """The payload, as it is posted."""
         return block(json.dumps(row.payload, indent=2, ensure_ascii=False))
 
-    @column("about")
+    @column(_("about"))
     def about(self, row: OutgoingNotice) -> str:
         """Its subject."""
         return text(str(row.payload["data"]["subject"]), 60)
 
-    @column("last problem")
+    @column(_("last problem"))
     def problem(self, row: OutgoingNotice) -> str:
         """The beginning of the last problem."""
         return text(row.last_problem, 60) or "–"
 
-    @column("state", label={"pending": "warning", "sent": "success", "dead": "danger"})
-    def state_label(self, row: OutgoingNotice) -> str:
+    @column(_("state"), label={"pending": "warning", "sent": "success", "dead": "danger"})
+    def state_label(self, row: OutgoingNotice) -> tuple[str, str]:
         """Its state, in colour."""
-        return str(row.state)
+        return row.state, row.get_state_display()

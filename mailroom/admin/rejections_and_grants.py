@@ -11,6 +11,8 @@ from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import (
     AutocompleteSelectFilter,
     RelatedDropdownFilter,
@@ -68,7 +70,7 @@ class MailRejectionAdmin(BrowseAdmin):
     list_select_related = ("organisation",)
     ordering = ("-id",)
     search_fields = ("from_agent",)
-    search_help_text = "The sender's handle, or a reason code"
+    search_help_text = _("The sender's handle, or a reason code")
     fields = (
         "organisation",
         "attempted_at",
@@ -81,7 +83,7 @@ class MailRejectionAdmin(BrowseAdmin):
     )
     readonly_fields = ("why",)
 
-    @column("to see why")
+    @column(_("to see why"))
     def why(self, row: MailRejection) -> SafeString:
         """The rule of the pair, the same question to Explain, and the event."""
         asked = {
@@ -98,11 +100,18 @@ class MailRejectionAdmin(BrowseAdmin):
             "from": row.from_agent,
             "to": row.to_agent,
         }
-        links = [(f"{reverse('admin:explain')}?{urlencode(asked)}", "Explain")]
-        links.append((f"{reverse('admin:matrix')}?{urlencode(pair)}#cell", "The rule of this pair"))
+        links = [(f"{reverse('admin:explain')}?{urlencode(asked)}", gettext("Explain"))]
+        links.append(
+            (f"{reverse('admin:matrix')}?{urlencode(pair)}#cell", gettext("The rule of this pair"))
+        )
         event = refusal_event(row)
         if event is not None:
-            links.append((reverse("admin:ledger_event_change", args=[event]), f"Event {event}"))
+            links.append(
+                (
+                    reverse("admin:ledger_event_change", args=[event]),
+                    gettext("Event %(number)s") % {"number": event},
+                )
+            )
         return format_html_join(" · ", '<a class="nx-link" href="{}">{}</a>', links)
 
     def subject_of(self, row: MailRejection) -> str:
@@ -120,12 +129,12 @@ class MailRejectionAdmin(BrowseAdmin):
             return queryset.filter(code=term), False
         return queryset.filter(from_agent=term), False
 
-    @column("code", label="danger")
+    @column(_("code"), label="danger")
     def code_label(self, row: MailRejection) -> str:
         """The reason code."""
         return row.code
 
-    @column("reason")
+    @column(_("reason"))
     def short_reason(self, row: MailRejection) -> str:
         """The beginning of the reason."""
         return text(row.reason, 90)
@@ -159,18 +168,20 @@ class ContactGrantAdmin(BrowseAdmin):
         """A permission opens and closes with its contract."""
         return f"contract:{row.contract_ref}"
 
-    @column("types")
+    @column(_("types"))
     def passing(self, row: ContactGrant) -> SafeString:
         """The mail types it permits."""
         return chips(row.types)
 
-    @column("contract")
+    @column(_("contract"))
     def contract(self, row: ContactGrant) -> SafeString:
         """The contract that opened it."""
         address = contract_url(row.contract_ref)
         return format_html('<a class="nx-link" href="{}">{}</a>', address, row.contract_ref)
 
-    @column("state", label={"open": "success", "closed": "default"})
-    def state(self, row: ContactGrant) -> str:
+    @column(_("state"), label={"open": "success", "closed": "default"})
+    def state(self, row: ContactGrant) -> tuple[str, str]:
         """Open or closed, in colour."""
-        return "closed" if row.closed_at else "open"
+        if row.closed_at:
+            return "closed", gettext("closed")
+        return "open", gettext("open")

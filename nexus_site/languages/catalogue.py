@@ -60,8 +60,8 @@ class Translations:
         return Translations(self.locale, {each: self.texts.get(each, "") for each in wanted})
 
     def filled(self, answers: Mapping[str, str]) -> Translations:
-        """The same with these translations, named by the English singular."""
-        texts = {each: answers.get(each.singular, text) for each, text in self.texts.items()}
+        """The same with these translations, named as `Message.name` says."""
+        texts = {each: answers.get(each.name, text) for each, text in self.texts.items()}
         return Translations(self.locale, texts)
 
     def written(self) -> bytes:

@@ -36,6 +36,11 @@ class Message:
     plural: str = ""
     context: str = ""
 
+    @property
+    def name(self) -> str:
+        """What files of translations call it: `context|singular`, or the singular alone."""
+        return f"{self.context}|{self.singular}" if self.context else self.singular
+
 
 def messages_of_python(source: str) -> Iterator[Message]:
     """The texts that a module marks; calls with anything but literals look up marked texts."""

@@ -1,9 +1,12 @@
-"""ChartBar charts of figures over time; pure. The template draws them."""
+"""ChartBar charts of figures over time, in the language of the page. The template draws them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from tasks.insight.figures import Figure
 
@@ -11,6 +14,13 @@ WIDE, TALL = 1000, 100
 """The chart's own units; it is stretched to the room on the page."""
 FILLED = 0.74
 """The part of its stretch of time that a bar, or a group of bars, takes."""
+UNITS = (
+    (_("%(count)s d"), 86_400),
+    (_("%(count)s h"), 3600),
+    (_("%(count)s min"), 60),
+    (_("%(count)s s"), 1),
+)
+"""Units of time with their seconds."""
 LEAST = 2
 """The height of a bar for zero or nearly zero, so that it can be seen."""
 
@@ -76,8 +86,12 @@ def _text(figure: Figure) -> str:
     if figure.whole is None:
         return str(figure.part)
     if figure.value is None:
-        return "nothing to measure"
-    return f"{figure.value:.1f} % ({figure.part} of {figure.whole})"
+        return gettext("nothing to measure")
+    return gettext("%(percent)s %% (%(part)s of %(whole)s)") % {
+        "percent": f"{figure.value:.1f}",
+        "part": figure.part,
+        "whole": figure.whole,
+    }
 
 
 def count_chart(whens: Sequence[str], series: Sequence[Series]) -> Chart:
@@ -85,15 +99,19 @@ def count_chart(whens: Sequence[str], series: Sequence[Series]) -> Chart:
     top = nice(max([1, *(count for one in series for count in one.counts)]))
     groups: list[list[Value | None]] = [
         [
-            (one.counts[place], one.look, f"{when}: {one.counts[place]} {one.name}")
+            (one.counts[place], one.look, f"{when}: {_counted(one.counts[place], one.name)}")
             if one.counts[place]
             else None
             for one in series
         ]
         for place, when in enumerate(whens)
     ]
-    sums = ", ".join(f"{sum(one.counts)} {one.name}" for one in series)
+    sums = ", ".join(_counted(sum(one.counts), one.name) for one in series)
     return Chart(bars=_bars(groups, top), top=f"{top:g}", target=None, words=sums)
+
+
+def _counted(count: int, name: str) -> str:
+    return gettext("%(count)s %(name)s") % {"count": count, "name": name}
 
 
 def _bars(groups: Sequence[Sequence[Value | None]], top: float) -> tuple[ChartBar, ...]:
@@ -125,13 +143,12 @@ def nice(value: float, most: float = float("inf")) -> float:
 def spelled(seconds: float) -> str:
     """A duration as people say it: its two largest units."""
     if seconds < 10:
-        return f"{seconds:.1f} s"
-    units = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
+        return str(_("%(count)s s")) % {"count": f"{seconds:.1f}"}
     left, parts = round(seconds), list[str]()
-    for name, size in units:
+    for name, size in UNITS:
         count, left = divmod(left, size)
         if count:
-            parts.append(f"{count} {name}")
+            parts.append(str(name) % {"count": count})
         if parts and (len(parts) == 2 or not count):
             break
     return " ".join(parts)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from core.language import gettext_noop as _
+
 
 @dataclass(frozen=True, slots=True)
 class Measure:
@@ -18,27 +20,27 @@ class Measure:
 
 ROLE_MATCH = Measure(
     "role_match",
-    "Role match",
-    "tasks claimed by a role that they require, or that require none, of all tasks claimed",
+    _("Role match"),
+    _("tasks claimed by a role that they require, or that require none, of all tasks claimed"),
     95,
     more_is_better=True,
 )
 CONFLICTS = Measure(
     "conflict_rate",
-    "Version conflicts",
-    "updates whose expected version was stale, of all updates that agents tried",
+    _("Version conflicts"),
+    _("updates whose expected version was stale, of all updates that agents tried"),
     5,
 )
 ACROSS_ROLES = Measure(
     "cross_role_claims",
-    "Cross-role claims",
-    "tasks claimed by another role than they require, of all tasks claimed",
+    _("Cross-role claims"),
+    _("tasks claimed by another role than they require, of all tasks claimed"),
     5,
 )
 INVALID_TRANSITIONS = Measure(
     "invalid_transitions",
-    "Invalid transitions",
-    "attempts at a transition that the state matrix does not allow",
+    _("Invalid transitions"),
+    _("attempts at a transition that the state matrix does not allow"),
     0,
 )
 

@@ -10,7 +10,10 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
+from core.labels import Text
 from orgchart.models import Organisation
 from tasks.insight.charts import Chart, Series, count_chart, rate_chart, spelled
 from tasks.insight.figures import Counts, Figure, figures_of
@@ -29,7 +32,7 @@ class Period:
     """A stretch of time up to now that a person can choose; one of `every` steps has a label."""
 
     name: str
-    title: str
+    title: Text
     step: timedelta
     steps: int
     every: int
@@ -48,10 +51,10 @@ class Period:
 
 
 PERIODS = (
-    Period("1", "24 hours", HOUR, 24, 4),
-    Period("7", "7 days", DAY, 7, 1),
-    Period("30", "30 days", DAY, 30, 5),
-    Period("90", "90 days", DAY, 90, 15),
+    Period("1", _("24 hours"), HOUR, 24, 4),
+    Period("7", _("7 days"), DAY, 7, 1),
+    Period("30", _("30 days"), DAY, 30, 5),
+    Period("90", _("90 days"), DAY, 90, 15),
 )
 USUAL = PERIODS[1]
 
@@ -87,7 +90,7 @@ class DurationLine:
 
 def measures_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     """The measures, for people who may see tasks."""
-    organisation, context = page_context(model_admin, request, "Task measures")
+    organisation, context = page_context(model_admin, request, gettext("Task measures"))
     if organisation is None:
         return choice_page(request, context)
     asked = request.GET.get("days", "")
@@ -117,9 +120,9 @@ def figures(organisation: Organisation, period: Period, now: datetime) -> dict[s
         "flow": count_chart(
             labels,
             [
-                Series("created", "tc-created", created),
-                Series("started", "tc-started", started),
-                Series("completed", "tc-completed", completed),
+                Series(gettext("created"), "tc-created", created),
+                Series(gettext("started"), "tc-started", started),
+                Series(gettext("completed"), "tc-completed", completed),
             ],
         ),
         "ticks": labels[:: period.every],

@@ -9,6 +9,8 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import RelatedDropdownFilter
 from unfold.enums import ActionVariant
 
@@ -24,14 +26,14 @@ BY_ORGANISATION = ("organisation", RelatedDropdownFilter)
 class SourceFilter(RecentFilter):
     """By source."""
 
-    title = "source"
+    title = _("source")
     parameter_name = "source"
 
 
 class CategoryFilter(RecentFilter):
     """By category."""
 
-    title = "category"
+    title = _("category")
     parameter_name = "category"
 
 
@@ -80,7 +82,7 @@ class FeedbackAdmin(BrowseAdmin):
         page = super().changelist_view(request, extra_context)
         if request.user.has_perm(TAKE_IN) and hasattr(page, "context_data"):
             button = {
-                "title": "Add feedback",
+                "title": gettext("Add feedback"),
                 "icon": "add",
                 "variant": ActionVariant.PRIMARY,
                 "attrs": {},
@@ -95,17 +97,17 @@ class FeedbackAdmin(BrowseAdmin):
         """The ledger's name of its source."""
         return f"feedback:{row.source}"
 
-    @column("feedback")
+    @column(_("feedback"))
     def excerpt(self, feedback: Feedback) -> str:
         """The beginning of the report."""
         return text(feedback.body, 100)
 
-    @column("feedback")
+    @column(_("feedback"))
     def full_body(self, feedback: Feedback) -> SafeString:
         """The whole report, escaped."""
         return block(feedback.body)
 
-    @column("answered by task")
+    @column(_("answered by task"))
     def task_link(self, feedback: Feedback) -> SafeString:
         """A link to the task that answers it."""
         if feedback.task is None:

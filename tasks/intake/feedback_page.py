@@ -12,6 +12,9 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.text import format_lazy
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.widgets import (
     UnfoldAdminFileFieldWidget,
     UnfoldAdminSelectWidget,
@@ -30,37 +33,51 @@ from tasks.pages.common import choice_page, page_context
 TAKE_IN = Deed.TAKE_IN_FEEDBACK.permission
 DEFAULT_SOURCE = "admin"
 """The source of a report that was typed without one."""
-RATINGS = [("", "none"), *((str(stars), str(stars)) for stars in range(1, 6))]
+RATINGS = [("", _("none")), *((str(stars), str(stars)) for stars in range(1, 6))]
 
 
 class ReportForm(forms.Form):
     """One report, typed by a person."""
 
     body = forms.CharField(
+        label=_("Body"),
         max_length=20_000,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 6}),
-        help_text="What the user said.",
+        help_text=_("What the user said."),
     )
     author = forms.CharField(
+        label=_("Author"),
         max_length=200,
         required=False,
         widget=UnfoldAdminTextInputWidget(),
-        help_text="Who said it.",
+        help_text=_("Who said it."),
     )
     category = forms.CharField(
-        max_length=64, required=False, widget=UnfoldAdminTextInputWidget(), help_text="E.g. bug."
-    )
-    rating = forms.ChoiceField(
-        choices=RATINGS, required=False, widget=UnfoldAdminSelectWidget(), help_text="5 is best."
-    )
-    source = forms.CharField(
+        label=_("Category"),
         max_length=64,
         required=False,
         widget=UnfoldAdminTextInputWidget(),
-        help_text=f"Where it comes from; default: {DEFAULT_SOURCE}.",
+        help_text=_("E.g. bug."),
+    )
+    rating = forms.ChoiceField(
+        label=_("Rating"),
+        choices=RATINGS,
+        required=False,
+        widget=UnfoldAdminSelectWidget(),
+        help_text=_("5 is best."),
+    )
+    source = forms.CharField(
+        label=_("Source"),
+        max_length=64,
+        required=False,
+        widget=UnfoldAdminTextInputWidget(),
+        help_text=format_lazy(_("Where it comes from; default: {source}."), source=DEFAULT_SOURCE),
     )
     received_at = forms.SplitDateTimeField(
-        required=False, widget=UnfoldAdminSplitDateTimeWidget(), help_text="UTC; default: now."
+        label=_("Received at"),
+        required=False,
+        widget=UnfoldAdminSplitDateTimeWidget(),
+        help_text=_("UTC; default: now."),
     )
 
     def read(self) -> tuple[str, list[FeedbackItem]]:
@@ -73,10 +90,13 @@ class UploadForm(forms.Form):
     """A file of reports: all of them are added, or none."""
 
     file = forms.FileField(
+        label=_("File"),
         widget=UnfoldAdminFileFieldWidget(attrs={"accept": ".csv,.json"}),
-        help_text="CSV with a header line, or JSON: one object or a list. Each needs a body; "
-        "author, category, source, rating (1-5), id and received_at are optional. "
-        "A report with a known id is not added again.",
+        help_text=_(
+            "CSV with a header line, or JSON: one object or a list. Each needs a body; "
+            "author, category, source, rating (1-5), id and received_at are optional. "
+            "A report with a known id is not added again."
+        ),
     )
 
     def clean_file(self) -> Any:
@@ -84,7 +104,8 @@ class UploadForm(forms.Form):
         file = self.cleaned_data["file"]
         if file.size > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
             most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE // 1024
-            raise forms.ValidationError(f"The file has more than {most} KiB: send it in parts.")
+            message = gettext("The file has more than %(most)s KiB: send it in parts.")
+            raise forms.ValidationError(message % {"most": most})
         return file
 
     def read(self) -> tuple[str, list[FeedbackItem]]:
@@ -97,7 +118,7 @@ def intake_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     """Ask for a report or a file; on POST add it, and show the list."""
     if not request.user.has_perm(TAKE_IN):
         raise PermissionDenied(TAKE_IN)
-    organisation, context = page_context(model_admin, request, "Add feedback")
+    organisation, context = page_context(model_admin, request, gettext("Add feedback"))
     if organisation is None:
         return choice_page(request, context)
     sent = request.POST if request.method == "POST" else None
@@ -112,7 +133,10 @@ def intake_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
             model_admin.message_user(request, said, messages.SUCCESS)
             return HttpResponseRedirect(back)
     context |= {
-        "forms": ((report, "report", "One report"), (file, "file", "A file of reports")),
+        "forms": (
+            (report, "report", gettext("One report")),
+            (file, "file", gettext("A file of reports")),
+        ),
         "media": model_admin.media + report.media + file.media,
         "back": back,
     }
@@ -137,4 +161,4 @@ def _add(request: HttpRequest, organisation: Organisation, form: ReportForm | Up
         )
         form.add_error(None, f"{refusal.deny.message}: {refusal.deny.next_action}")
         return ""
-    return f"{kept} added, {known} already known."
+    return gettext("%(added)s added, %(known)s already known.") % {"added": kept, "known": known}

@@ -15,6 +15,7 @@ from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
 from core.decision import Code, Denied, refuse
@@ -96,7 +97,7 @@ class Choice:
 
 def status_label(status: str) -> str:
     """A state's label."""
-    return status.replace("_", " ")
+    return gettext(status.replace("_", " "))
 
 
 def moves_of(status: str, open_blockers: int) -> tuple[Status, ...]:
@@ -110,7 +111,7 @@ def moves_of(status: str, open_blockers: int) -> tuple[Status, ...]:
 
 def board_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     """The board, for people who may see tasks; only those who may change them can move cards."""
-    organisation, context = page_context(model_admin, request, "Task board")
+    organisation, context = page_context(model_admin, request, gettext("Task board"))
     if organisation is None:
         return choice_page(request, context)
     choice = choice_of(organisation, request.GET)
@@ -214,7 +215,7 @@ def move_view(request: HttpRequest, task_pk: int) -> HttpResponse:
         "version": shown["version"],
         "moves": list(moves_of(status, task.open_blockers)),
     }
-    said = f"#{task.number} is {status_label(status)}."
+    said = gettext("#%(task)s is %(state)s.") % {"task": task.number, "state": status_label(status)}
     return _answer(request, task, said, found, status=200)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from unicodedata import east_asian_width
 
+from django.utils.translation import gettext, ngettext
+
 from tasks.pages.graph_layout import BOX_HEIGHT, BOX_WIDTH, GraphLine, lay_out
 from tasks.pages.neighbourhood import Neighbour, Neighbourhood
 
@@ -58,17 +60,25 @@ def draw(found: Neighbourhood) -> GraphDrawing:
         height=layout.height,
         box_width=BOX_WIDTH,
         box_height=BOX_HEIGHT,
-        words=f"Task #{found.tasks[found.focus].number} in the middle, "
-        f"{_tasks(before)} that come before it to the left, "
-        f"{_tasks(after)} that wait for it to the right.",
+        words=gettext(
+            "Task #%(task)s in the middle, %(before)s that come before it to the left, "
+            "%(after)s that wait for it to the right."
+        )
+        % {
+            "task": found.tasks[found.focus].number,
+            "before": _tasks(before),
+            "after": _tasks(after),
+        },
         remarks=tuple(_remarks(found, layout.implied)),
     )
 
 
 def _box(task: Neighbour, x: int, y: int, *, focus: bool) -> Box:
-    state = task.status.replace("_", " ") + (" · waits" if task.waits else "")
+    state = gettext(task.status.replace("_", " "))
+    if task.waits:
+        state = f"{state} · {gettext('waits')}"
     looks = [f"tg-{task.status}", *(["tg-waits"] if task.waits else []), *(["tg-focus"] * focus)]
-    owner = task.owner or "none"
+    owner = task.owner or gettext("none")
     return Box(
         task=task,
         x=x,
@@ -77,22 +87,27 @@ def _box(task: Neighbour, x: int, y: int, *, focus: bool) -> Box:
         state=state,
         subject=cut(task.subject, COLUMNS, LINES),
         owner=cut(owner, OWNER_COLUMNS, 1)[0],
-        words=f"#{task.number} {task.subject}: {state}, owner {owner}",
+        words=gettext("#%(task)s %(subject)s: %(state)s, owner %(owner)s")
+        % {"task": task.number, "subject": task.subject, "state": state, "owner": owner},
     )
 
 
 def _tasks(count: int) -> str:
-    return f"{count} task{'' if count == 1 else 's'}"
+    return ngettext("%(count)s task", "%(count)s tasks", count) % {"count": count}
 
 
 def _remarks(found: Neighbourhood, implied: int) -> list[str]:
     remarks = []
     if not found.whole:
-        remarks.append(f"Only the nearest {len(found.tasks)} tasks are drawn; there are more.")
-    if implied == 1:
-        remarks.append("One dependency that follows from the lines drawn is left out.")
-    elif implied:
-        remarks.append(f"{implied} dependencies that follow from the lines drawn are left out.")
+        remark = gettext("Only the nearest %(count)s tasks are drawn; there are more.")
+        remarks.append(remark % {"count": len(found.tasks)})
+    if implied:
+        remark = ngettext(
+            "One dependency that follows from the lines drawn is left out.",
+            "%(count)s dependencies that follow from the lines drawn are left out.",
+            implied,
+        )
+        remarks.append(remark % {"count": implied})
     return remarks
 
 

@@ -1,9 +1,11 @@
-"""Texts of the events in a task's history; pure."""
+"""Texts of the events in a task's history, in the language of the page."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
+
+from django.utils.translation import gettext
 
 MAX_CHARACTERS = 200
 """Characters of one part: the whole is on the event's own page."""
@@ -11,17 +13,17 @@ MAX_CHARACTERS = 200
 
 def describe_event(details: Mapping[str, Any], to: str = "") -> str:
     """An event's details as one line; '' if there is nothing to show."""
-    parts = [f"to {to}"] if to else []
+    parts = [gettext("to %(agent)s") % {"agent": to}] if to else []
     parts += [describe(details[name]) for name, describe in PARTS.items() if details.get(name)]
     return "; ".join(
         part if len(part) <= MAX_CHARACTERS else part[: MAX_CHARACTERS - 1] + "…" for part in parts
     )
 
 
-def _change(pair: Any, empty: str) -> str:
+def _change(pair: Any, empty: str, name: Callable[[str], str] = str) -> str:
     if not isinstance(pair, list | tuple) or len(pair) != 2:
-        return str(pair).replace("_", " ")
-    return " → ".join(str(end).replace("_", " ") or empty for end in pair)
+        return name(str(pair).replace("_", " "))
+    return " → ".join(name(str(end).replace("_", " ")) if end else empty for end in pair)
 
 
 def _tasks(numbers: Any) -> str:
@@ -29,17 +31,17 @@ def _tasks(numbers: Any) -> str:
 
 
 PARTS: Mapping[str, Any] = {
-    "status": lambda pair: _change(pair, "–"),
-    "owner": lambda pair: f"owner {_change(pair, 'none')}",
-    "forceAssign": lambda _: "across roles, by force",
-    "fields": lambda names: "changed " + ", ".join(map(str, names)),
-    "addBlocks": lambda numbers: f"holds up {_tasks(numbers)}",
-    "addBlockedBy": lambda numbers: f"waits for {_tasks(numbers)}",
-    "blockedBy": lambda numbers: f"waits for {_tasks(numbers)}",
-    "with": lambda number: f"joined to #{number}",
-    "requiredRole": lambda role: f"requires {role}",
-    "taskType": lambda kind: f"type {kind}",
+    "status": lambda pair: _change(pair, "–", gettext),
+    "owner": lambda pair: gettext("owner %(change)s") % {"change": _change(pair, gettext("none"))},
+    "forceAssign": lambda _: gettext("across roles, by force"),
+    "fields": lambda names: gettext("changed %(fields)s") % {"fields": ", ".join(map(str, names))},
+    "addBlocks": lambda numbers: gettext("holds up %(tasks)s") % {"tasks": _tasks(numbers)},
+    "addBlockedBy": lambda numbers: gettext("waits for %(tasks)s") % {"tasks": _tasks(numbers)},
+    "blockedBy": lambda numbers: gettext("waits for %(tasks)s") % {"tasks": _tasks(numbers)},
+    "with": lambda number: gettext("joined to #%(task)s") % {"task": number},
+    "requiredRole": lambda role: gettext("requires %(role)s") % {"role": role},
+    "taskType": lambda kind: gettext("type %(type)s") % {"type": kind},
     "why": str,
     "next_action": str,
-    "version": lambda version: f"version {version}",
+    "version": lambda version: gettext("version %(number)s") % {"number": version},
 }

@@ -12,6 +12,8 @@ from typing import Any
 from django import forms
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from core.actions import Action
@@ -44,10 +46,10 @@ class CommentForm(forms.Form):
     """A comment on a task."""
 
     body = forms.CharField(
-        label="Your comment",
+        label=_("Your comment"),
         max_length=10_000,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
-        help_text="Agents and people can read it. It cannot be changed or removed.",
+        help_text=_("Agents and people can read it. It cannot be changed or removed."),
     )
 
 
@@ -55,11 +57,11 @@ class ApprovalForm(ReasonForm):
     """An approval, with an optional remark for the discussion."""
 
     reason = forms.CharField(
-        label="Remark",
+        label=_("Remark"),
         required=False,
         max_length=500,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
-        help_text="It appears in the task's discussion with your name.",
+        help_text=_("It appears in the task's discussion with your name."),
     )
 
 
@@ -80,7 +82,7 @@ def _comment(call: ActRequest) -> Answer:
             body=str(call.data["body"]),
             now=call.now,
         )
-    return f"Your comment was added to #{call.row.number}."
+    return gettext("Your comment was added to #%(task)s.") % {"task": call.row.number}
 
 
 def _approve(call: ActRequest) -> Answer:
@@ -92,7 +94,7 @@ def _approve(call: ActRequest) -> Answer:
             expected_version=call.version,
             now=call.now,
         )
-    return f"#{call.row.number} is approved."
+    return gettext("#%(task)s is approved.") % {"task": call.row.number}
 
 
 def _withdraw(call: ActRequest) -> Answer:
@@ -104,7 +106,7 @@ def _withdraw(call: ActRequest) -> Answer:
             expected_version=call.version,
             now=call.now,
         )
-    return f"#{call.row.number} is no longer approved."
+    return gettext("#%(task)s is no longer approved.") % {"task": call.row.number}
 
 
 def _release(call: ActRequest) -> Answer:
@@ -116,14 +118,15 @@ def _release(call: ActRequest) -> Answer:
             expected_version=call.version,
             now=call.now,
         )
-    return f"#{call.row.number} has no owner; another agent can claim it."
+    said = gettext("#%(task)s has no owner; another agent can claim it.")
+    return said % {"task": call.row.number}
 
 
 def _facts(task: Task) -> list[tuple[str, str]]:
     return [
-        ("Task", str(task)),
-        ("State", task.status.replace("_", " ")),
-        ("Owner", task.owner.handle if task.owner else "none"),
+        (gettext("Task"), str(task)),
+        (gettext("State"), task.get_status_display()),
+        (gettext("Owner"), task.owner.handle if task.owner else gettext("none")),
     ]
 
 
@@ -135,9 +138,9 @@ def waits_for_approval(task: Task) -> bool:
 
 COMMENT = Act(
     name="comment",
-    title="Comment",
+    title=_("Comment"),
     deed=Deed.COMMENT_TASK,
-    explanation="Neither the task's version nor its claim changes. Its owner is notified.",
+    explanation=_("Neither the task's version nor its claim changes. Its owner is notified."),
     perform=_comment,
     form=CommentForm,
     facts=_facts,
@@ -145,10 +148,12 @@ COMMENT = Act(
 )
 APPROVE = Act(
     name="approve",
-    title="Approve the work",
+    title=_("Approve the work"),
     deed=Deed.APPROVE_TASK,
-    explanation="A task of this type can be completed only after approval by a person or agent "
-    "who did not do the work. The approval ends when its content or its owner changes.",
+    explanation=_(
+        "A task of this type can be completed only after approval by a person or agent "
+        "who did not do the work. The approval ends when its content or its owner changes."
+    ),
     perform=_approve,
     possible=lambda task: task.status == Status.IN_PROGRESS and waits_for_approval(task),
     form=ApprovalForm,
@@ -158,9 +163,9 @@ APPROVE = Act(
 )
 WITHDRAW = Act(
     name="withdraw-approval",
-    title="Withdraw the approval",
+    title=_("Withdraw the approval"),
     deed=Deed.WITHDRAW_TASK_APPROVAL,
-    explanation="The task cannot be completed until it is approved again.",
+    explanation=_("The task cannot be completed until it is approved again."),
     perform=_withdraw,
     possible=lambda task: task.approved_at is not None and task.status in UNFINISHED,
     version=lambda task: int(task.version),
@@ -170,10 +175,12 @@ WITHDRAW = Act(
 )
 RELEASE = Act(
     name="release",
-    title="Release task",
+    title=_("Release task"),
     deed=Deed.RELEASE_TASK,
-    explanation="The owner loses the task; its state and content stay. Another agent can claim it. "
-    "Your reason appears in the discussion.",
+    explanation=_(
+        "The owner loses the task; its state and content stay. Another agent can claim it. "
+        "Your reason appears in the discussion."
+    ),
     perform=_release,
     possible=lambda task: task.owner_id is not None and task.status in UNFINISHED,
     version=lambda task: int(task.version),

@@ -14,6 +14,8 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.timesince import timeuntil
+from django.utils.translation import gettext, pgettext
+from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import (
     AutocompleteSelectFilter,
     ChoicesDropdownFilter,
@@ -35,21 +37,27 @@ SHOWN = 200
 
 def _cancel(call: ActRequest) -> Answer:
     cancel_frame(frame_id=call.row.id, caller=call.person, reason=call.reason, now=call.now)
-    return f"{call.row} is cancelled; {call.row.opener.handle} is notified."
+    return gettext("%(frame)s is cancelled; %(agent)s is notified.") % {
+        "frame": call.row,
+        "agent": call.row.opener.handle,
+    }
 
 
 CANCEL = Act(
     name="cancel",
-    title="Cancel",
+    title=_("Cancel"),
     icon="cancel",
     danger=True,
     deed=Deed.CANCEL_FRAME,
-    explanation=(
+    explanation=_(
         "The agent that opened it gets a failure with your reason instead of a result. Work that "
         "was delegated from inside it is cancelled too, and its assignees are notified."
     ),
     perform=_cancel,
-    facts=lambda row: [("From", row.opener.handle), ("To", row.assignee.handle)],
+    facts=lambda row: [
+        (pgettext("sender", "From"), row.opener.handle),
+        (pgettext("recipient", "To"), row.assignee.handle),
+    ],
     possible=lambda row: row.state in UNENDED,
 )
 
@@ -116,13 +124,13 @@ class FrameAdmin(ActingAdmin):
         page: HttpResponse = super().changelist_view(request, context)
         return page
 
-    @column("work")
+    @column(_("work"))
     def work(self, row: Frame) -> str:
         """The name or instruction, cut for the list."""
         return text(row.name or row.instruction, 70)
 
     @column(
-        "state",
+        _("state"),
         label={
             "open": "info",
             "taken": "primary",
@@ -131,29 +139,31 @@ class FrameAdmin(ActingAdmin):
             "cancelled": "default",
         },
     )
-    def status(self, row: Frame) -> str:
+    def status(self, row: Frame) -> tuple[str, str]:
         """The state, in colour."""
-        return str(row.state)
+        return row.state, row.get_state_display()
 
-    @column("opened inside")
+    @column(_("opened inside"))
     def below(self, row: Frame) -> SafeString:
         """The frames below it, the first one first."""
         return _list(reversed(list(_parents(row))))
 
-    @column("opened from it")
+    @column(_("opened from it"))
     def above(self, row: Frame) -> SafeString:
         """The frames that were opened inside it."""
         return _list(_with_agents(Frame.objects.filter(parent=row)).order_by("id")[:SHOWN])
 
-    @column("instruction")
+    @column(_("instruction"))
     def asked(self, row: Frame) -> SafeString:
         """The whole instruction."""
         return block(row.instruction)
 
-    @column("allowed tools")
+    @column(_("allowed tools"))
     def tools(self, row: Frame) -> SafeString:
         """The tools that its agent may use in it."""
-        return chips(row.allowed_tools, "not restricted" if row.allowed_tools is None else "none")
+        return chips(
+            row.allowed_tools, gettext("not restricted") if row.allowed_tools is None else ""
+        )
 
 
 def tree(frames: Iterable[Frame], *, now: datetime) -> SafeString:
@@ -176,18 +186,20 @@ def _branch(inside: dict[int | None, list[Frame]], at: int | None, now: datetime
 
 def _line(frame: Frame, now: datetime | None = None) -> SafeString:
     """A frame in one line; with `now` also the time it has left."""
-    left = "" if now is None else ", its time is over"
+    state = frame.get_state_display()
     if now is not None and frame.due_at > now:
-        left = f", {timeuntil(frame.due_at, now)} left"
+        left = timeuntil(frame.due_at, now)
+        state = gettext("%(state)s, %(time)s left") % {"state": state, "time": left}
+    elif now is not None:
+        state = gettext("%(state)s, its time is over") % {"state": state}
     return format_html(
-        '<a href="{}">{}</a> {} → {}: {} <span class="nx-quiet">({}{})</span>',
+        '<a href="{}">{}</a> {} → {}: {} <span class="nx-quiet">({})</span>',
         reverse("admin:toolbox_frame_change", args=[frame.id]),
         str(frame),
         frame.opener.handle,
         frame.assignee.handle,
         text(frame.name or frame.instruction, 70),
-        frame.state,
-        left,
+        state,
     )
 
 

@@ -6,11 +6,14 @@ from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from core.admin.base import BrowseAdmin, column
 from core.admin.browsing import INSTALLATION
 from toolbox import scheduler
 from toolbox.models import JobRun
+from toolbox.waiting import stopped_scheduler
 
 LABELS = {"on time": "success", "late": "danger", "failing": "warning", "removed": "default"}
 
@@ -42,7 +45,7 @@ class JobRunAdmin(BrowseAdmin):
         now = scheduler.database_now()
         seen = set(JobRun.objects.values_list("name", flat=True))
         context = {
-            "problem": scheduler.scheduler_problem(now=now),
+            "problem": stopped_scheduler(now=now),
             "never": [each for name, each in scheduler.JOBS.items() if name not in seen],
             **(extra_context or {}),
         }
@@ -53,23 +56,25 @@ class JobRunAdmin(BrowseAdmin):
         """Jobs record events of what they change, not of their own runs."""
         return ""
 
-    @column("every")
+    @column(_("every"))
     def every(self, row: JobRun) -> str:
         """The period."""
         found = scheduler.JOBS.get(row.name)
         return f"{found.every:g} s" if found else "–"
 
-    @column("status", label=LABELS)
-    def status(self, row: JobRun) -> str:
+    @column(_("status"), label=LABELS)
+    def status(self, row: JobRun) -> tuple[str, str]:
         """Whether it runs as often as it should, in colour."""
         found = scheduler.JOBS.get(row.name)
         if found is None:
-            return "removed"
+            return "removed", gettext("removed")
         if scheduler.is_late(found, row.last_at, now=scheduler.database_now()):
-            return "late"
-        return "failing" if row.last_problem else "on time"
+            return "late", gettext("late")
+        if row.last_problem:
+            return "failing", gettext("failing")
+        return "on time", gettext("on time")
 
-    @column("took")
+    @column(_("took"))
     def took(self, row: JobRun) -> str:
         """How long the last run took."""
         return f"{row.last_seconds * 1000:,.0f} ms"

@@ -10,6 +10,8 @@ from django.db.models import Exists, Model, OuterRef, QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import (
     AutocompleteSelectFilter,
     BooleanRadioFilter,
@@ -47,14 +49,18 @@ def _open_coding(call: ActRequest, *, session_id: str, handle: str) -> Answer:
         now=call.now,
         reason=call.reason,
     )
-    return f"The session of {handle} is in coding mode."
+    return gettext("The session of %(agent)s is in coding mode.") % {"agent": handle}
 
 
 def _close(call: ActRequest) -> Answer:
     closed = close_mode(
         session_id=str(call.row.id), caller=call.person, now=call.now, reason=call.reason
     )
-    return f"Coding mode of {call.row.agent.handle} is closed ({closed} grants ended)."
+    return ngettext(
+        "Coding mode of %(agent)s is closed (%(count)s grant ended).",
+        "Coding mode of %(agent)s is closed (%(count)s grants ended).",
+        closed,
+    ) % {"agent": call.row.agent.handle, "count": closed}
 
 
 def _can_open(row: Session | Agent, grants: QuerySet[ModeGrant]) -> bool:
@@ -71,10 +77,10 @@ def _has_open_grant(row: Session) -> bool:
 
 OPEN = Act(
     name="open-coding",
-    title="Open coding mode",
+    title=_("Open coding mode"),
     icon="lock_open",
     deed=Deed.SWITCH_MODE,
-    explanation=(
+    explanation=_(
         "Tools that touch code, git, builds and deployment become available in this session, as "
         "far as the agent's role has them, until a person closes the mode."
     ),
@@ -83,7 +89,7 @@ OPEN = Act(
 )
 OPEN_FOR_AGENT = replace(
     OPEN,
-    title="Open coding in its standing session",
+    title=_("Open coding in its standing session"),
     perform=_open_for_agent,
     possible=lambda agent: (
         agent.active
@@ -93,17 +99,26 @@ OPEN_FOR_AGENT = replace(
 """The same for an agent that has no session yet because it never called."""
 CLOSE = Act(
     name="close-coding",
-    title="Close coding mode",
+    title=_("Close coding mode"),
     icon="lock",
     danger=True,
     deed=Deed.SWITCH_MODE,
-    explanation=(
+    explanation=_(
         "The session is in chat_safe mode from the next call on. Grants that a contract gave are "
         "closed too; the contract itself continues."
     ),
     perform=_close,
     possible=_has_open_grant,
 )
+
+
+def _duration(grant: ModeGrant) -> str:
+    since = f"{grant.opened_at:%Y-%m-%d %H:%M}"
+    if grant.closed_at is None:
+        return gettext("%(since)s, open") % {"since": since}
+    until = f"{grant.closed_at:%Y-%m-%d %H:%M}"
+    said = {"since": since, "until": until, "person": grant.closed_by}
+    return gettext("%(since)s to %(until)s, %(person)s") % said
 
 
 @acts_for.join
@@ -115,7 +130,7 @@ def acts_on_agents(model: type[Model]) -> tuple[Act, ...]:
 class ModeFilter(DropdownFilter):
     """By the stored mode."""
 
-    title = "mode"
+    title = _("mode")
     parameter_name = "mode"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -153,38 +168,40 @@ class SessionAdmin(ActingAdmin):
         )
         return rows.annotate(is_backed=Exists(grants))
 
-    @column("mode", label={"coding": "warning", "chat_safe": "success"})
+    @column(_("mode"), label={"coding": "warning", "chat_safe": "success"})
     def mode_label(self, row: Session) -> str:
         """The stored mode, in colour."""
         return str(row.mode)
 
     @column(
-        "grant", label={"none needed": "default", "open": "success", "MISSING: chat_safe": "danger"}
+        _("grant"),
+        label={"none needed": "default", "open": "success", "missing": "danger"},
     )
-    def backed(self, row: Any) -> str:
+    def backed(self, row: Any) -> tuple[str, str]:
         """Whether an open grant backs the mode; without one the effective mode is chat_safe."""
         if row.mode == ToolMode.CHAT_SAFE:
-            return "none needed"
-        return "open" if row.is_backed else "MISSING: chat_safe"
+            return "none needed", gettext("none needed")
+        if row.is_backed:
+            return "open", gettext("open")
+        return "missing", gettext("MISSING: chat_safe")
 
-    @column("mode now")
+    @column(_("mode now"))
     def effective(self, row: Session) -> str:
         """The effective mode, which is chat_safe on every anomaly."""
         return str(effective_session(row, current_policy(row.organisation_id)).mode)
 
-    @column("grants, newest first")
+    @column(_("grants, newest first"))
     def why(self, row: Session) -> SafeString:
         """The grants: mode, opener, reason, closer."""
         lines = format_html_join(
             "",
-            "<li><strong>{}</strong> {}: {} <span class='nx-quiet'>({}{})</span></li>",
+            "<li><strong>{}</strong> {}: {} <span class='nx-quiet'>({})</span></li>",
             (
                 (
                     g.mode,
                     g.contract_ref or g.opened_by,
                     g.reason,
-                    f"{g.opened_at:%Y-%m-%d %H:%M}",
-                    f" to {g.closed_at:%Y-%m-%d %H:%M}, {g.closed_by}" if g.closed_at else ", open",
+                    _duration(g),
                 )
                 for g in row.grants.all()[:50]
             ),
@@ -218,7 +235,7 @@ class ModeGrantAdmin(BrowseAdmin):
         """Events of a grant belong to its session."""
         return f"session:{row.session_id}"
 
-    @column("agent")
+    @column(_("agent"))
     def agent(self, row: ModeGrant) -> str:
         """The agent of the session."""
         return row.session.agent.handle
@@ -254,7 +271,7 @@ class RateBucketAdmin(BrowseAdmin):
         """It has no events of its own."""
         return ""
 
-    @column("calls left")
+    @column(_("calls left"))
     def left(self, row: RateBucket) -> int:
         """Calls left in the bucket."""
         return int(row.tokens)

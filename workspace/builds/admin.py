@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.contrib import admin
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
@@ -17,20 +19,26 @@ from workspace.builds.vocabulary import DeploymentState
 STATES = {"succeeded": "success", "failed": "danger", "unknown": "warning", "started": "info"}
 
 
+ANSWERED = {
+    DeploymentState.STARTED: _("The engine says that it is not over yet."),
+    DeploymentState.SUCCEEDED: _("The engine says how it ended: succeeded."),
+    DeploymentState.FAILED: _("The engine says how it ended: failed."),
+    DeploymentState.UNKNOWN: _("The engine did not answer; how it ended is still unknown."),
+}
+
+
 def _look_again(call: ActRequest) -> Answer:
     state = look_again(
         deployment_id=call.row.id, person=call.person, reason=call.reason, now=call.now
     )
-    if state is DeploymentState.UNKNOWN:
-        return "The engine did not answer; how it ended is still unknown."
-    return f"The engine says how it ended: {state}."
+    return str(ANSWERED[state])
 
 
 def _record_as_failed(call: ActRequest) -> Answer:
     record_as_failed(
         deployment_id=call.row.id, person=call.person, reason=call.reason, now=call.now
     )
-    return f"{call.row} is recorded as failed."
+    return gettext("%(deployment)s is recorded as failed.") % {"deployment": call.row}
 
 
 def _is_open(row: Deployment) -> bool:
@@ -39,29 +47,35 @@ def _is_open(row: Deployment) -> bool:
 
 LOOK_AGAIN = Act(
     name="look-again",
-    title="Ask the engine again",
+    title=_("Ask the engine again"),
     icon="refresh",
     deed=Deed.SETTLE_DEPLOYMENT,
-    explanation=(
+    explanation=_(
         "The container engine is asked whether the container of this deployment runs. If it does, "
         "what ran before in its place is removed; if not, its remains are removed."
     ),
     perform=_look_again,
-    facts=lambda row: [("Service", row.service), ("Environment", row.environment)],
+    facts=lambda row: [
+        (gettext("Service"), row.service),
+        (gettext("Environment"), row.environment),
+    ],
     possible=_is_open,
 )
 FAILED = Act(
     name="failed",
-    title="Record as failed",
+    title=_("Record as failed"),
     icon="cancel",
     danger=True,
     deed=Deed.SETTLE_DEPLOYMENT,
-    explanation=(
+    explanation=_(
         "Use this when you have looked at the machine yourself and the deployment does not run. "
         "Nothing is done on the machine."
     ),
     perform=_record_as_failed,
-    facts=lambda row: [("Service", row.service), ("Environment", row.environment)],
+    facts=lambda row: [
+        (gettext("Service"), row.service),
+        (gettext("Environment"), row.environment),
+    ],
     possible=_is_open,
 )
 
@@ -69,7 +83,7 @@ FAILED = Act(
 class ServiceFilter(PrefixFilter):
     """By the beginning of the service's name."""
 
-    title = "service"
+    title = _("service")
     parameter_name = "service"
 
 
@@ -94,12 +108,12 @@ class DeploymentAdmin(ActingAdmin):
         """How the ledger names it."""
         return f"deployment:{row.id}"
 
-    @column("state", label=STATES)
-    def shown_state(self, row: Deployment) -> str:
+    @column(_("state"), label=STATES)
+    def shown_state(self, row: Deployment) -> tuple[str, str]:
         """How far it is, in colour."""
-        return str(row.state)
+        return row.state, row.get_state_display()
 
-    @column("what went wrong")
+    @column(_("what went wrong"))
     def words(self, row: Deployment) -> SafeString:
         """The engine's and the container's words, escaped."""
         return block(row.problem)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from core.deeds import Deed
 from core.waiting import Choice, Viewer, Waiting, WaitingKind, page_of
@@ -20,22 +22,23 @@ def _unknown(viewer: Viewer) -> QuerySet[Any]:
 
 def _show(row: Deployment) -> Waiting:
     return Waiting(
-        title=f"{row.service} in {row.environment}",
+        title=gettext("%(service)s in %(environment)s")
+        % {"service": row.service, "environment": row.environment},
         asked_by=row.deployed_by.handle,
         since=row.settled_at,
         organisation=row.organisation.name,
         detail=row.problem[:200],
         address=page_of(row),
         choices=[
-            Choice("Ask the engine again", page_of(row, "look-again")),
-            Choice("Record as failed", page_of(row, "failed"), is_danger=True),
+            Choice(gettext("Ask the engine again"), page_of(row, "look-again")),
+            Choice(gettext("Record as failed"), page_of(row, "failed"), is_danger=True),
         ],
     )
 
 
 KINDS = (
     WaitingKind(
-        title="Deployment without a known end",
+        title=_("Deployment without a known end"),
         icon="rocket_launch",
         deed=Deed.SETTLE_DEPLOYMENT,
         rows=_unknown,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
+from django.utils.translation import gettext, pgettext
+from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
@@ -19,20 +21,21 @@ def _push_back(call: ActRequest) -> Answer:
     commit = push_back(
         repository_id=call.row.id, reason=call.reason, caller=call.person, now=call.now
     )
-    return f"{call.row.source} has {call.row.main} at {commit}."
+    said = {"source": call.row.source, "branch": call.row.main, "commit": commit}
+    return gettext("%(source)s has %(branch)s at %(commit)s.") % said
 
 
 PUSH_BACK = Act(
     name="push-back",
-    title="Push main branch back",
+    title=_("Push main branch back"),
     icon="publish",
     deed=Deed.PUSH_BACK,
-    explanation=(
+    explanation=_(
         "The main branch, with everything that was merged into it, is pushed to the repository "
         "that it was imported from. Nothing there is overwritten."
     ),
     perform=_push_back,
-    facts=lambda row: [("To", row.source), ("Branch", row.main)],
+    facts=lambda row: [(pgettext("recipient", "To"), row.source), (gettext("Branch"), row.main)],
     possible=lambda row: bool(row.source),
 )
 
@@ -51,7 +54,7 @@ class RepositoryAdmin(ActingAdmin):
         """How the ledger names it."""
         return f"repository:{row.organisation.slug}"
 
-    @column("branches")
+    @column(_("branches"))
     def branch_list(self, row: Repository) -> Any:
         """Each branch with the commit it is at."""
         return listed(f"{each.name} {each.commit}" for each in row.branches.all()[:500])

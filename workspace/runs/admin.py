@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.contrib import admin
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import block, column, listed
@@ -15,21 +17,21 @@ from workspace.runs.stopping import stop_run
 
 def _stop(call: ActRequest) -> Answer:
     stop_run(run_id=call.row.id, caller=call.person, reason=call.reason, now=call.now)
-    return f"Run {call.row.id} is being stopped; its agent is notified."
+    return gettext("Run %(run)s is being stopped; its agent is notified.") % {"run": call.row.id}
 
 
 STOP = Act(
     name="stop",
-    title="Stop run",
+    title=_("Stop run"),
     icon="stop_circle",
     danger=True,
     deed=Deed.STOP_RUN,
-    explanation=(
+    explanation=_(
         "All programs of this run end within seconds. The agent sees your name and your reason in "
         "the answer of its call. A stopped run is no evidence for a verdict."
     ),
     perform=_stop,
-    facts=lambda row: [("Agent", row.agent.handle), ("Tool", row.tool)],
+    facts=lambda row: [(gettext("Agent"), row.agent.handle), (gettext("Tool"), row.tool)],
     possible=lambda row: row.ended_at is None and not row.stopped_for,
 )
 
@@ -53,23 +55,25 @@ class RunAdmin(ActingAdmin):
         """How the ledger names it."""
         return f"run:{row.id}"
 
-    @column("outcome")
+    @column(_("outcome"))
     def outcome(self, row: Run) -> str:
         """How it ended, or that it has not."""
         if row.stopped_for:
-            return f"stopped: {row.stopped_for}"
+            return gettext("stopped: %(reason)s") % {"reason": row.stopped_for}
         if row.timed_out:
-            return "stopped: it took too long"
+            return gettext("stopped: it took too long")
         if row.ended_at is None:
-            return "running" if row.started_at else "waiting"
-        return "killed" if row.exit_status is None else f"exit status {row.exit_status}"
+            return gettext("running") if row.started_at else gettext("waiting")
+        if row.exit_status is None:
+            return gettext("killed")
+        return gettext("exit status %(number)s") % {"number": row.exit_status}
 
-    @column("paths")
+    @column(_("paths"))
     def path_list(self, row: Run) -> SafeString:
         """What was run."""
         return listed(row.paths)
 
-    @column("log")
+    @column(_("log"))
     def log(self, row: Run) -> SafeString:
         """What the program wrote, escaped."""
         return block(row.output)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import F, QuerySet
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from core.deeds import Deed
 from core.waiting import Choice, Viewer, Waiting, WaitingKind, page_of
@@ -22,15 +24,17 @@ def _show(row: Skill) -> Waiting:
         title=row.name,
         asked_by=row.path,
         since=row.seen_at,
-        detail="The file changed after its approval" if row.approved_digest else row.description,
+        detail=gettext("The file changed after its approval")
+        if row.approved_digest
+        else row.description,
         address=page_of(row),
-        choices=[Choice("Read and approve", page_of(row, "approve"))],
+        choices=[Choice(gettext("Read and approve"), page_of(row, "approve"))],
     )
 
 
 KINDS = (
     WaitingKind(
-        title="Skill to approve",
+        title=_("Skill to approve"),
         icon="extension",
         deed=Deed.APPROVE_SKILL,
         rows=_unapproved,

@@ -45,7 +45,7 @@ class Command(BaseCommand):
                 file_of(locale).write_bytes(kept.written())
             missing = sorted(each for each in wanted if not kept.texts.get(each))
             if options["missing"]:
-                asked = {each.singular: "" for each in missing}
+                asked = {each.name: "" for each in missing}
                 Path(options["missing"]).write_text(json.dumps(asked, ensure_ascii=False, indent=0))
             found += [f"{locale}: {problem}" for problem in kept.problems(wanted, SAME)]
         self.stdout.write("".join(f"{line}\n" for line in found), ending="")
