@@ -25,8 +25,8 @@ msgstr ""
 """
 PLURAL = {"zh_Hans": "nplurals=1; plural=0;"}
 PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|%[sd%]|\{\w*\}|</?\w+")
-TRANSLATED = re.compile(r"[\u4e00-\u9fff]")
-WORD = re.compile(r"[A-Za-z]{2}")
+TRANSLATED = re.compile(r"[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]")
+"""Chinese characters and punctuation."""
 
 
 @dataclass

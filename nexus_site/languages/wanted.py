@@ -15,7 +15,7 @@ from nexus_site.languages.messages import (
 )
 
 LOCALES = [to_locale(code) for code, _ in settings.LANGUAGES if code != settings.LANGUAGE_CODE]
-SAME = frozenset({"NEXUS", "SHA-256", "sha256", "webhook"})
+SAME = frozenset({"HUMAN_NOTE", "NEXUS", "SHA-256", "sha256", "webhook"})
 """Names and abbreviations without a translation."""
 
 
