@@ -301,13 +301,17 @@ class Escalation(models.Model):
 
 
 class OutgoingNotice(models.Model):
-    """A notice to people outside, inserted with its cause; one event id for all its attempts."""
+    """A notice to people outside, inserted with its cause; one event id for all its attempts.
+
+    `payload` is in English; `wording` is what an e-mail says in the installation's language.
+    """
 
     organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+")
     event_id = models.UUIDField()
     channel = models.CharField(max_length=8, choices=[("webhook", "webhook"), ("email", "email")])
     target = models.CharField(max_length=500)
     payload = models.JSONField()
+    wording = models.JSONField(default=dict, db_default={})
     state = NOTICE_MACHINE.field(max_length=8)
     version = models.PositiveIntegerField(default=1, db_default=1)
     attempts = models.PositiveSmallIntegerField(default=0)

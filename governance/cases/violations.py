@@ -10,6 +10,8 @@ from core.actions import Action
 from core.actors import System
 from core.decision import Denied, Deny
 from core.events import Event
+from core.language import gettext_noop
+from core.wording import Wording
 from governance.cases import records, store
 from governance.cases.facts import Next
 from governance.cases.models import Case, Violation
@@ -86,17 +88,20 @@ def notify_if_paused(row: Case, to: Next, now: datetime) -> None:
     notify_board(
         policy=policy,
         event="case.paused",
-        subject=f"{policy.organisation}: a case is paused: {signal}",
-        body=f"{row.id}: {row.title}\n\n{PAUSED[signal]}",
+        subject=Wording(PAUSED_CASE, {"organisation": policy.organisation, "signal": str(signal)}),
+        body=(f"{row.id}: {row.title}", Wording(PAUSED[signal], {})),
         data={"case": row.id, "trigger_condition": signal.value, "round": row.round},
         caller=System(name="cases", organisation_id=row.organisation_id),
         now=now,
     )
 
 
+PAUSED_CASE = gettext_noop("%(organisation)s: a case is paused: %(signal)s")
 PAUSED = {
-    Signal.NON_VERIFIABLE: "The Analyst says that the request cannot be verified.",
-    Signal.ITERATION_OVERFLOW: "The case has used up its rounds.",
-    Signal.STRUCTURAL_VIOLATION: "An office acted against the constitution; the round is aborted.",
-    Signal.EVIDENCE_UNAVAILABLE: "The Tester could not obtain evidence.",
+    Signal.NON_VERIFIABLE: gettext_noop("The Analyst says that the request cannot be verified."),
+    Signal.ITERATION_OVERFLOW: gettext_noop("The case has used up its rounds."),
+    Signal.STRUCTURAL_VIOLATION: gettext_noop(
+        "An office acted against the constitution; the round is aborted."
+    ),
+    Signal.EVIDENCE_UNAVAILABLE: gettext_noop("The Tester could not obtain evidence."),
 }

@@ -18,11 +18,15 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 from core.actions import Action
 from core.actors import Person
 from core.decision import Code, Denied, refuse
+from core.language import gettext_noop
+from core.wording import Wording
 from governance.interventions.models import CodeAttempt
 from ledger.services import record
 from mailroom.outgoing.outbox import notify_board
 from orgchart.compiling import current_policy
 
+LOCKED = gettext_noop("%(organisation)s: the confirmation codes of %(person)s are locked")
+WRONG_CODES = gettext_noop("%(count)s wrong codes in a row, the last for %(action)s on %(case)s.")
 TRIES = 5
 LOCKED_FOR = timedelta(hours=1)
 VALID_FOR = 600
@@ -185,8 +189,10 @@ def _record_wrong(user_id: int, purpose: Purpose, person: Person, now: datetime)
     notify_board(
         policy=policy,
         event="code.locked",
-        subject=f"{policy.organisation}: the confirmation codes of {person.username} are locked",
-        body=f"{TRIES} wrong codes in a row, the last for {purpose.action} on {purpose.case_id}.",
+        subject=Wording(LOCKED, {"organisation": policy.organisation, "person": person.username}),
+        body=Wording(
+            WRONG_CODES, {"count": TRIES, "action": purpose.action, "case": purpose.case_id}
+        ),
         data={"person": person.username, "case": purpose.case_id, "action": purpose.action},
         caller=person,
         now=now,

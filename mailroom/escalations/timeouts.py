@@ -10,6 +10,8 @@ from django.db.models.functions import Coalesce
 from core.actions import Action
 from core.actors import System
 from core.events import Event
+from core.language import gettext_noop
+from core.wording import Wording
 from ledger.services import record
 from mailroom.delivery import send_system_mail
 from mailroom.escalations.threads import insert_in_thread, rows_of, save_step
@@ -21,6 +23,7 @@ from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.way_up import tool_to_escalate
 from toolbox.scheduler import sweep
 
+UNANSWERED = gettext_noop("%(organisation)s: an escalation has no answer")
 BEFORE_THE_CEO = 3
 """Unanswered escalations of one thread after which the CEO is notified (Spec: escalation 12)."""
 
@@ -194,7 +197,7 @@ def _notify_board(row: Escalation, first: Escalation, policy: Policy, now: datet
     outbox.notify_board(
         policy=policy,
         event=Action.ESCALATION_UNANSWERED,
-        subject=f"{policy.organisation}: an escalation has no answer",
+        subject=Wording(UNANSWERED, {"organisation": policy.organisation}),
         body=f"{first.mail.subject}\n\n{first.mail.body}",
         data={
             "escalation": str(first.id),

@@ -5,10 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 
 from core.actions import Action
+from core.language import gettext_noop
+from core.wording import Wording
 from documents.models import Document
 from mailroom.outgoing.outbox import notify_board
 from toolbox.caller import Caller
 
+SUBJECT = gettext_noop("%(agent)s writes to the Board: %(title)s")
 SHOWN = 2000
 """Characters of a note that the notice carries; the admin shows the whole note."""
 
@@ -18,7 +21,7 @@ def send_note_to_board(caller: Caller, note: Document, now: datetime) -> None:
     notify_board(
         policy=caller.policy,
         event=Action.NOTE_FOR_BOARD,
-        subject=f"{caller.handle} writes to the Board: {note.title}",
+        subject=Wording(SUBJECT, {"agent": caller.handle, "title": note.title}),
         body=note.body[:SHOWN],
         data={"document": str(note.id), "path": note.path, "from": caller.handle},
         caller=caller,

@@ -13,6 +13,7 @@ import structlog
 from django.conf import settings
 from django.core.mail import EmailMessage
 from django.db import transaction
+from django.utils.translation import gettext, override
 
 from core.actions import Action
 from core.actors import Actor, Person, System
@@ -21,6 +22,7 @@ from core.decision import Code, Denied, refuse
 from core.deeds import Deed, require_deed
 from core.events import Event
 from core.machines import Swap, swap
+from core.wording import Part, Parts, as_json, in_english, in_language
 from ledger.services import record
 from ledger.sql import event_cte
 from mailroom.models import OutgoingNotice
@@ -60,18 +62,22 @@ def notify_board(
     *,
     policy: Policy,
     event: str,
-    subject: str,
-    body: str,
+    subject: Part,
+    body: Parts,
     data: Mapping[str, Any],
     caller: Actor,
     now: datetime,
 ) -> int:
-    """Insert a notice to the Board for each channel; returns how many."""
+    """Insert a notice to the Board for each channel; returns how many.
+
+    Webhooks and the ledger get the English text, an e-mail the installation's language.
+    """
     event_id = str(uuid.uuid4())
+    texts = {"subject": str(subject), "body": in_english(body)}
     payload = {
         "type": event,
         "timestamp": now.isoformat(),
-        "data": {"organisation": policy.organisation, "subject": subject, "body": body, **data},
+        "data": {"organisation": policy.organisation, **texts, **data},
     }
     rows = [
         OutgoingNotice(
@@ -80,6 +86,7 @@ def notify_board(
             channel=channel,
             target=target,
             payload=payload,
+            wording={"subject": as_json(subject), "body": as_json(body)},
             due_at=now,
             created_at=now,
         )
@@ -91,7 +98,7 @@ def notify_board(
         by=caller,
         at=now,
         subject=f"notice:{event_id}",
-        reason=subject,
+        reason=texts["subject"],
         details={"event": event, "channels": [row.channel for row in rows]},
     )
     return len(rows)
@@ -202,7 +209,9 @@ def wait_after(attempts: int) -> float:
 
 
 def _send_email(row: OutgoingNotice) -> None:
-    data = row.payload["data"]
+    with override(settings.NEXUS_LANGUAGE):
+        said = {part: in_language(kept, gettext) for part, kept in row.wording.items()}
+    data = row.payload["data"] | said
     EmailMessage(
         subject=" ".join(str(data["subject"]).split())[:200],
         body=str(data["body"]),

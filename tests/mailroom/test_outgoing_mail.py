@@ -1,9 +1,14 @@
 """Mail to the Board over SMTP, to a server that speaks it for real."""
 
+from email.header import decode_header, make_header
+
 import pytest
 from aiosmtpd.controller import Controller
 from aiosmtpd.handlers import AsyncMessage
 
+from core.wording import Wording
+from ledger.models import Event
+from mailroom.escalations.timeouts import UNANSWERED
 from mailroom.models import OutgoingNotice
 from mailroom.outgoing import outbox
 from tests.mailroom.world import NOW, configure, notify_board
@@ -82,3 +87,16 @@ def test_is_tried_again_where_no_server_answers(notice, settings):
     notice = OutgoingNotice.objects.get()
     assert (notice.state, notice.attempts) == ("pending", 1)
     assert "refused" in notice.last_problem
+
+
+def test_is_in_the_language_of_the_installation(nexus, postbox, settings):
+    settings.NEXUS_LANGUAGE = "zh-hans"
+    configure(nexus, board_email="board@b.example")
+    notify_board(nexus, subject=Wording(UNANSWERED, {"organisation": "nexus"}))
+    outbox.send_due(now=NOW)
+    (letter,) = postbox.letters
+    assert str(make_header(decode_header(letter["Subject"]))) == "nexus：有一项升级上报没有得到答复"
+    assert "Nobody answers." in letter.get_payload()  # what somebody wrote stays as it is
+    notice = OutgoingNotice.objects.get()
+    assert notice.payload["data"]["subject"] == "nexus: an escalation has no answer"
+    assert Event.objects.filter(reason="nexus: an escalation has no answer").exists()

@@ -6,6 +6,7 @@ from typing import Any
 from django.db import transaction
 
 from contracts.models import Contract
+from core.wording import Part
 from documents.files import tree_of
 from mailroom.delivery import MailDraft
 from mailroom.models import Mail
@@ -52,7 +53,7 @@ def mails(company: Company, to: str, *, sender: str = "") -> list[Mail]:
     return list(found.filter(from_agent=sender) if sender else found)
 
 
-def notify_board(company: Company, *, subject: str, at: datetime = NOW) -> int:
+def notify_board(company: Company, *, subject: Part, at: datetime = NOW) -> int:
     """A notice to the Board, in a transaction of its own; returns how many channels there are."""
     with transaction.atomic():
         return outbox.notify_board(
