@@ -7,6 +7,7 @@ from datetime import datetime
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
+from django.utils.translation import gettext
 
 from contracts.vocabulary import (
     FINAL_STATES,
@@ -263,7 +264,10 @@ class Report(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.kind} of {self.contract_id}"
+        return gettext("%(part)s of %(whole)s") % {
+            "part": self.get_kind_display(),
+            "whole": self.contract_id,
+        }
 
 
 class Verdict(models.Model):
@@ -296,7 +300,10 @@ class Verdict(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.finding} on {self.contract_id}"
+        return gettext("%(finding)s on %(contract)s") % {
+            "finding": self.get_finding_display(),
+            "contract": self.contract_id,
+        }
 
 
 class OrgChangeLine(models.Model):
@@ -317,7 +324,7 @@ class OrgChangeLine(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.act} {self.subject}"
+        return f"{self.get_act_display()} {self.subject}"
 
 
 class Deadline(models.Model):
@@ -339,4 +346,7 @@ class Deadline(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.stage} of {self.contract_id}"
+        return gettext("%(part)s of %(whole)s") % {
+            "part": self.get_stage_display(),
+            "whole": self.contract_id,
+        }

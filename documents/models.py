@@ -148,7 +148,7 @@ class Memory(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.scope} {self.id}"
+        return f"{self.get_scope_display()} {self.id}"
 
     @property
     def written_by(self) -> str:

@@ -7,6 +7,7 @@ from datetime import datetime
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Collate, Now
+from django.utils.translation import gettext
 
 from core.params import MAX_SUBJECT
 from mailroom.rules import Channel
@@ -203,7 +204,11 @@ class ContactGrant(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.sender} -> {self.recipient} under {self.contract_ref}"
+        return gettext("%(sender)s -> %(recipient)s under %(contract)s") % {
+            "sender": self.sender,
+            "recipient": self.recipient,
+            "contract": self.contract_ref,
+        }
 
     @property
     def channel(self) -> Channel:
@@ -332,7 +337,7 @@ class OutgoingNotice(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.channel} {self.event_id}"
+        return f"{self.get_channel_display()} {self.event_id}"
 
     @NOTICE_MACHINE.step("mark_sent", state)
     def mark_sent(self, *, at: datetime) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
+from django.utils.translation import gettext
 
 from orgchart.models import Agent, Organisation
 from orgchart.policy.vocabulary import ToolMode
@@ -41,7 +42,7 @@ class Session(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.agent} {'standing' if self.standing else self.id}"
+        return f"{self.agent} {gettext('standing') if self.standing else self.id}"
 
 
 class ModeGrant(models.Model):
@@ -77,7 +78,7 @@ class ModeGrant(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.mode} for {self.session}"
+        return gettext("%(mode)s for %(session)s") % {"mode": self.mode, "session": self.session}
 
 
 class IdempotencyRecord(models.Model):
@@ -227,7 +228,7 @@ class Frame(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.name or 'delegation'} {self.id}"
+        return f"{self.name or gettext('delegation')} {self.id}"
 
     @FRAME.step("take", state)
     def take(self, *, at: datetime) -> None:

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
+from django.utils.translation import gettext
 
 from contracts.models import Contract
 from orgchart.models import Agent, Organisation
@@ -97,7 +98,11 @@ class Deployment(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.id}: {self.service} in {self.environment}"
+        return gettext("%(deployment)s: %(service)s in %(environment)s") % {
+            "deployment": self.id,
+            "service": self.service,
+            "environment": self.environment,
+        }
 
     @property
     def is_replaced(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext
 
 from contracts.models import Contract, Verdict
 from orgchart.models import Agent, Organisation
@@ -41,7 +42,7 @@ class Repository(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"repository of {self.organisation}"
+        return gettext("repository of %(organisation)s") % {"organisation": self.organisation}
 
 
 class Branch(models.Model):
@@ -137,4 +138,7 @@ class BranchMove(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.kind} of {self.branch}"
+        return gettext("%(part)s of %(whole)s") % {
+            "part": self.get_kind_display(),
+            "whole": self.branch,
+        }
