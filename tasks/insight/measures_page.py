@@ -146,7 +146,7 @@ def _lines(found: Sequence[Duration]) -> list[DurationLine]:
     longest = max((one.median for one in most), default=0) or 1
     return [
         DurationLine(
-            name=one.name,
+            name=gettext("none") if one.name == "none" else one.name,
             count=one.count,
             mean=spelled(one.mean),
             median=spelled(one.median),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext
+
 from orgchart import catalogue
 from workspace.skills import folders
 
@@ -10,14 +12,17 @@ def doubts_about(skill: str) -> list[tuple[str, str]]:
     """What keeps a skill from its work, each with a way to correct it; empty where it is fine."""
     found = folders.read(skill)
     if found is None:
-        fix = f"add {skill}/{folders.FILE} to a skill folder, or take the skill out"
-        return [(f"the skill {skill} is not installed", fix)]
+        fix = gettext("add %(file)s to a skill folder, or take the skill out")
+        doubt = gettext("the skill %(skill)s is not installed")
+        return [(doubt % {"skill": skill}, fix % {"file": f"{skill}/{folders.FILE}"})]
+    fix = gettext("correct %(file)s") % {"file": found.path}
     if found.definition is None:
-        return [(f"the skill {skill} cannot be used: {found.problem}", f"correct {found.path}")]
-    fix = f"correct {found.path}"
+        doubt = gettext("the skill %(skill)s cannot be used: %(problem)s")
+        return [(doubt % {"skill": skill, "problem": found.problem}, fix)]
+    not_there = gettext("the skill %(skill)s allows %(tool)s, and there is no such tool")
     return [
         *(
-            (f"the skill {skill} allows {tool}, and there is no such tool", fix)
+            (not_there % {"skill": skill, "tool": tool}, fix)
             for tool in found.definition.allowed_tools
             if tool not in catalogue.known()
         ),
