@@ -16,6 +16,7 @@ from django.conf import settings
 from django.utils.translation.template import templatize
 
 from nexus_site.languages.names import names_of_models
+from nexus_site.languages.scripts import script_texts
 
 PLAIN = ("_", "gettext", "gettext_lazy", "gettext_noop")
 COUNTED = ("ngettext", "ngettext_lazy")
@@ -85,7 +86,7 @@ def our_messages() -> set[Message]:
     """Everything that NEXUS shows to people."""
     folders = [settings.BASE_DIR / room for room in OURS]
     marked = set().union(*(messages_under(folder) for folder in folders))
-    return marked | {Message(name) for name in names_of_models()}
+    return marked | {Message(text) for text in names_of_models() | script_texts()}
 
 
 def theme_messages() -> set[Message]:

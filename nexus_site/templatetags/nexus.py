@@ -5,14 +5,23 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from django import template
-from django.utils.html import format_html
+from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_noop
+
+from nexus_site.languages.scripts import translated_texts
 
 register = template.Library()
 
 WORDS = {"chat_safe": gettext_noop("Messages only"), "coding": gettext_noop("May change code")}
 """What people read for a code; pages show the code in small print."""
+
+
+@register.simple_tag
+def texts_of_scripts() -> SafeString | str:
+    """What the scripts of a page say in its language; nothing where that is English."""
+    texts = translated_texts()
+    return json_script(texts, "nx-texts") if texts else ""
 
 
 @register.filter

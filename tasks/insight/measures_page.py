@@ -57,6 +57,7 @@ PERIODS = (
     Period("90", _("90 days"), DAY, 90, 15),
 )
 USUAL = PERIODS[1]
+GROUPS = {By.TYPE: _("type"), By.ROLE: _("role"), By.AGENT: _("agent")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,7 @@ def figures(organisation: Organisation, period: Period, now: datetime) -> dict[s
         ),
         "ticks": labels[:: period.every],
         "numbers": list(zip(labels, counts, strict=True))[::-1],
-        "durations": [(by, _lines(found)) for by, found in taken.items()],
+        "durations": [(by, GROUPS[By(by)], _lines(found)) for by, found in taken.items()],
         "newest": MAX_MEASURED if sum(one.count for one in taken[By.TYPE]) == MAX_MEASURED else 0,
     }
 

@@ -210,10 +210,12 @@ def move_view(request: HttpRequest, task_pk: int) -> HttpResponse:
         return _answer(request, task, sentence, {"code": refusal.deny.code.value}, status=409)
     task.refresh_from_db(fields=["open_blockers"])
     status = shown["status"]
+    moves = moves_of(status, task.open_blockers)
     found = {
         "status": status,
         "version": shown["version"],
-        "moves": list(moves_of(status, task.open_blockers)),
+        "moves": list(moves),
+        "names": {after: status_label(after) for after in moves},
     }
     said = gettext("#%(task)s is %(state)s.") % {"task": task.number, "state": status_label(status)}
     return _answer(request, task, said, found, status=200)

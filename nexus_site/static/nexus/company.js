@@ -31,7 +31,7 @@
       card.parentElement.classList.toggle("nx-dim", !hit);
       return hit;
     });
-    found.textContent = words || condition ? `${hits.length} found` : "";
+    found.textContent = words || condition ? nexusText("%(count)s found", { count: hits.length }) : "";
     return hits;
   }
 

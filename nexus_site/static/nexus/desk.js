@@ -3,7 +3,20 @@
   "use strict";
 
   const STEPS = [[60, "second", 1], [3600, "minute", 60], [86400, "hour", 3600], [604800, "day", 86400]];
-  const ICONS = { hub: "Waiting for you", manage_search: "Search", search: "Search", close: "Close", arrow_back: "Back" };
+  // A text in the language of the page; templates/admin/base.html carries what is not English.
+  let texts = null;
+  function nexusText(text, values) {
+    if (!texts) {
+      const carried = document.getElementById("nx-texts");
+      texts = carried ? JSON.parse(carried.textContent) : {};
+    }
+    return (texts[text] || text).replace(/%\((\w+)\)s/g, (_, name) => values[name]);
+  }
+  window.nexusText = nexusText;
+  const icons_say = () => ({
+    hub: nexusText("Waiting for you"), manage_search: nexusText("Search"), search: nexusText("Search"),
+    close: nexusText("Close"), arrow_back: nexusText("Back"),
+  });
   const UTC = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d)(:\d\d)?( UTC)?$/;
   const relative = new Intl.RelativeTimeFormat(document.documentElement.lang || "en", { numeric: "auto" });
   const two = (n) => String(n).padStart(2, "0");
@@ -43,21 +56,21 @@
       if (field.getAttribute("aria-label") || field.getAttribute("aria-labelledby") || field.title) return;
       const group = field.closest(".flex-col, .field-line, li, div");
       const words = (group && group.querySelector("h3, h2, label")) || null;
-      field.setAttribute("aria-label", (words && words.textContent.trim()) || field.placeholder || field.name || "value");
+      field.setAttribute("aria-label", (words && words.textContent.trim()) || field.placeholder || field.name || nexusText("value"));
     });
     root.querySelectorAll(".select2-selection").forEach((box) => {
       const select = box.closest(".select2") && box.closest(".select2").previousElementSibling;
       if (select && !box.getAttribute("aria-label")) box.setAttribute("aria-label", select.getAttribute("aria-label") || (select.labels[0] || select).textContent.trim().slice(0, 60) || select.name);
       box.removeAttribute("aria-labelledby");
     });
-    root.querySelectorAll(".select2-search__field:not([aria-label])").forEach((field) => field.setAttribute("aria-label", "Find a choice"));
+    root.querySelectorAll(".select2-search__field:not([aria-label])").forEach((field) => field.setAttribute("aria-label", nexusText("Find a choice")));
     root.querySelectorAll("a, button").forEach((control) => {
       if (control.getAttribute("aria-label") || control.title) return;
       const icons = [...control.querySelectorAll(".material-symbols-outlined")];
       const words = icons.reduce((left, icon) => left.replace(icon.textContent, ""), control.textContent);
       if (icons.length && !words.trim()) {
         const icon = icons[0].textContent.trim();
-        control.setAttribute("aria-label", ICONS[icon] || icon.replaceAll("_", " "));
+        control.setAttribute("aria-label", icons_say()[icon] || icon.replaceAll("_", " "));
       }
     });
     root.querySelectorAll("[data-simplebar], .simplebar-content-wrapper").forEach((box) => {
@@ -75,7 +88,7 @@
     const link = document.createElement("a");
     link.className = "nx-skip";
     link.href = "#" + main.id;
-    link.textContent = "Skip to the content";
+    link.textContent = nexusText("Skip to the content");
     link.addEventListener("click", () => main.focus());
     document.body.prepend(link);
   }
@@ -103,13 +116,13 @@
       link.className = "nx-state";
       link.href = `?${query}`;
       link.textContent = label;
-      link.title = "Saved in this browser";
+      link.title = nexusText("Saved in this browser");
       list.append(link);
     };
     kept.forEach(show);
     button.addEventListener("click", () => {
       const query = location.search.slice(1);
-      const label = window.prompt("Name of this search", new URLSearchParams(query).get("q") || "");
+      const label = window.prompt(nexusText("Name of this search"), new URLSearchParams(query).get("q") || "");
       if (!label) return;
       kept.push({ label: label.slice(0, 40), query });
       localStorage.setItem(key, JSON.stringify(kept.slice(-12)));

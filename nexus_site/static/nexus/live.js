@@ -61,9 +61,9 @@
   function start() {
     if (source || paused || document.hidden || !(feed() || parts().length)) return;
     source = new EventSource(`/admin/live${feed() ? location.search : ""}`);
-    source.onopen = () => state("live");
+    source.onopen = () => state(nexusText("live"));
     source.onmessage = take;
-    source.onerror = () => { if (source && source.readyState === EventSource.CLOSED) stop("not live: reload the page to see what is new"); else state("connecting"); };
+    source.onerror = () => { if (source && source.readyState === EventSource.CLOSED) stop(nexusText("not live: reload the page to see what is new")); else state(nexusText("connecting")); };
   }
 
   document.addEventListener("DOMContentLoaded", () => {
@@ -71,11 +71,11 @@
     if (button) button.addEventListener("click", () => {
       paused = !paused;
       button.setAttribute("aria-pressed", String(paused));
-      button.textContent = paused ? "Go on" : "Pause";
-      if (paused) stop("paused"); else start();
+      button.textContent = paused ? nexusText("Go on") : nexusText("Pause");
+      if (paused) stop(nexusText("paused")); else start();
     });
-    document.addEventListener("visibilitychange", () => (document.hidden ? stop("paused") : start()));
-    window.addEventListener("pagehide", () => stop("closed"));
+    document.addEventListener("visibilitychange", () => (document.hidden ? stop(nexusText("paused")) : start()));
+    window.addEventListener("pagehide", () => stop(nexusText("closed")));
     start();
   });
 })();

@@ -30,7 +30,7 @@
     const link = document.createElement("a");
     link.href = location.href;
     link.className = "nx-link";
-    link.textContent = "Load it again";
+    link.textContent = nexusText("Load it again");
     said.append(" ", link);
   }
 
@@ -44,11 +44,11 @@
     const field = dialog.querySelector("textarea");
     const deletes = status === "deleted";
     dialog.querySelector("h2").textContent = deletes
-      ? "Why is this task deleted?"
-      : `${owner} holds this task. Why do you move it?`;
+      ? nexusText("Why is this task deleted?")
+      : nexusText("%(owner)s holds this task. Why do you move it?", { owner });
     dialog.querySelector(".tb-final").hidden = !deletes;
     const button = dialog.querySelector('button[value="move"]');
-    button.textContent = deletes ? "Delete the task" : "Move the task";
+    button.textContent = deletes ? nexusText("Delete the task") : nexusText("Move the task");
     button.classList.toggle("tb-danger", deletes);
     field.value = "";
     dialog.returnValue = "";
@@ -67,7 +67,7 @@
     card.dataset.version = form.elements.version.value = found.version;
     card.dataset.moves = found.moves.join(" ");
     card.querySelector(".tb-version").textContent = `v${found.version}`;
-    const options = found.moves.map((to) => new Option(to.replace("_", " "), to));
+    const options = found.moves.map((to) => new Option(found.names[to], to));
     form.elements.status.replaceChildren(...options);
     form.elements.reason.value = "";
     const details = card.querySelector("details");
@@ -100,7 +100,7 @@
         headers: { Accept: "application/json" },
       });
       if (!(answer.headers.get("Content-Type") || "").includes("json"))
-        throw new Error("Nothing was moved. Load the board again; you may have to sign in.");
+        throw new Error(nexusText("Nothing was moved. Load the board again; you may have to sign in."));
       const found = await answer.json();
       if (!answer.ok) throw Object.assign(new Error(found.message), found);
       count(home.closest(".tb-column"), -1);
@@ -111,7 +111,7 @@
     } catch (problem) {
       home.insertBefore(card, next);
       const silent = problem instanceof TypeError;
-      say(silent ? "The server did not answer. Try again." : problem.message, false);
+      say(silent ? nexusText("The server did not answer. Try again.") : problem.message, false);
       if (problem.code === "VERSION_MISMATCH") offerAgain();
     } finally {
       card.classList.remove("tb-busy");
