@@ -7,6 +7,8 @@ from typing import Any
 
 from django.db.models import Model
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from contracts.queries import open_contracts_of
 from core.actors import System
@@ -20,7 +22,7 @@ from mailroom.models import Mail
 from orgchart.admin.agents import KEY_REMARK
 from orgchart.models import Agent
 from orgchart.pending.edits import activating
-from orgchart.pending.services import WAITS, propose_change
+from orgchart.pending.services import propose_change, waits_for_another
 from orgchart.services import SecondPersonNeeded, issue_key
 from orgchart.staffing import activate_agent, deactivate_agent
 
@@ -31,7 +33,11 @@ SHOWN = 200
 
 def _deactivate(call: ActRequest) -> Answer:
     if call.version is None:
-        raise refuse(Code.VERSION_MISMATCH, "the page says no policy version", "open it again")
+        raise refuse(
+            Code.VERSION_MISMATCH,
+            "the page says no policy version",
+            "open it again",
+        )
     deactivate_by_person(
         person=call.person,
         agent=call.row.handle,
@@ -39,7 +45,9 @@ def _deactivate(call: ActRequest) -> Answer:
         expected_version=call.version,
         now=call.now,
     )
-    return f"{call.row.handle} is deactivated; what it held went to its superior."
+    return gettext("%(row)s is deactivated; what it held went to its superior.") % {
+        "row": call.row.handle
+    }
 
 
 def _activate(call: ActRequest) -> Answer:
@@ -52,13 +60,17 @@ def _activate(call: ActRequest) -> Answer:
     try:
         activate_agent(handle=call.row.handle, **given)
     except SecondPersonNeeded:
-        return f"{propose_change(edit=activating(call.row), **given)} {WAITS}"
+        return waits_for_another(propose_change(edit=activating(call.row), **given))
     call.row.refresh_from_db(fields=["active"])
     try:
         key = issue_key(agent=call.row, caller=call.person, now=call.now, reason=call.reason)
     except Denied:
-        return f"{call.row.handle} is active again. A Board member issues it a new key."
-    return ShownOnce(f"{call.row.handle} is active again. Its new key", key, KEY_REMARK)
+        return gettext("%(row)s is active again. A Board member issues it a new key.") % {
+            "row": call.row.handle
+        }
+    return ShownOnce(
+        gettext("%(row)s is active again. Its new key") % {"row": call.row.handle}, key, KEY_REMARK
+    )
 
 
 def _effects(agent: Agent, *, active: bool) -> str:
@@ -70,11 +82,11 @@ def _effects(agent: Agent, *, active: bool) -> str:
             handle=agent.handle, caller=caller, now=timezone.now(), reason="preview", preview=True
         )
     except Denied as refusal:
-        return f"Not possible: {refusal.deny.sentence}"
+        return gettext("Not possible: %(sentence)s") % {"sentence": refusal.deny.sentence}
     allowed = [f"+ {fact}" for fact in seen.difference.allowed[:SHOWN]]
     forbidden = [f"- {fact}" for fact in seen.difference.forbidden[:SHOWN]]
-    lines = [*(allowed and ["Newly allowed:", *allowed])]
-    return "\n".join([*lines, *(forbidden and ["Newly forbidden:", *forbidden])])
+    lines = [*(allowed and [gettext("Newly allowed:"), *allowed])]
+    return "\n".join([*lines, *(forbidden and [gettext("Newly forbidden:"), *forbidden])])
 
 
 def _policy_version(agent: Agent) -> int:
@@ -85,23 +97,25 @@ def open_work(agent: Agent) -> list[tuple[str, str]]:
     """What an agent holds now: the work that its superior takes over."""
     unread = Mail.objects.filter(recipient=agent, read_at=None).order_by()[:COUNTED].count()
     return [
-        ("Open contracts", str(open_contracts_of(agent.id).count())),
-        ("Unread mails", f"{unread}{'+' if unread == COUNTED else ''}"),
-        ("Keys in use", str(agent.keys.filter(revoked_at=None).count())),
-        ("Reports to", str(agent.reports_to or "board")),
+        (gettext("Open contracts"), str(open_contracts_of(agent.id).count())),
+        (gettext("Unread mails"), f"{unread}{'+' if unread == COUNTED else ''}"),
+        (gettext("Keys in use"), str(agent.keys.filter(revoked_at=None).count())),
+        (gettext("Reports to"), str(agent.reports_to or "board")),
     ]
 
 
 DEACTIVATE = Act(
     name="deactivate",
-    title="Deactivate",
+    title=_("Deactivate"),
     icon="person_off",
     danger=True,
     deed=Deed.ACTIVATE_AGENT,
     explanation=(
-        "The agent can no longer call, receives no mail and leads no group. Its keys are "
-        "revoked; its open work and unread mail go to its superior. Its name, mails and events "
-        "stay."
+        _(
+            "The agent can no longer call, receives no mail and leads no group. Its keys are "
+            "revoked; its open work and unread mail go to its superior. Its name, mails and events "
+            "stay."
+        )
     ),
     perform=_deactivate,
     possible=lambda agent: bool(agent.active),
@@ -111,11 +125,13 @@ DEACTIVATE = Act(
 )
 ACTIVATE = Act(
     name="activate",
-    title="Activate again",
+    title=_("Activate again"),
     icon="person_check",
     deed=Deed.ACTIVATE_AGENT,
-    explanation="The agent takes its place again. Its old keys stay revoked; the next page shows "
-    "its new key, once, to a person who may issue keys.",
+    explanation=_(
+        "The agent takes its place again. Its old keys stay revoked; the next page shows "
+        "its new key, once, to a person who may issue keys."
+    ),
     perform=_activate,
     possible=lambda agent: not agent.active,
     version=_policy_version,

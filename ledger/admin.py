@@ -11,6 +11,8 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, DropdownFilter
 from unfold.decorators import display
 
@@ -125,16 +127,16 @@ class EventAdmin(ReadOnlyAdmin):
     )
     list_filter_submit = True
     search_fields = ("subject",)
-    search_help_text = (
+    search_help_text = _(
         "A name (backend_worker), a tool, a code, an id (MAIL-…, CON-…), an event's number, a day "
         "(today, yesterday, 2026-11-22); several words together narrow it"
     )
-    export_actions = (("Verify the ledger", VERIFY),)
+    export_actions = ((_("Verify the ledger"), VERIFY),)
     saved_searches = (
-        ("refusals today", "q=today&decision__exact=deny"),
-        ("refusals yesterday", "q=yesterday&decision__exact=deny"),
-        ("exports", "q=list.exported"),
-        ("what people were refused", "q=human.denied"),
+        (_("refusals today"), "q=today&decision__exact=deny"),
+        (_("refusals yesterday"), "q=yesterday&decision__exact=deny"),
+        (_("exports"), "q=list.exported"),
+        (_("what people were refused"), "q=human.denied"),
     )
     ordering = ("-seq",)
     sortable_by = ("seq",)
@@ -150,7 +152,7 @@ class EventAdmin(ReadOnlyAdmin):
         page: HttpResponse = super().changelist_view(request, extra_context)
         return page
 
-    @display(description="organisation")  # type: ignore[untyped-decorator]
+    @display(description=_("organisation"))  # type: ignore[untyped-decorator]
     def organisation(self, event: Event) -> str:
         """The organisation's name, or its number."""
         number = event.organisation_id
@@ -159,27 +161,31 @@ class EventAdmin(ReadOnlyAdmin):
         return self.names.get(number) or _organisations().get(number, str(number))
 
     @display(  # type: ignore[untyped-decorator]
-        description="decision", label={"allowed": "success", "denied": "danger"}
+        description=_("decision"), label={"allow": "success", "deny": "danger"}
     )
-    def verdict(self, event: Event) -> str:
+    def verdict(self, event: Event) -> tuple[str, str]:
         """Allowed or denied, in colour."""
-        return str(event.get_decision_display())
+        return event.decision, event.get_decision_display()
 
-    @display(description="reason")  # type: ignore[untyped-decorator]
+    @display(description=_("reason"))  # type: ignore[untyped-decorator]
     def short_reason(self, event: Event) -> str:
         """The beginning of the reason."""
         return text(event.reason, 80)
 
-    @display(description="digest")  # type: ignore[untyped-decorator]
+    @display(description=_("digest"))  # type: ignore[untyped-decorator]
     def digest_hex(self, event: Event) -> str:
         """The digest as people compare it."""
         return bytes(event.digest).hex()
 
-    @display(description="sealed by")  # type: ignore[untyped-decorator]
+    @display(description=_("sealed by"))  # type: ignore[untyped-decorator]
     def sealed_by(self, event: Event) -> str:
         """The seal that covers the event."""
         seal = Seal.objects.filter(era=event.era, lo__lte=event.xid, hi__gt=event.xid).first()
-        return f"seal {seal.number}" if seal else "not sealed yet"
+        return (
+            gettext("seal %(number)s") % {"number": seal.number}
+            if seal
+            else gettext("not sealed yet")
+        )
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Event], search_term: str
@@ -204,7 +210,7 @@ class EventAdmin(ReadOnlyAdmin):
         request.current_app = self.admin_site.name
         context = {
             **self.admin_site.each_context(request),
-            "title": "Verify the ledger",
+            "title": gettext("Verify the ledger"),
             "opts": self.opts,
         }
         if request.method == "POST":
@@ -217,13 +223,20 @@ def _verified() -> dict[str, Any]:
     try:
         report = verify_ledger(trusted=keys.trusted(), now=timezone.now())
     except (keys.KeyMissing, OSError) as problem:
-        return {"whole": False, "answer": f"It could not be verified: {problem}."}
+        return {
+            "whole": False,
+            "answer": gettext("It could not be verified: %(problem)s.") % {"problem": problem},
+        }
     if report.finding:
         return {"whole": False, "answer": str(report.finding)}
-    answer = (
-        f"All {report.events:,} sealed events are as they were sealed, under {report.seals:,} "
-        f"seals; {report.unsealed:,} newer ones wait for the next seal."
-    )
+    answer = gettext(
+        "All %(events)s sealed events are as they were sealed, under %(seals)s seals; "
+        "%(unsealed)s newer ones wait for the next seal."
+    ) % {
+        "events": f"{report.events:,}",
+        "seals": f"{report.seals:,}",
+        "unsealed": f"{report.unsealed:,}",
+    }
     return {"whole": True, "answer": answer}
 
 
@@ -245,27 +258,27 @@ class SealAdmin(ReadOnlyAdmin):
         rows: QuerySet[Seal] = super().get_queryset(request)
         return rows.defer("marks")
 
-    @display(description="root")  # type: ignore[untyped-decorator]
+    @display(description=_("root"))  # type: ignore[untyped-decorator]
     def short_root(self, seal: Seal) -> str:
         """The beginning of the root."""
         return f"{bytes(seal.root).hex()[:16]}…"
 
-    @display(description="root")  # type: ignore[untyped-decorator]
+    @display(description=_("root"))  # type: ignore[untyped-decorator]
     def root_hex(self, seal: Seal) -> str:
         """The Merkle root."""
         return bytes(seal.root).hex()
 
-    @display(description="previous seal's digest")  # type: ignore[untyped-decorator]
+    @display(description=_("previous seal's digest"))  # type: ignore[untyped-decorator]
     def previous_hex(self, seal: Seal) -> str:
         """The link of the chain."""
         return bytes(seal.previous).hex()
 
-    @display(description="digest")  # type: ignore[untyped-decorator]
+    @display(description=_("digest"))  # type: ignore[untyped-decorator]
     def digest_hex(self, seal: Seal) -> str:
         """What was signed."""
         return bytes(seal.digest).hex()
 
-    @display(description="signature")  # type: ignore[untyped-decorator]
+    @display(description=_("signature"))  # type: ignore[untyped-decorator]
     def signature_hex(self, seal: Seal) -> str:
         """The Ed25519 signature."""
         return bytes(seal.signature).hex()

@@ -5,6 +5,7 @@ from django.db import models
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Length
 from django.db.models.lookups import Exact
+from django.utils.translation import gettext
 
 XID = RawSQL("pg_current_xact_id()::text::bigint", ())
 ERA = RawSQL("(pg_control_system()).system_identifier", ())
@@ -119,4 +120,4 @@ class Seal(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"Seal {self.number}"
+        return gettext("Seal %(number)s") % {"number": self.number}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from django.urls import reverse
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy as _
 
 from core.waiting import Alarm, Choice, Waiting
 from ledger.sealer import read_backlog
@@ -16,18 +18,20 @@ def _sealing(now: datetime) -> Waiting | None:
         return None
     seals = reverse("admin:ledger_seal_changelist")
     return Waiting(
-        title=f"Event {backlog.seq} and those after it are not sealed",
-        asked_by="ledger",
+        title=format_lazy(_("Event {seq} and those after it are not sealed"), seq=backlog.seq),
+        asked_by=_("ledger"),
         since=now - timedelta(seconds=backlog.seconds),
-        detail=f"held back by {backlog.holder}" if backlog.holder else "the sealer does not run",
+        detail=format_lazy(_("held back by {holder}"), holder=backlog.holder)
+        if backlog.holder
+        else _("the sealer does not run"),
         address=seals,
-        choices=[Choice("Look at the seals", seals)],
+        choices=[Choice(_("Look at the seals"), seals)],
     )
 
 
 KINDS = (
     Alarm(
-        title="Ledger not sealed",
+        title=_("Ledger not sealed"),
         icon="gpp_maybe",
         permission="ledger.view_seal",
         problem=_sealing,

@@ -11,6 +11,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 
 from core.addresses import repository_problem
+from core.language import gettext_noop as _
 from orgchart.policy.vocabulary import ToolMode
 
 
@@ -124,52 +125,68 @@ def _mail_address(value: Any) -> str:
 
 SETTINGS: Mapping[str, Setting] = {
     "enabled_modes": Setting(
-        ["chat_safe"], "tool modes that a session may have at all, comma-separated", _modes
+        ["chat_safe"], _("tool modes that a session may have at all, comma-separated"), _modes
     ),
     "enforcement": Setting(
         "enforce",
-        "role match and version of tasks: enforce refuses, warn lets pass and records, off passes",
+        _(
+            "role match and version of tasks: enforce refuses, warn lets pass and records, "
+            "off passes"
+        ),
         _one_of("enforce", "warn", "off"),
     ),
-    "escalation_timeout": Setting(7200, "seconds a superior has to answer an escalation", _seconds),
+    "escalation_timeout": Setting(
+        7200, _("seconds a superior has to answer an escalation"), _seconds
+    ),
     "ceo_timeout": Setting(
-        14_400, "seconds the top agent has to answer before the Board is told", _seconds
+        14_400, _("seconds the top agent has to answer before the Board is told"), _seconds
     ),
     "task_lease": Setting(
-        0, "seconds a claim on a task lasts without an update; 0 = no lease", _seconds
+        0, _("seconds a claim on a task lasts without an update; 0 = no lease"), _seconds
     ),
     "task_visibility": Setting(
         "contacts",
-        "whose tasks and comments an agent sees: contacts = by the contact rules, all = everyone's",
+        _(
+            "whose tasks and comments an agent sees: contacts = by the contact rules, all "
+            "= everyone's"
+        ),
         _one_of("contacts", "all"),
     ),
     "approval_task_types": Setting(
-        [], "task types that a task lead approves before they are completed", _names
+        [], _("task types that a task lead approves before they are completed"), _names
     ),
     "frame_timeout": Setting(
         3600,
-        "seconds a delegation may take before it returns a failure to its opener",
+        _("seconds a delegation may take before it returns a failure to its opener"),
         _some_seconds,
     ),
     "max_rounds": Setting(
-        3, "rounds of a constitutional case before it pauses for people", _rounds
+        3, _("rounds of a constitutional case before it pauses for people"), _rounds
     ),
-    "board_webhook": Setting("", "address that notices to the Board are posted to", _url),
-    "board_email": Setting("", "mail address that notices to the Board are sent to", _mail_address),
+    "board_webhook": Setting("", _("address that notices to the Board are posted to"), _url),
+    "board_email": Setting(
+        "", _("mail address that notices to the Board are sent to"), _mail_address
+    ),
     "repository": Setting(
         "",
-        "where the organisation's git repository is imported from: an https or ssh address, or an "
-        "absolute path; empty = NEXUS creates one",
+        _(
+            "where the organisation's git repository is imported from: an https or ssh "
+            "address, or an "
+            "absolute path; empty = NEXUS creates one"
+        ),
         _repository,
     ),
     "repository_push": Setting(
         "manual",
-        "when the main branch is pushed back there: manual = when a person does it, after_merge = "
-        "after every merge",
+        _(
+            "when the main branch is pushed back there: manual = when a person does it, "
+            "after_merge = "
+            "after every merge"
+        ),
         _one_of("manual", "after_merge"),
     ),
     "allow_internal_addresses": Setting(
-        False, "whether outgoing notices may go to loopback or private addresses", _flag
+        False, _("whether outgoing notices may go to loopback or private addresses"), _flag
     ),
 }
 

@@ -6,9 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
 from core.admin.acts import Act, ActRequest, Answer
 from core.decision import Allow, Decision
 from core.deeds import Deed
+from core.labels import Text
 from governance.cases import forms as pages
 from governance.cases import records
 from governance.cases.facts import FINAL, CaseFacts, Next
@@ -91,7 +95,7 @@ def _steer(name: str, form: type[pages.CaseForm]) -> Callable[[ActRequest], Answ
             **shaped,
         )
         moved = Case.objects.get(id=call.row.id)
-        return f"Done. {next_step(records.position_of(moved))}"
+        return gettext("Done. %(next)s") % {"next": next_step(records.position_of(moved))}
 
     return perform
 
@@ -112,7 +116,7 @@ def purpose_of_act(
     )
 
 
-def _act(name: str, form: type[pages.CaseForm], title: str, explanation: str, **more: Any) -> Act:
+def _act(name: str, form: type[pages.CaseForm], title: Text, explanation: Text, **more: Any) -> Act:
     return Act(
         name=name,
         title=title,
@@ -120,7 +124,7 @@ def _act(name: str, form: type[pages.CaseForm], title: str, explanation: str, **
         deed=DEED_OF[STEERINGS[name].action],
         form=form,
         perform=_steer(name, form),
-        button="Show what will happen",
+        button=_("Show what will happen"),
         version=lambda row: int(row.version),
         facts=_facts,
         **more,
@@ -129,7 +133,7 @@ def _act(name: str, form: type[pages.CaseForm], title: str, explanation: str, **
 
 def _facts(row: Case) -> list[tuple[str, str]]:
     at = records.position_of(row)
-    return [("Now", next_step(at)), ("Round", round_shown(at))]
+    return [(gettext("Now"), next_step(at)), (gettext("Round"), round_shown(at))]
 
 
 def effect_of(name: str, row: Case, shaped: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -137,10 +141,10 @@ def effect_of(name: str, row: Case, shaped: Mapping[str, Any]) -> list[tuple[str
     facts = records.facts_of(row)
     to = STEERINGS[name].after(facts, shaped).at
     return [
-        ("Then", next_step(to)),
-        ("State", _change(facts.at.state, to.state)),
-        ("Stage", _change(facts.at.stage, to.stage)),
-        ("Round", _change(round_shown(facts.at), round_shown(to))),
+        (gettext("Then"), next_step(to)),
+        (gettext("State"), _change(facts.at.state, to.state)),
+        (gettext("Stage"), _change(facts.at.stage, to.stage)),
+        (gettext("Round"), _change(round_shown(facts.at), round_shown(to))),
     ]
 
 
@@ -154,7 +158,7 @@ def _can_be(name: str, **params: Any) -> Callable[[Case], bool]:
 
 def _note(call: ActRequest) -> Answer:
     services.add_note(case_id=call.row.id, note=call.reason, person=call.person, now=call.now)
-    return "The note is kept."
+    return gettext("The note is kept.")
 
 
 def _newest(row: Case, stage: Stage) -> dict[str, Any]:
@@ -194,8 +198,8 @@ ACTS = (
     _act(
         "amend-analysis",
         pages.AmendAnalysisForm,
-        "Amend ANALYSIS",
-        "Your version takes the place of the ANALYSIS; the original stays. TASKS run again.",
+        _("Amend ANALYSIS"),
+        _("Your version takes the place of the ANALYSIS; the original stays. TASKS run again."),
         icon="edit_note",
         possible=_can_be("amend-analysis"),
         initial=_analysis,
@@ -203,8 +207,11 @@ ACTS = (
     _act(
         "amend-tasks",
         pages.AmendTasksForm,
-        "Amend TASKS",
-        "Your version takes the place of the TASKS; the original stays. IMPLEMENTATION runs again.",
+        _("Amend TASKS"),
+        _(
+            "Your version takes the place of the TASKS; the original stays. IMPLEMENTATION "
+            "runs again."
+        ),
         icon="checklist",
         possible=_can_be("amend-tasks"),
         initial=_tasks,
@@ -212,8 +219,8 @@ ACTS = (
     _act(
         "overrule",
         pages.OverruleForm,
-        "Overrule REVIEW",
-        "The REVIEW stays as it was given and the record shows both. TEST still follows.",
+        _("Overrule REVIEW"),
+        _("The REVIEW stays as it was given and the record shows both. TEST still follows."),
         icon="balance",
         danger=True,
         possible=lambda row: bool(_other_outcome(row)),
@@ -222,26 +229,26 @@ ACTS = (
     _act(
         "extend",
         pages.ExtendForm,
-        "Extend rounds",
-        "The pause is lifted. The CONDUCTOR decides whether the case goes on.",
+        _("Extend rounds"),
+        _("The pause is lifted. The CONDUCTOR decides whether the case goes on."),
         icon="more_time",
         possible=lambda row: row.state == State.PAUSED and row.paused_by != "NON_VERIFIABLE",
     ),
     _act(
         "end",
         pages.CaseForm,
-        "End case",
-        "The case stops where it is and cannot be opened again.",
+        _("End case"),
+        _("The case stops where it is and cannot be opened again."),
         icon="stop_circle",
         danger=True,
         possible=lambda row: row.state not in FINAL,
     ),
     Act(
         name="note",
-        title="Add note",
+        title=_("Add note"),
         icon="sticky_note_2",
         deed=Deed.ADD_NOTE,
-        explanation="Adds context for people. It changes nothing in the case.",
+        explanation=_("Adds context for people. It changes nothing in the case."),
         form=pages.NoteForm,
         perform=_note,
         facts=_facts,

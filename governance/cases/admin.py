@@ -12,6 +12,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, RelatedDropdownFilter
 from unfold.enums import ActionVariant
 
@@ -76,7 +78,7 @@ class CaseAdmin(ActingAdmin):
         page = super().changelist_view(request, extra_context)
         if request.user.has_perm(Deed.OPEN_CASE.permission) and hasattr(page, "context_data"):
             button = {
-                "title": "Open case",
+                "title": gettext("Open case"),
                 "icon": "add",
                 "variant": ActionVariant.PRIMARY,
                 "attrs": {},
@@ -94,7 +96,11 @@ class CaseAdmin(ActingAdmin):
         if not request.user.has_perm(Deed.OPEN_CASE.permission):
             raise PermissionDenied(Deed.OPEN_CASE.permission)
         request.current_app = self.admin_site.name
-        context = {**self.admin_site.each_context(request), "title": "Open case", "opts": self.opts}
+        context = {
+            **self.admin_site.each_context(request),
+            "title": gettext("Open case"),
+            "opts": self.opts,
+        }
         chosen = request.GET.get("organisation", "")
         rows = visible_organisations(signed_in(request))
         rows = rows.filter(roles__offices__contains=["ANALYST"]).distinct()
@@ -140,7 +146,9 @@ class CaseAdmin(ActingAdmin):
             )
             form.add_error(None, refusal.deny.sentence)
             return None
-        self.message_user(request, f"{found['case_id']} is open.", messages.SUCCESS)
+        self.message_user(
+            request, gettext("%(case)s is open.") % {"case": found["case_id"]}, messages.SUCCESS
+        )
         address = reverse("admin:governance_case_change", args=[found["case_id"]])
         return HttpResponseRedirect(address)
 
@@ -184,7 +192,7 @@ class CaseAdmin(ActingAdmin):
         needs_code = rules.needs_code(signed_in(request).groups, steering.action)
         if needs_code:
             bound.fields["code"].widget = pages.CODE
-            bound.fields["code"].label = "Confirmation code"
+            bound.fields["code"].label = gettext("Confirmation code")
         given = [(bound[name].label, form.data[name]) for name in form.params()]
         context = self._act_context(request, act, row) | {
             "form": bound,
@@ -192,7 +200,7 @@ class CaseAdmin(ActingAdmin):
             "needs_code": needs_code,
             "enrolled": confirmation.has_authenticator(who.username),
             "effect": effect_of(act.name, row, shaped),
-            "given": [*given, ("Reason", form.cleaned_data["reason"])],
+            "given": [*given, (gettext("Reason"), form.cleaned_data["reason"])],
             "media": self.media,
             "back": reverse("admin:governance_case_change", args=[quote(row.pk)]),
         }
@@ -217,7 +225,7 @@ class CaseAdmin(ActingAdmin):
         request.current_app = self.admin_site.name
         context = {
             **self.admin_site.each_context(request),
-            "title": "Verify case",
+            "title": gettext("Verify case"),
             "subtitle": str(row),
             "opts": self.opts,
             "case": row,
@@ -244,15 +252,15 @@ class CaseAdmin(ActingAdmin):
         page: HttpResponse = super().render_change_form(request, context, *args, **kwargs)
         return page
 
-    @column("case")
+    @column(_("case"))
     def headline(self, row: Case) -> str:
         """The title, cut where a list would break."""
         return row.title[:70]
 
-    @column("state", label=COLOURS)
-    def state_label(self, row: Case) -> str:
+    @column(_("state"), label=COLOURS)
+    def state_label(self, row: Case) -> tuple[str, str]:
         """The state, in colour."""
-        return str(row.state)
+        return row.state, row.get_state_display()
 
 
 def _confirms(request: HttpRequest, act: Act) -> bool:
@@ -278,7 +286,7 @@ class ViolationAdmin(BrowseAdmin):
     list_filter = (BY_ORGANISATION, ("fault", ChoicesDropdownFilter), ("at", MomentFilter))
     list_select_related = ("case",)
     search_fields = ("=agent_name", "=case__id")
-    search_help_text = "An agent or a case (CASE-…)"
+    search_help_text = _("An agent or a case (CASE-…)")
     ordering = ("-id",)
 
     def subject_of(self, row: Violation) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.widgets import (
     UnfoldAdminSelectWidget,
     UnfoldAdminTextareaWidget,
@@ -40,9 +42,11 @@ class CaseForm(ReasonForm):
 class AmendAnalysisForm(CaseForm):
     """The amended ANALYSIS."""
 
-    what = forms.CharField(max_length=20_000, widget=_area(4))
-    why = forms.CharField(max_length=20_000, widget=_area(3))
-    constraints = forms.CharField(max_length=20_000, widget=_area(4), help_text="One on each line.")
+    what = forms.CharField(label=_("What"), max_length=20_000, widget=_area(4))
+    why = forms.CharField(label=_("Why"), max_length=20_000, widget=_area(3))
+    constraints = forms.CharField(
+        label=_("Constraints"), max_length=20_000, widget=_area(4), help_text=_("One on each line.")
+    )
 
     def params(self) -> dict[str, Any]:
         """The content of the stage."""
@@ -55,9 +59,10 @@ class AmendTasksForm(CaseForm):
     """The amended TASKS."""
 
     tasks = forms.CharField(
+        label=_("Tasks"),
         max_length=100_000,
         widget=_area(8),
-        help_text="One task on each line: id | task | how it is verified.",
+        help_text=_("One task on each line: id | task | how it is verified."),
     )
 
     def clean_tasks(self) -> list[dict[str, str]]:
@@ -68,7 +73,9 @@ class AmendTasksForm(CaseForm):
             if parts == [""]:
                 continue
             if len(parts) != 3 or not all(parts):
-                raise forms.ValidationError("Write each line as: id | task | how it is verified")
+                raise forms.ValidationError(
+                    gettext("Write each line as: id | task | how it is verified")
+                )
             found.append(dict(zip(("id", "task", "verify_by"), parts, strict=True)))
         return found
 
@@ -81,6 +88,7 @@ class OverruleForm(CaseForm):
     """What the REVIEW shall say instead."""
 
     outcome = forms.ChoiceField(
+        label=_("Outcome"),
         choices=[(o.value, o.value) for o in (Outcome.APPROVED, Outcome.REJECTED)],
         widget=UnfoldAdminSelectWidget(),
     )
@@ -94,11 +102,12 @@ class ExtendForm(CaseForm):
     """How many more rounds."""
 
     rounds = forms.IntegerField(
+        label=_("Rounds"),
         min_value=0,
         max_value=MOST_ROUNDS,
         initial=1,
         widget=UnfoldAdminTextInputWidget(attrs={"inputmode": "numeric"}),
-        help_text="0 lifts the pause without further rounds.",
+        help_text=_("0 lifts the pause without further rounds."),
     )
 
     def params(self) -> dict[str, Any]:
@@ -110,21 +119,21 @@ class NoteForm(forms.Form):
     """A note of a person."""
 
     reason = forms.CharField(
-        label="Note",
+        label=_("Note"),
         max_length=5000,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 5, "autofocus": True}),
-        help_text="Marked [HUMAN_NOTE] and kept; agents do not see it.",
+        help_text=_("Marked [HUMAN_NOTE] and kept; agents do not see it."),
     )
 
 
 class OpenForm(forms.Form):
     """A request that becomes a case."""
 
-    title = forms.CharField(max_length=200, widget=UnfoldAdminTextInputWidget())
-    request = forms.CharField(max_length=20_000, widget=_area(8))
+    title = forms.CharField(label=_("Title"), max_length=200, widget=UnfoldAdminTextInputWidget())
+    request = forms.CharField(label=_("Request"), max_length=20_000, widget=_area(8))
 
 
 class EnrolForm(forms.Form):
     """The first code of a new authenticator."""
 
-    code = forms.CharField(label="Code", max_length=16, widget=CODE)
+    code = forms.CharField(label=_("Code"), max_length=16, widget=CODE)

@@ -8,6 +8,7 @@ from operator import or_
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
+from django.utils.translation import gettext
 
 from governance.cases.vocabulary import (
     OFFICE_OF,
@@ -202,7 +203,8 @@ class Artifact(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.case_id} {self.stage} round {self.round}"
+        names = {"case": self.case_id, "stage": self.stage, "round": self.round}
+        return gettext("%(case)s %(stage)s round %(round)s") % names
 
 
 class Violation(models.Model):

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
 from core.actions import Action
 from governance.cases.facts import Position
 from governance.cases.models import Artifact, Case
@@ -17,12 +20,12 @@ from ledger.models import Event, Seal
 SHOWN = 1000
 """The newest entries of a case that its page shows."""
 TITLES = {
-    Action.CASE_OPENED: "Request",
-    Action.CASE_SUBMITTED: "Submission",
-    Action.CASE_INPUTS_READ: "Inputs read",
-    Action.CASE_DECIDED: "CONDUCTOR decides",
-    Action.CASE_VIOLATED: "STRUCTURAL VIOLATION",
-    Action.CASE_INTERVENED: "Intervention",
+    Action.CASE_OPENED: _("Request"),
+    Action.CASE_SUBMITTED: _("Submission"),
+    Action.CASE_INPUTS_READ: _("Inputs read"),
+    Action.CASE_DECIDED: _("CONDUCTOR decides"),
+    Action.CASE_VIOLATED: _("STRUCTURAL VIOLATION"),
+    Action.CASE_INTERVENED: _("Intervention"),
 }
 GOOD = ("OK", "APPROVED", "PASSED", "DELIVER", "CONTINUE")
 """The outcomes that are no failure signal and no end."""
@@ -91,11 +94,11 @@ def _entry(event: Event, row: Case, artifact: Artifact | None, seals: list[Seal]
         seq=event.seq,
         actor=event.actor,
         kind=event.action.partition(".")[2],
-        title=TITLES[Action(event.action)],
+        title=str(TITLES[Action(event.action)]),
         reason=event.reason,
         outcome=str(said.get("outcome") or said.get("decision") or said.get("fault") or ""),
         then=_then(said),
-        facts=[(label, _shown(said[name])) for name, label in FACTS.items() if said.get(name)],
+        facts=[(str(label), _shown(said[name])) for name, label in FACTS.items() if said.get(name)],
         seal=next(
             (s.number for s in seals if s.era == event.era and s.lo <= event.xid < s.hi), None
         ),
@@ -133,15 +136,15 @@ def _then(said: Mapping[str, Any]) -> str:
 def _shown(value: object) -> str:
     """A detail of an event as text; several are separated by commas."""
     text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return text.replace("_", " ") if text.islower() else text
+    return gettext(text.replace("_", " ")) if text.islower() else text
 
 
 FACTS = {
-    "action_taken": "Action",
-    "trigger_condition": "Because of",
-    "failed_by": "Failure signal",
-    "signals": "Signals",
-    "inputs": "Inputs",
+    "action_taken": _("Action"),
+    "trigger_condition": _("Because of"),
+    "failed_by": _("Failure signal"),
+    "signals": _("Signals"),
+    "inputs": _("Inputs"),
 }
 """What an entry shows of its event's details, with the words for it."""
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from core.actions import Action
 from governance.cases.content import digest_of
@@ -45,9 +46,11 @@ def verify_case(row: Case) -> CaseReport:
             [each.seq for each in events], trusted=keys.trusted(), now=timezone.now()
         )
     except (keys.KeyMissing, OSError) as problem:
-        findings.append(f"The seals could not be verified: {problem}.")
+        findings.append(
+            gettext("The seals could not be verified: %(problem)s.") % {"problem": problem}
+        )
     if sealed is not None and sealed.finding is not None:
-        findings.append(f"Ledger: {sealed.finding}")
+        findings.append(gettext("Ledger: %(finding)s") % {"finding": sealed.finding})
     return CaseReport(
         findings=tuple(findings),
         contents=len(artifacts) + 1,
@@ -62,23 +65,27 @@ def _request(row: Case, events: list[Event]) -> Iterator[str]:
     own = digest_of("REQUEST", "OK", {"request": row.request}, ())
     kept = {e.details.get("request_sha256") for e in events if e.action == Action.CASE_OPENED}
     if own != row.request_sha256:
-        yield "The request does not match its SHA-256."
+        yield gettext("The request does not match its SHA-256.")
     if kept != {own}:
-        yield "The event that opened the case names another SHA-256 than the request has."
+        yield gettext("The event that opened the case names another SHA-256 than the request has.")
 
 
 def _artifacts(artifacts: list[Artifact], events: list[Event]) -> Iterator[str]:
     """What is wrong with what was submitted: each content, and each event that names one."""
     kept = {e.details["artifact"]: e.details.get("sha256") for e in events if _names_one(e)}
     for each in artifacts:
-        name = f"{each.stage} of round {each.round}"
+        name = gettext("%(stage)s of round %(round)s") % {"stage": each.stage, "round": each.round}
         own = digest_of(each.stage, each.outcome, each.content, each.evidence)
         if own != each.sha256:
-            yield f"The content of {name} does not match its SHA-256."
+            yield gettext("The content of %(name)s does not match its SHA-256.") % {"name": name}
         if kept.pop(each.id, None) != own:
-            yield f"No event of the case names the SHA-256 that {name} has."
+            yield gettext("No event of the case names the SHA-256 that %(name)s has.") % {
+                "name": name
+            }
     for missing in kept:
-        yield f"The ledger names {missing}, which is not there any more."
+        yield gettext("The ledger names %(missing)s, which is not there any more.") % {
+            "missing": missing
+        }
 
 
 def _names_one(event: Event) -> bool:

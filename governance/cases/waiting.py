@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Count, QuerySet
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from core.deeds import Deed
 from core.waiting import Choice, Viewer, Waiting, WaitingKind, page_of
@@ -30,15 +32,15 @@ def _show(row: Case) -> Waiting:
         asked_by=row.opened_by_name,
         since=row.moved_at,
         organisation=row.organisation.name,
-        detail=f"{row.id} paused by {row.paused_by}",
+        detail=gettext("%(case)s paused by %(signal)s") % {"case": row.id, "signal": row.paused_by},
         address=page_of(row),
-        choices=[Choice("Look and decide", page_of(row))],
+        choices=[Choice(gettext("Look and decide"), page_of(row))],
     )
 
 
 KINDS = (
     WaitingKind(
-        title="Paused case",
+        title=_("Paused case"),
         icon="gavel",
         deed=Deed.AMEND_CASE,
         rows=_paused,

@@ -1,21 +1,27 @@
-"""Pure sentences about a case for people: why it waits, what comes next, which round it is."""
+"""Sentences about a case for people: why it waits, what comes next, which round it is."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from core.labels import Text
 from governance.cases.facts import FINAL, CaseFacts, Position
 from governance.cases.vocabulary import OFFICE_OF, SIGNALS, Outcome, Signal, Stage, State
 
-MEANING: Mapping[Signal, str] = {
-    Signal.NON_VERIFIABLE: "the Analyst found no way to verify the result",
-    Signal.UNVERIFIABLE_TASK: "a task does not say how it is verified",
-    Signal.UNAUTHORISED_CHANGE: "the IMPLEMENTATION changes a file that its office may not change",
-    Signal.REJECTED: "the Reviewer rejected the IMPLEMENTATION",
-    Signal.TEST_FAILED: "the Tester showed that a task is not fulfilled",
-    Signal.EVIDENCE_UNAVAILABLE: "the Tester could not get evidence",
-    Signal.ITERATION_OVERFLOW: "the last round that this case may have has failed",
-    Signal.STRUCTURAL_VIOLATION: "an agent acted outside its office",
+MEANING: Mapping[Signal, Text] = {
+    Signal.NON_VERIFIABLE: _("the Analyst found no way to verify the result"),
+    Signal.UNVERIFIABLE_TASK: _("a task does not say how it is verified"),
+    Signal.UNAUTHORISED_CHANGE: _(
+        "the IMPLEMENTATION changes a file that its office may not change"
+    ),
+    Signal.REJECTED: _("the Reviewer rejected the IMPLEMENTATION"),
+    Signal.TEST_FAILED: _("the Tester showed that a task is not fulfilled"),
+    Signal.EVIDENCE_UNAVAILABLE: _("the Tester could not get evidence"),
+    Signal.ITERATION_OVERFLOW: _("the last round that this case may have has failed"),
+    Signal.STRUCTURAL_VIOLATION: _("an agent acted outside its office"),
 }
 """What each failure signal says to a person (Spec: constitution 9)."""
 
@@ -24,24 +30,31 @@ def next_step(at: Position) -> str:
     """What happens next in a case at this position."""
     match at.state:
         case State.DELIVERED:
-            return "The case is delivered."
+            return gettext("The case is delivered.")
         case State.STOPPED:
-            return "The case is stopped. It cannot be opened again."
+            return gettext("The case is stopped. It cannot be opened again.")
         case State.PAUSED:
-            reason = MEANING[at.paused_by] if at.paused_by else "it is paused"
-            return f"The case waits for a person: {reason}."
+            reason = MEANING[at.paused_by] if at.paused_by else gettext("it is paused")
+            return gettext("The case waits for a person: %(reason)s.") % {"reason": reason}
         case State.OPEN if at.stage is Stage.VERDICT and at.failed_by:
-            return "The round failed. The CONDUCTOR decides whether another one follows."
+            return gettext("The round failed. The CONDUCTOR decides whether another one follows.")
         case State.OPEN if at.stage is Stage.VERDICT:
-            return "The CONDUCTOR decides whether the case is delivered."
+            return gettext("The CONDUCTOR decides whether the case is delivered.")
         case State.OPEN:
-            return f"{at.stage} is next, by the {OFFICE_OF[at.stage].capitalize()}."
+            office = OFFICE_OF[at.stage].capitalize()
+            return gettext("%(stage)s is next, by the %(office)s.") % {
+                "stage": at.stage,
+                "office": office,
+            }
 
 
 def round_shown(at: Position) -> str:
     """The round as people count it: a failed one until the next begins (Spec: constitution 12)."""
     failed = at.failed_by is not None and SIGNALS[at.failed_by].new_round
-    return f"{at.ruled_round} of {at.max_rounds}{' (failed)' if failed else ''}"
+    shown = (
+        gettext("%(round)s of %(most)s (failed)") if failed else gettext("%(round)s of %(most)s")
+    )
+    return shown % {"round": at.ruled_round, "most": at.max_rounds}
 
 
 def stages_of(case: CaseFacts) -> list[tuple[str, str]]:

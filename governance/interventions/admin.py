@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import admin
+from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, RelatedDropdownFilter
 
 from core.admin.base import BrowseAdmin
@@ -29,7 +30,7 @@ class InterventionAdmin(BrowseAdmin):
         ("timestamp", MomentFilter),
     )
     search_fields = ("=subject", "=operator")
-    search_help_text = "A subject (case:CASE-…) or a person"
+    search_help_text = _("A subject (case:CASE-…) or a person")
     ordering = ("-id",)
 
     def subject_of(self, row: Intervention) -> str:

@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext
 from django_otp import devices_for_user, login
 
 from core.actions import Action
@@ -36,13 +37,13 @@ def codes_page(request: HttpRequest) -> HttpResponse:
             if confirmation.enrol(username=username, code=form.cleaned_data["code"], now=now):
                 login(request, next(devices_for_user(request.user)))
                 _record(signed_in(request).on(0), now)
-                messages.success(request, "Your authenticator is enrolled.")
+                messages.success(request, gettext("Your authenticator is enrolled."))
                 return HttpResponseRedirect(reverse("admin:confirmation_codes"))
-            form.add_error(None, "The code is wrong. Wait for the next one and enter it.")
+            form.add_error(None, gettext("The code is wrong. Wait for the next one and enter it."))
     device = None if enrolled else confirmation.pending_device(username)
     context: dict[str, Any] = {
         **site.each_context(request),
-        "title": "Confirmation codes",
+        "title": gettext("Confirmation codes"),
         "enrolled": enrolled,
         "form": form,
     }

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from django.db.models import Q, QuerySet, Subquery
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from contracts.models import Contract
 from core.waiting import page_of
@@ -37,12 +38,16 @@ LOOKED_AT = counting.SCANNED
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One line of a list: what it is, where it is, its state and its time."""
+    """One line of a list: what it is, where it is, its state and its time.
+
+    A tag that is a code is shown as it is written.
+    """
 
     title: str
     address: str
     at: datetime
     tag: str = ""
+    is_code: bool = False
     tone: str = ""
     detail: str = ""
 
@@ -102,18 +107,18 @@ def _contracts(agent: Agent) -> Listed:
     rows = Contract.objects.filter(Q(assignee=agent) | Q(issuer=agent))
     return Listed(
         id="contracts",
-        title="Contracts",
+        title=gettext("Contracts"),
         address=_table("contracts_contract", assignee__id__exact=agent.id),
-        empty="It works under no contract. Its superior issues one.",
+        empty=gettext("It works under no contract. Its superior issues one."),
         rows=[
             Row(
                 title=row.title,
                 address=page_of(row),
                 at=row.created_at,
                 tag=str(row.get_state_display()),
-                detail=f"for {row.issuer_name}"
+                detail=gettext("for %(agent)s") % {"agent": row.issuer_name}
                 if row.assignee_id == agent.id
-                else f"issued to {row.assignee}",
+                else gettext("issued to %(agent)s") % {"agent": row.assignee},
             )
             for row in rows.select_related("assignee").order_by("-id")[:MOST]
         ],
@@ -129,19 +134,23 @@ def _mails(agent: Agent) -> Listed:
     )
     return Listed(
         id="mail",
-        title="Mail",
+        title=gettext("Mail"),
         address=_table("mailroom_mail", q=agent.handle),
-        empty="It sent no mail and got none.",
+        empty=gettext("It sent no mail and got none."),
         rows=[
             Row(
                 title=row.subject,
                 address=page_of(row),
                 at=row.created_at,
                 tag=row.mail_type,
+                is_code=True,
                 tone="" if row.read_at or row.from_agent == agent.handle else "wait",
-                detail=f"to {row.to_agent}"
+                detail=gettext("to %(agent)s") % {"agent": row.to_agent}
                 if row.from_agent == agent.handle
-                else f"from {row.from_agent}{'' if row.read_at else ', unread'}",
+                else (
+                    gettext("from %(agent)s") if row.read_at else gettext("from %(agent)s, unread")
+                )
+                % {"agent": row.from_agent},
             )
             for row in rows
         ],
@@ -156,16 +165,16 @@ def _tasks(agent: Agent) -> Listed:
     rows = Task.objects.filter(organisation=agent.organisation_id, owner=agent)
     return Listed(
         id="tasks",
-        title="Tasks",
+        title=gettext("Tasks"),
         address=_table("tasks_task", owner__id__exact=agent.id),
-        empty="It owns no task. It takes one with task_update, or a lead assigns one.",
+        empty=gettext("It owns no task. It takes one with task_update, or a lead assigns one."),
         rows=[
             Row(
                 title=row.subject,
                 address=page_of(row),
                 at=row.updated_at,
                 tag=str(row.status),
-                detail=f"task {row.number}",
+                detail=gettext("task %(number)s") % {"number": row.number},
             )
             for row in rows.order_by("-number")[:MOST]
         ],
@@ -178,18 +187,18 @@ def _frames(agent: Agent) -> Listed:
     )
     return Listed(
         id="frames",
-        title="Delegated work",
+        title=gettext("Delegated work"),
         address=_table("toolbox_frame", assignee__id__exact=agent.id),
-        empty="It works on nothing that another agent delegated, and waits for no result.",
+        empty=gettext("It works on nothing that another agent delegated, and waits for no result."),
         rows=[
             Row(
                 title=row.name or row.instruction[:80],
                 address=page_of(row),
                 at=row.opened_at,
                 tag=str(row.state),
-                detail=f"from {row.opener}"
+                detail=gettext("from %(agent)s") % {"agent": row.opener}
                 if row.assignee_id == agent.id
-                else f"delegated to {row.assignee}",
+                else gettext("delegated to %(agent)s") % {"agent": row.assignee},
             )
             for row in rows.select_related("opener", "assignee").order_by("-id")[:MOST]
         ],
@@ -200,17 +209,17 @@ def _keys(agent: Agent) -> Listed:
     rows = ApiKey.objects.filter(agent=agent).order_by("revoked_at", "-id")
     return Listed(
         id="keys",
-        title="Keys",
+        title=gettext("Keys"),
         address=_table("orgchart_apikey", agent__id__exact=agent.id),
-        empty="It has no key, so its program cannot call. Issue one.",
+        empty=gettext("It has no key, so its program cannot call. Issue one."),
         rows=[
             Row(
                 title=f"{row.prefix}…",
                 address=page_of(row),
                 at=row.created_at,
-                tag="revoked" if row.revoked_at else "valid",
+                tag=gettext("revoked") if row.revoked_at else gettext("valid"),
                 tone="deny" if row.revoked_at else "allow",
-                detail=f"by {row.created_by}",
+                detail=gettext("by %(who)s") % {"who": row.created_by},
             )
             for row in rows[:MOST]
         ],
@@ -221,12 +230,14 @@ def _sessions(agent: Agent) -> Listed:
     rows = Session.objects.filter(agent=agent).order_by("-standing", "-opened_at")
     return Listed(
         id="sessions",
-        title="Sessions",
+        title=gettext("Sessions"),
         address=_table("toolbox_session", agent__id__exact=agent.id),
-        empty="It never called.",
+        empty=gettext("It never called."),
         rows=[
             Row(
-                title="Standing session" if row.standing else f"Session {str(row.id)[:8]}",
+                title=gettext("Standing session")
+                if row.standing
+                else gettext("Session %(id)s") % {"id": str(row.id)[:8]},
                 address=page_of(row),
                 at=row.opened_at,
                 tag=row.mode,
@@ -250,15 +261,16 @@ def _refusals(agent: Agent) -> Listed:
     rows = _recent(agent).filter(actor=f"agent:{agent.handle}", decision="deny")
     return Listed(
         id="refusals",
-        title="Blocked actions",
+        title=gettext("Blocked actions"),
         address=_ledger(agent, decision__exact="deny", actor=f"agent:{agent.handle}"),
-        empty="None of its recent calls was refused.",
+        empty=gettext("None of its recent calls was refused."),
         rows=[
             Row(
                 title=row.reason or row.code,
                 address=page_of(row),
                 at=row.at,
                 tag=row.code,
+                is_code=True,
                 tone="deny",
                 detail=row.tool,
             )

@@ -1,9 +1,11 @@
-"""Everything one agent may do now, each right with the rule that gives it; asks the rules, pure."""
+"""Everything one agent may do now, each right with the rule that gives it: asks the rules."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+from django.utils.translation import gettext
 
 from core.decision import Deny
 from orgchart.catalogue import Source
@@ -107,23 +109,25 @@ def _tools(
 def _why(tool: Tool, role: Role, agent: Agent) -> str:
     match tool.source:
         case Source.BUILTIN:
-            return "Built in: every agent has these"
+            return gettext("Built in: every agent has these")
         case Source.OFFICE:
-            return f"From its office: {', '.join(sorted(role.offices & tool.offices))}"
+            return gettext("From its office: %(offices)s") % {
+                "offices": ", ".join(sorted(role.offices & tool.offices))
+            }
         case Source.SKILL:
-            return "Its own skills"
+            return gettext("Its own skills")
         case Source.ROLE:
             if tool.name in role.tools:
-                return f"From its role {role.name}"
-            return "Its own extra tools"
+                return gettext("From its role %(role)s") % {"role": role.name}
+            return gettext("Its own extra tools")
 
 
 def _files(role: Role, agent: Agent) -> dict[str, list[str]]:
     """Its paths in the company's files, by what it may do there."""
     paths = {
-        "May read and write": role.files.write,
-        "May read": role.files.read,
-        "Never touches": role.files.deny,
+        gettext("May read and write"): role.files.write,
+        gettext("May read"): role.files.read,
+        gettext("Never touches"): role.files.deny,
     }
     return {
         title: sorted(path.replace("{agent}", agent.handle) for path in found)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext, ngettext
+
 from orgchart.policy.compiled import Agent, ContactRule, Policy
 from orgchart.policy.vocabulary import BOARD, Relation
 
@@ -40,12 +42,20 @@ class Cell:
     @property
     def words(self) -> str:
         """The cell as a sentence, for readers and for the pointer."""
+        names = {"sender": self.sender, "recipient": self.recipient}
         if self.kind == "none":
-            return f"{self.sender} may not write to {self.recipient}"
-        under = {"contract": ", under a contract", "own": ", own agents only", "open": ""}
-        types = ", ".join(self.types)
-        count = f"{len(self.types)} type{'' if len(self.types) == 1 else 's'}"
-        return f"{self.sender} may write to {self.recipient}, {count}: {types}{under[self.kind]}"
+            return gettext("%(sender)s may not write to %(recipient)s") % names
+        sentence = ngettext(
+            "%(sender)s may write to %(recipient)s, %(count)s type: %(types)s",
+            "%(sender)s may write to %(recipient)s, %(count)s types: %(types)s",
+            len(self.types),
+        ) % {**names, "count": len(self.types), "types": ", ".join(self.types)}
+        if self.kind == "open":
+            return sentence
+        under = (
+            gettext("under a contract") if self.kind == "contract" else gettext("own agents only")
+        )
+        return f"{sentence}, {under}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

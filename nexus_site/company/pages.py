@@ -12,6 +12,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from core.people import signed_in
 from nexus_site.company import drawing, matrix
@@ -43,7 +44,7 @@ class Card:
 
 def company_page(request: HttpRequest) -> HttpResponse:
     """The chain of command of an organisation with what everybody does now. Changes nothing."""
-    context = _context(request, "Company")
+    context = _context(request, gettext("Company"))
     policy = context.get("policy")
     if policy is not None:
         top = request.GET.get("top", "")
@@ -94,7 +95,12 @@ def _card(
     agent = policy.agents.get(place.name)
     state = states.get(place.name)
     if agent is None or state is None:
-        return Card(place=place, state=None, title=f"The people of {name}", address="")
+        return Card(
+            place=place,
+            state=None,
+            title=gettext("The people of %(name)s") % {"name": name},
+            address="",
+        )
     address = reverse("admin:orgchart_agent_change", args=[state.id])
     title = policy.roles[agent.role].title
     return Card(place=place, state=state, title=title, address=address)
@@ -102,7 +108,7 @@ def _card(
 
 def matrix_page(request: HttpRequest) -> HttpResponse:
     """The contact rules as a table, of roles or of agents, and the rule of a cell."""
-    context = _context(request, "Contact matrix")
+    context = _context(request, gettext("Contact matrix"))
     policy = context.get("policy")
     if policy is not None:
         of_agents = request.GET.get("of") == "agents"

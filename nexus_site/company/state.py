@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.utils.translation import gettext_noop
+
 from contracts.models import Contract
 from contracts.vocabulary import ContractState
 from mailroom.models import Escalation
@@ -70,12 +72,12 @@ def states_of(organisation_id: int, agent_id: int | None = None) -> Mapping[str,
 
 def _condition(agent: Agent, is_working: bool, is_waiting: bool) -> str:  # noqa: FBT001
     if not agent.active:
-        return "deactivated"
+        return gettext_noop("deactivated")
     if agent.is_paused:  # type: ignore[attr-defined]  # annotated by states_of
-        return "paused"
+        return gettext_noop("paused")
     if is_waiting:
-        return "waiting"
-    return "working" if is_working else "idle"
+        return gettext_noop("waiting")
+    return gettext_noop("working") if is_working else gettext_noop("idle")
 
 
 def _only(column: str, agent_id: int | None) -> dict[str, int]:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.db.models import Count, IntegerField, OuterRef, Q, QuerySet, Subquery
+from django.utils.translation import gettext
 
 from contracts.models import Contract
 from contracts.vocabulary import ContractState
@@ -173,7 +174,7 @@ def _who(actors: Counter[str]) -> str:
     """The most frequent actors, by name."""
     top = [f"{actor.partition(':')[2]} ×{n}" for actor, n in actors.most_common(3)]
     more = len(actors) - 3
-    return ", ".join(top) + (f" and {more} more" if more > 0 else "")
+    return ", ".join(top) + (gettext(" and %(more)s more") % {"more": more} if more > 0 else "")
 
 
 def refusals_by_hour(refused: Iterable[RefusalCount]) -> Counter[datetime]:

@@ -11,6 +11,7 @@ from django.db.models import OuterRef
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext, ngettext
 
 from core.people import signed_in
 from governance.cases import waiting
@@ -33,12 +34,14 @@ class Bar:
     since: datetime
     until: datetime
     count: int
+    words: str
     height: int
 
     @property
     def hours(self) -> str:
         """The hours as people read them."""
-        return f"{self.since:%H:%M} to {self.until:%H:%M} UTC"
+        times = {"since": f"{self.since:%H:%M}", "until": f"{self.until:%H:%M}"}
+        return gettext("%(since)s to %(until)s UTC") % times
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +49,7 @@ class Chart:
     """One chart of a day: its bars, and the list behind each."""
 
     title: str
-    noun: str
+    is_of_refusals: bool
     address: str
     column: str
     bars: Sequence[Bar]
@@ -166,23 +169,31 @@ def charts(
     """Mails and refusals of the last 24 hours, oldest first."""
     return [
         Chart(
-            title="Mails, last 24 hours",
-            noun="mail",
+            title=gettext("Mails, last 24 hours"),
+            is_of_refusals=False,
             address=reverse("admin:mailroom_mail_changelist"),
             column="created_at",
-            bars=bars(mails, now),
+            bars=bars(mails, now, _mails),
         ),
         Chart(
-            title="Blocked actions, last 24 hours",
-            noun="refusal",
+            title=gettext("Blocked actions, last 24 hours"),
+            is_of_refusals=True,
             address=reverse("admin:ledger_event_changelist") + "?decision__exact=deny",
             column="at",
-            bars=bars(refused, now),
+            bars=bars(refused, now, _refusals),
         ),
     ]
 
 
-def bars(counts: Mapping[datetime, int], now: datetime) -> list[Bar]:
+def _mails(count: int) -> str:
+    return ngettext("%(count)s mail", "%(count)s mails", count) % {"count": count}
+
+
+def _refusals(count: int) -> str:
+    return ngettext("%(count)s refusal", "%(count)s refusals", count) % {"count": count}
+
+
+def bars(counts: Mapping[datetime, int], now: datetime, words: Callable[[int], str]) -> list[Bar]:
     """One bar for each two hours."""
     hour = timedelta(hours=1)
     starts = [first_hour(now) + n * hour for n in range(0, HOURS, STEP)]
@@ -193,6 +204,7 @@ def bars(counts: Mapping[datetime, int], now: datetime) -> list[Bar]:
             since=start,
             until=start + STEP * hour,
             count=count,
+            words=words(count),
             height=round(100 * count / most),
         )
         for start, count in zip(starts, found, strict=True)

@@ -10,6 +10,8 @@ from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminSelect2Widget, UnfoldAdminTextInputWidget
 
 from core.decision import Allow, Decision
@@ -29,8 +31,10 @@ MOST_CHOICES = 200
 class Question(forms.Form):
     """Who, and what they would like to do."""
 
-    organisation = forms.TypedChoiceField(coerce=int, widget=UnfoldAdminSelect2Widget())
-    agent = forms.ChoiceField(widget=UnfoldAdminSelect2Widget())
+    organisation = forms.TypedChoiceField(
+        label=_("Organisation"), coerce=int, widget=UnfoldAdminSelect2Widget()
+    )
+    agent = forms.ChoiceField(label=_("Agent"), widget=UnfoldAdminSelect2Widget())
 
     def __init__(self, data: Any, *, organisations: dict[int, str], policy: Policy) -> None:
         super().__init__(data)
@@ -43,16 +47,18 @@ class Question(forms.Form):
         assert isinstance(field, forms.ChoiceField)  # noqa: S101  narrows the type
         if len(choices) > MOST_CHOICES:
             field.widget = UnfoldAdminTextInputWidget()
-            field.help_text = "The handle of an agent, as its page has it."
+            field.help_text = gettext("The handle of an agent, as its page has it.")
         field.choices = choices
 
 
 class ToolQuestion(Question):
     """Whether this agent may call this tool in this mode."""
 
-    tool = forms.ChoiceField(widget=UnfoldAdminSelect2Widget())
+    tool = forms.ChoiceField(label=_("Tool"), widget=UnfoldAdminSelect2Widget())
     mode = forms.ChoiceField(
-        widget=UnfoldAdminSelect2Widget(), choices=[(m.value, m.value) for m in ToolMode]
+        label=_("Mode"),
+        widget=UnfoldAdminSelect2Widget(),
+        choices=[(m.value, m.value) for m in ToolMode],
     )
 
     def __init__(self, data: Any, *, organisations: dict[int, str], policy: Policy) -> None:
@@ -65,25 +71,30 @@ class ToolQuestion(Question):
         """The question as a sentence, and what the rules say."""
         tool, mode = self.cleaned_data["tool"], ToolMode(self.cleaned_data["mode"])
         decision = explain(CallQuestion(policy=policy, agent=agent, tool=tool, mode=mode))
-        return f"{agent.handle} calls {tool} in {mode}", decision
+        return gettext("%(agent)s calls %(tool)s in %(mode)s") % {
+            "agent": agent.handle,
+            "tool": tool,
+            "mode": mode,
+        }, decision
 
 
 class MailQuestion(Question):
     """Whether this agent may send a mail of this type to the other."""
 
-    recipient = forms.ChoiceField(widget=UnfoldAdminSelect2Widget())
-    type = forms.ChoiceField(widget=UnfoldAdminSelect2Widget())
+    recipient = forms.ChoiceField(label=_("Recipient"), widget=UnfoldAdminSelect2Widget())
+    type = forms.ChoiceField(label=_("Type"), widget=UnfoldAdminSelect2Widget())
     contract = forms.CharField(
+        label=_("Contract"),
         required=False,
         max_length=32,
         widget=UnfoldAdminTextInputWidget(attrs={"placeholder": "CON-…"}),
-        help_text="The contract the mail names, if any.",
+        help_text=_("The contract the mail names, if any."),
     )
 
     def __init__(self, data: Any, *, organisations: dict[int, str], policy: Policy) -> None:
         super().__init__(data, organisations=organisations, policy=policy)
         others = [(a.handle, _named(policy, a)) for a in policy.agents.values()]
-        self._offer("recipient", [*others, (BOARD, "board: the humans")])
+        self._offer("recipient", [*others, (BOARD, gettext("board: the humans"))])
         self._offer("type", [(name, name) for name in sorted(policy.mail_types)])
 
     def answer(self, policy: Policy, agent: Agent) -> tuple[str, Decision]:
@@ -91,8 +102,12 @@ class MailQuestion(Question):
         to, kind = self.cleaned_data["recipient"], self.cleaned_data["type"]
         ref = self.cleaned_data["contract"]
         decision = explain(ask_mail(policy, agent, mail_type=kind, to=to, contract=ref))
-        under = f" under {ref}" if ref else ""
-        return f"{agent.handle} sends {kind} to {to}{under}", decision
+        asked = {"agent": agent.handle, "type": kind, "to": to, "contract": ref}
+        if ref:
+            return gettext(
+                "%(agent)s sends %(type)s to %(to)s under %(contract)s"
+            ) % asked, decision
+        return gettext("%(agent)s sends %(type)s to %(to)s") % asked, decision
 
 
 QUESTIONS: dict[str, type[ToolQuestion | MailQuestion]] = {
@@ -103,7 +118,7 @@ QUESTIONS: dict[str, type[ToolQuestion | MailQuestion]] = {
 
 def _named(policy: Policy, agent: Agent) -> str:
     return f"{agent.handle} ({policy.roles[agent.role].title})" + (
-        "" if agent.active else ", deactivated"
+        "" if agent.active else gettext(", deactivated")
     )
 
 
@@ -113,8 +128,8 @@ def explain_page(request: HttpRequest) -> HttpResponse:
         raise PermissionDenied("orgchart.view_organisation")
     context: dict[str, Any] = {
         **admin.site.each_context(request),
-        "title": "Explain",
-        "subtitle": "May this agent do that, and by which rule?",
+        "title": gettext("Explain"),
+        "subtitle": gettext("May this agent do that, and by which rule?"),
     }
     mine = visible_organisations(signed_in(request)).order_by("name")
     organisations = dict(mine.values_list("id", "name"))

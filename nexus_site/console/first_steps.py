@@ -16,6 +16,7 @@ from django.contrib.auth import logout
 from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.translation import gettext
 from django_otp import devices_for_user
 from unfold.forms import AdminOwnPasswordChangeForm
 
@@ -66,12 +67,18 @@ def _sent_to_step(request: HttpRequest) -> HttpResponseBase | None:
     if request.path == reverse("admin:logout"):
         return None
     if request.session.get(IN_SESSION):
-        step, word = "password_change", "Choose a password of your own first: others know this one."
+        step, word = (
+            "password_change",
+            gettext("Choose a password of your own first: others know this one."),
+        )
     elif needs_second_factor(request) and not request.user.is_verified():  # type: ignore[union-attr]  # django_otp's
         if any(devices_for_user(request.user)):
             logout(request)  # signed in before the device was enrolled, so without its code
             return HttpResponseRedirect(reverse("admin:login"))
-        step, word = "confirmation_codes", "Enrol a second factor first: your group needs one."
+        step, word = (
+            "confirmation_codes",
+            gettext("Enrol a second factor first: your group needs one."),
+        )
     else:
         return None
     address = reverse(f"admin:{step}")
@@ -88,5 +95,5 @@ class OwnPasswordForm(AdminOwnPasswordChangeForm):
         """Refuse the same password again: the person who gave it would still know it."""
         data: dict[str, Any] = super().clean() or {}
         if data.get("new_password1") and data.get("new_password1") == data.get("old_password"):
-            raise forms.ValidationError("Choose another password than the present one.")
+            raise forms.ValidationError(gettext("Choose another password than the present one."))
         return data

@@ -13,6 +13,7 @@ from django.contrib.admin.views.main import ERROR_FLAG, ChangeList
 from django.db import DataError
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext
 
 from nexus_site.console.membership import MembersOnly
 
@@ -62,7 +63,9 @@ class DeclaredLookups(AnyAdmin):
     ) -> HttpResponse:
         """The table; all of it, and a word, for odd values; 400 for what is no filter of it."""
         if ERROR_FLAG in request.GET:
-            messages.warning(request, "No filter has such a value: this is the whole table.")
+            messages.warning(
+                request, gettext("No filter has such a value: this is the whole table.")
+            )
         try:
             answer: HttpResponse = super().changelist_view(request, extra_context)
         except DisallowedModelAdminLookup as asked:
@@ -73,7 +76,7 @@ class DeclaredLookups(AnyAdmin):
         request.current_app = self.admin_site.name
         context = {
             **self.admin_site.each_context(request),
-            "title": "Not a filter",
+            "title": gettext("Not a filter"),
             "opts": self.opts,
             "asked": asked[:100],
             "back": request.path,

@@ -8,6 +8,8 @@ from django.apps import apps
 from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
 
 from nexus_site.console.desk import badge
 
@@ -16,65 +18,65 @@ Section = tuple[str, tuple[tuple[str, ...], ...]]
 
 SECTIONS: tuple[Section, ...] = (
     (
-        "What happens",
+        _("What happens"),
         (
-            ("Mail", "mail", "mailroom.mail"),
-            ("Blocked mail", "block", "mailroom.mailrejection"),
-            ("Escalations", "escalator_warning", "mailroom.escalation"),
-            ("Contracts", "contract", "contracts.contract"),
-            ("Cases", "gavel", "governance.case"),
-            ("Tasks", "task_alt", "tasks.task"),
-            ("Task board", "view_kanban", "tasks.task", "tasks_task_board"),
-            ("Task measures", "monitoring", "tasks.task", "tasks_task_measures"),
-            ("Feedback", "reviews", "tasks.feedback"),
-            ("Documents", "description", "documents.document"),
-            ("Runs", "play_circle", "workspace.run"),
-            ("Deployments", "rocket_launch", "workspace.deployment"),
-            ("Images", "deployed_code", "workspace.imagebuild"),
+            (_("Mail"), "mail", "mailroom.mail"),
+            (_("Blocked mail"), "block", "mailroom.mailrejection"),
+            (_("Escalations"), "escalator_warning", "mailroom.escalation"),
+            (_("Contracts"), "contract", "contracts.contract"),
+            (_("Cases"), "gavel", "governance.case"),
+            (_("Tasks"), "task_alt", "tasks.task"),
+            (_("Task board"), "view_kanban", "tasks.task", "tasks_task_board"),
+            (_("Task measures"), "monitoring", "tasks.task", "tasks_task_measures"),
+            (_("Feedback"), "reviews", "tasks.feedback"),
+            (_("Documents"), "description", "documents.document"),
+            (_("Runs"), "play_circle", "workspace.run"),
+            (_("Deployments"), "rocket_launch", "workspace.deployment"),
+            (_("Images"), "deployed_code", "workspace.imagebuild"),
         ),
     ),
     (
-        "Permissions",
+        _("Permissions"),
         (
-            ("Organisations", "domain", "orgchart.organisation"),
-            ("Agents", "smart_toy", "orgchart.agent"),
-            ("Changes to confirm", "how_to_reg", "orgchart.pendingchange"),
-            ("Roles", "badge", "orgchart.role"),
-            ("Groups", "groups", "orgchart.group"),
-            ("Contact rules", "conversion_path", "orgchart.contactrule"),
-            ("Mail types", "stacked_email", "orgchart.mailtyperule"),
-            ("Restricted tools", "lock", "orgchart.tooloverride"),
-            ("Aliases", "alternate_email", "orgchart.alias"),
+            (_("Organisations"), "domain", "orgchart.organisation"),
+            (_("Agents"), "smart_toy", "orgchart.agent"),
+            (_("Changes to confirm"), "how_to_reg", "orgchart.pendingchange"),
+            (_("Roles"), "badge", "orgchart.role"),
+            (_("Groups"), "groups", "orgchart.group"),
+            (_("Contact rules"), "conversion_path", "orgchart.contactrule"),
+            (_("Mail types"), "stacked_email", "orgchart.mailtyperule"),
+            (_("Restricted tools"), "lock", "orgchart.tooloverride"),
+            (_("Aliases"), "alternate_email", "orgchart.alias"),
         ),
     ),
     (
-        "Access",
+        _("Access"),
         (
-            ("Keys", "key", "orgchart.apikey"),
-            ("Sessions", "terminal", "toolbox.session"),
-            ("Temporary contact permissions", "swap_horiz", "mailroom.contactgrant"),
-            ("Skills", "extension", "workspace.skill"),
-            ("Repositories", "commit", "workspace.repository"),
-            ("Delegated work", "stacks", "toolbox.frame"),
+            (_("Keys"), "key", "orgchart.apikey"),
+            (_("Sessions"), "terminal", "toolbox.session"),
+            (_("Temporary contact permissions"), "swap_horiz", "mailroom.contactgrant"),
+            (_("Skills"), "extension", "workspace.skill"),
+            (_("Repositories"), "commit", "workspace.repository"),
+            (_("Delegated work"), "stacks", "toolbox.frame"),
         ),
     ),
     (
-        "The record",
+        _("The record"),
         (
-            ("Ledger", "receipt_long", "ledger.event"),
-            ("Interventions", "pan_tool", "governance.intervention"),
-            ("Violations", "report", "governance.violation"),
-            ("Seals", "verified", "ledger.seal"),
-            ("Scheduled jobs", "schedule", "toolbox.jobrun"),
-            ("Pushes and merges", "merge", "workspace.branchmove"),
-            ("Notices", "outgoing_mail", "mailroom.outgoingnotice"),
+            (_("Ledger"), "receipt_long", "ledger.event"),
+            (_("Interventions"), "pan_tool", "governance.intervention"),
+            (_("Violations"), "report", "governance.violation"),
+            (_("Seals"), "verified", "ledger.seal"),
+            (_("Scheduled jobs"), "schedule", "toolbox.jobrun"),
+            (_("Pushes and merges"), "merge", "workspace.branchmove"),
+            (_("Notices"), "outgoing_mail", "mailroom.outgoingnotice"),
         ),
     ),
     (
-        "People",
+        _("People"),
         (
-            ("Users", "person", "auth.user"),
-            ("Groups of people", "shield_person", "auth.group"),
+            (_("Users"), "person", "auth.user"),
+            (_("Groups of people"), "shield_person", "auth.group"),
         ),
     ),
 )
@@ -82,23 +84,29 @@ SECTIONS: tuple[Section, ...] = (
 
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     """The navigation of a person: only tables that exist and that they may see."""
-    first = {"title": "Waiting for you", "icon": "inbox", "link": reverse("admin:index")}
+    first = {"title": gettext("Waiting for you"), "icon": "inbox", "link": reverse("admin:index")}
     own: list[dict[str, Any]] = [first | badge(request)]
     if request.user.has_perm("orgchart.view_organisation"):
         own += [
-            {"title": "Company", "icon": "account_tree", "link": reverse("admin:company")},
-            {"title": "Contact matrix", "icon": "grid_on", "link": reverse("admin:matrix")},
-            {"title": "Explain", "icon": "policy", "link": reverse("admin:explain")},
+            {"title": gettext("Company"), "icon": "account_tree", "link": reverse("admin:company")},
+            {
+                "title": gettext("Contact matrix"),
+                "icon": "grid_on",
+                "link": reverse("admin:matrix"),
+            },
+            {"title": gettext("Explain"), "icon": "policy", "link": reverse("admin:explain")},
         ]
     if request.user.has_perm("ledger.view_event"):
-        own.append({"title": "Live", "icon": "sensors", "link": reverse("admin:feed")})
-    codes = {"title": "Second factor", "icon": "phonelink_lock"}
+        own.append({"title": gettext("Live"), "icon": "sensors", "link": reverse("admin:feed")})
+    codes = {"title": gettext("Second factor"), "icon": "phonelink_lock"}
     own.append({**codes, "link": reverse("admin:confirmation_codes")})
     groups: list[dict[str, Any]] = [{"title": "", "items": own}]
     for title, tables in SECTIONS:
         items = [_item(*table) for table in tables if _may_see(request, table[2])]
         if items:
-            groups.append({"title": title, "separator": True, "collapsible": False, "items": items})
+            groups.append(
+                {"title": gettext(title), "separator": True, "collapsible": False, "items": items}
+            )
     _mark([item for group in groups for item in group["items"]], request.path)
     return groups
 
@@ -122,4 +130,4 @@ def _may_see(request: HttpRequest, label: str) -> bool:
 
 def _item(title: str, icon: str, label: str, page: str = "") -> dict[str, Any]:
     name = page or f"{label.replace('.', '_')}_changelist"
-    return {"title": title, "icon": icon, "link": reverse(f"admin:{name}")}
+    return {"title": gettext(title), "icon": icon, "link": reverse(f"admin:{name}")}

@@ -11,6 +11,7 @@ from django.contrib import admin
 from django.db import DataError
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext
 from unfold.dataclasses import SearchResult
 
 from core.decision import Code
@@ -53,7 +54,7 @@ def _pages(request: HttpRequest, term: str) -> Iterator[SearchResult]:
         for model in app["models"]:
             if term.lower() in str(model["name"]).lower() and model["admin_url"]:
                 yield SearchResult(
-                    title=str(model["name"]), description="page", link=model["admin_url"],
+                    title=str(model["name"]), description=gettext("page"), link=model["admin_url"],
                     icon="list",
                 )  # fmt: skip
 
@@ -98,7 +99,9 @@ def _tools(request: HttpRequest, term: str) -> Iterator[SearchResult]:
     names = [tool.name for tool in REGISTRY.all() if term.lower() in tool.name]
     for name in sorted(names)[:MOST]:
         link = f"{reverse('admin:explain')}?{urlencode({'ask': 'tool', 'tool': name})}"
-        yield SearchResult(title=name, description="tool: explain it", link=link, icon="build")
+        yield SearchResult(
+            title=name, description=gettext("tool: explain it"), link=link, icon="build"
+        )
 
 
 def _codes(request: HttpRequest, term: str) -> Iterator[SearchResult]:
@@ -107,5 +110,8 @@ def _codes(request: HttpRequest, term: str) -> Iterator[SearchResult]:
     for code in [each for each in Code if term.upper() in each.value][:MOST]:
         link = f"{reverse('admin:ledger_event_changelist')}?{urlencode({'code': code.value})}"
         yield SearchResult(
-            title=code.value, description="code: every refusal with it", link=link, icon="block"
+            title=code.value,
+            description=gettext("code: every refusal with it"),
+            link=link,
+            icon="block",
         )

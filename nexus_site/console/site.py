@@ -15,6 +15,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 from unfold.sites import UnfoldAdminSite
 
 from core.decision import Deny
@@ -72,7 +73,7 @@ class PeopleSite(UnfoldAdminSite):
     """The theme's site with our pages, recording refusals."""
 
     enable_nav_sidebar = True
-    index_title = "Waiting for you"
+    index_title = _("Waiting for you")
 
     def register(
         self,

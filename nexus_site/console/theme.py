@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.templatetags.static import static
+from django.utils.translation import gettext_lazy as _
 
 INDIGO = {
     "50": "oklch(97% .02 275)",
@@ -21,7 +22,7 @@ INDIGO = {
 UNFOLD: dict[str, Any] = {
     "SITE_TITLE": "NEXUS",
     "SITE_HEADER": "NEXUS",
-    "SITE_SUBHEADER": "Companies of agents",
+    "SITE_SUBHEADER": _("Companies of agents"),
     "SITE_SYMBOL": "hub",
     "SITE_FAVICONS": [
         {

@@ -6,6 +6,8 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth.models import User
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.forms import UserChangeForm, UserCreationForm
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldBooleanSwitchWidget
 
@@ -20,15 +22,17 @@ class MembersForm(forms.ModelForm):  # type: ignore[type-arg]  # only in its stu
 
     who: SignedIn
     organisations = forms.ModelMultipleChoiceField(
+        label=_("Organisations"),
         queryset=Organisation.objects.none(),
         required=False,
         widget=UnfoldAdminCheckboxSelectMultipleWidget(),
-        help_text="The user sees these organisations and nothing of any other.",
+        help_text=_("The user sees these organisations and nothing of any other."),
     )
     every_organisation = forms.BooleanField(
+        label=_("Every organisation"),
         required=False,
         widget=UnfoldBooleanSwitchWidget(),
-        help_text="Also those that come later, and what belongs to the whole installation.",
+        help_text=_("Also those that come later, and what belongs to the whole installation."),
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -47,7 +51,7 @@ class MembersForm(forms.ModelForm):  # type: ignore[type-arg]  # only in its stu
         """Refuse a user that no person of the chooser's organisations would see again."""
         data: dict[str, Any] = super().clean() or {}
         if self.who.organisations is not None and not data.get("organisations"):
-            self.add_error("organisations", "choose at least one of your organisations")
+            self.add_error("organisations", gettext("choose at least one of your organisations"))
         return data
 
     def standing(self, user: User) -> Standing:

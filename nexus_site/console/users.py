@@ -14,6 +14,8 @@ from django.db.models import Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django_otp.plugins.otp_totp.models import TOTPDevice
 from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import BooleanRadioFilter, RelatedDropdownFilter
@@ -27,7 +29,7 @@ from core.people import ADMIN_TOOL, SignedIn, record_refusal, signed_in
 from ledger.services import insert_event
 from nexus_site.console.user_forms import PersonChangeForm, PersonCreationForm
 from orgchart.models import Membership
-from orgchart.pending.services import WAITS
+from orgchart.pending.services import waits_for_another
 from orgchart.pending.users import change_user, require_password_change
 from orgchart.people.members import set_memberships, standing_of
 from orgchart.people.passwords import give_password
@@ -95,14 +97,14 @@ class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]  # onl
     filter_horizontal = ()
     fieldsets = (
         (None, {"fields": ("username", "password")}),
-        ("Person", {"fields": ("first_name", "last_name", "email")}),
-        ("Rights", {"fields": ("is_active", "is_staff", "groups")}),
-        ("Organisations", {"fields": ("every_organisation", "organisations")}),
+        (_("Person"), {"fields": ("first_name", "last_name", "email")}),
+        (_("Rights"), {"fields": ("is_active", "is_staff", "groups")}),
+        (_("Organisations"), {"fields": ("every_organisation", "organisations")}),
     )
     add_fieldsets = (
         (None, {"fields": ("username", "usable_password", "password1", "password2")}),
-        ("Rights", {"fields": ("is_staff", "groups")}),
-        ("Organisations", {"fields": ("every_organisation", "organisations")}),
+        (_("Rights"), {"fields": ("is_staff", "groups")}),
+        (_("Organisations"), {"fields": ("every_organisation", "organisations")}),
     )
 
     history_view = BrowseAdmin.history_view
@@ -181,7 +183,8 @@ class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]  # onl
         form.waits = change_user(user=user, after=wanted, who=who, now=now)
         if form.waits:
             form.changed_data = [name for name in form.changed_data if name not in OF_RIGHTS]
-            self.message_user(request, f"The rights of {user}: this {WAITS}", messages.WARNING)
+            what = gettext("The change of the rights of %(user)s") % {"user": user}
+            self.message_user(request, waits_for_another(what), messages.WARNING)
 
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         """People are made inactive: what they did stays theirs."""
@@ -239,24 +242,30 @@ class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]  # onl
         fields = [name for p in parts for name in p.get("changed", {}).get("fields", [])]
         return ", ".join(str(name) for name in fields) or str(message if not parts else "")
 
-    @column("name")
+    @column(_("name"))
     def name(self, row: User) -> str:
         """First and last name."""
         return row.get_full_name()
 
-    @column("groups")
+    @column(_("groups"))
     def group_names(self, row: User) -> SafeString:
         """Board, HR, Reviewer, Observer."""
-        names = [g.name for g in row.groups.all()]
-        return chips([*(["superuser"] if row.is_superuser else []), *names], "none: sees nothing")
+        names = [gettext(group.name) for group in row.groups.all()]
+        return chips(
+            [*([gettext("superuser")] if row.is_superuser else []), *names],
+            gettext("none: sees nothing"),
+        )
 
-    @column("organisations")
+    @column(_("organisations"))
     def organisations(self, row: User) -> SafeString:
         """The organisations that the user sees."""
-        names = [str(each.organisation or "every organisation") for each in row.memberships.all()]
-        return chips(sorted(names), "none: sees nothing")
+        names = [
+            str(each.organisation or gettext("every organisation"))
+            for each in row.memberships.all()
+        ]
+        return chips(sorted(names), gettext("none: sees nothing"))
 
-    @column("every organisation", boolean=True)
+    @column(_("every organisation"), boolean=True)
     def every_organisation(self, row: User) -> bool:
         """Whether they see all of them."""
         return any(each.organisation_id is None for each in row.memberships.all())
@@ -292,12 +301,12 @@ class PeopleGroupAdmin(BrowseAdmin):
         """Groups leave no events."""
         return ""
 
-    @column("people")
+    @column(_("people"))
     def people(self, row: Group) -> SafeString:
         """Who sits there."""
         return chips([user.username for user in row.seen[:50]])  # type: ignore[attr-defined]  # above
 
-    @column("may")
+    @column(_("may"))
     def may(self, row: Group) -> SafeString:
         """Its rights."""
         rights = Permission.objects.filter(group=row).select_related("content_type")

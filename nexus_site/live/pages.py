@@ -8,6 +8,7 @@ from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext
 
 from core.people import signed_in
 from ledger.models import Event
@@ -26,7 +27,7 @@ def feed_page(request: HttpRequest) -> HttpResponse:
     rows = Watcher(request.GET, who.organisations).filtered()
     context: dict[str, Any] = {
         **admin.site.each_context(request),
-        "title": "Live",
+        "title": gettext("Live"),
         "events": list(rows.order_by("-seq").defer("digest", "details")[:SHOWN]),
         "organisations": visible_organisations(who).order_by("name").values_list("id", "name"),
         "asked": {name: request.GET.get(name, "") for name in ("organisation", "decision", "q")},

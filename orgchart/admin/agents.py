@@ -11,6 +11,8 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import (
     AutocompleteSelectFilter,
     BooleanRadioFilter,
@@ -30,7 +32,7 @@ from orgchart.models import Agent, ApiKey
 from orgchart.pauses.services import is_paused
 from orgchart.services import issue_key, revoke_key
 
-KEY_REMARK = (
+KEY_REMARK = _(
     "Give it to the agent's program now. It is stored nowhere: this page is the only time it can "
     "be seen. If it is lost, revoke it and issue another one."
 )
@@ -38,30 +40,35 @@ KEY_REMARK = (
 
 def _issue(call: ActRequest) -> Answer:
     key = issue_key(agent=call.row, caller=call.person, now=call.now, reason=call.reason)
-    return ShownOnce(f"The new key of {call.row.handle}", key, KEY_REMARK)
+    return ShownOnce(
+        gettext("The new key of %(agent)s") % {"agent": call.row.handle}, key, KEY_REMARK
+    )
 
 
 def _revoke(call: ActRequest) -> Answer:
     revoke_key(prefix=call.row.prefix, caller=call.person, now=call.now, reason=call.reason)
-    return f"The key {call.row.prefix}… of {call.row.agent.handle} is revoked."
+    return gettext("The key %(prefix)s… of %(agent)s is revoked.") % {
+        "prefix": call.row.prefix,
+        "agent": call.row.agent.handle,
+    }
 
 
 ISSUE = Act(
     name="issue-key",
-    title="Issue a key",
+    title=_("Issue a key"),
     icon="key",
     deed=Deed.ISSUE_KEY,
-    explanation="Creates a new API key. Existing keys keep working.",
+    explanation=_("Creates a new API key. Existing keys keep working."),
     perform=_issue,
     possible=lambda agent: bool(agent.active),
 )
 REVOKE = Act(
     name="revoke",
-    title="Revoke this key",
+    title=_("Revoke this key"),
     icon="key_off",
     danger=True,
     deed=Deed.REVOKE_KEY,
-    explanation="The key stops working immediately. This cannot be undone.",
+    explanation=_("The key stops working immediately. This cannot be undone."),
     perform=_revoke,
     possible=lambda key: key.revoked_at is None,
 )
@@ -96,16 +103,16 @@ class AgentAdmin(PlacingAdmin):
     readonly_fields = ("own_keys",)
     edit_fieldsets = (
         (None, {"fields": ("handle", "title", "role")}),
-        ("Place", {"fields": ("reports_to", "co_managers", "group", "name", "is_leader")}),
-        ("Abilities", {"fields": ("skills", "system_prompt", "job_description")}),
-        ("Keys", {"fields": ("own_keys",)}),
-        ("Authority", {"fields": ("contract",)}),
+        (_("Place"), {"fields": ("reports_to", "co_managers", "group", "name", "is_leader")}),
+        (_("Abilities"), {"fields": ("skills", "system_prompt", "job_description")}),
+        (_("Keys"), {"fields": ("own_keys",)}),
+        (_("Authority"), {"fields": ("contract",)}),
         WHY,
     )
     hire_fieldsets = (
         (None, {"fields": ("role", "reports_to", "handle", "title", "job_description")}),
         (
-            "More",
+            _("More"),
             {
                 "classes": ("collapse",),
                 "fields": (
@@ -121,9 +128,9 @@ class AgentAdmin(PlacingAdmin):
     )
     view_fieldsets = (
         (None, {"fields": ("organisation", "handle", "title", "role", "active")}),
-        ("Place", {"fields": ("reports_to", "together_with", "group", "name", "is_leader")}),
-        ("Abilities", {"fields": ("own_skills", "prompt", "description")}),
-        ("Keys", {"fields": ("own_keys",)}),
+        (_("Place"), {"fields": ("reports_to", "together_with", "group", "name", "is_leader")}),
+        (_("Abilities"), {"fields": ("own_skills", "prompt", "description")}),
+        (_("Keys"), {"fields": ("own_keys",)}),
     )
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -142,44 +149,46 @@ class AgentAdmin(PlacingAdmin):
             own_pause=own_pause(agent=OuterRef("pk")),
         )
 
-    @column("level", ordering="role__level")
+    @column(_("level"), ordering="role__level")
     def level(self, row: Agent) -> int:
         """The level of its role."""
         return row.role.level
 
-    @column("reports to")
+    @column(_("reports to"))
     def superior(self, row: Agent) -> str:
         """The agent above it, or the Board."""
         return str(row.reports_to or "board")
 
-    @column("state", label={"active": "success", "paused": "warning", "deactivated": "danger"})
-    def state(self, row: Agent) -> str:
+    @column(_("state"), label={"active": "success", "paused": "warning", "deactivated": "danger"})
+    def state(self, row: Agent) -> tuple[str, str]:
         """Active, paused or deactivated, in colour."""
         if not row.active:
-            return "deactivated"
-        return "paused" if row.is_paused else "active"  # type: ignore[attr-defined]  # annotated
+            return "deactivated", gettext("deactivated")
+        if row.is_paused:  # type: ignore[attr-defined]  # annotated
+            return "paused", gettext("paused")
+        return "active", gettext("active")
 
-    @column("co-managers")
+    @column(_("co-managers"))
     def together_with(self, row: Agent) -> SafeString:
         """The managers other than its superior."""
         return chips(row.others)  # type: ignore[attr-defined]  # annotated above
 
-    @column("skills")
+    @column(_("skills"))
     def own_skills(self, row: Agent) -> SafeString:
         """Skills and extra tools."""
         return chips(row.skills)
 
-    @column("system prompt")
+    @column(_("system prompt"))
     def prompt(self, row: Agent) -> SafeString:
         """Its own part of the prompt."""
         return block(row.system_prompt)
 
-    @column("job description")
+    @column(_("job description"))
     def description(self, row: Agent) -> SafeString:
         """What it was hired for."""
         return block(row.job_description)
 
-    @column("keys")
+    @column(_("keys"))
     def own_keys(self, row: Agent) -> SafeString:
         """Prefixes of the agent's valid keys."""
         return chips(f"{p}…" for p in row.good_keys)  # type: ignore[attr-defined]  # as above
@@ -188,12 +197,12 @@ class AgentAdmin(PlacingAdmin):
 class KeyState(DropdownFilter):
     """Filter by valid and revoked keys."""
 
-    title = "state"
+    title = _("state")
     parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """Return the two states."""
-        return [("good", "good"), ("revoked", "revoked")]
+        return [("good", gettext("good")), ("revoked", gettext("revoked"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> QuerySet[ApiKey]:
         """Keep the keys in that state."""
@@ -224,22 +233,24 @@ class ApiKeyAdmin(ActingAdmin):
         """How the ledger names the key."""
         return f"key:{row.prefix}"
 
-    @column("key")
+    @column(_("key"))
     def key(self, row: ApiKey) -> str:
         """Its beginning."""
         return f"{row.prefix}…"
 
-    @column("organisation")
+    @column(_("organisation"))
     def organisation(self, row: ApiKey) -> str:
         """Of the agent."""
         return str(row.agent.organisation)
 
-    @column("state", label={"good": "success", "revoked": "danger"})
-    def state(self, row: ApiKey) -> str:
+    @column(_("state"), label={"good": "success", "revoked": "danger"})
+    def state(self, row: ApiKey) -> tuple[str, str]:
         """Good or revoked, in colour."""
-        return "good" if row.revoked_at is None else "revoked"
+        if row.revoked_at is None:
+            return "good", gettext("good")
+        return "revoked", gettext("revoked")
 
-    @column("agent")
+    @column(_("agent"))
     def whose(self, row: ApiKey) -> SafeString:
         """The agent that the key belongs to."""
         address = reverse("admin:orgchart_agent_change", args=[row.agent_id])

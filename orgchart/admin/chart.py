@@ -8,6 +8,7 @@ from django.contrib import admin
 from django.db.models import Count, OuterRef, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import (
     ChoicesDropdownFilter,
     RelatedDropdownFilter,
@@ -33,7 +34,7 @@ from orgchart.models import (
 from orgchart.orgsettings import SETTINGS, merged
 from orgchart.pending.edits import Edit, replacing_leader
 
-WHY = ("This change", {"fields": ("reason", "seen_version")})
+WHY = (_("This change"), {"fields": ("reason", "seen_version")})
 BY_ORGANISATION = ("organisation", RelatedDropdownFilter)
 
 
@@ -50,7 +51,7 @@ class OrganisationAdmin(EditAdmin):
     fixed = ("slug",)
     edit_fieldsets = (
         (None, {"fields": ("slug", "name", "description")}),
-        ("Settings", {"fields": tuple(setting_field(name) for name in SETTINGS)}),
+        (_("Settings"), {"fields": tuple(setting_field(name) for name in SETTINGS)}),
         WHY,
     )
     view_fieldsets = (
@@ -72,17 +73,17 @@ class OrganisationAdmin(EditAdmin):
         """What an organisation did stays."""
         return False
 
-    @column("active agents")
+    @column(_("active agents"))
     def agents_active(self, row: Any) -> int:
         """How many agents are active."""
         return int(row.active_agents)
 
-    @column("modes")
+    @column(_("modes"))
     def modes(self, row: Organisation) -> SafeString:
         """The modes that its sessions may have."""
         return chips(merged(row.settings)["enabled_modes"])
 
-    @column("settings")
+    @column(_("settings"))
     def all_settings(self, row: Organisation) -> SafeString:
         """Every setting with its value."""
         return listed(f"{name} = {value}" for name, value in merged(row.settings).items())
@@ -100,57 +101,57 @@ class RoleAdmin(EditAdmin):
     fixed = ("name",)
     edit_fieldsets = (
         (None, {"fields": ("name", "title", ("level", "kind"), "summary")}),
-        ("Tools", {"fields": ("tools", "denied_tools", "offices", "task_lead", "permissions")}),
-        ("Files", {"fields": ("files_read", "files_write", "files_deny", "files_contract")}),
-        ("Prohibitions", {"fields": ("prohibitions",)}),
+        (_("Tools"), {"fields": ("tools", "denied_tools", "offices", "task_lead", "permissions")}),
+        (_("Files"), {"fields": ("files_read", "files_write", "files_deny", "files_contract")}),
+        (_("Prohibitions"), {"fields": ("prohibitions",)}),
         WHY,
     )
     view_fieldsets = (
         (None, {"fields": ("organisation", "name", "title", "level", "kind", "summary")}),
-        ("Tools", {"fields": ("bound", "denied", "offices", "task_lead", "permissions")}),
-        ("Files", {"fields": ("may_read", "may_write", "never", "files_contract")}),
-        ("Prohibitions", {"fields": ("sentences",)}),
+        (_("Tools"), {"fields": ("bound", "denied", "offices", "task_lead", "permissions")}),
+        (_("Files"), {"fields": ("may_read", "may_write", "never", "files_contract")}),
+        (_("Prohibitions"), {"fields": ("sentences",)}),
     )
 
     @column(
-        "kind",
+        _("kind"),
         label={"executive": "primary", "manager": "info", "worker": "success"},
     )
-    def kind_label(self, row: Role) -> str:
+    def kind_label(self, row: Role) -> tuple[str, str]:
         """Executive, manager or worker, in colour."""
-        return row.kind
+        return row.kind, row.get_kind_display()
 
-    @column("tools")
+    @column(_("tools"))
     def tool_count(self, row: Role) -> int:
         """How many role tools are bound."""
         return len(row.tools)
 
-    @column("bound tools")
+    @column(_("bound tools"))
     def bound(self, row: Role) -> SafeString:
         """Role tools."""
         return chips(row.tools)
 
-    @column("denied tools")
+    @column(_("denied tools"))
     def denied(self, row: Role) -> SafeString:
         """Denied whatever else is allowed."""
         return chips(row.denied_tools)
 
-    @column("may read")
+    @column(_("may read"))
     def may_read(self, row: Role) -> SafeString:
         """Paths."""
         return listed(row.files_read)
 
-    @column("may write")
+    @column(_("may write"))
     def may_write(self, row: Role) -> SafeString:
         """Paths."""
         return listed(row.files_write)
 
-    @column("never touches")
+    @column(_("never touches"))
     def never(self, row: Role) -> SafeString:
         """Patterns."""
         return chips(row.files_deny)
 
-    @column("prohibitions")
+    @column(_("prohibitions"))
     def sentences(self, row: Role) -> SafeString:
         """Sentences of the prompt."""
         return listed(row.prohibitions)
@@ -187,12 +188,12 @@ class GroupAdmin(EditAdmin):
         leader = change.form.new_leader() if isinstance(change.form, GroupForm) else None
         return replacing_leader(change.row, leader) if leader else super().edit_of(change)
 
-    @column("leader")
+    @column(_("leader"))
     def leader(self, row: Group) -> str:
         """Who leads."""
         return ", ".join(a.handle for a in row.members.all() if a.is_leader) or "–"
 
-    @column("members")
+    @column(_("members"))
     def team(self, row: Group) -> SafeString:
         """Who belongs to it."""
         return chips(a.handle for a in row.members.all())

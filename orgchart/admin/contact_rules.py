@@ -6,6 +6,8 @@ from typing import Any
 
 from django.contrib import admin
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import (
     AutocompleteSelectFilter,
     BooleanRadioFilter,
@@ -59,12 +61,15 @@ class MailTypeAdmin(EditAdmin):
         (None, {"fields": ("organisation", "name", "who", "how", "to_superior", "description")}),
     )
 
-    @column("senders")
+    @column(_("senders"))
     def who(self, row: MailTypeRule) -> SafeString:
         """Roles and kinds that may send it at all."""
-        return chips(["every role"] if row.senders is None else row.senders, "no role")
+        return chips(
+            [gettext("every role")] if row.senders is None else row.senders,
+            gettext("no role"),
+        )
 
-    @column("issued by")
+    @column(_("issued by"))
     def how(self, row: MailTypeRule) -> SafeString:
         """Tools that alone make it."""
         return chips(row.issued_by, "send_mail")
@@ -87,7 +92,7 @@ class ContactRuleAdmin(EditAdmin):
     fixed = ("sender", "recipient")
     edit_fieldsets = (
         (None, {"fields": ("sender", "recipient")}),
-        ("What may pass", {"fields": ("every_type", "types", "needs_contract", "relation")}),
+        (_("What may pass"), {"fields": ("every_type", "types", "needs_contract", "relation")}),
         WHY,
     )
     view_fieldsets = (
@@ -106,15 +111,15 @@ class ContactRuleAdmin(EditAdmin):
         ),
     )
 
-    @column("recipient")
+    @column(_("recipient"))
     def to(self, row: ContactRule) -> str:
         """The recipient's role, or the Board."""
         return str(row.recipient or BOARD)
 
-    @column("types")
+    @column(_("types"))
     def with_types(self, row: ContactRule) -> SafeString:
         """What may pass."""
-        return chips(["all the sender may send"] if row.types is None else row.types, "none")
+        return chips([gettext("all the sender may send")] if row.types is None else row.types)
 
 
 @admin.register(ToolOverride)
@@ -142,17 +147,17 @@ class ToolRestrictionAdmin(EditAdmin):
         """The tool's events are those of its restrictions."""
         return f"tool:{row.tool}"
 
-    @column("for")
+    @column(_("for"))
     def for_whom(self, row: ToolOverride) -> str:
         """An agent, a role, or everybody."""
         if row.agent:
-            return f"agent {row.agent}"
-        return f"role {row.role}" if row.role else "everybody"
+            return gettext("agent %(agent)s") % {"agent": row.agent}
+        return gettext("role %(role)s") % {"role": row.role} if row.role else gettext("everybody")
 
-    @column("modes left")
+    @column(_("modes left"))
     def left(self, row: ToolOverride) -> SafeString:
         """In which modes it still runs."""
-        return chips(row.modes, "taken away")
+        return chips(row.modes, gettext("taken away"))
 
     def _row_url(self, row: Any) -> str:
         """A new restriction has no row yet; the list shows it."""

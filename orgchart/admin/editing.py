@@ -16,6 +16,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext
 from unfold.forms import AdminForm, Fieldline
 
 from core.decision import Denied
@@ -25,7 +26,7 @@ from orgchart.admin.preview import BACK, CONFIRM, Change, PreviewingAdmin
 from orgchart.editing import subject_of
 from orgchart.models import Organisation
 from orgchart.pending.edits import Edit, apply_edit, deleting, saving
-from orgchart.pending.services import WAITS, propose_change
+from orgchart.pending.services import propose_change, waits_for_another
 from orgchart.people.members import visible_organisations
 from orgchart.services import PolicyChange, SecondPersonNeeded
 
@@ -127,7 +128,7 @@ class EditAdmin(PreviewingAdmin):
     def _choose_organisation(self, request: HttpRequest) -> HttpResponse:
         context = {
             **self.admin_site.each_context(request),
-            "title": f"Add {self.opts.verbose_name}",
+            "title": gettext("Add %(name)s") % {"name": self.opts.verbose_name},
             "opts": self.opts,
             "organisations": visible_organisations(signed_in(request)).order_by("name"),
         }
@@ -180,8 +181,7 @@ class EditAdmin(PreviewingAdmin):
                 return self._propose(request, change, edit, shown)
         except Denied as refusal:
             return self._refused(request, change, refusal.deny, removal=removal)
-        verb = "deleted" if removal else "saved"
-        self.message_user(request, _said(verb, change.row, done), messages.SUCCESS)
+        self.message_user(request, _said(change.row, done, removal=removal), messages.SUCCESS)
         if removal or edit.key is None:
             return HttpResponseRedirect(self._list_url())
         return self._to_row(change.row)
@@ -202,7 +202,7 @@ class EditAdmin(PreviewingAdmin):
             expected_version=change.data["seen_version"],
             shown=shown,
         )
-        self.message_user(request, f"{pending} {WAITS}", messages.WARNING)
+        self.message_user(request, waits_for_another(pending), messages.WARNING)
         return HttpResponseRedirect(
             reverse("admin:orgchart_pendingchange_change", args=[pending.pk])
         )
@@ -258,7 +258,8 @@ class EditAdmin(PreviewingAdmin):
         )
         context = {
             **self.admin_site.each_context(request),
-            "title": f"{'Change' if row else 'Add'} {self.opts.verbose_name}",
+            "title": (gettext("Change %(name)s") if row else gettext("Add %(name)s"))
+            % {"name": self.opts.verbose_name},
             "subtitle": str(row) if row else None,
             "adminform": admin_form,
             "object_id": row and row.pk,
@@ -283,11 +284,18 @@ def _dress() -> None:
     setattr(helpers, "Fieldline", Fieldline)  # noqa: B010  a class of Django's, replaced
 
 
-def _said(verb: str, row: Any, done: PolicyChange) -> str:
+def _said(row: Any, done: PolicyChange, *, removal: bool) -> str:
     difference = done.difference
+    said = gettext("%(row)s deleted.") if removal else gettext("%(row)s saved.")
     if difference.is_empty:
-        return f"{row} {verb}; no agent's permissions changed. Policy version {done.after.version}."
-    return (
-        f"{row} {verb}: {len(difference.allowed)} newly allowed, {len(difference.forbidden)} newly "
-        f"forbidden. Policy version {done.after.version}."
-    )
+        effect = gettext("No agent's permissions changed. Policy version %(version)s.")
+    else:
+        effect = gettext(
+            "%(allowed)s newly allowed, %(forbidden)s newly forbidden. Policy version %(version)s."
+        )
+    return f"{said} {effect}" % {
+        "row": row,
+        "allowed": len(difference.allowed),
+        "forbidden": len(difference.forbidden),
+        "version": done.after.version,
+    }

@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 from django.contrib.admin.widgets import RelatedFieldWidgetWrapper
 from django.db.models import Model
+from django.utils.translation import gettext_lazy as _
 from unfold.widgets import (
     UnfoldAdminSelect2MultipleWidget,
     UnfoldAdminSelect2Widget,
@@ -16,7 +17,7 @@ from unfold.widgets import (
 
 from orgchart.models import Organisation
 
-REASON_HELP = "Kept in the ledger with your name."
+REASON_HELP = _("Kept in the ledger with your name.")
 
 
 class Lines(forms.CharField):
@@ -61,6 +62,7 @@ class ReasonedForm(forms.Form):
     """A reason, and the policy version that was looked at."""
 
     reason = forms.CharField(
+        label=_("Reason"),
         max_length=500,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 2}),
         help_text=REASON_HELP,
@@ -75,7 +77,7 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]  # subscripted only
     reason = forms.CharField(
         max_length=500,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 2}),
-        label="Reason of this change",
+        label=_("Reason of this change"),
         help_text=REASON_HELP,
     )
     seen_version = forms.IntegerField(widget=forms.HiddenInput, min_value=1, max_value=2**63 - 1)

@@ -6,6 +6,9 @@ from typing import Any
 
 from django import forms
 from django.db.models import Q
+from django.utils.functional import lazy
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.widgets import (
     UnfoldAdminIntegerFieldWidget,
     UnfoldAdminSelect2Widget,
@@ -20,8 +23,27 @@ from orgchart.models import Agent, Organisation
 from orgchart.orgsettings import BOARD_SETTINGS, SETTINGS, BadSetting, checked, merged
 from orgchart.policy.vocabulary import KINDS, Kind, Office, ToolMode
 
-BOARD_ONLY = "Only the Board changes this."
-CHOICES = {"enforcement": ("enforce", "warn", "off"), "task_visibility": ("contacts", "all")}
+BOARD_ONLY = _("Only the Board changes this.")
+CHOICES = {
+    "enforcement": {"enforce": _("enforce"), "warn": _("warn"), "off": _("off")},
+    "task_visibility": {"contacts": _("contacts"), "all": _("all")},
+}
+LABELS = {
+    "allow_internal_addresses": _("Allow internal addresses"),
+    "approval_task_types": _("Approval task types"),
+    "board_email": _("Board email"),
+    "board_webhook": _("Board webhook"),
+    "ceo_timeout": _("Ceo timeout"),
+    "enabled_modes": _("Enabled modes"),
+    "enforcement": _("Enforcement"),
+    "escalation_timeout": _("Escalation timeout"),
+    "frame_timeout": _("Frame timeout"),
+    "max_rounds": _("Max rounds"),
+    "repository": _("Repository"),
+    "repository_push": _("Repository push"),
+    "task_lease": _("Task lease"),
+    "task_visibility": _("Task visibility"),
+}
 
 
 class OrganisationForm(PolicyForm):
@@ -59,12 +81,17 @@ def setting_field(name: str) -> str:
     return f"setting_{name}"
 
 
+def _meaning(name: str) -> str:
+    """What a setting means, as a sentence; and who changes it, if only the Board does."""
+    words = gettext(SETTINGS[name].meaning)
+    sentence = gettext("%(meaning)s.") % {"meaning": words[:1].upper() + words[1:]}
+    return f"{sentence} {BOARD_ONLY}" if name in BOARD_SETTINGS else sentence
+
+
 def _setting(name: str) -> forms.Field:
     setting = SETTINGS[name]
-    meaning = setting.meaning[:1].upper() + setting.meaning[1:] + "."
-    if name in BOARD_SETTINGS:
-        meaning = f"{meaning} {BOARD_ONLY}"
-    label = name.replace("_", " ").capitalize()
+    meaning = lazy(_meaning, str)(name)
+    label = LABELS[name]
     if isinstance(setting.default, bool):
         return forms.BooleanField(
             label=label, help_text=meaning, required=False, widget=UnfoldBooleanSwitchWidget()
@@ -73,7 +100,7 @@ def _setting(name: str) -> forms.Field:
         widget: forms.Widget = UnfoldAdminIntegerFieldWidget()
         return forms.IntegerField(label=label, help_text=meaning, widget=widget)
     if name in CHOICES:
-        choices = [(c, c) for c in CHOICES[name]]
+        choices = list(CHOICES[name].items())
         widget = UnfoldAdminSelectWidget(choices=choices)
         return forms.ChoiceField(label=label, help_text=meaning, choices=choices, widget=widget)
     widget = UnfoldAdminTextInputWidget()
@@ -88,13 +115,21 @@ for _name in SETTINGS:
 class RoleForm(PolicyForm):
     """What its holders may do."""
 
-    tools = Several(help_text="Built-in tools need no binding; skills are an agent's.")
-    denied_tools = Several(help_text="Denied whatever else is allowed.")
-    offices = Several(names=[o.value for o in Office], help_text="Of the constitution.")
-    prohibitions = Lines(help_text="Sentences for the prompt, one to a line.")
-    files_read = Lines(label="May read", help_text="One path to a line; a folder ends in /.")
-    files_write = Lines(label="May write", help_text="Writing implies reading.")
-    files_deny = Lines(label="Never touches", help_text="Paths or patterns; wins over the others.")
+    tools = Several(
+        label=_("Tools"), help_text=_("Built-in tools need no binding; skills are an agent's.")
+    )
+    denied_tools = Several(label=_("Denied tools"), help_text=_("Denied whatever else is allowed."))
+    offices = Several(
+        label=_("Offices"), names=[o.value for o in Office], help_text=_("Of the constitution.")
+    )
+    prohibitions = Lines(
+        label=_("Prohibitions"), help_text=_("Sentences for the prompt, one to a line.")
+    )
+    files_read = Lines(label=_("May read"), help_text=_("One path to a line; a folder ends in /."))
+    files_write = Lines(label=_("May write"), help_text=_("Writing implies reading."))
+    files_deny = Lines(
+        label=_("Never touches"), help_text=_("Paths or patterns; wins over the others.")
+    )
 
     def offer(self, organisation: Organisation) -> None:
         """Tools by what is registered."""
@@ -108,11 +143,14 @@ class GroupForm(PolicyForm):
     leader_choice = forms.ModelChoiceField(
         queryset=Agent.objects.none(),
         required=False,
-        label="Leader",
+        label=_("Leader"),
         widget=UnfoldAdminSelect2Widget(),
         help_text=(
-            "Choose another member to replace the leader: the two exchange their roles and places "
-            "in one change."
+            _(
+                "Choose another member to replace the leader: the two exchange their roles "
+                "and places "
+                "in one change."
+            )
         ),
     )
 
@@ -120,7 +158,7 @@ class GroupForm(PolicyForm):
         """The active members of the group."""
         self.fields["member_delegation"].help_text = BOARD_ONLY
         if self.instance.pk is None:
-            self.fields["leader_choice"].help_text = "A new group has no members yet."
+            self.fields["leader_choice"].help_text = gettext("A new group has no members yet.")
             return
         members = Agent.objects.filter(organisation=organisation, group=self.instance, active=True)
         field = self.fields["leader_choice"]
@@ -137,14 +175,16 @@ class GroupForm(PolicyForm):
 class AgentForm(PolicyForm):
     """One holder of a role. Activity is no column to tick: it has an act of its own."""
 
-    skills = Lines(help_text="Names of skills and extra tools, one to a line.")
+    skills = Lines(
+        label=_("Skills"), help_text=_("Names of skills and extra tools, one to a line.")
+    )
     contract = forms.CharField(
         max_length=64,
         required=False,
         strip=True,
         widget=UnfoldAdminTextInputWidget(),
-        label="org_change contract",
-        help_text="If one in progress names this change (CON-…), no second person is needed.",
+        label=_("org_change contract"),
+        help_text=_("If one in progress names this change (CON-…), no second person is needed."),
     )
 
     def offer(self, organisation: Organisation) -> None:
@@ -169,7 +209,7 @@ class AgentForm(PolicyForm):
         """A member of a group has a name there."""
         data: dict[str, Any] = super().clean() or {}
         if data.get("group") and not data.get("name"):
-            self.add_error("name", "an agent of a group has a name in it")
+            self.add_error("name", gettext("an agent of a group has a name in it"))
         return data
 
 
@@ -183,11 +223,15 @@ class MailTypeForm(PolicyForm):
     every_role = forms.BooleanField(
         required=False,
         widget=UnfoldBooleanSwitchWidget(),
-        label="Every role may send it",
-        help_text="Off: only the roles and kinds chosen below; none chosen means no role.",
+        label=_("Every role may send it"),
+        help_text=_("Off: only the roles and kinds chosen below; none chosen means no role."),
     )
-    senders = Several(help_text="Roles, or every role of a kind, that may send it.")
-    issued_by = Several(help_text="Tools that alone make mails of this type.")
+    senders = Several(
+        label=_("Senders"), help_text=_("Roles, or every role of a kind, that may send it.")
+    )
+    issued_by = Several(
+        label=_("Issued by"), help_text=_("Tools that alone make mails of this type.")
+    )
 
     def offer(self, organisation: Organisation) -> None:
         """Roles of the organisation, tools of the registry."""
@@ -210,10 +254,10 @@ class ContactForm(PolicyForm):
     every_type = forms.BooleanField(
         required=False,
         widget=UnfoldBooleanSwitchWidget(),
-        label="Every type the sender may send at all",
-        help_text="Off: only the types chosen below; none chosen means none.",
+        label=_("Every type the sender may send at all"),
+        help_text=_("Off: only the types chosen below; none chosen means none."),
     )
-    types = Several(help_text="Mail types of this channel.")
+    types = Several(label=_("Types"), help_text=_("Mail types of this channel."))
 
     def offer(self, organisation: Organisation) -> None:
         """Types of the organisation."""
@@ -221,7 +265,7 @@ class ContactForm(PolicyForm):
         several(self, "types").offer(names, self.stored("types"))
         self.fields["every_type"].initial = self.stored("types") is None
         if "recipient" in self.fields:
-            self.fields["recipient"].help_text = "Empty: the Board."
+            self.fields["recipient"].help_text = gettext("Empty: the Board.")
 
     def clean(self) -> dict[str, Any]:
         """Absent is all that the sender's ceiling gives; empty is none."""
@@ -237,8 +281,8 @@ class ToolRestrictionForm(PolicyForm):
     tool = forms.ChoiceField(widget=UnfoldAdminSelect2Widget())
     modes = Several(
         names=[m.value for m in ToolMode],
-        label="Modes it is left in",
-        help_text="None chosen: the tool is taken away. A mode the tool lacks is refused.",
+        label=_("Modes it is left in"),
+        help_text=_("None chosen: the tool is taken away. A mode the tool lacks is refused."),
     )
 
     def offer(self, organisation: Organisation) -> None:
@@ -253,5 +297,5 @@ class ToolRestrictionForm(PolicyForm):
         """For an agent, a role or everybody; not for two of these."""
         data: dict[str, Any] = super().clean() or {}
         if data.get("agent") and data.get("role"):
-            self.add_error("agent", "choose an agent or a role, not both")
+            self.add_error("agent", gettext("choose an agent or a role, not both"))
         return data

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import Subquery
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from core.admin.acts import Act, ActRequest, Answer
 from core.deeds import Deed
@@ -16,12 +18,12 @@ from orgchart.pauses.services import (
     stop_everything,
 )
 
-STAYS = "Keys, work, mail and mode stay as they are."
-
 
 def _pause(call: ActRequest) -> Answer:
     pause_agent(person=call.person, agent=call.row.handle, reason=call.reason, now=call.now)
-    return f"{call.row.handle} is paused. Its calls are refused from now on."
+    return gettext("%(agent)s is paused. Its calls are refused from now on.") % {
+        "agent": call.row.handle
+    }
 
 
 def _resume(call: ActRequest) -> Answer:
@@ -32,19 +34,25 @@ def _resume(call: ActRequest) -> Answer:
         expected_pause=call.version,
         now=call.now,
     )
-    return f"{call.row.handle} is resumed. Its next call is answered as before the pause."
+    return gettext("%(agent)s is resumed. Its next call is answered as before the pause.") % {
+        "agent": call.row.handle
+    }
 
 
 def _stop(call: ActRequest) -> Answer:
     stop_everything(person=call.person, reason=call.reason, now=call.now)
-    return f"Every agent of {call.row} is stopped. Their calls are refused from now on."
+    return gettext(
+        "Every agent of %(organisation)s is stopped. Their calls are refused from now on."
+    ) % {"organisation": call.row}
 
 
 def _restart(call: ActRequest) -> Answer:
     resume_everything(
         person=call.person, reason=call.reason, expected_pause=call.version, now=call.now
     )
-    return f"{call.row} runs again. Agents that were paused one by one stay paused."
+    return gettext(
+        "%(organisation)s runs again. Agents that were paused one by one stay paused."
+    ) % {"organisation": call.row}
 
 
 def pause_number(row: Agent | Organisation) -> int | None:
@@ -64,26 +72,32 @@ def pause_facts(row: Agent | Organisation) -> list[tuple[str, str]]:
     if found is None:
         return []
     since = f"{found.paused_at:%Y-%m-%d %H:%M} UTC"
-    return [("Paused by", found.paused_by), ("Since", since), ("Reason", found.reason)]
+    return [
+        (gettext("Paused by"), found.paused_by),
+        (gettext("Since"), since),
+        (gettext("Reason"), found.reason),
+    ]
 
 
 PAUSE = Act(
     name="pause",
-    title="Pause",
+    title=_("Pause"),
     icon="pause_circle",
     danger=True,
     deed=Deed.PAUSE_AGENT,
-    explanation=f"Every call of the agent is refused, with your reason, from the next one on. "
-    f"{STAYS}",
+    explanation=_(
+        "Every call of the agent is refused, with your reason, from the next one on. "
+        "Keys, work, mail and mode stay as they are."
+    ),
     perform=_pause,
     possible=lambda row: bool(row.active) and pause_number(row) is None,
 )
 RESUME = Act(
     name="resume",
-    title="Resume",
+    title=_("Resume"),
     icon="play_circle",
     deed=Deed.PAUSE_AGENT,
-    explanation="The agent can call again, with the keys, work, mail and mode that it had.",
+    explanation=_("The agent can call again, with the keys, work, mail and mode that it had."),
     perform=_resume,
     possible=lambda row: pause_number(row) is not None,
     version=pause_number,
@@ -91,21 +105,23 @@ RESUME = Act(
 )
 STOP = Act(
     name="stop-everything",
-    title="Stop everything",
+    title=_("Stop everything"),
     icon="front_hand",
     danger=True,
     deed=Deed.STOP_ORGANISATION,
-    explanation="Every call of every agent of this organisation is refused, with your reason, "
-    f"from the next one on. {STAYS}",
+    explanation=_(
+        "Every call of every agent of this organisation is refused, with your reason, from the "
+        "next one on. Keys, work, mail and mode stay as they are."
+    ),
     perform=_stop,
     possible=lambda row: pause_number(row) is None,
 )
 RESTART = Act(
     name="resume-everything",
-    title="Resume everything",
+    title=_("Resume everything"),
     icon="play_circle",
     deed=Deed.STOP_ORGANISATION,
-    explanation="The agents can call again. Agents that were paused one by one stay paused.",
+    explanation=_("The agents can call again. Agents that were paused one by one stay paused."),
     perform=_restart,
     possible=lambda row: pause_number(row) is not None,
     version=pause_number,

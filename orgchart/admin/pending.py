@@ -7,6 +7,8 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, RelatedDropdownFilter
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, ShownOnce
@@ -15,6 +17,8 @@ from core.decision import Denied
 from core.deeds import Deed
 from core.people import SignedIn
 from orgchart.admin.agents import KEY_REMARK
+from orgchart.admin.preview import changed_in_language
+from orgchart.facts import all_in_language
 from orgchart.models import Agent, PendingChange
 from orgchart.pending.edits import EditAct
 from orgchart.pending.services import confirm_change, reject_change, withdraw_change
@@ -34,7 +38,9 @@ def _given(call: ActRequest) -> dict[str, Any]:
 
 def _confirm(call: ActRequest) -> Answer:
     done = confirm_change(**_given(call))
-    said = f"{call.row} took effect." + (f" Policy version {done.after.version}." if done else "")
+    said = gettext("%(change)s took effect.") % {"change": call.row}
+    if done:
+        said += " " + gettext("Policy version %(version)s.") % {"version": done.after.version}
     return _with_key(call, said)
 
 
@@ -50,30 +56,36 @@ def _with_key(call: ActRequest, said: str) -> Answer:
         key = issue_key(agent=agent, caller=call.person, now=call.now, reason=call.reason)
     except Denied:
         return said
-    return ShownOnce(f"{said} The new key of {agent}", key, KEY_REMARK)
+    return ShownOnce(
+        f"{said} {gettext('The new key of %(agent)s') % {'agent': agent}}",
+        key,
+        KEY_REMARK,
+    )
 
 
 def _reject(call: ActRequest) -> Answer:
     reject_change(**_given(call))
-    return f"{call.row} is rejected. Nothing was changed."
+    return gettext("%(change)s is rejected. Nothing was changed.") % {"change": call.row}
 
 
 def _withdraw(call: ActRequest) -> Answer:
     withdraw_change(**_given(call))
-    return f"{call.row} is withdrawn. Nothing was changed."
+    return gettext("%(change)s is withdrawn. Nothing was changed.") % {"change": call.row}
 
 
 def _facts(row: PendingChange) -> list[tuple[str, str]]:
-    changed = [(name, f"{before} → {after}") for name, before, after in row.shown]
-    reason = [("Reason", row.reason)] if row.reason else []
-    asked = [("Proposed by", row.proposed_by), *reason, ("Row", row.subject)]
+    changed = [
+        (name, f"{before} → {after}") for name, before, after in changed_in_language(row.shown)
+    ]
+    reason = [(gettext("Reason"), row.reason)] if row.reason else []
+    asked = [(gettext("Proposed by"), row.proposed_by), *reason, (gettext("Row"), row.subject)]
     return [*asked, *changed]
 
 
 def _sentences(row: PendingChange) -> str:
-    allowed = [f"+ {sentence}" for sentence in row.allowed]
-    forbidden = [f"- {sentence}" for sentence in row.forbidden]
-    return "\n".join(["Newly allowed:", *allowed, "Newly forbidden:", *forbidden])
+    allowed = [f"+ {sentence}" for sentence in all_in_language(row.allowed)]
+    forbidden = [f"- {sentence}" for sentence in all_in_language(row.forbidden)]
+    return "\n".join([gettext("Newly allowed:"), *allowed, gettext("Newly forbidden:"), *forbidden])
 
 
 def _is_open(row: PendingChange) -> bool:
@@ -94,12 +106,15 @@ def _version(row: PendingChange) -> int:
 
 CONFIRM = Act(
     name="confirm",
-    title="Confirm",
+    title=_("Confirm"),
     icon="how_to_reg",
     deed=Deed.CONFIRM_CHANGE,
     explanation=(
-        "The change takes effect now, if it still does exactly what is shown here. The person who "
-        "proposed it cannot confirm it."
+        _(
+            "The change takes effect now, if it still does exactly what is shown here. The "
+            "person who "
+            "proposed it cannot confirm it."
+        )
     ),
     perform=_confirm,
     possible=_is_open,
@@ -110,11 +125,11 @@ CONFIRM = Act(
 )
 REJECT = Act(
     name="reject",
-    title="Reject",
+    title=_("Reject"),
     icon="block",
     danger=True,
     deed=Deed.REJECT_CHANGE,
-    explanation="The change never takes effect. It can be proposed again.",
+    explanation=_("The change never takes effect. It can be proposed again."),
     perform=_reject,
     possible=_is_open,
     is_for=_is_others,
@@ -124,10 +139,10 @@ REJECT = Act(
 )
 WITHDRAW = Act(
     name="withdraw",
-    title="Withdraw",
+    title=_("Withdraw"),
     icon="undo",
     deed=Deed.WITHDRAW_CHANGE,
-    explanation="Only the person who proposed the change withdraws it.",
+    explanation=_("Only the person who proposed the change withdraws it."),
     perform=_withdraw,
     possible=_is_open,
     is_for=_is_own,
@@ -150,9 +165,9 @@ class PendingChangeAdmin(ActingAdmin):
     search_fields = ("subject", "proposed_by")
     fieldsets = (
         (None, {"fields": ("organisation", "what", "state_label", "policy_version")}),
-        ("Proposal", {"fields": ("proposed_by", "proposed_at", "why", "columns")}),
-        ("Difference", {"fields": ("newly_allowed", "newly_forbidden")}),
-        ("Decision", {"fields": ("decided_by", "decided_at", "decision_reason")}),
+        (_("Proposal"), {"fields": ("proposed_by", "proposed_at", "why", "columns")}),
+        (_("Difference"), {"fields": ("newly_allowed", "newly_forbidden")}),
+        (_("Decision"), {"fields": ("decided_by", "decided_at", "decision_reason")}),
     )
 
     def rows_of(self, rows: QuerySet[PendingChange], who: SignedIn) -> QuerySet[PendingChange]:
@@ -167,13 +182,13 @@ class PendingChangeAdmin(ActingAdmin):
         """How the ledger names the change."""
         return f"change:{row.pk}"
 
-    @column("change")
+    @column(_("change"))
     def what(self, row: PendingChange) -> str:
         """What is done to which row."""
-        return f"{row.edit.get('act', '')} {row.subject}"
+        return f"{gettext(row.edit.get('act') or '–')} {row.subject}"
 
     @column(
-        "state",
+        _("state"),
         label={
             "proposed": "warning",
             "confirmed": "success",
@@ -182,26 +197,28 @@ class PendingChangeAdmin(ActingAdmin):
             "stale": "info",
         },
     )
-    def state_label(self, row: PendingChange) -> str:
+    def state_label(self, row: PendingChange) -> tuple[str, str]:
         """The state, in colour."""
-        return str(row.state)
+        return row.state, row.get_state_display()
 
-    @column("reason")
+    @column(_("reason"))
     def why(self, row: PendingChange) -> SafeString:
         """Why it was proposed."""
         return block(row.reason)
 
-    @column("columns")
+    @column(_("columns"))
     def columns(self, row: PendingChange) -> SafeString:
         """The columns it changes."""
-        return listed(f"{name}: {before} → {after}" for name, before, after in row.shown)
+        return listed(
+            f"{name}: {before} → {after}" for name, before, after in changed_in_language(row.shown)
+        )
 
-    @column("newly allowed")
+    @column(_("newly allowed"))
     def newly_allowed(self, row: PendingChange) -> SafeString:
         """The rights it gives."""
-        return listed(row.allowed)
+        return listed(all_in_language(row.allowed))
 
-    @column("newly forbidden")
+    @column(_("newly forbidden"))
     def newly_forbidden(self, row: PendingChange) -> SafeString:
         """The rights it takes away."""
-        return listed(row.forbidden)
+        return listed(all_in_language(row.forbidden))

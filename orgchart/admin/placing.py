@@ -10,6 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
+from django.utils.translation import gettext
 
 from core.admin.acts import ActRequest
 from core.deeds import Deed
@@ -80,7 +81,7 @@ class PlacingAdmin(AgentPage):
         there = placed(agent, superior)
         hire = {
             "hire": there,
-            "title": f"Hire a {role.title}",
+            "title": gettext("Hire a %(role)s") % {"role": role.title},
             "policy": policy,
             "party": there,
             "rights": next(iter(rights_of_agent(policy, there)), None),
@@ -112,7 +113,7 @@ class PlacingAdmin(AgentPage):
         policy = current_policy(organisation.id)
         roles = organisation.roles.all()
         context = {
-            "title": "Hire an agent",
+            "title": gettext("Hire an agent"),
             "organisation": organisation,
             "roles": [(role, len(policy.holders.get(role.name, ()))) for role in roles],
         }
@@ -126,7 +127,7 @@ class PlacingAdmin(AgentPage):
         found = next((place for place in places if place.superior == refused), None)
         ids = dict(organisation.agents.values_list("handle", "id"))
         context = {
-            "title": f"Hire a {role.title}",
+            "title": gettext("Hire a %(role)s") % {"role": role.title},
             "organisation": organisation,
             "role": role,
             "refused": found,
@@ -155,7 +156,11 @@ class PlacingAdmin(AgentPage):
         )
         issue = next(act for act in self.acts if act.deed is Deed.ISSUE_KEY)
         if not request.user.has_perm(issue.permission):
-            self.message_user(request, f"{hired} has no key yet. A Board member issues it here.")
+            self.message_user(
+                request,
+                gettext("%(agent)s has no key yet. A Board member issues it here.")
+                % {"agent": hired},
+            )
             return self._to_row(hired)
         data = {"reason": change.data["reason"]}
         call = ActRequest(row=hired, person=change.person, data=data, now=change.now)
@@ -174,14 +179,14 @@ class PlacingAdmin(AgentPage):
             if above is not None or superior == BOARD:
                 row.reports_to = above
                 return self._flow(request, row, form, saving(row))
-            form.add_error("superior", "choose one of the list")
+            form.add_error("superior", gettext("choose one of the list"))
         places = [
             place
             for place in places_of(policy, policy.agents[row.handle])
             if place.superior != (row.reports_to.handle if row.reports_to else BOARD)
         ]
         context = {
-            "title": f"Move {row}",
+            "title": gettext("Move %(agent)s") % {"agent": row},
             "original": row,
             "object": row,
             "form": form,
@@ -202,7 +207,7 @@ class PlacingAdmin(AgentPage):
             return self._flow(request, row, form, replacing_leader(row.group, row))
         leader = row.group.members.filter(is_leader=True).first()
         context = {
-            "title": f"Let {row} lead {row.group}",
+            "title": gettext("Let %(object)s lead %(group)s") % {"object": row, "group": row.group},
             "original": row,
             "object": row,
             "leader": leader,

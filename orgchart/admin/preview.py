@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,6 +12,7 @@ from django.contrib.admin.utils import quote
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.translation import gettext, gettext_noop, override
 
 from core.actors import Person
 from core.admin.acts import ActingAdmin
@@ -19,7 +20,9 @@ from core.decision import Code, Deny
 from core.people import record_refusal, signed_in
 from orgchart.admin.fields import PolicyForm
 from orgchart.editing import changed_values
+from orgchart.facts import all_in_language
 
+YES, NO, NOTHING = gettext_noop("yes"), gettext_noop("no"), gettext_noop("none")
 CONFIRM, BACK = "_confirm", "_edit"
 OWN_BUTTONS = frozenset({"csrfmiddlewaretoken", CONFIRM, BACK, "_save", "_continue", "_addanother"})
 
@@ -39,15 +42,17 @@ class PreviewingAdmin(ActingAdmin):
     """A table whose changes are shown before they count."""
 
     def _changed_values(self, change: Change) -> list[tuple[str, Any, Any]]:
+        """The columns with their values before and after, in English: a proposal keeps them."""
         columns = {f.name for f in self.opts.concrete_fields}
         names = [n for n in change.form.touched() if n in columns] if change.form else []
         found = changed_values(change.row, names)
         if change.row.pk is None:
             found = [(name, before, now) for name, before, now in found if now]
-        return [
-            (str(self.opts.get_field(n).verbose_name), _shown(before), _shown(now))
-            for n, before, now in found
-        ]
+        return [(self._english_name(n), _shown(before), _shown(now)) for n, before, now in found]
+
+    def _english_name(self, column: str) -> str:
+        with override(None):
+            return str(self.opts.get_field(column).verbose_name)
 
     def _refused(
         self, request: HttpRequest, change: Change, deny: Deny, *, removal: bool
@@ -68,7 +73,7 @@ class PreviewingAdmin(ActingAdmin):
         deny: Deny | None = shown.get("deny")
         context = {
             **self.admin_site.each_context(request),
-            "title": "Delete?" if removal else "What this change does",
+            "title": gettext("Delete?") if removal else gettext("What this change does"),
             "subtitle": str(change.row),
             "opts": self.opts,
             "object": change.row if change.row.pk else None,
@@ -81,6 +86,8 @@ class PreviewingAdmin(ActingAdmin):
             "fresh": request.get_full_path(),
             "list_url": self._list_url(),
             **shown,
+            "changed": changed_in_language(shown.get("changed", ())),
+            **(facts_in_language(shown["seen"]) if "seen" in shown else {}),
         }
         status = 409 if context["stale"] else 422 if deny else 200
         return TemplateResponse(request, "admin/nexus/preview.html", context, status=status)
@@ -88,7 +95,7 @@ class PreviewingAdmin(ActingAdmin):
     def _ask_removal(self, request: HttpRequest, row: Any, form: forms.Form) -> HttpResponse:
         context = {
             **self.admin_site.each_context(request),
-            "title": f"Delete {self.opts.verbose_name}",
+            "title": gettext("Delete %(object)s") % {"object": self.opts.verbose_name},
             "subtitle": str(row),
             "opts": self.opts,
             "object": row,
@@ -109,14 +116,34 @@ class PreviewingAdmin(ActingAdmin):
         return HttpResponseRedirect(self._row_url(row))
 
 
+def changed_in_language(
+    changed: Iterable[tuple[str, Any, Any]],
+) -> list[tuple[str, str, str]]:
+    """Columns with their values before and after, as the person reads them."""
+    return [(gettext(name), _read(before), _read(now)) for name, before, now in changed]
+
+
+def facts_in_language(seen: Any) -> dict[str, list[str]]:
+    """What a previewed change allows and forbids, as the person reads it."""
+    difference = seen.difference
+    return {
+        "newly_allowed": all_in_language(difference.allowed),
+        "newly_forbidden": all_in_language(difference.forbidden),
+    }
+
+
+def _read(value: Any) -> str:
+    return gettext(value) if value in (YES, NO, NOTHING) else str(value)
+
+
 def _shown(value: Any) -> str:
     """A column's value as a person reads it."""
     if value is None:
         return "–"
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return YES if value else NO
     if isinstance(value, list | tuple):
-        return ", ".join(str(item) for item in value) or "none"
+        return ", ".join(str(item) for item in value) or NOTHING
     if isinstance(value, dict):
-        return ", ".join(f"{k} = {_shown(v)}" for k, v in sorted(value.items())) or "none"
+        return ", ".join(f"{k} = {_shown(v)}" for k, v in sorted(value.items())) or NOTHING
     return str(value) or "–"

@@ -12,6 +12,7 @@ from django.db import models
 
 from core.actors import Actor
 from core.decision import Code, refuse
+from core.language import gettext_noop
 from orgchart.editing import TABLES, delete_row, save_row, subject_of
 from orgchart.leaders import replace_leader
 from orgchart.models import Agent, Group, ToolOverride
@@ -23,10 +24,10 @@ from orgchart.tool_restrictions import clear_tool_restriction, save_tool_restric
 class EditAct(StrEnum):
     """What is done to the row."""
 
-    SAVE = "save"
-    DELETE = "delete"
-    ACTIVATE = "activate"
-    LEAD = "replace leader of"
+    SAVE = gettext_noop("save")
+    DELETE = gettext_noop("delete")
+    ACTIVATE = gettext_noop("activate")
+    LEAD = gettext_noop("replace leader of")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from typing import Self
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.utils.translation import gettext
 
 from orgchart.pending.vocabulary import PENDING_MACHINE
 
@@ -72,7 +73,8 @@ class PendingChange(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"change {self.pk}: {self.subject}"
+        names = {"number": self.pk, "subject": self.subject}
+        return gettext("change %(number)s: %(subject)s") % names
 
     @PENDING_MACHINE.step("confirm", state)
     def confirm(self, *, by: str, at: datetime, reason: str) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from django.db import transaction
+from django.utils.translation import gettext
 
 from core.actions import Action
 from core.actors import Confirmation, Person
@@ -26,7 +27,12 @@ from orgchart.pending.users import lock_users, require_confirmer, save_confirmed
 from orgchart.pending.vocabulary import SUBJECT, PendingState
 from orgchart.services import PolicyChange
 
-WAITS = "waits for a member of the Board other than you. Nothing has changed yet."
+
+def waits_for_another(change: object) -> str:
+    """What a person reads after proposing a change."""
+    return gettext(
+        "%(change)s waits for a member of the Board other than you. Nothing has changed yet."
+    ) % {"change": change}
 
 
 def propose_change(

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from core.deeds import Deed
 from core.waiting import Choice, Viewer, Waiting, WaitingKind, page_of
+from orgchart.facts import all_in_language
 from orgchart.models import PendingChange
 from orgchart.pending.vocabulary import PendingState
 
@@ -24,18 +27,18 @@ def _show(row: PendingChange) -> Waiting:
         asked_by=row.proposed_by,
         since=row.proposed_at,
         organisation=row.organisation.name if row.organisation else "",
-        detail=row.reason or "; ".join(row.allowed or row.forbidden),
+        detail=row.reason or "; ".join(all_in_language((row.allowed or row.forbidden)[:3])),
         address=page_of(row),
         choices=[
-            Choice("Confirm", page_of(row, "confirm")),
-            Choice("Reject", page_of(row, "reject"), is_danger=True),
+            Choice(gettext("Confirm"), page_of(row, "confirm")),
+            Choice(gettext("Reject"), page_of(row, "reject"), is_danger=True),
         ],
     )
 
 
 KINDS = (
     WaitingKind(
-        title="Change to confirm",
+        title=_("Change to confirm"),
         icon="how_to_reg",
         deed=Deed.CONFIRM_CHANGE,
         rows=_proposed,

@@ -1,0 +1,80 @@
+"""What a change allows and forbids, in the language of who reads it.
+
+The sentences of `orgchart.policy.difference` are compared, kept in the ledger and in proposals, so
+they are English; a page takes them apart by their patterns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
+
+PATTERNS = (
+    _("every agent may read every task"),
+    _("notices may go to internal addresses"),
+    _("changes of tasks are refused without the required role and version"),
+    _("tasks of type %(type)s wait for approval"),
+    _("sessions may be in %(mode)s"),
+    _("members of %(group)s may delegate to each other"),
+    _("%(role)s is denied %(denied)s"),
+    _("%(role)s leads tasks"),
+    _("%(role)s has %(name)s = %(value)s"),
+    _("%(role)s holds the office %(office)s"),
+    _("%(agent)s acts as %(role)s (level %(level)s)"),
+    _("%(manager)s manages %(agent)s"),
+    _("%(agent)s leads %(group)s"),
+    _("%(agent)s is a member of %(group)s"),
+    _("%(agent)s has the skill %(skill)s"),
+    _("%(agent)s has the built-in %(tools)s"),
+    _("%(agent)s has the built-ins %(tools)s"),
+    _("%(agent)s may read the scope of its contracts"),
+    _("%(agent)s may write the scope of its contracts"),
+    _("%(agent)s may read %(path)s"),
+    _("%(agent)s may write %(path)s"),
+    _("%(agent)s may call %(tool)s in %(mode)s"),
+    _("%(agent)s may contact any %(role)s"),
+    _("%(agent)s may contact %(recipient)s"),
+    _("%(agent)s may send %(type)s to any %(role)s under a contract"),
+    _("%(agent)s may send %(type)s to any %(role)s"),
+    _("%(agent)s may send %(type)s to %(recipient)s under a contract"),
+    _("%(agent)s may send %(type)s to %(recipient)s"),
+    _("%(user)s: %(right)s in every organisation"),
+    _("%(user)s: %(right)s in %(organisation)s"),
+)
+"""One for each kind of sentence; of two that fit, the first is meant."""
+
+SPACED = ("denied", "organisation", "path", "tools", "value")
+"""What may hold spaces: paths, names of organisations, and lists of tools."""
+LIFTED = " (lifted)"
+
+
+def _group(name: str) -> str:
+    return f"(?P<{name}>.+)" if name in SPACED else rf"(?P<{name}>\S+)"
+
+
+def _expression(pattern: str) -> re.Pattern[str]:
+    parts = re.split(r"%\((\w+)\)s", pattern)
+    named = [_group(part) if number % 2 else re.escape(part) for number, part in enumerate(parts)]
+    return re.compile("".join(named), re.DOTALL)
+
+
+EXPRESSIONS = [(_expression(pattern), pattern) for pattern in PATTERNS]
+
+
+def in_language(sentence: str) -> str:
+    """One sentence in the language of the page; as it is if no pattern fits."""
+    if sentence.endswith(LIFTED):
+        fact = in_language(sentence.removesuffix(LIFTED))
+        return gettext("%(fact)s (lifted)") % {"fact": fact}
+    for expression, pattern in EXPRESSIONS:
+        if found := expression.fullmatch(sentence):
+            return gettext(pattern) % found.groupdict()
+    return sentence
+
+
+def all_in_language(sentences: Iterable[str]) -> list[str]:
+    """The sentences in the language of the page."""
+    return [in_language(each) for each in sentences]
