@@ -40,7 +40,6 @@ class DeedRule:
     title: str
     groups: tuple[PeopleGroup, ...]
     needs_reason: bool = True
-    needs_second_person: bool = False
 
     @property
     def app(self) -> str:
@@ -184,8 +183,8 @@ class Deed(Enum):
         return self.value.permission
 
 
-def can_do(person: Person, deed: Deed, reason: str = "", second: Person | None = None) -> Decision:
-    """Decide whether a person may do this: by group, with a reason and a second person if needed.
+def can_do(person: Person, deed: Deed, reason: str = "") -> Decision:
+    """Decide whether a person may do this: by group, with a reason where one is needed.
 
     A superuser is in every group and a member of every organisation.
     """
@@ -196,21 +195,7 @@ def can_do(person: Person, deed: Deed, reason: str = "", second: Person | None =
         return not_a_member()
     if rule.needs_reason and not reason.strip():
         return reason_missing(deed)
-    if rule.needs_second_person and (
-        second is None or second.username == person.username or not is_allowed(second, deed)
-    ):
-        return deny(
-            Code.APPROVAL_REQUIRED,
-            f"{rule.title} needs the confirmation of a second person",
-            f"ask another member of {_any_of(rule.groups)} to confirm it",
-            rule=f"permission {rule.permission}",
-        )
     return Allow(f"permission {rule.permission}")
-
-
-def is_allowed(person: Person, deed: Deed) -> bool:
-    """Whether the person's groups and organisations allow the deed; the reason comes later."""
-    return _has_group(person, deed) and (person.is_member or person.is_superuser)
 
 
 def _has_group(person: Person, deed: Deed) -> bool:

@@ -6,6 +6,7 @@ import base64
 import binascii
 
 from core.decision import Code, Denied, refuse
+from core.ids import row_id
 
 MAX_LIMIT = 200
 DEFAULT_LIMIT = 50
@@ -38,9 +39,10 @@ def number(place: str | None) -> int | None:
     """The row's number that a place is; None for the first page. Raises Denied INVALID_PARAMS."""
     if place is None:
         return None
-    if not (place.isascii() and place.isdigit() and len(place) < 19):
+    found = row_id(place)
+    if found is None:
         raise unknown_cursor()
-    return int(place)
+    return found
 
 
 def unknown_cursor() -> Denied:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
-from core.events import BIGGEST
+from core.ids import row_id
 from ledger.models import Event
 
 SEARCHED = 200_000
@@ -33,8 +33,9 @@ def _of(word: str, now: datetime) -> Q:
     if day is not None:
         start = datetime(day.year, day.month, day.day, tzinfo=UTC)
         return Q(at__gte=start, at__lt=start + timedelta(days=1))
-    if word.isascii() and word.isdigit():
-        return Q(seq=min(int(word[:19]), BIGGEST))
+    seq = row_id(word)
+    if seq is not None:
+        return Q(seq=seq)
     for prefix, noun in IDS.items():
         if word.upper().startswith(prefix):
             return Q(subject__startswith=f"{noun}:{prefix}{word[len(prefix) :]}")

@@ -38,7 +38,7 @@ FACES = {
     ("*", "/mcp"): "toolbox.faces.mcp",
     ("*", "/mcp/"): "toolbox.faces.mcp",
 }
-MACHINE_PATHS = ("/api/", "/healthz", "/readyz")
+WITHOUT_SESSION = ("/api/", "/healthz", "/readyz")
 SESSION_COOKIE = settings.SESSION_COOKIE_NAME.encode()
 PEOPLE_BODY = 8  # times what an agent may send: forms with a whole pack in them
 
@@ -56,7 +56,7 @@ def is_installed(name: str) -> bool:
         return False
 
 
-def is_browsed(scope: Scope) -> bool:
+def is_a_browser(scope: Scope) -> bool:
     """True if a person's browser asks for a page of the API: these requests need Django's session.
 
     Whether that person may see it is decided behind the middleware.
@@ -127,7 +127,7 @@ class Site:
                 await face.application(scope, receive, send)
             elif can_wait(scope["method"], path):
                 await WaitableCall(self.agents, self.threads)(scope, receive, send)
-            elif path.startswith(MACHINE_PATHS) and not is_browsed(scope):
+            elif path.startswith(WITHOUT_SESSION) and not is_a_browser(scope):
                 await self.agents(scope, receive, send)
             else:
                 await self.people(scope, receive, send)

@@ -12,20 +12,29 @@ from django.core.validators import validate_email
 
 from core.addresses import repository_problem
 from core.language import gettext_noop as _
+from core.ids import row_id
 from orgchart.policy.vocabulary import ToolMode
 
 
 class BadSetting(ValueError):
-    """A setting that does not exist or a value it cannot hold."""
+    """A setting that does not exist or a value it cannot hold; `problem` leaves its name out."""
+
+    def __init__(self, problem: str, name: str = "") -> None:
+        super().__init__(f"{name}: {problem}" if name else problem)
+        self.problem = problem
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting: its default, its meaning for people, and its validator."""
+    """One setting: its default, its meaning for people, its validator, and who changes it.
+
+    `is_boards`: it reaches outside or weakens a rule, so only the Board does (Spec: people 13).
+    """
 
     default: Any
     meaning: str
     check: Callable[[Any], Any]
+    is_boards: bool = False
 
 
 def _seconds(value: Any) -> int:
@@ -41,8 +50,8 @@ def _rounds(value: Any) -> int:
 
 
 def _whole(value: Any, *, low: int, high: int) -> int:
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 18:
-        value = int(value)
+    if isinstance(value, str):
+        value = row_id(value)
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise BadSetting(f"must be a whole number from {low} to {high}")
     return value
@@ -125,7 +134,10 @@ def _mail_address(value: Any) -> str:
 
 SETTINGS: Mapping[str, Setting] = {
     "enabled_modes": Setting(
-        ["chat_safe"], _("tool modes that a session may have at all, comma-separated"), _modes
+        ["chat_safe"],
+        _("tool modes that a session may have at all, comma-separated"),
+        _modes,
+        is_boards=True,
     ),
     "enforcement": Setting(
         "enforce",
@@ -134,12 +146,16 @@ SETTINGS: Mapping[str, Setting] = {
             "off passes"
         ),
         _one_of("enforce", "warn", "off"),
+        is_boards=True,
     ),
     "escalation_timeout": Setting(
-        7200, _("seconds a superior has to answer an escalation"), _seconds
+        7200, _("seconds a superior has to answer an escalation"), _seconds, is_boards=True
     ),
     "ceo_timeout": Setting(
-        14_400, _("seconds the top agent has to answer before the Board is told"), _seconds
+        14_400,
+        _("seconds the top agent has to answer before the Board is told"),
+        _seconds,
+        is_boards=True,
     ),
     "task_lease": Setting(
         0, _("seconds a claim on a task lasts without an update; 0 = no lease"), _seconds
@@ -151,6 +167,7 @@ SETTINGS: Mapping[str, Setting] = {
             "= everyone's"
         ),
         _one_of("contacts", "all"),
+        is_boards=True,
     ),
     "approval_task_types": Setting(
         [], _("task types that a task lead approves before they are completed"), _names
@@ -163,9 +180,11 @@ SETTINGS: Mapping[str, Setting] = {
     "max_rounds": Setting(
         3, _("rounds of a constitutional case before it pauses for people"), _rounds
     ),
-    "board_webhook": Setting("", _("address that notices to the Board are posted to"), _url),
+    "board_webhook": Setting(
+        "", _("address that notices to the Board are posted to"), _url, is_boards=True
+    ),
     "board_email": Setting(
-        "", _("mail address that notices to the Board are sent to"), _mail_address
+        "", _("mail address that notices to the Board are sent to"), _mail_address, is_boards=True
     ),
     "repository": Setting(
         "",
@@ -175,6 +194,7 @@ SETTINGS: Mapping[str, Setting] = {
             "absolute path; empty = NEXUS creates one"
         ),
         _repository,
+        is_boards=True,
     ),
     "repository_push": Setting(
         "manual",
@@ -184,28 +204,19 @@ SETTINGS: Mapping[str, Setting] = {
             "after every merge"
         ),
         _one_of("manual", "after_merge"),
+        is_boards=True,
     ),
     "allow_internal_addresses": Setting(
-        False, _("whether outgoing notices may go to loopback or private addresses"), _flag
+        False,
+        _("whether outgoing notices may go to loopback or private addresses"),
+        _flag,
+        is_boards=True,
     ),
 }
 
 
-BOARD_SETTINGS = frozenset(
-    {
-        "board_webhook",
-        "board_email",
-        "escalation_timeout",
-        "ceo_timeout",
-        "enforcement",
-        "enabled_modes",
-        "allow_internal_addresses",
-        "task_visibility",
-        "repository",
-        "repository_push",
-    }
-)
-"""Settings that reach outside or weaken a rule: only the Board changes them (Spec: people 13)."""
+BOARD_SETTINGS = frozenset(name for name, one in SETTINGS.items() if one.is_boards)
+"""Settings that only the Board changes (Spec: people 13)."""
 
 
 def checked(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -217,11 +228,11 @@ def checked(values: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in values.items():
         setting = SETTINGS.get(name)
         if setting is None:
-            raise BadSetting(f"{name}: no such setting; there are {', '.join(sorted(SETTINGS))}")
+            raise BadSetting(f"no such setting; there are {', '.join(sorted(SETTINGS))}", name)
         try:
             found[name] = setting.check(value)
         except BadSetting as problem:
-            raise BadSetting(f"{name}: {problem}") from problem
+            raise BadSetting(problem.problem, name) from problem
     return found
 
 

@@ -92,12 +92,10 @@ def read_comments(
 
     Raises Denied INVALID_PARAMS for a cursor that no answer gave.
     """
-    place = paging.decode(cursor)
-    if place is not None and not (place.isascii() and place.isdigit() and len(place) <= 18):
-        raise paging.unknown_cursor()
+    place = paging.number(paging.decode(cursor))
     found = Comment.objects.filter(task_id=row_id).order_by("-id")
     if place is not None:
-        found = found.filter(id__lt=int(place or 0))
+        found = found.filter(id__lt=place)
     if reads.ids is not None:
         found = found.filter(writer__in=reads.ids)
     last = list(found[: MAX_COMMENTS + 1])

@@ -140,12 +140,8 @@ def _agent_named(policy: Policy, role_filter: str | None) -> Agent | None:
 
 
 def _before(cursor: str | None) -> int:
-    place = paging.decode(cursor)
-    if place is None:
-        return BEFORE_ALL
-    if not (place.isascii() and place.isdigit() and len(place) <= 18):
-        raise paging.unknown_cursor()
-    return int(place or BEFORE_ALL)
+    place = paging.number(paging.decode(cursor))
+    return BEFORE_ALL if place is None else place
 
 
 def _line(row: tuple[Any, ...]) -> TaskLine:

@@ -10,6 +10,7 @@ from django.db import connection
 from pydantic_core import from_json
 
 from core.decision import Code, Denied, Deny, refuse
+from core.ids import row_id
 from core.machines import Cte, Swap, swap
 from ledger import sql as ledger_sql
 from tasks.models import Task
@@ -213,8 +214,7 @@ def task_result(
 
 def number_of(task_id: str) -> int | None:
     """The number in a task's id; None for text that is no task id."""
-    plain = task_id.isascii() and task_id.isdigit() and len(task_id) <= 18
-    return int(task_id) if plain and not task_id.startswith("0") else None
+    return None if task_id.startswith("0") else row_id(task_id)
 
 
 def not_found(task_id: str) -> Denied:

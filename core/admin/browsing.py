@@ -11,7 +11,8 @@ from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import DropdownFilter, RangeDateTimeFilter, TextFilter
 
 from core.admin.exporting import ExportingAdmin
-from core.events import BIGGEST, text
+from core.events import text
+from core.ids import row_id
 
 RECENT = 5000  # newest rows that filters offer values of
 COUNTED = 10_000  # rows a page counts and can turn to; older ones by filter
@@ -108,7 +109,6 @@ class ReadOnlyAdmin(ExportingAdmin, ModelAdmin):
 
 
 def number(value: str) -> int:
-    """Return a 64-bit number, or one that no row has."""
-    if not (value.isascii() and value.isdigit() and len(value) < 20):
-        return -1
-    return min(int(value), BIGGEST)
+    """The number asked for, or one that no row has."""
+    found = row_id(value)
+    return -1 if found is None else found

@@ -12,6 +12,7 @@ from django.db.models import Max
 from core.actions import Action
 from core.database import hold_lock
 from core.decision import Code, refuse
+from core.ids import row_id
 from documents.files import write_file
 from documents.memory import rules
 from documents.memory.owners import owner_of
@@ -67,7 +68,7 @@ def save_artifact(
 
 def read_artifact(*, caller: Caller, artifact_id: str) -> WholeArtifact:
     """An artifact of the caller or of a member of its group. Raises Denied NOT_FOUND."""
-    number = int(artifact_id) if artifact_id.isascii() and artifact_id.isdigit() else -1
+    number = row_id(artifact_id) or -1
     row = Artifact.objects.filter(id=number, organisation_id=caller.organisation_id).first()
     author = None if row is None else caller.policy.by_id.get(row.agent_id)
     if row is None or author is None or not _is_shared(caller, author.handle, author.group):

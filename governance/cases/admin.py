@@ -22,6 +22,7 @@ from core.admin.base import BrowseAdmin, column
 from core.admin.browsing import MomentFilter
 from core.decision import Denied, Deny
 from core.deeds import Deed
+from core.ids import row_id
 from core.people import person, record_refusal, signed_in
 from governance.cases import forms as pages
 from governance.cases import store
@@ -101,15 +102,11 @@ class CaseAdmin(ActingAdmin):
             "title": gettext("Open case"),
             "opts": self.opts,
         }
-        chosen = request.GET.get("organisation", "")
+        chosen = row_id(request.GET.get("organisation", ""))
         rows = visible_organisations(signed_in(request))
         rows = rows.filter(roles__offices__contains=["ANALYST"]).distinct()
         rows = rows.order_by("name")
-        organisation = (
-            rows.filter(id=int(chosen)).first()
-            if chosen.isascii() and chosen.isdigit() and len(chosen) < 18
-            else rows.first()
-        )
+        organisation = (rows if chosen is None else rows.filter(id=chosen)).first()
         if organisation is None:
             raise PermissionDenied("no organisation has the six offices")
         form = pages.OpenForm(request.POST if request.method == "POST" else None)

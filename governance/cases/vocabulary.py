@@ -205,18 +205,16 @@ class Move(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """From which states and stages a move leads to which, and who makes it."""
+    """From which states and stages a move leads to which, and who makes it.
+
+    Without `to_stages` the stage stays as it is.
+    """
 
     by: str
     states: tuple[State, ...]
     stages: tuple[Stage, ...]
     to_states: tuple[State, ...]
     to_stages: tuple[Stage, ...] = ()
-
-    @property
-    def keeps_stage(self) -> bool:
-        """Whether the stage stays as it is."""
-        return not self.to_stages
 
 
 RUNNING = (State.OPEN,)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from urllib.parse import urlencode
 
 from django.contrib import admin
@@ -24,8 +23,6 @@ from core.events import text
 from ledger.models import Event
 from mailroom.models import ContactGrant, MailRejection
 
-NEAR = timedelta(seconds=2)
-"""How near to each other a blocked mail and its event are."""
 BY_ORGANISATION = ("organisation", RelatedDropdownFilter)
 
 
@@ -40,12 +37,12 @@ def contract_url(contract_ref: str | None) -> str:
 
 
 def refusal_event(row: MailRejection) -> int | None:
-    """The number of the event that the ledger holds of a blocked mail."""
+    """The number of the event that the ledger holds of a blocked mail: both have one moment."""
     rows = Event.objects.filter(
         organisation_id=row.organisation_id,
         actor=f"agent:{row.from_agent}",
         code=row.code,
-        at__range=(row.attempted_at - NEAR, row.attempted_at + NEAR),
+        at=row.attempted_at,
     )
     return rows.order_by("seq").values_list("seq", flat=True).first()
 

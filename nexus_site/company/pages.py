@@ -14,6 +14,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext
 
+from core.ids import row_id
 from core.people import signed_in
 from nexus_site.company import drawing, matrix
 from nexus_site.company.state import AgentState, states_of
@@ -195,8 +196,7 @@ def _context(request: HttpRequest, title: str) -> dict[str, Any]:
     organisations = dict(mine.values_list("id", "name"))
     if not organisations:
         return context
-    given = request.GET.get("organisation", "")
-    number = int(given) if given.isascii() and given.isdigit() and len(given) < 18 else 0
+    number = row_id(request.GET.get("organisation", ""))
     if number not in organisations:
         number = _largest(organisations) or next(iter(organisations))
     return context | {

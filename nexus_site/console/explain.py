@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminSelect2Widget, UnfoldAdminTextInputWidget
 
 from core.decision import Allow, Decision
+from core.ids import row_id
 from core.people import signed_in
 from orgchart.compiling import current_policy
 from orgchart.explaining import CallQuestion, ask_mail, explain
@@ -165,8 +166,7 @@ def _asked(request: HttpRequest, organisations: dict[int, str]) -> dict[str, Any
 
 def _chosen(request: HttpRequest, organisations: dict[int, str]) -> Policy:
     """The organisation asked for; else the first by name of two agents who may write each other."""
-    given = request.GET.get("organisation", "")
-    number = int(given) if given.isascii() and given.isdigit() and len(given) < 18 else None
+    number = row_id(request.GET.get("organisation", ""))
     if number in organisations:
         return current_policy(number)
     policies = (current_policy(key) for key in organisations)

@@ -16,6 +16,7 @@ from django.http import QueryDict
 from django.utils import timezone
 from django_otp import DEVICE_ID_SESSION_KEY
 
+from core.ids import row_id
 from core.people import Organisations, organisations_of
 from ledger.models import Event
 from ledger.searching import find_events
@@ -90,9 +91,9 @@ class Watcher:
         rows = Event.objects.all()
         if self.organisations is not None:
             rows = rows.filter(organisation_id__in=self.organisations)
-        organisation = self.asked.get("organisation", "")
-        if organisation.isascii() and organisation.isdigit():
-            rows = rows.filter(organisation_id=int(organisation[:18]))
+        organisation = row_id(self.asked.get("organisation", ""))
+        if organisation is not None:
+            rows = rows.filter(organisation_id=organisation)
         if self.asked.get("decision") in ("allow", "deny"):
             rows = rows.filter(decision=self.asked["decision"])
         return find_events(rows, self.asked.get("q", "")[:200], now=timezone.now())

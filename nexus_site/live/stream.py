@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -11,6 +10,7 @@ from pydantic_core import to_json
 
 from nexus_site.live.events import Watcher, may_watch, organisations_watched, session_of
 from toolbox.faces.hosts import status_of_foreign
+from toolbox.faces.sse import ALIVE, END, START, OpenStreams, part, until_gone
 from toolbox.faces.threads import in_thread
 
 Message = dict[str, Any]
@@ -21,17 +21,7 @@ PROVED = 30
 """Looks after which it is asked again whether the person may still watch."""
 MOST = 12
 """Streams of one person in one process: one for each open page."""
-_open: Counter[str] = Counter()
-
-START: Message = {
-    "type": "http.response.start",
-    "status": 200,
-    "headers": [
-        (b"content-type", b"text/event-stream; charset=utf-8"),
-        (b"cache-control", b"no-store"),
-        (b"x-accel-buffering", b"no"),
-    ],
-}
+_STREAMS = OpenStreams[str](MOST)
 
 
 async def application(scope: Message, receive: Any, send: Any) -> None:
@@ -39,27 +29,11 @@ async def application(scope: Message, receive: Any, send: Any) -> None:
     cookie = session_of(dict(scope["headers"]))
     foreign = status_of_foreign(scope)
     username = "" if foreign or not cookie else await in_thread(lambda: may_watch(cookie))
-    if not username or _open[username] >= MOST:
+    if not username or _STREAMS.is_full(username):
         await _refuse(foreign or (429 if username else 403), send)
         return
-    _open[username] += 1
-    try:
-        await _stream(scope, cookie, receive, send)
-    finally:
-        _open[username] -= 1
-        if not _open[username]:
-            del _open[username]
-
-
-async def _stream(scope: Message, cookie: str, receive: Any, send: Any) -> None:
-    await receive()
-    gone = asyncio.ensure_future(receive())
-    watching = asyncio.ensure_future(_watch(scope, cookie, send))
-    try:
-        await asyncio.wait({gone, watching}, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        gone.cancel()
-        watching.cancel()
+    with _STREAMS.counting(username):
+        await until_gone(receive, _watch(scope, cookie, send))
 
 
 async def _watch(scope: Message, cookie: str, send: Any) -> None:
@@ -67,7 +41,7 @@ async def _watch(scope: Message, cookie: str, send: Any) -> None:
     watcher.organisations = await in_thread(lambda: organisations_watched(cookie))
     await in_thread(watcher.begin)
     await send(START)
-    await send(_part(b"retry: 5000\n: watching\n\n"))
+    await send(part(b"retry: 5000\n: watching\n\n"))
     looks = 0
     while True:
         looks += 1
@@ -77,11 +51,11 @@ async def _watch(scope: Message, cookie: str, send: Any) -> None:
             watcher.organisations = await in_thread(lambda: organisations_watched(cookie))
         events = await in_thread(watcher.read)
         if events:
-            await send(_part(b"".join(b"data: %s\n\n" % to_json(each) for each in events)))
+            await send(part(b"".join(b"data: %s\n\n" % to_json(each) for each in events)))
         elif looks % PROVED == 0:
-            await send(_part(b": alive\n\n"))
+            await send(part(ALIVE))
         await asyncio.sleep(EVERY)
-    await send({"type": "http.response.body", "body": b"", "more_body": False})
+    await send(END)
 
 
 async def _refuse(status: int, send: Any) -> None:
@@ -93,7 +67,3 @@ async def _refuse(status: int, send: Any) -> None:
 def without_stream(request: HttpRequest) -> HttpResponse:
     """The answer of a server without streams: a page then stays as it was loaded."""
     return HttpResponse(status=204)
-
-
-def _part(content: bytes) -> Message:
-    return {"type": "http.response.body", "body": content, "more_body": True}

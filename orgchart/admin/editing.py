@@ -20,6 +20,7 @@ from django.utils.translation import gettext
 from unfold.forms import AdminForm, Fieldline
 
 from core.decision import Denied
+from core.ids import row_id
 from core.people import person, signed_in
 from orgchart.admin.fields import PolicyForm, ReasonedForm
 from orgchart.admin.preview import BACK, CONFIRM, Change, PreviewingAdmin
@@ -34,9 +35,9 @@ from orgchart.services import PolicyChange, SecondPersonNeeded
 def chosen_organisation(request: HttpRequest) -> Organisation | None:
     """The organisation that a page is about: named in the address, or the person's only one."""
     rows = visible_organisations(signed_in(request)).order_by("id")
-    chosen = request.GET.get("organisation", "")
-    if chosen.isascii() and chosen.isdigit() and len(chosen) < 18:
-        return rows.filter(id=int(chosen)).first()
+    chosen = row_id(request.GET.get("organisation", ""))
+    if chosen is not None:
+        return rows.filter(id=chosen).first()
     first = list(rows[:2])
     return first[0] if len(first) == 1 else None
 

@@ -64,7 +64,7 @@ class OrganisationForm(PolicyForm):
             try:
                 value = checked({name: "" if given is None else given})[name]
             except BadSetting as problem:
-                self.add_error(setting_field(name), str(problem).partition(": ")[2])
+                self.add_error(setting_field(name), problem.problem)
                 continue
             if value != now[name]:
                 wanted[name] = value

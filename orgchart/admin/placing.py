@@ -15,6 +15,7 @@ from django.utils.translation import gettext
 from core.admin.acts import ActRequest
 from core.deeds import Deed
 from core.hooks import Hook
+from core.ids import row_id
 from orgchart.admin.agent_page import AgentPage
 from orgchart.admin.editing import chosen_organisation
 from orgchart.admin.fields import ReasonedForm
@@ -233,8 +234,8 @@ class PlacingAdmin(AgentPage):
 
 def _row(rows: Any, given: str) -> Any:
     """The row of an id in an address; None for what is no id of these rows."""
-    is_id = given.isascii() and given.isdigit() and len(given) < 18
-    return rows.filter(pk=int(given)).first() if is_id else None
+    number = row_id(given)
+    return None if number is None else rows.filter(pk=number).first()
 
 
 def _is_possible(policy: compiled.Policy, agent: compiled.Agent, superior: str) -> bool:

@@ -19,6 +19,7 @@ from core.actions import Action
 from core.actors import Actor
 from core.decision import Code, Denied, refuse
 from core.deeds import Deed, require_deed
+from core.ids import row_id
 from ledger.services import record
 from orgchart.models import Organisation
 from tasks.models import Feedback, FeedbackHook
@@ -168,16 +169,14 @@ def list_feedback(
     *, caller: Caller, category: str | None, source: str | None, cursor: str | None, limit: int
 ) -> FeedbackPage:
     """One page of the organisation's feedback, newest first."""
-    place = paging.decode(cursor)
-    if place is not None and not (place.isascii() and place.isdigit() and len(place) <= 18):
-        raise paging.unknown_cursor()
+    place = paging.number(paging.decode(cursor))
     found = Feedback.objects.filter(organisation_id=caller.organisation_id)
     if category is not None:
         found = found.filter(category=category)
     if source is not None:
         found = found.filter(source=source)
     if place is not None:
-        found = found.filter(id__lt=int(place))
+        found = found.filter(id__lt=place)
     rows = list(found.select_related("task").order_by("-id")[: limit + 1])
     reads = readership_of(caller.policy, caller.agent)
     return {
@@ -203,8 +202,8 @@ def list_feedback(
 def answer_feedback(*, caller: Caller, feedback_id: str, task_id: str, now: datetime) -> None:
     """Link a report to the task that answers it. Raises Denied NOT_FOUND."""
     found = Feedback.objects.filter(organisation_id=caller.organisation_id)
-    known = feedback_id.isascii() and feedback_id.isdigit() and len(feedback_id) <= 18
-    row = found.filter(id=int(feedback_id)).first() if known else None
+    number = row_id(feedback_id)
+    row = None if number is None else found.filter(id=number).first()
     if row is None:
         raise refuse(
             Code.NOT_FOUND,

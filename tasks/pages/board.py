@@ -21,6 +21,8 @@ from django.views.decorators.http import require_POST
 from core.decision import Code, Denied, refuse
 from core.deeds import Deed
 from core.events import text
+from core.ids import row_id
+from core.params import BIGGEST_VERSION
 from core.people import person, record_refusal, signed_in
 from orgchart.compiling import current_policy
 from orgchart.models import Agent, Organisation, Role
@@ -223,11 +225,9 @@ def move_view(request: HttpRequest, task_pk: int) -> HttpResponse:
 
 def _move(request: HttpRequest, task: Task, wanted: str) -> TaskResult:
     """Carry out the move. Raises Denied."""
-    version = request.POST.get("version", "")
-    if wanted not in set(Status) or not (version.isascii() and version.isdigit()):
+    version = row_id(request.POST.get("version", ""))
+    if wanted not in set(Status) or version is None or version > BIGGEST_VERSION:
         raise _unreadable("A move needs a state and the version of the page.")
-    if len(version) > 9:
-        raise _unreadable("There is no such version.")
     return move_by_person(
         person=person(request, task.organisation_id),
         task_id=str(task.number),

@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
 
+from core.ids import row_id
 from core.people import signed_in
 from orgchart.models import Organisation
 from orgchart.people.members import visible_organisations
@@ -48,9 +49,10 @@ def _chosen(
     rows: QuerySet[Organisation], found: list[Organisation], asked: str
 ) -> Organisation | None:
     """The organisation asked for, or the only one."""
-    if asked.isascii() and asked.isdigit() and len(asked) < 18:
-        known = next((one for one in found if one.id == int(asked)), None)
-        return known or rows.filter(id=int(asked)).first()
+    number = row_id(asked)
+    if number is not None:
+        known = next((one for one in found if one.id == number), None)
+        return known or rows.filter(id=number).first()
     return found[0] if len(found) == 1 else None
 
 

@@ -20,7 +20,7 @@ from core.actions import Action
 from core.admin.acts import Act, ActRequest, Answer, ReasonForm
 from core.decision import Denied
 from core.deeds import Deed
-from core.events import BIGGEST
+from core.ids import row_id
 from core.people import groups_of
 from ledger.history import events_of
 from ledger.models import Event
@@ -212,17 +212,16 @@ class DiscussionPage:
 
 def discussion_of(request: HttpRequest, task: Task) -> DiscussionPage:
     """A page of the discussion: the newest comments, or those before a given one."""
-    before = request.GET.get("before", "")
+    before = row_id(request.GET.get("before", ""))
     rows = Comment.objects.filter(task=task).order_by("-id")
-    asked = before.isascii() and before.isdigit() and len(before) < 19
-    if asked:
-        rows = rows.filter(id__lt=min(int(before), BIGGEST))
+    if before is not None:
+        rows = rows.filter(id__lt=before)
     found = list(rows[: MAX_COMMENTS + 1])
     more, found = len(found) > MAX_COMMENTS, found[:MAX_COMMENTS]
     return DiscussionPage(
         comments=tuple(_comment_views(found[::-1])),
         earlier=f"?before={found[-1].id}#discussion" if more else "",
-        is_newest=not asked,
+        is_newest=before is None,
     )
 
 

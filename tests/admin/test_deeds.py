@@ -84,17 +84,6 @@ class TestCanDo:
         else:
             assert isinstance(decision, Allow)
 
-    def test_asks_for_another_person_where_one_is_needed(self, monkeypatch):
-        from dataclasses import replace
-
-        deed, me = Deed.CANCEL_CONTRACT, of_group("Board")
-        monkeypatch.setattr(deed, "_value_", replace(deed.value, needs_second_person=True))
-        other = of_group("Board", username="q")
-        stranger = of_group("HR", username="r")
-        for second in (None, me, stranger):
-            assert can_do(me, deed, REASON, second).code is Code.APPROVAL_REQUIRED
-        assert isinstance(can_do(me, deed, REASON, other), Allow)
-
 
 class TestRequireDeed:
     def test_leaves_agents_and_the_system_to_their_own_rules(self):

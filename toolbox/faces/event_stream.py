@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections import Counter
 from typing import Any
 
 from django.utils import timezone
@@ -17,6 +16,7 @@ from toolbox import door, wake
 from toolbox.answers import envelope
 from toolbox.caller import Caller
 from toolbox.faces import event_reader
+from toolbox.faces.sse import ALIVE, END, START, OpenStreams, part, until_gone
 from toolbox.faces.threads import in_thread, prove_caller, send_denial
 
 Message = dict[str, Any]
@@ -32,17 +32,7 @@ TOO_MANY = deny(
     rule="event streams",
     retry_after=15,
 )
-_open: Counter[int] = Counter()
-
-START: Message = {
-    "type": "http.response.start",
-    "status": 200,
-    "headers": [
-        (b"content-type", b"text/event-stream; charset=utf-8"),
-        (b"cache-control", b"no-store"),
-        (b"x-accel-buffering", b"no"),
-    ],
-}
+_STREAMS = OpenStreams[int](MOST)
 
 
 async def application(scope: Message, receive: Any, send: Any) -> None:
@@ -64,30 +54,11 @@ async def application(scope: Message, receive: Any, send: Any) -> None:
     except Denied as refusal:
         await send_denial(refusal.deny, send)
         return
-    if _open[caller.agent.id] >= MOST:
+    if _STREAMS.is_full(caller.agent.id):
         await send_denial(TOO_MANY, send)
         return
-    _open[caller.agent.id] += 1
-    try:
-        await _stream(caller, credentials, place, receive, send)
-    finally:
-        _open[caller.agent.id] -= 1
-        if not _open[caller.agent.id]:
-            del _open[caller.agent.id]
-
-
-async def _stream(
-    caller: Caller, credentials: Message, place: event_reader.Place, receive: Any, send: Any
-) -> None:
-    """Watch until the client leaves or the stream is over."""
-    await receive()
-    gone = asyncio.ensure_future(receive())
-    watching = asyncio.ensure_future(_watch(caller, credentials, place, send))
-    try:
-        await asyncio.wait({gone, watching}, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        gone.cancel()
-        watching.cancel()
+    with _STREAMS.counting(caller.agent.id):
+        await until_gone(receive, _watch(caller, credentials, place, send))
 
 
 async def _watch(
@@ -98,7 +69,7 @@ async def _watch(
     loop, rung = asyncio.get_running_loop(), asyncio.Event()
     wake.listen()
     await send(START)
-    await send(_part(b": watching\nid: %s\n\n" % str(place).encode()))
+    await send(part(b": watching\nid: %s\n\n" % str(place).encode()))
     with wake.WAITERS.waiting(caller.agent.id, lambda: loop.call_soon_threadsafe(rung.set)):
         while True:
             rung.clear()
@@ -106,10 +77,10 @@ async def _watch(
             page = await in_thread(look)
             if page.over:
                 if page.pause is not None:
-                    await send(_part(_last_word(page.pause)))
+                    await send(part(_last_word(page.pause)))
                 break
             if page.events:
-                await send(_part(b"".join(_event(where, data) for where, data in page.events)))
+                await send(part(b"".join(_event(where, data) for where, data in page.events)))
             place = page.place
             if page.more:
                 continue
@@ -118,8 +89,8 @@ async def _watch(
                 async with asyncio.timeout(HEARTBEAT):
                     await rung.wait()
             except TimeoutError:
-                await send(_part(b": alive\n\n"))
-    await send({"type": "http.response.body", "body": b"", "more_body": False})
+                await send(part(ALIVE))
+    await send(END)
 
 
 def _event(where: event_reader.Place, data: Message) -> bytes:
@@ -134,7 +105,3 @@ def _last_word(pause: PauseFacts) -> bytes:
     """Why the stream ends; without an id, as the place to go on from stays the one before."""
     data = {"kind": "agent", "action": "agent.paused", **envelope(pause.refusal)}
     return b"event: agent\ndata: %s\n\n" % to_json(data)
-
-
-def _part(content: bytes) -> Message:
-    return {"type": "http.response.body", "body": content, "more_body": True}

@@ -15,10 +15,10 @@ def status_of_foreign(scope: Message) -> int:
 
     By the rules of `ALLOWED_HOSTS`, subdomains included, which the SDK's own check does not know.
     """
-    host = split_domain_port(_header(scope, "host"))[0]
+    host = split_domain_port(header_of(scope, "host") or "")[0]
     if not validate_host(host, settings.ALLOWED_HOSTS):
         return 421
-    origin = _header(scope, "origin")
+    origin = header_of(scope, "origin") or ""
     scheme, _, page = origin.partition("://")
     ours = scheme in {"http", "https"} and validate_host(
         split_domain_port(page)[0], settings.ALLOWED_HOSTS
@@ -26,6 +26,8 @@ def status_of_foreign(scope: Message) -> int:
     return 403 if origin and not ours else 0
 
 
-def _header(scope: Message, name: str) -> str:
-    found = (value.decode("latin-1") for key, value in scope["headers"] if key == name.encode())
-    return next(found, "")
+def header_of(scope: Message, name: str) -> str | None:
+    """The first header of that name (in lower case), or None."""
+    wanted = name.encode()
+    found = (value.decode("latin-1") for key, value in scope["headers"] if key == wanted)
+    return next(found, None)

@@ -28,6 +28,7 @@ from toolbox.authentication import authenticate
 from toolbox.caller import Caller, Face
 from toolbox.faces import tool_list_changes
 from toolbox.faces.exports import listing
+from toolbox.faces.hosts import header_of
 from toolbox.faces.long_poll import poll, seconds_to_wait
 from toolbox.faces.mcp_calls import PlainCall, read_plain_call, write_result
 from toolbox.faces.threads import in_thread, prove_caller, send_denial
@@ -67,7 +68,7 @@ async def call_tool(context: Context, params: types.CallToolRequestParams) -> ty
     first = ToolCall(
         name=params.name,
         arguments=arguments,
-        key=_header_or_none(scope, "idempotency-key"),
+        key=header_of(scope, "idempotency-key"),
         last=not seconds,
     )
     found = await ask(scope[CALLER], first)
@@ -213,7 +214,7 @@ async def application(scope: Message, receive: Any, send: Any) -> None:
 
 async def _answer_plainly(caller: Caller, call: PlainCall, scope: Message, send: Any) -> None:
     """Call the door and send the answer as JSON; the SDK would open a stream for it."""
-    key = _header_or_none(scope, "idempotency-key")
+    key = header_of(scope, "idempotency-key")
     found = await in_thread(
         lambda: door.call(
             caller, call.name, call.arguments, now=timezone.now(), idempotency_key=key
@@ -247,15 +248,5 @@ async def _nothing_more() -> Message:
 
 def _begins_with_a_handshake(scope: Message) -> bool:
     """Whether the request is of a revision before 2026-07-28, where GET opens a standing stream."""
-    revision = _header(scope, MCP_PROTOCOL_VERSION_HEADER)
+    revision = header_of(scope, MCP_PROTOCOL_VERSION_HEADER)
     return not revision or revision in HANDSHAKE_PROTOCOL_VERSIONS
-
-
-def _header(scope: Message, name: str) -> str:
-    return _header_or_none(scope, name) or ""
-
-
-def _header_or_none(scope: Message, name: str) -> str | None:
-    wanted = name.encode()
-    found = (value.decode("latin-1") for key, value in scope["headers"] if key == wanted)
-    return next(found, None)

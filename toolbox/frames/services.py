@@ -12,6 +12,7 @@ from pydantic_core import to_json
 from core.actions import Action
 from core.decision import Code, Denied, refuse
 from core.events import Event
+from core.ids import row_id
 from core.machines import Swap, swap
 from ledger.services import record
 from ledger.sql import event_cte
@@ -201,7 +202,8 @@ def require_small(field: str, value: Any) -> None:
 
 def frame_number(frame_id: str) -> int:
     """The number of a frame's id; -1, which no frame has, if it is none."""
-    return int(frame_id) if frame_id.isascii() and frame_id.isdigit() else -1
+    number = row_id(frame_id)
+    return -1 if number is None else number
 
 
 def no_such_frame() -> Denied:

@@ -252,8 +252,3 @@ def install(repository: BareRepository) -> None:
     shutil.copyfile(HOOK, hooks / "pre-receive")
     (hooks / "pre-receive").chmod(0o755)
     repository.folder.chmod(0o711)
-
-
-def remove_bare(folder: Path) -> None:
-    """Delete a repository that holds nothing of an agent."""
-    shutil.rmtree(folder)

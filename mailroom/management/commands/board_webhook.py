@@ -3,10 +3,10 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
 from mailroom.outgoing.webhook import secret_of
-from orgchart.models import Organisation
+from orgchart.commands import organisation_of
 from orgchart.orgsettings import merged
 
 
@@ -22,10 +22,7 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """The address (where there is one), then the secret, each on a line of its own."""
         slug = options["organisation"]
-        organisation = Organisation.objects.filter(slug=slug).first()
-        if organisation is None:
-            raise CommandError(f"there is no organisation {slug}")
-        address = merged(organisation.settings)["board_webhook"]
+        address = merged(organisation_of(slug).settings)["board_webhook"]
         if not address:
             self.stderr.write(f"no address yet: manage.py org set {slug} board_webhook=https://…")
         else:

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from core.decision import Denied
 from core.people import operator
+from orgchart.commands import organisation_of
 from orgchart.compiling import compile_policy
 from orgchart.models import Agent, ApiKey, Organisation
 from orgchart.services import PREFIX_LENGTH, issue_key, revoke_key
@@ -53,10 +54,7 @@ class Command(BaseCommand):
 
     def _organisation(self, slug: str | None, prefix: str | None) -> Organisation:
         if slug is not None:
-            found = Organisation.objects.filter(slug=slug).first()
-            if found is None:
-                raise CommandError(f"there is no organisation {slug}")
-            return found
+            return organisation_of(slug)
         if prefix is None:
             raise CommandError("name the organisation and the agent: issue_key ORG AGENT")
         key = ApiKey.objects.filter(prefix=prefix[:PREFIX_LENGTH]).select_related(

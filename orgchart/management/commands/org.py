@@ -13,9 +13,9 @@ from django.utils import timezone
 
 from core.decision import Allow, Denied
 from core.people import operator
+from orgchart.commands import organisation_of
 from orgchart.compiling import compile_policy
 from orgchart.explaining import CallQuestion, ask_mail, explain
-from orgchart.models import Organisation
 from orgchart.orgsettings import SETTINGS, merged
 from orgchart.packs import (
     BadPack,
@@ -126,12 +126,12 @@ class Command(BaseCommand):
 
     def _export(self, options: dict[str, Any]) -> None:
         """Write an organisation as a pack."""
-        for path in export_pack(self._organisation(options), options["folder"]):
+        for path in export_pack(organisation_of(options["organisation"]), options["folder"]):
             self.stdout.write(str(path))
 
     def _diff(self, options: dict[str, Any]) -> None:
         """Compare a pack with what lives: rows first, then what they permit and forbid."""
-        organisation = self._organisation(options)
+        organisation = organisation_of(options["organisation"])
         caller = operator(organisation.id)
         found = diff_pack(organisation, options["folder"], caller=caller, now=timezone.now())
         for row in found.rows:
@@ -142,7 +142,7 @@ class Command(BaseCommand):
 
     def _set(self, options: dict[str, Any]) -> None:
         """Change settings, validated and recorded."""
-        organisation = self._organisation(options)
+        organisation = organisation_of(options["organisation"])
         pairs = [value.partition("=") for value in options["values"]]
         wrong = [value for value, sign, _ in pairs if not sign]
         if wrong:
@@ -158,13 +158,13 @@ class Command(BaseCommand):
 
     def _settings(self, options: dict[str, Any]) -> None:
         """List every setting with its value and meaning."""
-        values = merged(self._organisation(options).settings)
+        values = merged(organisation_of(options["organisation"]).settings)
         for name, setting in SETTINGS.items():
             self.stdout.write(f"{name} = {shown(values[name])}\n    {setting.meaning}")
 
     def _explain(self, options: dict[str, Any]) -> None:
         """Answer by the very rules that decide calls."""
-        policy = compile_policy(self._organisation(options).id)
+        policy = compile_policy(organisation_of(options["organisation"]).id)
         decision = explain(self._question(policy, options))
         if isinstance(decision, Allow):
             self.stdout.write(f"allowed by {decision.rule}")
@@ -185,12 +185,6 @@ class Command(BaseCommand):
             raise CommandError("--mail TYPE asks of a pair: name the recipient with --to")
         mail_type, to, contract = options["mail"], options["to"], options["contract"]
         return ask_mail(policy, agent, mail_type=mail_type, to=to, contract=contract)
-
-    def _organisation(self, options: dict[str, Any]) -> Organisation:
-        found = Organisation.objects.filter(slug=options["organisation"]).first()
-        if found is None:
-            raise CommandError(f"there is no organisation {options['organisation']}")
-        return found
 
     def _show(self, difference: Difference) -> None:
         for sentence in difference.allowed:

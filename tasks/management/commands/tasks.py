@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from core.actors import System
 from core.decision import Denied
+from orgchart.commands import organisation_of
 from orgchart.compiling import current_policy
 from orgchart.models import Organisation
 from tasks.insight.measures import By, durations, measure_tasks
@@ -172,15 +173,6 @@ def place_of(arguments: list[str]) -> tuple[Organisation, Path]:
     return organisation_of(
         DEFAULT_ORGANISATION if DEFAULT_ORGANISATION in slugs else slugs[0]
     ), Path(arguments[0])
-
-
-def organisation_of(slug: str) -> Organisation:
-    """The organisation of that name."""
-    found = Organisation.objects.filter(slug=slug).first()
-    if found is None:
-        known = ", ".join(Organisation.objects.order_by("slug").values_list("slug", flat=True))
-        raise CommandError(f"there is no organisation {slug}; there are: {known or 'none'}")
-    return found
 
 
 def system(organisation: Organisation) -> System:

@@ -67,7 +67,7 @@ def declared(before, after):
         before.state in path.states
         and before.stage in path.stages
         and after.state in path.to_states
-        and (after.stage in path.to_stages or (path.keeps_stage and after.stage is before.stage))
+        and (after.stage in path.to_stages or (not path.to_stages and after.stage is before.stage))
         for path in MOVES.values()
     )
 

@@ -13,7 +13,7 @@ from core.actors import Person
 from core.decision import Denied
 from core.people import operator
 from orgchart import catalogue
-from orgchart.models import Organisation
+from orgchart.commands import organisation_of
 from workspace.models import Skill
 from workspace.sandbox import driver
 from workspace.skills import folders, services
@@ -82,9 +82,7 @@ class Command(BaseCommand):
         self.stdout.write(f"{name} is no longer approved")
 
     def _start(self, options: dict[str, Any]) -> None:
-        organisation = Organisation.objects.filter(slug=options["organisation"]).first()
-        if organisation is None:
-            raise CommandError(f"there is no organisation {options['organisation']}")
+        organisation = organisation_of(options["organisation"])
         started = start_skill(
             person=operator(organisation.id),
             agent=options["agent"],

@@ -1,0 +1,68 @@
+"""Server-sent events over ASGI: head, parts and end of a stream, and how many one client holds."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Generic, TypeVar
+
+Client = TypeVar("Client")
+Message = dict[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+
+START: Message = {
+    "type": "http.response.start",
+    "status": 200,
+    "headers": [
+        (b"content-type", b"text/event-stream; charset=utf-8"),
+        (b"cache-control", b"no-store"),
+        (b"x-accel-buffering", b"no"),
+    ],
+}
+ALIVE = b": alive\n\n"
+"""What a silent stream says from time to time: proxies close one that says nothing."""
+
+
+class OpenStreams(Generic[Client]):
+    """The streams that each client has open in this process, up to a bound."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._open: Counter[Client] = Counter()
+
+    def is_full(self, client: Client) -> bool:
+        """Whether the client may open no other stream here."""
+        return self._open[client] >= self.most
+
+    @contextmanager
+    def counting(self, client: Client) -> Iterator[None]:
+        """Count one stream of the client for as long as it lasts."""
+        self._open[client] += 1
+        try:
+            yield
+        finally:
+            self._open[client] -= 1
+            if not self._open[client]:
+                del self._open[client]
+
+
+def part(content: bytes) -> Message:
+    """The message that sends a part of the stream."""
+    return {"type": "http.response.body", "body": content, "more_body": True}
+
+
+END: Message = {"type": "http.response.body", "body": b"", "more_body": False}
+
+
+async def until_gone(receive: Receive, watch: Awaitable[None]) -> None:
+    """Run the watch until it is over or its client has left."""
+    await receive()
+    gone = asyncio.ensure_future(receive())
+    watching = asyncio.ensure_future(watch)
+    try:
+        await asyncio.wait({gone, watching}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        gone.cancel()
+        watching.cancel()
