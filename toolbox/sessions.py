@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from core.actions import Action
 from core.actors import Actor
 from core.database import needs_transaction
-from core.decision import Code, refuse
+from core.decision import Code, Denied, refuse
 from core.deeds import Deed, require_deed
 from core.hooks import Hook
 from core.interventions import record_intervention
@@ -45,14 +45,12 @@ def open_session(*, caller: Caller, params: Mapping[str, object], now: datetime)
     what the contract's room refuses (NOT_FOUND, NOT_YOURS, INVALID_TRANSITION).
     """
     contract = params.get("contract")
-    if set(params) - {"contract"} or ("contract" in params and not _is_reference(contract)):
-        raise refuse(
-            Code.INVALID_PARAMS,
-            "a session takes no parameters but contract (the id of a contract of yours); "
-            f"{min(set(params) - {'contract'}, default='contract')[:64]} was given",
-            "open it with an empty object, or with a contract of yours in progress",
-            rule="an agent never switches its own mode",
-        )
+    unknown = min(set(params) - {"contract"}, default=None)
+    if unknown is not None:
+        message = "a session takes no parameters but contract (the id of a contract of yours); "
+        raise _refuse_params(f"{message}{unknown[:64]} was given")
+    if "contract" in params and not _is_reference(contract):
+        raise _refuse_params("contract: must be the id of a contract of yours")
     require_session(caller=caller, now=now)
     with transaction.atomic():
         row = Session.objects.create(
@@ -74,6 +72,15 @@ def open_session(*, caller: Caller, params: Mapping[str, object], now: datetime)
             row.refresh_from_db()
     session = effective_session(row, caller.policy)
     return {**summarise_session(session), "opened_at": now}
+
+
+def _refuse_params(message: str) -> Denied:
+    return refuse(
+        Code.INVALID_PARAMS,
+        message,
+        "open it with an empty object, or with a contract of yours in progress",
+        rule="an agent never switches its own mode",
+    )
 
 
 def _is_reference(value: object) -> bool:

@@ -64,7 +64,7 @@ class BrowseAdmin(ReadOnlyAdmin):
         value = row
         for part in (self.organisation_path or "").split("."):
             value = getattr(value, part) if part else 0
-        return int(value)
+        return int(value or 0)
 
     def subject_of(self, row: Any) -> str:
         """How the ledger names the row; '' where it never does."""

@@ -20,6 +20,10 @@ from toolbox.results import Explanation
 
 Schema = dict[str, Any]
 
+CONTRACT_OF_YOURS = TEXT | {
+    "pattern": "^[ -~]{1,32}$",
+    "examples": ["CON-20261122094500000000-a1b2"],
+}
 TEXT: Schema = {"type": "string"}
 UUID: Schema = {"type": "string", "format": "uuid"}
 OBJECT: Schema = {"type": "object", "additionalProperties": True}
@@ -244,7 +248,7 @@ def _fixed_paths(answers: Schema, schemas: Schema) -> Schema:
             {
                 "type": "object",
                 "additionalProperties": False,
-                "properties": {"contract": TEXT | {"examples": ["CON-20261122094500000000-a1b2"]}},
+                "properties": {"contract": CONTRACT_OF_YOURS},
             },
             answers["session"],
             schemas,
