@@ -83,7 +83,7 @@ SHA256 = "0" * 64
 NEEDED = {
     "documents.Artifact": {"sha256": SHA256},
     "documents.Memory": {"scope": "organisation", "person": "ada.board"},
-    "ledger.Seal": {"number": 1, "hi": 9},
+    "ledger.Seal": {"hi": 9},
     "orgchart.PendingChange": {"boards": [1]},
     "workspace.Deployment": {"environment": "dev"},
     "workspace.ImageBuild": {"digest": f"sha256:{SHA256}"},
@@ -127,7 +127,7 @@ def row_of(model):
             values[field.name] = field.related_model._default_manager.first()
         elif field.choices:
             values[field.name] = field.choices[0][0]
-        elif not (field.primary_key or field.blank):
+        elif not field.blank:
             values[field.name] = value_of(field)
     return model._default_manager.create(**values | NEEDED.get(label(model), {}))
 

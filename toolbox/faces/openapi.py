@@ -20,11 +20,11 @@ from toolbox.results import Explanation
 
 Schema = dict[str, Any]
 
+TEXT: Schema = {"type": "string"}
 CONTRACT_OF_YOURS = TEXT | {
     "pattern": "^[ -~]{1,32}$",
     "examples": ["CON-20261122094500000000-a1b2"],
 }
-TEXT: Schema = {"type": "string"}
 UUID: Schema = {"type": "string", "format": "uuid"}
 OBJECT: Schema = {"type": "object", "additionalProperties": True}
 
