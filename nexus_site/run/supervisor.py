@@ -18,7 +18,7 @@ from nexus_site.run.fork import fork, status_of
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 POLL = 0.1  # seconds
 STEADY = 10.0  # seconds a child must live for its earlier failures to be forgotten
-TOO_MANY = 6  # failures in a row
+TOO_MANY = 6  # failures in a row of a child that never lived so long
 LONGEST_PAUSE = 30.0  # seconds
 
 
@@ -32,6 +32,7 @@ class Child:
     pid: int | None = None
     status: int | None = None
     failures: int = 0
+    was_steady: bool = False
     started: float = 0.0
     next_start: float = 0.0
 
@@ -51,7 +52,9 @@ class Child:
         """Note an unexpected end; return the pause before the next start, in seconds."""
         self.kill_group()  # what it left behind
         self.pid = None
-        self.failures = 1 if now - self.started > STEADY else self.failures + 1
+        lived = now - self.started > STEADY
+        self.failures = 1 if lived else self.failures + 1
+        self.was_steady |= lived
         pause = min(2.0 ** (self.failures - 1), LONGEST_PAUSE)
         self.next_start = now + pause
         return pause
@@ -76,7 +79,11 @@ class Child:
 
 @dataclass(kw_only=True)
 class Supervisor:
-    """Starts children, starts the fallen again with growing pauses, stops all when asked."""
+    """Starts children, starts the fallen again with growing pauses, stops all when asked.
+
+    A child that never lived for STEADY seconds is given up, and all with it: it cannot run here.
+    One that did is tried for as long as it takes: what keeps it down (a full disk) may pass.
+    """
 
     children: Sequence[Child]
     say: Callable[[str], None]
@@ -133,7 +140,8 @@ class Supervisor:
         if status is None:
             return True
         pause = child.failed(now=now)
-        if status >= 0 and child.failures >= TOO_MANY:  # who is killed did nothing wrong
+        hopeless = status >= 0 and not child.was_steady  # who is killed did nothing wrong
+        if hopeless and child.failures >= TOO_MANY:
             self.say(
                 f"{child.name} ended {child.failures} times in a row (last: {status}); giving up."
             )

@@ -108,6 +108,25 @@ class TestRun:
         assert not lives(pid)
         assert said[-1] == "falling ended 6 times in a row (last: 7); giving up."
 
+    def test_never_gives_up_on_a_child_that_once_was_steady(self, said, monkeypatch, tmp_path):
+        """What keeps it down later, such as a full disk, may pass."""
+        monkeypatch.setattr(supervisor, "LONGEST_PAUSE", 0.0)
+        monkeypatch.setattr(supervisor, "STEADY", 0.5)
+        tally = tmp_path / "tally"
+        code = (
+            f"import os, time; first = not os.path.exists({str(tally)!r}); "
+            f"open({str(tally)!r}, 'a').write('x'); time.sleep(first); exit(7)"
+        )
+        child = Child(name="child", run=python(code))
+        often = 2 * supervisor.TOO_MANY
+        with Supervisor(children=[child], say=said.append) as watcher:
+            waiting = stop_after(
+                watcher, lambda: tally.exists() and len(tally.read_text()) >= often
+            )
+            assert watcher.run() == 0
+        waiting.join()
+        assert not any("giving up" in line for line in said)
+
     def test_never_gives_up_on_a_child_that_is_killed(self, said, monkeypatch, tmp_path):
         monkeypatch.setattr(supervisor, "LONGEST_PAUSE", 0.0)
         tally = tmp_path / "tally"
