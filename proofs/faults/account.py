@@ -107,12 +107,13 @@ EVENTS = {
 """What must never be found, in any snapshot: each statement finds what breaks its sentence."""
 
 DUE = """
-    SELECT 'escalation ' || id FROM mailroom_escalation WHERE state = 'open' AND due_at < now()
+    SELECT 'escalation ' || id FROM mailroom_escalation WHERE state = 'open' AND due_at < now() + '5 s'
     UNION ALL SELECT 'notice ' || event_id FROM mailroom_outgoingnotice WHERE state = 'pending'
     UNION ALL SELECT 'deadline ' || id FROM contracts_deadline
-        WHERE done_at IS NULL AND due_at < now()
-    UNION ALL SELECT 'claim ' || number FROM tasks_task WHERE lease_due_at < now()
+        WHERE done_at IS NULL AND due_at < now() + '5 s'
+    UNION ALL SELECT 'claim ' || number FROM tasks_task WHERE lease_due_at < now() + '5 s'
 """
+"""What is due, or will be before it is looked at again; with nobody at work nothing else comes."""
 MARKED = """
     SELECT subject, 'mail_id', id FROM mailroom_mail WHERE subject LIKE 'mark %%'
         AND mail_type NOT IN ('contract', 'report')
