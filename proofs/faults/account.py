@@ -107,7 +107,8 @@ EVENTS = {
 """What must never be found, in any snapshot: each statement finds what breaks its sentence."""
 
 DUE = """
-    SELECT 'escalation ' || id FROM mailroom_escalation WHERE state = 'open' AND due_at < now() + '5 s'
+    SELECT 'escalation ' || id FROM mailroom_escalation
+        WHERE state = 'open' AND due_at < now() + '5 s'
     UNION ALL SELECT 'notice ' || event_id FROM mailroom_outgoingnotice WHERE state = 'pending'
     UNION ALL SELECT 'deadline ' || id FROM contracts_deadline
         WHERE done_at IS NULL AND due_at < now() + '5 s'
