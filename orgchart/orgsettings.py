@@ -11,8 +11,8 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 
 from core.addresses import repository_problem
-from core.language import gettext_noop as _
 from core.ids import row_id
+from core.language import gettext_noop as _
 from orgchart.policy.vocabulary import ToolMode
 
 
