@@ -81,7 +81,7 @@ class ShownOnce:
 
     title: str
     secret: str
-    remark: str
+    remark: Text
 
 
 Answer = str | ShownOnce
