@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, Self, TypeVar
 
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
@@ -27,11 +28,26 @@ history_of = Hook[[str, int | None], list[Any]]("the newest events about a subje
 Shown = TypeVar("Shown", bound=Callable[..., Any])
 
 
-class _Colours(dict[str, str | None]):
-    """The colour of each value; none for the others."""
+class _Named(str):
+    """A value as people read it, and the code that its colour goes by."""
 
-    def __missing__(self, value: str) -> None:
-        return None
+    __slots__ = ("code",)
+    code: str
+
+    def __new__(cls, code: str, text: str) -> Self:
+        made = super().__new__(cls, text)
+        made.code = code
+        return made
+
+
+class _Colours(dict[str, str]):
+    """The colour of each value, found by its code."""
+
+    def __contains__(self, value: object) -> bool:
+        return super().__contains__(getattr(value, "code", value))
+
+    def __getitem__(self, value: str) -> str:
+        return super().__getitem__(getattr(value, "code", value))
 
 
 def column(
@@ -46,9 +62,18 @@ def column(
     A coloured column answers the value, or the value with the text that people read for it.
     """
     colours = label if label is None or isinstance(label, str) else _Colours(label)
-    made: Callable[[Shown], Shown] = display(
-        description=description, label=colours, boolean=boolean, ordering=ordering
-    )
+
+    def made(answer: Shown) -> Shown:
+        @wraps(answer)
+        def shown(page: Any, row: Any) -> Any:
+            value = answer(page, row)
+            return _Named(*value) if isinstance(value, tuple) else value
+
+        found: Shown = display(
+            description=description, label=colours, boolean=boolean, ordering=ordering
+        )(shown)
+        return found
+
     return made
 
 

@@ -38,7 +38,7 @@ RESEND = Act(
     perform=_resend,
     possible=lambda row: row.state == NoticeState.DEAD,
     facts=lambda row: [
-        (gettext("Channel"), row.channel),
+        (gettext("Channel"), row.get_channel_display()),
         (pgettext("recipient", "To"), row.target),
         (gettext("Attempts"), str(row.attempts)),
         (gettext("Last problem"), row.last_problem or gettext("none")),

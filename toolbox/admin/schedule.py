@@ -60,7 +60,7 @@ class JobRunAdmin(BrowseAdmin):
     def every(self, row: JobRun) -> str:
         """The period."""
         found = scheduler.JOBS.get(row.name)
-        return f"{found.every:g} s" if found else "–"
+        return gettext("%(count)s s") % {"count": f"{found.every:g}"} if found else "–"
 
     @column(_("status"), label=LABELS)
     def status(self, row: JobRun) -> tuple[str, str]:
@@ -77,4 +77,4 @@ class JobRunAdmin(BrowseAdmin):
     @column(_("took"))
     def took(self, row: JobRun) -> str:
         """How long the last run took."""
-        return f"{row.last_seconds * 1000:,.0f} ms"
+        return gettext("%(count)s ms") % {"count": f"{row.last_seconds * 1000:,.0f}"}
