@@ -226,7 +226,7 @@ class TestWeaknesses:
     def test_are_named_in_readyz(self, client, monkeypatch):
         monkeypatch.setattr(os, "geteuid", lambda: 1000)
         readiness.forget()
-        assert weaknesses.SHARED_USER in client.get("/readyz").json()["hands"]
+        assert str(weaknesses.SHARED_USER) in client.get("/readyz").json()["hands"]
 
 
 @needs_walls
