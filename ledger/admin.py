@@ -59,25 +59,28 @@ def name_organisations(names: Callable[[], Mapping[int, str]]) -> None:
 class ActionFilter(RecentFilter):
     """What happened."""
 
-    title = parameter_name = "action"
+    title = _("action")
+    parameter_name = "action"
 
 
 class CodeFilter(RecentFilter):
     """Why it was denied."""
 
-    title = parameter_name = "code"
+    title = _("code")
+    parameter_name = "code"
 
 
 class ToolFilter(RecentFilter):
     """With which tool."""
 
-    title = parameter_name = "tool"
+    title = _("tool")
+    parameter_name = "tool"
 
 
 class OrganisationFilter(DropdownFilter):
     """Whose event."""
 
-    title = "organisation"
+    title = _("organisation")
     parameter_name = "organisation"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -97,7 +100,8 @@ class OrganisationFilter(DropdownFilter):
 class ActorFilter(PrefixFilter):
     """Who."""
 
-    title = parameter_name = "actor"
+    title = _("actor")
+    parameter_name = "actor"
 
 
 @admin.register(Event)

@@ -31,6 +31,6 @@ def feed_page(request: HttpRequest) -> HttpResponse:
         "events": list(rows.order_by("-seq").defer("digest", "details")[:SHOWN]),
         "organisations": visible_organisations(who).order_by("name").values_list("id", "name"),
         "asked": {name: request.GET.get(name, "") for name in ("organisation", "decision", "q")},
-        "outcomes": Event.Decision.choices,
+        "outcomes": Event._meta.get_field("decision").choices,  # noqa: SLF001  Django's public name
     }
     return TemplateResponse(request, "admin/nexus/feed.html", context)

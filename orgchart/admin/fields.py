@@ -67,7 +67,9 @@ class ReasonedForm(forms.Form):
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 2}),
         help_text=REASON_HELP,
     )
-    seen_version = forms.IntegerField(widget=forms.HiddenInput, min_value=1, max_value=2**63 - 1)
+    seen_version = forms.IntegerField(
+        label=_("Version that was read"), widget=forms.HiddenInput, min_value=1, max_value=2**63 - 1
+    )
 
 
 class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]  # subscripted only in its stubs
@@ -80,7 +82,9 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]  # subscripted only
         label=_("Reason of this change"),
         help_text=REASON_HELP,
     )
-    seen_version = forms.IntegerField(widget=forms.HiddenInput, min_value=1, max_value=2**63 - 1)
+    seen_version = forms.IntegerField(
+        label=_("Version that was read"), widget=forms.HiddenInput, min_value=1, max_value=2**63 - 1
+    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -12,6 +12,11 @@ NOT_READ = {"script", "style", "code", "pre", "kbd", "samp", "textarea", "templa
 OF_DATA = {"nx-mono", "nx-chip", "nx-block", "nx-file", "material-symbols-outlined"}
 """Classes of what agents and the installation wrote, and of icons."""
 ALLOWED = {
+    **dict.fromkeys(("Analyst", "Planner", "Implementer", "Reviewer", "Tester"), "an office"),
+    **dict.fromkeys(("Control", "Mac", "Command"), "keys, in a text of Django's"),
+    **dict.fromkeys(("today", "yesterday"), "words that a search takes"),
+    **dict.fromkeys(("git", "https", "ssh", "Webhook"), "has no other name"),
+    "manual": "a value of a setting",
     "NEXUS": "the product's name",
     "Ctrl": "a key",
     "JSON": "a format",
@@ -21,6 +26,9 @@ ALLOWED = {
 }
 """Words that a page may show in any language, and why."""
 ENGLISH = re.compile(r"[A-Za-z]?[a-z][a-z'’-]*[a-z]|[A-Z][a-z]+")
+CHINESE = r"[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]"
+BORDER = re.compile(rf"(?<={CHINESE})(?=[^\s\u3000-\uffef])|(?<=[^\s\u3000-\uffef])(?={CHINESE})")
+COMMAND = re.compile(r"`[^`]+`")
 EDGES = " \t\n,;:.!?()[]“”\"'·…<>{}=→#*+|"
 NAMES_OF_OURS = {"auth.permission", "contenttypes.contenttype"}
 """Tables that hold the names of deeds and tables, which pages translate."""
@@ -91,8 +99,13 @@ def _texts_in(value):
             return set()
 
 
+def _spaced(text):
+    """With a space where Chinese meets other writing."""
+    return BORDER.sub(" ", text)
+
+
 def _plain(text):
-    return " ".join(text.split()).strip(EDGES)
+    return " ".join(_spaced(text).split()).strip(EDGES)
 
 
 def english_on(html, known=frozenset()):
@@ -103,7 +116,7 @@ def english_on(html, known=frozenset()):
 def has_english(text, known):
     if _is_cut(text, known):
         return False
-    words = text.split()
+    words = _spaced(COMMAND.sub(" ", text)).split()
     while words:
         length = _known_at_start(words, known)
         if not length and ENGLISH.fullmatch(word := words[0].strip(EDGES)) and word not in ALLOWED:

@@ -1,0 +1,141 @@
+"""No page in Chinese shows English: every table, and the pages that belong to none."""
+
+from itertools import chain
+
+import pytest
+from django.apps import apps
+from django.conf import settings
+from django.contrib import admin
+from django.contrib.auth.models import Group, User
+from django.utils import timezone
+
+from core.deeds import PeopleGroup
+from ledger.sealer import seal_events
+from orgchart.models import Agent, ContactRule, Organisation, Role
+from tests.admin.english import english_on, known_texts
+from tests.admin.places import change_page, list_page, page_of
+from tests.browser.day import play
+from tests.browser.task_week import work
+from tests.company import load_company
+from tests.governance.cases.world import Play
+
+CHINESE = {"HTTP_ACCEPT_LANGUAGE": "zh-CN,zh;q=0.9"}
+ROWS = 3
+"""Rows of each table that are opened."""
+
+
+@pytest.fixture
+def everything(company):
+    """A day of one company, a week of another's tasks, and a paused case of a third."""
+    ids = play(company)
+    work(load_company("dev-team"))
+    case = Play(load_company("constitution"), request="Greet by name", title="Greeting")
+    case.to("IMPLEMENTATION")
+    for number in range(3):
+        case.submit("IMPLEMENTATION")
+        case.submit("REVIEW", "REJECTED")
+        if number < 2:
+            case.decide("CONTINUE")
+    seal_events(now=timezone.now())
+    return ids
+
+
+def test_tables_show_no_english(board, everything):
+    models = [m for room in settings.ROOMS for m in apps.get_app_config(room).get_models()]
+    shown = [m for m in [*models, User, Group] if m in admin.site._registry]
+    assert_chinese(board, chain.from_iterable(_of_table(model) for model in shown))
+
+
+def test_other_pages_show_no_english(board, everything):
+    assert_chinese(board, _of_the_site())
+
+
+def test_previews_of_changes_show_no_english(board, company):
+    rule = ContactRule.objects.get(sender__name="it_manager", recipient__name="hr_manager")
+    known = known_texts()
+    sent = {
+        "types": ["info", "staffing_request"],
+        "relation": "any",
+        "reason": "让两位经理一起规划。",
+        "seen_version": company.organisation.policy_version,
+    }
+    answer = board.post(change_page(rule), sent, **CHINESE)
+    assert "hr_manager" in answer.content.decode()
+    assert english_on(answer.content.decode(), known) == []
+
+
+def test_other_groups_first_pages_show_no_english(sign_in, everything):
+    for group in (*PeopleGroup, None):
+        assert_chinese(sign_in(group), ["/admin/"])
+
+
+def test_english_would_be_found(board, company):
+    """The same pages in English: the check sees what it looks for."""
+    known = known_texts()
+    for address in ("/admin/", "/admin/orgchart/agent/", "/admin/explain/"):
+        found = english_on(board.get(address).content.decode().replace('lang="en"', "", 1), known)
+        assert len(found) > 30, (address, found)
+
+
+def assert_chinese(client, addresses):
+    """Every page that opens is in Chinese, except for data."""
+    known, left, opened = known_texts(), [], 0
+    for address in addresses:
+        answer = client.get(address, **CHINESE)
+        if answer.status_code == 200:
+            opened += 1
+            html = answer.content.decode()
+            assert "<html" not in html or '<html lang="zh-hans"' in html, address
+            left += [f"{address}: {text[:200]}" for text in english_on(html, known)]
+    assert opened
+    assert not left, "\n".join(left)
+
+
+def _of_table(model):
+    page = admin.site._registry[model]
+    yield list_page(model)
+    yield f"{list_page(model)}add/"
+    yield f"{list_page(model)}export/"
+    for row in model._default_manager.order_by("-pk")[:ROWS]:
+        yield change_page(row)
+        yield f"{change_page(row)}?edit=1"
+        yield page_of(row, "delete")
+        yield page_of(row, "history")
+        for act in getattr(page, "all_acts", list)():
+            yield f"{change_page(row).removesuffix('change/')}{act.name}/"
+
+
+def _of_the_site():
+    nexus = Organisation.objects.get(slug="nexus").id
+    team = Organisation.objects.get(slug="dev-team").id
+    role = Role.objects.get(name="backend_worker", organisation=nexus).id
+    worker = Agent.objects.get(handle="backend_worker", organisation=nexus).id
+    boss = Agent.objects.get(handle="it_manager", organisation=nexus).id
+    hire = f"/admin/orgchart/agent/add/?organisation={nexus}"
+    asked = f"/admin/explain/?organisation={nexus}&agent=backend_worker"
+    return [
+        "/admin/",
+        f"/admin/company/?organisation={nexus}",
+        f"/admin/matrix/?organisation={nexus}",
+        f"/admin/matrix/?organisation={nexus}&of=agents&from=it_manager&to=hr_manager",
+        "/admin/explain/",
+        f"{asked}&ask=mail&recipient=ceo&type=info&contract=",
+        f"{asked}&ask=mail&recipient=it_manager&type=info&contract=",
+        f"{asked}&ask=tool&tool=send_mail&mode=chat_safe",
+        "/admin/feed/",
+        "/admin/confirmation-codes/",
+        "/admin/password_change/",
+        "/admin/search/?s=mail",
+        "/admin/search/?s=MODE",
+        f"/admin/tasks/task/board/?organisation={team}",
+        f"/admin/tasks/task/measures/?organisation={team}",
+        "/admin/ledger/event/verify/",
+        "/admin/ledger/event/?q=today",
+        "/admin/governance/case/open/",
+        "/admin/contracts/contract/issue/",
+        f"/admin/contracts/contract/issue/?organisation={nexus}",
+        hire,
+        f"{hire}&role={role}",
+        f"{hire}&role={role}&reports_to={boss}",
+        f"/admin/orgchart/agent/{worker}/move/",
+    ]
