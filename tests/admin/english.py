@@ -21,7 +21,6 @@ ALLOWED = {
     "Ctrl": "a key",
     "JSON": "a format",
     "UTC": "a clock",
-    "Webhook": "a term that Chinese engineers write so",
     "English": "the name of a language is written in it",
 }
 """Words that a page may show in any language, and why."""
