@@ -23,7 +23,7 @@ from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.parties import BOARD_PARTY, Party
 from orgchart.policy.vocabulary import ToolMode
 from toolbox.caller import Caller
-from toolbox.sessions import release_contract, reopen_mode
+from toolbox.modes import release_contract, reopen_mode
 from toolbox.wake import wake
 
 MUTABLE = (

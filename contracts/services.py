@@ -22,7 +22,7 @@ from ledger.services import record
 from mailroom.delivery import MailDraft, send_as
 from orgchart.policy.compiled import Agent
 from toolbox.caller import Caller
-from toolbox.sessions import bind_session
+from toolbox.modes import bind_session
 
 
 def accept_contract(

@@ -44,6 +44,11 @@ class Session(models.Model):
     def __str__(self) -> str:
         return f"{self.agent} {gettext('standing') if self.standing else self.id}"
 
+    def backing_grants(self) -> models.QuerySet[ModeGrant]:
+        """The open grants of people and of the contract it works under, newest first."""
+        grants = self.grants.filter(closed_at=None, contract_ref__in=("", self.contract_ref))
+        return grants.order_by("-opened_at", "-id")
+
 
 class ModeGrant(models.Model):
     """A session's permission to be in a mode; a contract or a person opens and closes it."""

@@ -1,4 +1,4 @@
-"""Sessions and their modes, which contracts and people switch, never the agent itself."""
+"""Sessions: how an agent opens one, and the mode that each has now."""
 
 from __future__ import annotations
 
@@ -8,25 +8,19 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import QuerySet
 
 from core.actions import Action
-from core.actors import Actor
-from core.database import needs_transaction
 from core.decision import Code, Denied, refuse
-from core.deeds import Deed, require_deed
 from core.hooks import Hook
-from core.interventions import record_intervention
 from ledger.services import record
-from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Policy
 from orgchart.policy.vocabulary import ToolMode
 from toolbox.authentication import StoredMode, effective_mode
 from toolbox.caller import Caller, CallerSession
-from toolbox.models import ModeGrant, Session
+from toolbox.models import Session
+from toolbox.modes import bind_session
 from toolbox.quotas import require_session
 from toolbox.results import SessionDetails, SessionSummary
-from toolbox.wake import wake
 
 contract_sessions = Hook[[Caller, str], ToolMode](
     "the mode of a contract that its assignee opens a session for"
@@ -105,209 +99,8 @@ def read_session(*, caller: Caller, session_id: str) -> SessionDetails:
 
 def effective_session(row: Session, policy: Policy) -> CallerSession:
     """A session row with its effective mode (Spec: modes 7)."""
-    grant = _backing_grants(row).filter(mode=row.mode).first()
+    grant = row.backing_grants().filter(mode=row.mode).first()
     mode = effective_mode(
         StoredMode(row.mode, grant.mode if grant else None), policy, session_id=str(row.id)
     )
     return CallerSession(str(row.id), mode, row.contract_ref)
-
-
-def _backing_grants(row: Session) -> QuerySet[ModeGrant]:
-    """The open grants of people and of the contract that the session works under, newest first."""
-    grants = row.grants.filter(closed_at=None, contract_ref__in=("", row.contract_ref))
-    return grants.order_by("-opened_at", "-id")
-
-
-def open_mode(
-    *,
-    session_id: str,
-    mode: ToolMode,
-    caller: Actor,
-    now: datetime,
-    reason: str,
-    contract_ref: str = "",
-) -> None:
-    """Switch a session to a mode under a grant.
-
-    Raises Denied MODE_DENIED if the organisation does not enable the mode, INVALID_PARAMS for
-    an empty reason, NOT_FOUND for a session of another organisation.
-    """
-    if not contract_ref:  # a contract opens the mode without a person
-        require_deed(caller, Deed.SWITCH_MODE, reason=reason)
-    with transaction.atomic():
-        row = _lock_session(session_id, caller)
-        if mode not in current_policy(row.organisation_id).enabled_modes:
-            raise refuse(
-                Code.MODE_DENIED,
-                f"{mode} is not enabled in this organisation",
-                "enable it with `org set ORG enabled_modes=…` first, or go on in chat_safe",
-                rule="enabled_modes",
-            )
-        ModeGrant.objects.get_or_create(
-            session=row,
-            mode=mode,
-            contract_ref=contract_ref,
-            closed_at=None,
-            defaults={"reason": reason, "opened_by": caller.actor, "opened_at": now},
-        )
-        Session.objects.filter(id=row.id).update(
-            mode=mode, contract_ref=contract_ref or row.contract_ref
-        )
-        wake(row.agent_id)
-        record(
-            Action.SESSION_MODE_OPENED,
-            by=caller,
-            at=now,
-            subject=f"session:{row.id}",
-            reason=reason,
-            for_agent_id=row.agent_id,
-            details={"mode": mode, "contract": contract_ref},
-        )
-        if not contract_ref:
-            _record_switch(caller, row, row.mode, "open_mode", reason, now)
-
-
-def bind_session(
-    *, session_id: str, mode: ToolMode, caller: Actor, now: datetime, reason: str, contract_ref: str
-) -> None:
-    """Let a session work under one contract, in that contract's mode."""
-    with transaction.atomic():
-        if mode is not ToolMode.CHAT_SAFE:
-            open_mode(
-                session_id=session_id,
-                mode=mode,
-                caller=caller,
-                now=now,
-                reason=reason,
-                contract_ref=contract_ref,
-            )
-            return
-        row = _lock_session(session_id, caller)
-        row.contract_ref = contract_ref
-        _save_binding(row)
-
-
-def close_mode(*, caller: Actor, now: datetime, reason: str, session_id: str) -> int:
-    """Close the open grants of a session by a person, and return how many there were.
-
-    A session without an open grant is in chat_safe mode again. Raises Denied INVALID_TRANSITION
-    where no grant is open, as when another person was faster.
-    """
-    require_deed(caller, Deed.SWITCH_MODE, reason=reason)
-    with transaction.atomic():
-        grants = list(_lock_open_grants(caller).filter(session_id=session_id))
-        if not grants:
-            raise refuse(
-                Code.INVALID_TRANSITION,
-                "no mode of this session is open",
-                "open the session's page again: it is in chat_safe mode",
-                rule="modes are closed once",
-            )
-        for grant in grants:
-            _close_grant(grant, caller, now, reason)
-        row = grants[0].session
-        _record_switch(caller, row, grants[0].mode, "close_mode", reason, now)
-    return len(grants)
-
-
-def _record_switch(
-    caller: Actor, row: Session, mode: str, action: str, reason: str, now: datetime
-) -> None:
-    """Keep that a person switched the mode of a session; `mode` is what it was before."""
-    record_intervention(
-        caller,
-        Deed.SWITCH_MODE,
-        subject=f"session:{row.id}",
-        trigger_condition=f"session in {mode}",
-        action_taken=action,
-        reason=reason,
-        now=now,
-    )
-
-
-def release_contract(*, caller: Actor, now: datetime, reason: str, contract_ref: str) -> None:
-    """Close the grants of a contract and release the sessions that work under it.
-
-    A released session works under the contract that opened its mode before, if one is open still.
-    """
-    with transaction.atomic():
-        for grant in _lock_open_grants(caller).filter(contract_ref=contract_ref):
-            _close_grant(grant, caller, now, reason)
-        bound = Session.objects.select_for_update().filter(
-            organisation_id=caller.organisation_id, contract_ref=contract_ref
-        )
-        for row in bound.order_by("id"):
-            before = row.grants.filter(closed_at=None).exclude(contract_ref="")
-            earlier = before.order_by("-opened_at", "-id").first()
-            row.contract_ref = earlier.contract_ref if earlier else ""
-            _save_binding(row)
-            wake(row.agent_id)
-
-
-@needs_transaction
-def reopen_mode(*, caller: Actor, now: datetime, reason: str, contract_ref: str) -> None:
-    """Open a contract's mode again in the session that had it last, if there was one.
-
-    A session that works under another contract by now keeps it.
-    """
-    grants = ModeGrant.objects.filter(
-        contract_ref=contract_ref, session__organisation_id=caller.organisation_id
-    )
-    last = grants.order_by("-opened_at", "-id").first()
-    if last is None:
-        return
-    other = Session.objects.select_for_update().get(id=last.session_id).contract_ref
-    open_mode(
-        session_id=str(last.session_id),
-        mode=ToolMode(last.mode),
-        caller=caller,
-        now=now,
-        reason=reason,
-        contract_ref=contract_ref,
-    )
-    if other and other != contract_ref:
-        row = Session.objects.get(id=last.session_id)
-        row.contract_ref = other
-        _save_binding(row)
-
-
-def _lock_open_grants(caller: Actor) -> QuerySet[ModeGrant]:
-    return ModeGrant.objects.select_for_update(of=("self",)).filter(
-        closed_at=None, session__organisation_id=caller.organisation_id
-    )
-
-
-def _close_grant(grant: ModeGrant, caller: Actor, now: datetime, reason: str) -> None:
-    # `now` may be older: this call waited for the row while another opened the grant.
-    grant.closed_at, grant.closed_by = max(now, grant.opened_at), caller.actor
-    grant.save(update_fields=["closed_at", "closed_by"])
-    row = Session.objects.select_for_update().get(id=grant.session_id)
-    _save_binding(row)
-    wake(row.agent_id)
-    record(
-        Action.SESSION_MODE_CLOSED,
-        by=caller,
-        at=now,
-        subject=f"session:{row.id}",
-        reason=reason,
-        for_agent_id=row.agent_id,
-        details={"mode": grant.mode, "contract": grant.contract_ref},
-    )
-
-
-def _save_binding(row: Session) -> None:
-    """Save the contract that a locked session works under, with the mode that it backs now."""
-    grant = _backing_grants(row).first()
-    row.mode = grant.mode if grant else ToolMode.CHAT_SAFE
-    row.save(update_fields=["mode", "contract_ref"])
-
-
-def _lock_session(session_id: str, caller: Actor) -> Session:
-    row = (
-        Session.objects.select_for_update()
-        .filter(id=session_id, organisation_id=caller.organisation_id)
-        .first()
-    )
-    if row is None:
-        raise refuse(Code.NOT_FOUND, "there is no such session here", "choose one of the list")
-    return row

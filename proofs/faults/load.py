@@ -157,7 +157,8 @@ def work_goes_down_and_comes_back(one: Agent) -> None:
 
 
 def work_of_the_ceo(one: Agent) -> None:
-    """The same, one step higher, and cancelled."""
+    """A note to the Board, which is told by webhook; then the same, one step higher, cancelled."""
+    one.call("ceo", "write_note", title=mark(), content="We need money.", for_board=True)
     terms = {"to": "it_manager", "title": mark(), "body": "More.", "deadline": soon()}
     issued = one.call("ceo", "generate_contract", TOO_LATE, **terms)
     if not issued:

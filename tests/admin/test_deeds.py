@@ -38,7 +38,7 @@ from tasks.intake.feedback import add_feedback
 from tasks.interventions import release_by_person, withdraw_approval_by_person
 from tasks.services import create_task
 from toolbox.frames.ending import cancel_frame
-from toolbox.sessions import close_mode, open_mode
+from toolbox.modes import close_mode, open_mode
 from workspace.builds.settling import look_again, record_as_failed
 from workspace.git.pushing_back import push_back
 from workspace.runs.stopping import stop_run

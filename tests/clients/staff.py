@@ -15,7 +15,7 @@ from tests.company import Company, load_company
 from tests.oracle import tools as oracle
 from tests.oracle.org import AGENTS
 from tests.server import serving
-from toolbox.sessions import open_mode
+from toolbox.modes import open_mode
 
 UNHURRIED = {"NEXUS_RATE_BURST": 10_000_000, "NEXUS_RATE_PER_MINUTE": 10_000_000}
 

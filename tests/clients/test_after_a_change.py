@@ -23,8 +23,8 @@ from orgchart.models import Role
 from orgchart.services import change_policy, revoke_key
 from tests.clients.staff import Staff, asked_of_mcp, at_work
 from toolbox.faces.rest.views import ToolCallView
+from toolbox.modes import close_mode
 from toolbox.registry import REGISTRY
-from toolbox.sessions import close_mode
 
 THREADS = 4
 LATE = 1_700  # calls after each of six changes: more than 10,000 together

@@ -18,7 +18,7 @@ from orgchart.services import PREFIX_LENGTH, issue_key, revoke_key
 from tests.clients import installs
 from tests.clients.listening import ENDED, listening, wait_until
 from tests.loops import run as run_loop
-from toolbox import sessions, wake
+from toolbox import modes, wake
 from toolbox.authentication import authenticate
 from toolbox.faces import tool_list_changes
 from toolbox.models import Session
@@ -98,13 +98,13 @@ def test_a_watch_outlasts_a_rate_that_is_used_up(stage, url, settings, monkeypat
         session = Session.objects.get(agent_id=agent.id, standing=True)
         settings.NEXUS_RATE_BURST = 0
         opened = {"session_id": str(session.id), "caller": stage.board, "now": timezone.now()}
-        sessions.open_mode(mode=ToolMode.CODING, reason="An outage.", **opened)
+        modes.open_mode(mode=ToolMode.CODING, reason="An outage.", **opened)
         assert limited.wait(60)
         assert heard.told.empty()
         settings.NEXUS_RATE_BURST = burst
         settings.NEXUS_RATE_PER_MINUTE = 1_000_000
         assert "write_file" in heard.next()
-        sessions.close_mode(reason="It is over.", **opened)
+        modes.close_mode(reason="It is over.", **opened)
         assert "write_file" not in heard.next()
 
 

@@ -33,7 +33,7 @@ from tests.contracts.world import accept, close, issue, org_change
 from toolbox.frames import ending
 from toolbox.frames import services as frames
 from toolbox.models import Frame, ModeGrant, Session
-from toolbox.sessions import close_mode
+from toolbox.modes import close_mode
 from workspace.models import Run, Skill
 from workspace.runs import queue
 from workspace.runs.services import end_run

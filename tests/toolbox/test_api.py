@@ -18,8 +18,8 @@ from tests.oracle import tools as oracle
 from tests.oracle.org import AGENTS
 from toolbox.authentication import get_or_create_standing_session
 from toolbox.models import IdempotencyRecord, RateBucket, Session
+from toolbox.modes import close_mode, open_mode
 from toolbox.registry import REGISTRY
-from toolbox.sessions import close_mode, open_mode
 
 loaded, nexus = loading.loaded, loading.nexus
 MAIL = {"to": "it_manager", "type": "info", "subject": "Hello", "body": "A word."}

@@ -66,9 +66,9 @@ from tests.oracle.reading import compiled_nexus
 from toolbox.authentication import StoredMode, effective_mode
 from toolbox.faces import event_reader
 from toolbox.models import Session
+from toolbox.modes import open_mode
 from toolbox.registry import REGISTRY, Tool
 from toolbox.rules import Holder, can_use, effective_tools
-from toolbox.sessions import open_mode
 
 HERE = Path(__file__).parent
 FILE = {"path": "agents/backend_worker/a.py"}

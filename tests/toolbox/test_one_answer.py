@@ -13,8 +13,8 @@ from tests.oracle.reading import ORGANISATIONS, agents
 from toolbox.faces.exports import EXPORTS
 from toolbox.frames import services
 from toolbox.gate import admit
+from toolbox.modes import open_mode
 from toolbox.registry import REGISTRY
-from toolbox.sessions import open_mode
 
 TOOLS = [tool.name for tool in REGISTRY.all()]
 FRAMES = {

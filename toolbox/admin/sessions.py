@@ -29,7 +29,8 @@ from orgchart.models import Agent
 from orgchart.policy.vocabulary import ToolMode
 from toolbox.authentication import get_or_create_standing_session
 from toolbox.models import IdempotencyRecord, ModeGrant, RateBucket, Session
-from toolbox.sessions import close_mode, effective_session, open_mode
+from toolbox.modes import close_mode, open_mode
+from toolbox.sessions import effective_session
 
 
 def _open(call: ActRequest) -> Answer:
