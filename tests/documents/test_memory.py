@@ -408,6 +408,13 @@ class TestPeople:
             services.withdraw_memory(memory_id=entry.id, reason="wrong", person=board, now=NOW)
         assert refusal.value.deny.code == "INVALID_TRANSITION"
 
+    def test_withdraw_an_entry_with_a_reason_only(self, company, entry):
+        board = company.person("Board")
+        with pytest.raises(Denied) as refusal:
+            services.withdraw_memory(memory_id=entry.id, reason=" ", person=board, now=NOW)
+        assert refusal.value.deny.code == "INVALID_PARAMS"
+        assert found(company, DEVELOPER, "close") == ["we close at six"]
+
     def test_add_an_entry(self, company, entry):
         services.add_as_person(
             memory_id=entry.id, text="we open at ten", person=company.person("Board"), now=NOW
