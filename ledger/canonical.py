@@ -124,11 +124,19 @@ def normal(value: JSON, depth: int = 0) -> JSON:
 
 
 def parse(stored: str) -> JSON:
-    """Read details from their stored text; raises UnrecordableEvent for what no Event holds."""
+    """Read details from their stored text; raises UnrecordableEvent for what no Event holds.
+
+    As `normal` of what the text says. Numbers are brought to their form while they are read; only
+    text that may nest deep, or escapes characters, is looked through again.
+    """
     try:
-        return normal(json.loads(stored, parse_float=_exact))
+        value, end = DECODER.raw_decode(stored)
     except (ValueError, RecursionError) as error:
         raise UnrecordableEvent("these details were never written by the ledger") from error
+    if end != len(stored):
+        raise UnrecordableEvent("these details were never written by the ledger")
+    levels = stored.count("{") + stored.count("[")
+    return normal(value) if levels > DEEPEST or "\\u" in stored else value
 
 
 def _number(value: float) -> int | float:
@@ -149,3 +157,14 @@ def _key(key: object) -> str:
     if not isinstance(key, str):
         raise UnrecordableEvent(f"a key of details is {type(key).__name__}, not text")
     return UNSTORABLE.sub(REPLACEMENT, str(key))
+
+
+def _read_float(digits: str) -> int | float:
+    return _number(_exact(digits))
+
+
+def _read_whole(digits: str) -> int | None:
+    return whole(int(digits))
+
+
+DECODER = json.JSONDecoder(parse_float=_read_float, parse_int=_read_whole)

@@ -14,9 +14,9 @@ from ledger.keys import PUBLIC, Signer, place, trusted
 from ledger.merkle import levels, proof
 from ledger.models import Seal as SealRow
 from ledger.offline import END, FORMAT
-from ledger.seal_format import Leaf, Seal, place_hash, write_public
+from ledger.seal_format import Leaf, Seal, place_hash, read_seal, write_public
 from ledger.sealer import LEAVES as PLACES
-from ledger.sealer import read_seal, stream
+from ledger.sealer import stream
 from ledger.verification import COLUMNS, read_leaf, snapshot
 
 SKEW = timedelta(days=1)  # a seal is never this much older, by its clock, than an event in it

@@ -36,6 +36,21 @@ class Tree:
         self._peaks.append(carry)
         self.size += 1
 
+    def extend(self, leaves: Sequence[bytes]) -> None:
+        """Append many leaves: as `add` of each, with less work for each."""
+        start = 0
+        while start < len(leaves):
+            width = 1 << (len(leaves) - start).bit_length() - 1
+            if self.size:
+                width = min(width, self.size & -self.size)  # a subtree begins where one can
+            carry, merges = _top(leaves[start : start + width]), self.size // width
+            while merges & 1:
+                carry = node_hash(self._peaks.pop(), carry)
+                merges >>= 1
+            self._peaks.append(carry)
+            self.size += width
+            start += width
+
     def root(self) -> bytes:
         """Return the root of the leaves so far."""
         if not self._peaks:
@@ -44,6 +59,17 @@ class Tree:
         for peak in reversed(rest):
             root = node_hash(peak, root)
         return root
+
+
+def _top(leaves: Sequence[bytes]) -> bytes:
+    """The root of a perfect subtree: of 1, 2, 4, 8 … leaves."""
+    level = leaves
+    while len(level) > 1:
+        each = iter(level)
+        level = [
+            sha256(b"\x01" + left + right).digest() for left, right in zip(each, each, strict=True)
+        ]
+    return level[0]
 
 
 def root(leaves: Iterable[bytes]) -> bytes:

@@ -52,11 +52,22 @@ class Finding:
 class Chain:
     """Follows seals in order of number and says what is wrong with the next one."""
 
-    def __init__(self, keys: Keys, *, first: int = 1) -> None:
+    def __init__(
+        self,
+        keys: Keys,
+        *,
+        first: int = 1,
+        last: Seal | None = None,
+        reached: Mapping[int, int] | None = None,
+    ) -> None:
+        """Begin with the seal `first`, or go on behind `last`.
+
+        `reached` says then up to which transaction each era is sealed.
+        """
         self.keys = keys
         self.first = first
-        self.last: Seal | None = None
-        self._reached: dict[int, int] = {}
+        self.last = last
+        self._reached = dict(reached or {})
 
     def check(self, seal: Seal) -> Finding | None:
         """Check number, statement, key, signature, link and range of the next seal."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
+from typing import Protocol
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -16,6 +17,8 @@ from ledger.merkle import leaf_hash
 DOMAIN = b"nexus.ledger.seal.v1\x00"
 SIGNED = b"nexus.ledger.signature.v1\x00"
 GENESIS = bytes(32)  # what the first seal names as the one before
+
+Binary = bytes | memoryview
 
 PLACE = struct.Struct(">qqq")
 MARK = struct.Struct(">q8s")
@@ -75,6 +78,41 @@ class Seal:
     def compute_digest(self) -> bytes:
         """Return the SHA-256 over the statement."""
         return sha256(DOMAIN + canonical(self.statement()).encode()).digest()
+
+
+class SealColumns(Protocol):
+    """A stored seal: a row of the table, whoever read it."""
+
+    number: int
+    era: int
+    lo: int
+    hi: int
+    count: int
+    root: Binary
+    marks: Binary
+    previous: Binary
+    at: datetime
+    key_id: str
+    digest: Binary
+    signature: Binary
+
+
+def read_seal(row: SealColumns) -> Seal:
+    """Return a stored seal as the value that is checked."""
+    return Seal(
+        number=row.number,
+        era=row.era,
+        lo=row.lo,
+        hi=row.hi,
+        count=row.count,
+        root=bytes(row.root),
+        marks=sha256(row.marks).digest(),
+        previous=bytes(row.previous),
+        at=row.at,
+        key_id=row.key_id,
+        digest=bytes(row.digest),
+        signature=bytes(row.signature),
+    )
 
 
 def place_hash(era: int, xid: int, seq: int, digest: bytes) -> bytes:

@@ -112,24 +112,6 @@ def last_seal() -> Head | None:
     return Head(head[0], bytes(head[1])) if head else None
 
 
-def read_seal(row: SealRow) -> Seal:
-    """Return a stored seal as the value that is checked."""
-    return Seal(
-        number=row.number,
-        era=row.era,
-        lo=row.lo,
-        hi=row.hi,
-        count=row.count,
-        root=bytes(row.root),
-        marks=sha256(row.marks).digest(),
-        previous=bytes(row.previous),
-        at=row.at,
-        key_id=row.key_id,
-        digest=bytes(row.digest),
-        signature=bytes(row.signature),
-    )
-
-
 def adopt_head() -> tuple[tuple[int, str] | None, Head | None]:
     """Accept the chain in the database as this machine's; the head kept before and the new one.
 

@@ -5,17 +5,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
-from django.db import DatabaseError, connection, transaction
+from django.db import connection, transaction
+from psycopg import Connection
 
 from core.events import UnrecordableEvent
 from ledger import keys
 from ledger.canonical import FIELDS, parse, stamp
+from ledger.guards import check_guards
 from ledger.models import Seal as SealRow
+from ledger.parallel import plan_parts, verify_parts
 from ledger.rules import Chain, Fault, Finding, Keys, Leaves, check_event
-from ledger.seal_format import Leaf, Seal
-from ledger.sealer import read_backlog, read_eras, read_seal, stream
+from ledger.seal_format import Leaf, Seal, read_seal
+from ledger.sealer import read_backlog, read_eras, stream
+from ledger.spans import HIGHEST, Part, chain_before, verify_span
 
 COLUMNS = ", ".join("details::text" if name == "details" else name for name in FIELDS)
 LEAVES = f"""
@@ -34,35 +38,6 @@ SELECT e.seq, s.number FROM ledger_event e LEFT JOIN LATERAL (
 ) s ON true WHERE e.seq = ANY(%(seqs)s)
 """
 ADOPT = "If people restored or moved the ledger, they accept it with `manage.py ledger adopt`"
-GUARDS = """
-SELECT t.tgrelid::regclass::text FROM pg_trigger t
-JOIN pg_proc p ON p.oid = t.tgfoid JOIN pg_language l ON l.oid = p.prolang
-WHERE t.tgname IN ('ledger_event_only_grows', 'ledger_seal_only_grows')
-  AND t.tgenabled IN ('O', 'A') AND t.tgtype = 58 AND t.tgqual IS NULL
-  AND p.oid = to_regproc('ledger_refuse_change') AND l.lanname = 'plpgsql'
-  AND p.proconfig IS NULL AND btrim(p.prosrc) = btrim(%(source)s)
-"""  # 58: before, statement, update, delete, truncate
-# What could swallow, change or hide rows: other triggers, rules, row security, child tables; and
-# settings with which triggers are not asked.
-STRANGE = """
-SELECT 'the trigger ' || tgname FROM pg_trigger
-WHERE tgrelid = %(table)s::regclass AND NOT tgisinternal AND tgname <> %(table)s || '_only_grows'
-UNION ALL SELECT 'the rule ' || rulename FROM pg_rewrite WHERE ev_class = %(table)s::regclass
-UNION ALL SELECT 'row security' FROM pg_class WHERE oid = %(table)s::regclass AND relrowsecurity
-UNION ALL SELECT 'the table ' || inhrelid::regclass FROM pg_inherits
-WHERE inhparent = %(table)s::regclass
-UNION ALL SELECT 'a role or database whose sessions ask no trigger' FROM pg_db_role_setting
-WHERE array_to_string(setconfig, ' ') ILIKE '%%session_replication_role%%'
-LIMIT 1
-"""
-REFUSAL = """
-BEGIN
-    RAISE EXCEPTION '% only grows: % is refused', TG_TABLE_NAME, TG_OP
-        USING ERRCODE = 'restrict_violation',
-              HINT = 'What happened stays written; record a new event that corrects it.';
-END
-"""
-"""The body of `ledger_refuse_change`, as its migration made it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,14 +55,18 @@ class Verification:
     """One pass over seals and events in one snapshot; nothing is held but the seal at hand."""
 
     def __init__(self, trusted: Keys, now: datetime, *, first: int = 1) -> None:
+        self.trusted = trusted
         self.chain = Chain(trusted, first=first)
         self.now = now
         self.events = 0
         self.unsealed = 0
 
-    def run(self) -> VerificationReport:
-        """Verify seals with their events, the end of the chain, and what is not sealed yet."""
-        finding = self._seals() or self._head() or self._unsealed() or self._backlog()
+    def run(self, parts: Sequence[Part] = (Part(),)) -> VerificationReport:
+        """Verify seals with their events, the end of the chain, and what is not sealed yet.
+
+        Several parts are verified by a process for each.
+        """
+        finding = self._seals(parts) or self._head() or self._unsealed() or self._backlog()
         return VerificationReport(
             seals=self.chain.last.number if self.chain.last else 0,
             reaches=self.chain.last.at if self.chain.last else None,
@@ -96,15 +75,34 @@ class Verification:
             finding=finding,
         )
 
-    def _seals(self) -> Finding | None:
-        for row in SealRow.objects.order_by("number").iterator(chunk_size=50):
-            finding = self.check_seal(row)
-            if finding:
-                return finding
+    def _seals(self, parts: Sequence[Part]) -> Finding | None:
+        if len(parts) == 1:
+            return self.check_seals(parts[0])
+        for part, span in verify_parts(parts, self.trusted):
+            self.events += span.events if span else 0
+            first = span.doubt if span else part.first
+            if first is not None:
+                self.chain = chain_before(_database(), self.trusted, first)
+                finding = self.check_seals(replace(part, first=first))
+                if finding:
+                    return finding
+        self.chain = chain_before(_database(), self.trusted, HIGHEST)
         return None
 
+    def check_seals(self, part: Part) -> Finding | None:
+        """Check these seals and every event under them; the chain is at the one before them."""
+        while True:
+            span = verify_span(_database(), part, self.chain)
+            self.events += span.events
+            if span.doubt is None:
+                return None
+            finding = self.check_seal(SealRow.objects.get(number=span.doubt))
+            if finding:
+                return finding
+            part = replace(part, first=span.doubt + 1)
+
     def check_seal(self, row: SealRow) -> Finding | None:
-        """Check the next seal and every event under it."""
+        """Check the next seal and, one by one, every event under it."""
         seal = read_seal(row)
         return self.chain.check(seal) or self._leaves(seal, bytes(row.marks))
 
@@ -170,10 +168,16 @@ class Verification:
         return _check_open(row)
 
 
+def _database() -> Connection:
+    """The driver's own connection of this thread's transaction."""
+    connection.ensure_connection()
+    return cast("Connection", connection.connection)
+
+
 def verify_ledger(*, trusted: Keys, now: datetime) -> VerificationReport:
     """Verify the database in one read-only snapshot; memory does not grow with the ledger."""
     with snapshot():
-        report = Verification(trusted, now).run()
+        report = Verification(trusted, now).run(plan_parts())
     return report if report.finding else replace(report, finding=check_guards())
 
 
@@ -195,8 +199,8 @@ def verify_events(seqs: Sequence[int], *, trusted: Keys, now: datetime) -> Event
         unsealed = [seq for seq, number in sealed_by.items() if number is None]
         numbers = tuple(sorted({n for n in sealed_by.values() if n is not None}))
         found = (
-            Verification(trusted, now, first=row.number).check_seal(row)
-            for row in SealRow.objects.filter(number__in=numbers).order_by("number").iterator()
+            Verification(trusted, now, first=number).check_seals(Part(first=number, last=number))
+            for number in numbers
         )
         finding = next((each for each in found if each), None) or _check_unsealed(unsealed)
     return EventsReport(numbers, len(unsealed), finding)
@@ -216,42 +220,6 @@ def _check_open(row: tuple[Any, ...]) -> Finding | None:
         return check_event(read_leaf(row))
     except UnrecordableEvent as error:
         return _unreadable(row, error, None)
-
-
-def check_guards() -> Finding | None:
-    """Check that the database refuses changes of both tables, by asking it to change nothing."""
-    with connection.cursor() as cursor:
-        cursor.execute(GUARDS, {"source": REFUSAL})
-        standing = {table for (table,) in cursor.fetchall()}
-    for table in ("ledger_event", "ledger_seal"):
-        if table not in standing or not _refuses(table):
-            message = f"the trigger that refuses changes of {table} is off, gone or altered"
-            return Finding(fault=Fault.GUARD, message=message)
-        if strange := _strange(table):
-            message = f"{table} has {strange}, which the ledger never made"
-            return Finding(fault=Fault.GUARD, message=message)
-    return None
-
-
-def _strange(table: str) -> str:
-    with connection.cursor() as cursor:
-        cursor.execute(STRANGE, {"table": table})
-        found = cursor.fetchone()
-    return str(found[0]) if found else ""
-
-
-def _refuses(table: str) -> bool:
-    key = {"ledger_event": "seq", "ledger_seal": "number"}[table]
-    update = f"UPDATE {table} SET {key} = {key} WHERE false"
-    delete = f"DELETE FROM {table} WHERE false"
-    for attempt in (update, delete):
-        try:
-            with transaction.atomic(), connection.cursor() as cursor:
-                cursor.execute(attempt)
-        except DatabaseError:
-            continue
-        return False
-    return True
 
 
 @contextmanager

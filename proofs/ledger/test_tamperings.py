@@ -7,7 +7,7 @@ from itertools import islice
 import pytest
 from django.db import transaction
 
-from ledger import keys, rules, verification
+from ledger import guards, keys, rules, spans
 from ledger.rules import Chain, Leaves
 from ledger.verification import Verification
 from proofs.ledger.tamperings import tamperings
@@ -17,6 +17,7 @@ BATCH = 200  # tamperings of one transaction; none is ever committed
 ENOUGH = 60  # tamperings that a blind verifier is asked about
 
 BLIND = {
+    "to roots": (spans, "_is_whole", lambda *_: True, "edited event"),
     "to fields": (Leaves, "_content", lambda *_: None, "edited event"),
     "to what is gone": (Leaves, "close", lambda *_: None, "emptied"),
     "to missing seals": (Chain, "_number", lambda *_: None, "deleted seals"),
@@ -30,12 +31,12 @@ BLIND = {
         "edited while it waits for its seal",
     ),
     "to altered triggers": (
-        verification,
+        guards,
         "GUARDS",
         "SELECT unnest('{ledger_event,ledger_seal}'::text[])",
         "guard weakened",
     ),
-    "to rules and more": (verification, "_strange", lambda _: "", "guard weakened"),
+    "to rules and more": (guards, "_strange", lambda _: "", "guard weakened"),
 }
 
 

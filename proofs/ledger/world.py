@@ -10,12 +10,12 @@ from django.db import connection, transaction
 
 from ledger import keys
 from ledger.canonical import FIELDS, digest_fields
+from ledger.guards import check_guards
 from ledger.merkle import root
 from ledger.models import Seal as SealRow
 from ledger.rules import Fault, Finding
-from ledger.seal_format import Leaf, Seal, mark
-from ledger.sealer import read_seal
-from ledger.verification import COLUMNS, Verification, check_guards, read_leaf
+from ledger.seal_format import Leaf, Seal, mark, read_seal
+from ledger.verification import COLUMNS, Verification, read_leaf
 from tests.ledger.world import NOW, record_many, seal_until_covered
 
 SEALS = 6
@@ -160,4 +160,5 @@ def tampered(statements: tuple[str, ...]) -> Iterator[None]:
 
 def look(trusted: Mapping[str, bytes]) -> Finding | None:
     """What `ledger verify` does, in the transaction that holds the tampering."""
-    return Verification(trusted, NOW).run().finding or check_guards()
+    with transaction.atomic():
+        return Verification(trusted, NOW).run().finding or check_guards()

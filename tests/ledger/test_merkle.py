@@ -124,3 +124,13 @@ class TestProof:
             proof(levels([leaf_hash(b"")]), 1)
         with pytest.raises(IndexError):
             proof(levels([leaf_hash(b"")]), -1)
+
+
+class TestExtend:
+    @given(st.lists(leaf_lists, max_size=6))
+    def test_is_adding_one_after_the_other(self, parts):
+        tree = Tree()
+        for part in parts:
+            tree.extend(part)
+        leaves = [leaf for part in parts for leaf in part]
+        assert (tree.root(), tree.size) == (root(leaves), len(leaves))

@@ -11,13 +11,14 @@ from django.db import connection, transaction
 
 from ledger import keys
 from ledger.canonical import digest_fields
+from ledger.guards import check_guards
 from ledger.merkle import root
 from ledger.models import Event as EventRow
 from ledger.models import Seal as SealRow
 from ledger.rules import Fault
-from ledger.seal_format import index_keys, mark, place_hash
-from ledger.sealer import LEAVES, read_seal, seal_events
-from ledger.verification import COLUMNS, check_guards, read_leaf
+from ledger.seal_format import index_keys, mark, place_hash, read_seal
+from ledger.sealer import LEAVES, seal_events
+from ledger.verification import COLUMNS, read_leaf
 from tests.ledger.world import (
     NOW,
     own_connection,
