@@ -126,7 +126,13 @@ class Policy:
     aliases: Mapping[str, str] = field(default_factory=dict)
     holders: Mapping[str, frozenset[str]] = field(default_factory=dict)
     below: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    _contacts: dict[str, tuple[str, ...]] = field(default_factory=dict, compare=False, repr=False)
+    # Worked out once; a copy of a policy begins without them.
+    _contacts: dict[str, tuple[str, ...]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+    _sendable: dict[tuple[str, str, bool], frozenset[str]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
 
     def resolve(self, name: str) -> Agent | None:
         """The agent of a handle, address or alias, exactly as written; None if there is none."""
@@ -198,14 +204,20 @@ class Policy:
     def sendable_types(self, sender: Agent, recipient: str, rule: ContactRule) -> frozenset[str]:
         """What send_mail may carry on this pair: carried types, without what only tools issue.
 
-        A type that goes to the direct superior only is left out towards anybody else.
+        A type that goes to the direct superior only is left out towards anybody else. `rule` is one
+        of this policy's.
         """
-        return frozenset(
-            name
-            for name in self.carried_types(rule)
-            if not self.mail_types[name].issued_by
-            and (not self.mail_types[name].to_superior or recipient == sender.superior)
-        )
+        is_superior = recipient == sender.superior
+        key = (rule.sender, rule.recipient, is_superior)
+        known = self._sendable.get(key)
+        if known is None:
+            known = self._sendable[key] = frozenset(
+                name
+                for name in self.carried_types(rule)
+                if not self.mail_types[name].issued_by
+                and (not self.mail_types[name].to_superior or is_superior)
+            )
+        return known
 
     def carries_up(self, agent: Agent, mail_type: str) -> bool:
         """Whether a type reaches the agent's superior without a contract, by whichever tool."""

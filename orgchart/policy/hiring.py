@@ -106,7 +106,7 @@ def _rank(policy: Policy, place: Place) -> tuple[int, str]:
 
 def _places(policy: Policy, agent: Agent) -> Iterator[Place]:
     # A copy with lists of contacts of its own: what is asked of an imagined agent is not kept.
-    imagined = replace(policy, _contacts={})
+    imagined = replace(policy)
     managers = (a for a in policy.agents.values() if a.active and not _is_worker(policy, a))
     for name in (*(a.handle for a in managers if a.handle != agent.handle), BOARD):
         decision = can_be_under(policy, agent, name)

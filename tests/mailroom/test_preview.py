@@ -58,7 +58,7 @@ def numbered(pack):
         handle: replace(agent, id=number)
         for number, (handle, agent) in enumerate(policy.agents.items(), start=1)
     }
-    return replace(policy, agents=agents, _contacts={})
+    return replace(policy, agents=agents)
 
 
 def changes(pack):

@@ -76,7 +76,7 @@ def with_rule(sender, recipient, **changes):
     """The policy with one pair's rule changed."""
     key = (agent(sender).role, agent(recipient).role)
     changed = replace(POLICY.contacts[key], **changes)
-    return replace(POLICY, contacts={**POLICY.contacts, key: changed}, _contacts={})
+    return replace(POLICY, contacts={**POLICY.contacts, key: changed})
 
 
 class TestTheWholeSpace:
@@ -100,7 +100,7 @@ class TestTheWholeSpace:
     @pytest.mark.parametrize("gone", AGENTS)
     def test_refuses_a_deactivated_recipient_to_everybody(self, gone):
         agents = {**POLICY.agents, gone: replace(agent(gone), active=False)}
-        policy = replace(POLICY, agents=agents, _contacts={})
+        policy = replace(POLICY, agents=agents)
         for sender in AGENTS:
             for mail_type in TYPES:
                 expected = oracle.expected(sender, gone, mail_type, inactive=frozenset({gone}))
@@ -110,7 +110,7 @@ class TestTheWholeSpace:
     def test_says_who_is_deactivated_to_its_contacts_only(self, gone):
         """The refusal of an agent that is no contact is one and the same, active or not."""
         agents = {**POLICY.agents, gone: replace(agent(gone), active=False)}
-        policy = replace(POLICY, agents=agents, _contacts={})
+        policy = replace(POLICY, agents=agents)
         for sender in set(AGENTS) - {gone}:
             if oracle.CONTACT[sender, gone] in ("Y", "*"):
                 continue
@@ -166,7 +166,7 @@ class TestC02AManagerWritesToItsWorkersItsCeoAndOtherManagersUnderConditions:
     def test_two_managers_of_one_role_do_not_share_workers(self):
         second = replace(agent(IT), id=90, handle="it_manager_2")
         agents = {**POLICY.agents, "it_manager_2": second}
-        policy = replace(POLICY, agents=agents, _contacts={})
+        policy = replace(POLICY, agents=agents)
         for one, other in ((second, agent(BACKEND)), (agent(BACKEND), second)):
             assert answer(rules.can_mail(one, other, "info", policy)) == "CONTACT_DENIED"
 
@@ -302,7 +302,6 @@ class TestARefusal:
             agents={**POLICY.agents, **crowd},
             holders={**POLICY.holders, worker.role: POLICY.holders[worker.role] | set(crowd)},
             below={**POLICY.below, IT: POLICY.below[IT] | set(crowd)},
-            _contacts={},
         )
         decision = rules.can_mail(boss, policy.agents[RESEARCH], "info", policy)
         assert len(decision.details["allowed_contacts"]) == rules.NAMED
