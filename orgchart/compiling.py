@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Mapping
 from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
@@ -75,16 +75,19 @@ def _version(organisation_id: int) -> int:
 
 
 def _compiled(organisation: models.Organisation) -> Policy:
-    rows = list(organisation.agents.select_related("role", "group", "reports_to"))
+    roles = list(organisation.roles.all())
+    groups = list(organisation.groups.all())
     return build_policy(
         organisation_id=organisation.id,
         organisation=organisation.slug,
         version=organisation.policy_version,
-        roles=[_role(r) for r in organisation.roles.all()],
-        agents=_agents(rows),
-        groups=[
-            Group(g.slug, g.name, g.context, g.member_delegation) for g in organisation.groups.all()
-        ],
+        roles=[_role(r) for r in roles],
+        agents=_agents(
+            organisation,
+            roles={role.id: role.name for role in roles},
+            groups={group.id: group.slug for group in groups},
+        ),
+        groups=[Group(g.slug, g.name, g.context, g.member_delegation) for g in groups],
         mail_types=[_mail_type(t) for t in organisation.mail_types.all()],
         contacts=[
             ContactRule(
@@ -127,12 +130,15 @@ def _role(row: models.Role) -> Role:
     )
 
 
-def _agents(rows: Iterable[models.Agent]) -> list[Agent]:
-    rows = list(rows)
+def _agents(
+    organisation: models.Organisation, *, roles: Mapping[int, str], groups: Mapping[int, str]
+) -> list[Agent]:
+    """The agents, read without a model instance for each: a policy may have thousands."""
+    rows = list(organisation.agents.values_list(*AGENT_COLUMNS, named=True))
     by_id = {row.id: row for row in rows}
     reports_to = {r.handle: by_id[r.reports_to_id].handle for r in rows if r.reports_to_id}
     active = {row.handle for row in rows if row.active}
-    through = models.Agent.co_managers.through.objects.filter(from_agent_id__in=by_id)
+    through = models.Agent.co_managers.through.objects.filter(from_agent__organisation=organisation)
     co_managers: dict[int, list[str]] = {}
     for one, other in through.values_list("from_agent_id", "to_agent_id"):
         co_managers.setdefault(one, []).append(by_id[other].handle)
@@ -140,7 +146,7 @@ def _agents(rows: Iterable[models.Agent]) -> list[Agent]:
         Agent(
             id=row.id,
             handle=row.handle,
-            role=row.role.name,
+            role=roles[row.role_id],
             title=row.title,
             active=row.active,
             reports_to=reports_to.get(row.handle, ""),
@@ -148,7 +154,7 @@ def _agents(rows: Iterable[models.Agent]) -> list[Agent]:
                 active_superior(row.handle, reports_to.get, active),
                 *sorted(co_managers.get(row.id, [])),
             ),
-            group=row.group.slug if row.group else "",
+            group=groups[row.group_id] if row.group_id else "",
             name=row.name,
             is_leader=row.is_leader,
             skills=frozenset(row.skills),
@@ -156,6 +162,12 @@ def _agents(rows: Iterable[models.Agent]) -> list[Agent]:
         )
         for row in rows
     ]
+
+
+AGENT_COLUMNS = (
+    "id", "handle", "role_id", "title", "active", "reports_to_id", "group_id", "name", "is_leader",
+    "skills", "system_prompt",
+)  # fmt: skip
 
 
 def _mail_type(row: models.MailTypeRule) -> MailTypeRule:
