@@ -1,0 +1,41 @@
+"""What an update of a task costs the database: statements, and entries of indexes."""
+
+import pytest
+from django.db import connection
+
+UPDATES = """
+SELECT pg_stat_get_xact_tuples_updated(t), pg_stat_get_xact_tuples_hot_updated(t)
+FROM (SELECT 'tasks_task'::regclass::oid AS t) AS one
+"""
+
+
+def updates():
+    """Rows of tasks updated in this transaction, and those of them that touched no index (HOT)."""
+    with connection.cursor() as cursor:
+        cursor.execute(UPDATES)
+        return cursor.fetchone()
+
+
+@pytest.fixture
+def task(http):
+    return http.call("architect", "task_create", subject="x").result["id"]
+
+
+class TestClaim:
+    def test_is_three_statements(self, http, task, django_assert_num_queries):
+        """Who calls, the task, and the change with its event."""
+        http.call("backend-leader", "task_list")
+        with django_assert_num_queries(3):
+            update = {"taskId": task, "owner": "backend-leader"}
+            assert http.call("backend-leader", "task_update", **update).status == 200
+
+
+class TestChangeOfText:
+    @pytest.mark.parametrize(
+        "change", [{"description": "y"}, {"activeForm": "y"}, {"metadata": {"a": 1}}], ids=str
+    )
+    def test_touches_no_index(self, http, task, change):
+        before = updates()
+        assert http.call("architect", "task_update", taskId=task, **change).status == 200
+        updated, hot = (now - then for now, then in zip(updates(), before, strict=True))
+        assert (updated, hot) == (1, 1)
