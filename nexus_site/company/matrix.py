@@ -1,4 +1,4 @@
-"""Which agents may write to each other, as a table that asks the rules; pure."""
+"""Which agents may write to each other, as a table in the language of the page."""
 
 from __future__ import annotations
 

@@ -261,7 +261,11 @@ class TestMovingWithAScript:
             (1, "completed", "cannot become completed from where it is now. Move it to in pro"),
             (1, "deleted", "This needs a reason: Change task. Say why"),
             ("x", "in_progress", "Reload the board."),
-            ("9" * 10, "in_progress", "There is no such version. Reload the board."),
+            (
+                "9" * 10,
+                "in_progress",
+                "and the version of the page. Reload the board.",
+            ),
         ],
     )
     def test_is_refused_in_sentences_without_tools_in_them(self, make, version, status, words):
