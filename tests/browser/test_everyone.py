@@ -1,116 +1,26 @@
 """Every page of the navigation, for every group: no barrier that axe finds, nothing in the console.
 
-One browser; each page is opened once and seen in two ways. The groups share templates, so that
-together they see each theme at each width.
+Each group sees its pages in one theme, width and language, and together they see each; `make
+proofs` opens every page in all of them.
 """
-
-from pathlib import Path
 
 import pytest
 
 from core.deeds import PeopleGroup
-from orgchart.models import Agent, Role
-from tests.browser.eyes import sign_in
+from tests.browser.barriers import DESK, PHONE, walk
 
-AXE = Path(__file__).parent / "axe" / "axe.min.js"
-DESK, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 LOOKS = {
-    PeopleGroup.BOARD: (("light", DESK), ("dark", PHONE)),
-    PeopleGroup.HR: (("dark", DESK), ("light", PHONE)),
-    PeopleGroup.REVIEWER: (("dark", DESK), ("light", PHONE)),
-    PeopleGroup.OBSERVER: (("light", DESK), ("dark", PHONE)),
+    PeopleGroup.BOARD: ("light", DESK, "en"),
+    PeopleGroup.HR: ("dark", PHONE, "zh-hans"),
+    PeopleGroup.REVIEWER: ("dark", DESK, "en"),
+    PeopleGroup.OBSERVER: ("light", PHONE, "zh-hans"),
 }
-MISSING = "/admin/no-such-page/"
-FIND = """async () => {
-  const found = await axe.run(document, { resultTypes: ["violations"], elementRef: false });
-  return found.violations
-    .filter((v) => ["serious", "critical"].includes(v.impact))
-    .map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 150)).join(" | ")}`);
-}"""
-SMALL = """() => [...document.querySelectorAll("#main a, #main button, #main input, #main select")]
-  .filter((e) => e.checkVisibility({ opacityProperty: true, visibilityProperty: true }))
-  .filter((e) => !e.closest("p, td, th, dd, .nx-lead, .nx-small, h2") || e.matches("button"))
-  .filter((e) => !["checkbox", "radio", "hidden"].includes(e.type))
-  .filter((e) => !/select2-(hidden|search)/.test(e.className))
-  .map((e) => [e, e.getBoundingClientRect()])
-  .filter(([e, r]) => r.width && r.height && (r.width < 23.5 || r.height < 23.5))
-  .map(([e, r]) => `${Math.round(r.width)}x${Math.round(r.height)} ${e.outerHTML.slice(0, 140)}`)"""
-
-
-def pages_of(page, company, group):
-    """Each address of the navigation, and pages that lead deeper: an agent, a form, a flow."""
-    shown = page.locator("#nav-sidebar-apps a").evaluate_all("all => all.map((a) => a.pathname)")
-    assert len(shown) > (10 if group is PeopleGroup.HR else 25)
-    worker = Agent.objects.get(handle="backend_worker").id
-    role = Role.objects.get(name="backend_worker").id
-    agent = "/admin/orgchart/agent"
-    deeper = [f"{agent}/{worker}/change/", "/admin/matrix/?of=agents"]
-    if group in (PeopleGroup.BOARD, PeopleGroup.HR):
-        hire = f"{agent}/add/?organisation={company.organisation.id}"
-        boss = Agent.objects.get(handle="it_manager").id
-        deeper += [
-            f"{agent}/{worker}/change/?edit=1",
-            f"{agent}/{worker}/pause/",
-            f"{agent}/{worker}/move/",
-            hire,
-            f"{hire}&role={role}",
-            f"{hire}&role={role}&reports_to={boss}",
-        ]
-    if group is PeopleGroup.BOARD:
-        mail, contract = company.ids["question"], company.ids["code"]
-        deeper += [
-            f"/admin/mailroom/mail/{mail.replace('-', '_2D')}/change/",
-            f"/admin/contracts/contract/{contract.replace('-', '_2D')}/change/",
-            f"{agent}/{worker}/issue-key/",
-            "/admin/password_change/",
-            MISSING,
-        ]
-    return [*dict.fromkeys([*shown, *deeper])]
-
-
-def look(page, address, looks):
-    """What is wrong with one page: opened once, seen in each theme and size."""
-    page.emulate_media(color_scheme=looks[0][0])
-    page.set_viewport_size(looks[0][1])
-    answer = page.goto(address, wait_until="load")
-    expected = 404 if address.endswith(MISSING) else 200
-    problems = [] if answer.status == expected else [f"status {answer.status}"]
-    page.wait_for_timeout(170)  # the theme draws its choosers after the page is loaded
-    for theme, size in looks:
-        page.emulate_media(color_scheme=theme)
-        page.set_viewport_size(size)
-        found = page.evaluate(FIND) + page.evaluate(SMALL)[:5]
-        wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-        if wide > 1:
-            found.append(f"{wide} px wider than the window")
-        problems += [f"{theme} {size['width']}: {each}" for each in found]
-    return problems
-
-
-def walk(context, address, group, addresses):
-    """Sign in, open every page, and what is wrong with each."""
-    context.add_init_script(path=AXE)
-    page = context.new_page()
-    page.set_default_timeout(30_000)
-    heard = []
-    page.on("console", lambda m: heard.append(m.text) if m.type == "error" else None)
-    page.on("pageerror", lambda e: heard.append(str(e)))
-    sign_in(page, address, group)
-    wrong = {}
-    for each in addresses(page):
-        found = look(page, address + each, LOOKS[group])
-        found += [] if each.endswith(MISSING) else heard
-        heard.clear()
-        if found:
-            wrong[each] = found
-    return wrong
 
 
 @pytest.mark.parametrize("group", [*PeopleGroup])
 def test_every_page_has_no_barrier_and_no_error(browser, live_server, company, group):
-    context = browser.new_context(bypass_csp=True)
-    wrong = walk(context, live_server.url, group, lambda page: pages_of(page, company, group))
-    context.close()
+    theme, size, language = LOOKS[group]
+    wrong = walk(browser, live_server.url, company, group, [(theme, size)], language)
     assert wrong == {}
 
 

@@ -11,8 +11,10 @@ from core.decision import Denied
 from documents.memory import services
 from documents.memory.quoting import global_memory_texts
 from documents.models import Artifact, Memory
+from governance.interventions.models import Intervention
 from ledger.models import Event
 from tests.company import Company, load_company
+from tests.concurrency import at_once
 from tests.documents.world import NOW
 
 LEADER, OTHER = "coding_leader", "investment_leader"
@@ -430,6 +432,19 @@ class TestPeople:
                 memory_id=entry.id, reason="wrong", person=company.person(group), now=NOW
             )
         assert refusal.value.deny.code == "NOT_YOURS"
+
+    def test_withdraw_it_once_of_many_at_once(self, committed):
+        remember(committed, LEADER, "we close at six", "organisation")
+        entry, board = Memory.objects.get(), committed.person("Board")
+
+        def withdraw():
+            return services.withdraw_memory(
+                memory_id=entry.id, reason="wrong", person=board, now=NOW
+            )
+
+        ends = at_once([withdraw] * 6)
+        assert sorted(map(str, ends))[1:] == ["INVALID_TRANSITION"] * 5
+        assert Intervention.objects.filter(subject=f"memory:{entry.id}").count() == 1
 
     def test_reach_their_own_organisation_only(self, company, entry):
         other = load_company("nexus").person("Board")

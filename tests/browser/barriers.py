@@ -1,0 +1,101 @@
+"""What keeps a person from using a page: barriers that axe finds, errors, small targets."""
+
+from pathlib import Path
+
+from core.deeds import PeopleGroup
+from orgchart.models import Agent, Role
+from tests.browser.eyes import sign_in
+
+AXE = Path(__file__).parent / "axe" / "axe.min.js"
+DESK, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
+EVERY_LOOK = (("light", DESK), ("dark", PHONE), ("dark", DESK), ("light", PHONE))
+MISSING = "/admin/no-such-page/"
+FIND = """async () => {
+  const found = await axe.run(document, { resultTypes: ["violations"], elementRef: false });
+  return found.violations
+    .filter((v) => ["serious", "critical"].includes(v.impact))
+    .map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 150)).join(" | ")}`);
+}"""
+SMALL = """() => [...document.querySelectorAll("#main a, #main button, #main input, #main select")]
+  .filter((e) => e.checkVisibility({ opacityProperty: true, visibilityProperty: true }))
+  .filter((e) => !e.closest("p, td, th, dd, .nx-lead, .nx-small, h2") || e.matches("button"))
+  .filter((e) => !["checkbox", "radio", "hidden"].includes(e.type))
+  .filter((e) => !/select2-(hidden|search)/.test(e.className))
+  .map((e) => [e, e.getBoundingClientRect()])
+  .filter(([e, r]) => r.width && r.height && (r.width < 23.5 || r.height < 23.5))
+  .map(([e, r]) => `${Math.round(r.width)}x${Math.round(r.height)} ${e.outerHTML.slice(0, 140)}`)"""
+
+
+def pages_of(page, company, group):
+    """Each address of the navigation, and pages that lead deeper: an agent, a form, a flow."""
+    shown = page.locator("#nav-sidebar-apps a").evaluate_all("all => all.map((a) => a.pathname)")
+    assert len(shown) > (10 if group is PeopleGroup.HR else 25)
+    worker = Agent.objects.get(handle="backend_worker").id
+    role = Role.objects.get(name="backend_worker").id
+    agent = "/admin/orgchart/agent"
+    deeper = [f"{agent}/{worker}/change/", "/admin/matrix/?of=agents"]
+    if group in (PeopleGroup.BOARD, PeopleGroup.HR):
+        hire = f"{agent}/add/?organisation={company.organisation.id}"
+        boss = Agent.objects.get(handle="it_manager").id
+        deeper += [
+            f"{agent}/{worker}/change/?edit=1",
+            f"{agent}/{worker}/pause/",
+            f"{agent}/{worker}/move/",
+            hire,
+            f"{hire}&role={role}",
+            f"{hire}&role={role}&reports_to={boss}",
+        ]
+    if group is PeopleGroup.BOARD:
+        mail, contract = company.ids["question"], company.ids["code"]
+        deeper += [
+            f"/admin/mailroom/mail/{mail.replace('-', '_2D')}/change/",
+            f"/admin/contracts/contract/{contract.replace('-', '_2D')}/change/",
+            f"{agent}/{worker}/issue-key/",
+            "/admin/password_change/",
+            MISSING,
+        ]
+    return [*dict.fromkeys([*shown, *deeper])]
+
+
+def look(page, address, looks, language):
+    """What is wrong with one page: opened once, seen in each theme and size."""
+    page.emulate_media(color_scheme=looks[0][0])
+    page.set_viewport_size(looks[0][1])
+    answer = page.goto(address, wait_until="load")
+    expected = 404 if address.endswith(MISSING) else 200
+    problems = [] if answer.status == expected else [f"status {answer.status}"]
+    spoken = page.locator("html").get_attribute("lang")
+    problems += [] if spoken.lower() == language else [f"lang={spoken}"]
+    page.wait_for_timeout(170)  # the theme draws its choosers after the page is loaded
+    for theme, size in looks:
+        page.emulate_media(color_scheme=theme)
+        page.set_viewport_size(size)
+        found = page.evaluate(FIND) + page.evaluate(SMALL)[:5]
+        wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        if wide > 1:
+            found.append(f"{wide} px wider than the window")
+        problems += [f"{theme} {size['width']}: {each}" for each in found]
+    return problems
+
+
+def walk(browser, address, company, group, looks, language="en"):
+    """Sign in, open every page in a language, and what is wrong with each in these looks."""
+    context = browser.new_context(bypass_csp=True)
+    choice = {"name": "nexus_language", "value": language, "url": address}
+    context.add_cookies([choice])
+    context.add_init_script(path=AXE)
+    page = context.new_page()
+    page.set_default_timeout(30_000)
+    heard = []
+    page.on("console", lambda m: heard.append(m.text) if m.type == "error" else None)
+    page.on("pageerror", lambda e: heard.append(str(e)))
+    sign_in(page, address, group)
+    wrong = {}
+    for each in pages_of(page, company, group):
+        found = look(page, address + each, looks, language)
+        found += [] if each.endswith(MISSING) else heard
+        heard.clear()
+        if found:
+            wrong[each] = found
+    context.close()
+    return wrong
