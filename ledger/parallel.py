@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 def plan_parts() -> list[Part]:
     """Split the ledger into parts of equal work, one for each processor; a small one is one."""
-    processes = min(len(os.sched_getaffinity(0)), MOST)
+    processes = min(_processors(), MOST)
     with connection.cursor() as cursor:
         cursor.execute(PARTS, {"parts": processes, "seal": SEAL_COST})
         ends = cursor.fetchall()
@@ -47,6 +47,13 @@ def plan_parts() -> list[Part]:
     firsts = [LOWEST, *(number + 1 for number, _ in ends[:-1])]
     lasts = [*(number for number, _ in ends[:-1]), HIGHEST]
     return [Part(first=first, last=last) for first, last in zip(firsts, lasts, strict=True)]
+
+
+def _processors() -> int:
+    """Those that this process may use, where the system says so."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def verify_parts(parts: Sequence[Part], trusted: Keys) -> Iterator[tuple[Part, Span | None]]:
