@@ -117,6 +117,23 @@ class RateBucket(models.Model):
         return f"{self.agent_id}: {self.tokens:.0f}"
 
 
+class Watch(models.Model):
+    """A process waits for what happens to an agent (`toolbox.watches`).
+
+    `listener` is the server's process that hears the notifications for it.
+    """
+
+    agent_id = models.BigIntegerField()
+    listener = models.IntegerField()
+
+    class Meta:
+        verbose_name_plural = "watches"
+        indexes = [models.Index(fields=["agent_id"], name="toolbox_watch_agent")]
+
+    def __str__(self) -> str:
+        return f"{self.agent_id} by {self.listener}"
+
+
 class Usage(models.Model):
     """Bytes that an agent stored in one minute; kept for a day."""
 

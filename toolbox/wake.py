@@ -2,7 +2,8 @@
 
 Notifications are hints: what happened is in the tables, and a waiter that misses one finds it when
 it asks again. They are sent after the commit and outside of it, because NOTIFY inside a transaction
-makes all commits of a database wait for each other.
+makes all commits of a database wait for each other, and only for agents that a request of another
+process waits for (`toolbox.watches`).
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import cast
+from typing import Any, cast
 
 import psycopg
 import structlog
 from django.db import connection, transaction
+
+from toolbox.watches import Watches
 
 log = structlog.get_logger(__name__)
 
@@ -31,7 +34,11 @@ IDLE_SECONDS = 0.5
 """Idle time after which the sender closes its connection."""
 GATHER_SECONDS = 0.005
 """How long a notification waits for more agents, so that a busy process sends few."""
-
+NOTIFY = """
+SELECT pg_notify(%(channel)s, string_agg(DISTINCT agent_id::text, ',') || %(sender)s)
+FROM toolbox_watch WHERE agent_id = ANY(%(agents)s::bigint[]) AND listener <> %(mine)s
+HAVING count(*) > 0
+"""
 
 Waker = Callable[[], object]
 
@@ -65,12 +72,16 @@ class Waiters:
 
     def wake_all(self) -> None:
         """Call every waker: a notification may have been missed."""
+        self.wake(self.agents())
+
+    def agents(self) -> list[int]:
+        """The agents that somebody waits for."""
         with self._lock:
-            waiting = list(self._waiting)
-        self.wake(waiting)
+            return list(self._waiting)
 
 
 WAITERS = Waiters()
+WATCHES = Watches(WAITERS.agents)
 _outgoing: queue.SimpleQueue[int] = queue.SimpleQueue()
 _names: dict[int, str] = {}
 """The random name of a process in its notifications, by pid, because a fork inherits this."""
@@ -120,13 +131,22 @@ def _notify_forever() -> None:
         while not _outgoing.empty() and len(ids) < 500:
             ids.add(_outgoing.get())
         try:
-            with connection.cursor() as cursor:
-                note = f"{','.join(map(str, ids))}@{me}"
-                cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, note])
+            _notify(ids, f"@{me}")
         except Exception:
             log.warning("wake_not_sent", exc_info=True)
             connection.close()
             time.sleep(RETRY_SECONDS)
+
+
+def _notify(agent_ids: set[int], sender: str) -> None:
+    values: dict[str, Any] = {
+        "channel": CHANNEL,
+        "sender": sender,
+        "agents": sorted(agent_ids),
+        "mine": WATCHES.listener,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(NOTIFY, values)
 
 
 def _listen_forever() -> None:
@@ -134,12 +154,15 @@ def _listen_forever() -> None:
         try:
             connection.ensure_connection()
             raw = cast("psycopg.Connection", connection.connection)
+            WATCHES.connect(raw)
             raw.execute(f"LISTEN {CHANNEL}")
-            WAITERS.wake_all()
+            WAITERS.wake_all()  # what was announced and not yet heard is looked for
             while True:
                 for note in raw.notifies(timeout=LISTEN_SECONDS):
                     _handle_notification(note.payload)
+                WATCHES.retire(raw)
         except Exception:
+            WATCHES.disconnect()
             log.warning("wake_not_heard", exc_info=True)
             connection.close()
             time.sleep(RETRY_SECONDS)

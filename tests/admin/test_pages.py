@@ -54,6 +54,7 @@ INSIDE = {
     "tasks.Experience",  # sums of tasks
     "tasks.FeedbackHook",  # a secret
     "toolbox.Usage",  # counters of the quotas
+    "toolbox.Watch",  # which process waits for which agent
     "documents.KeptFile",  # read with the mail it was attached to
     "documents.MemoryFile",  # the state of a file that people edit
     "contracts.OrgChangeLine",  # a part of its contract

@@ -32,7 +32,8 @@ WORKERS = [(boss, worker) for boss, workers in PARENTS.items() for worker in wor
 
 LISTENERS = """
 SELECT count(*) FROM pg_stat_activity
-WHERE datname = current_database() AND query = 'LISTEN nexus_wake'
+WHERE datname = current_database()
+  AND (query = 'LISTEN nexus_wake' OR query LIKE 'DELETE FROM toolbox_watch WHERE%')
 """
 FLOOD = """
 INSERT INTO ledger_event (id, action, actor, at, decision, for_agent_id, kind, reason, digest)

@@ -17,7 +17,7 @@ from toolbox.answers import envelope
 from toolbox.caller import Caller
 from toolbox.faces import event_reader
 from toolbox.faces.sse import ALIVE, END, START, OpenStreams, part, until_gone
-from toolbox.faces.threads import in_thread, prove_caller, send_denial
+from toolbox.faces.threads import announce, in_thread, prove_caller, send_denial
 
 Message = dict[str, Any]
 
@@ -71,6 +71,7 @@ async def _watch(
     await send(START)
     await send(part(b": watching\nid: %s\n\n" % str(place).encode()))
     with wake.WAITERS.waiting(caller.agent.id, lambda: loop.call_soon_threadsafe(rung.set)):
+        await announce(caller.agent.id)
         while True:
             rung.clear()
             look = functools.partial(event_reader.read, caller=caller, key=key, after=place)

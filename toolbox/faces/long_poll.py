@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from toolbox import wake
+from toolbox.faces.threads import announce
 
 T = TypeVar("T")
 
@@ -38,6 +39,7 @@ async def poll(
     ends = time.monotonic() + seconds
     wake.listen()
     with wake.WAITERS.waiting(agent_id, lambda: loop.call_soon_threadsafe(rung.set)):
+        await announce(agent_id)
         while True:
             rung.clear()
             left = ends - time.monotonic()

@@ -14,6 +14,7 @@ from django.db import close_old_connections
 from pydantic_core import to_json
 
 from core.decision import Denied, Deny
+from toolbox import wake
 from toolbox.answers import INTERNAL, answer_denial
 from toolbox.authentication import authenticate
 from toolbox.caller import Caller
@@ -36,6 +37,12 @@ async def in_thread(work: Callable[[], T]) -> T:
             close_old_connections()
 
     return await asyncio.get_running_loop().run_in_executor(THREADS, done)
+
+
+async def announce(agent_id: int) -> None:
+    """Let commits for an agent notify this process. Who waits is among the waiters already."""
+    if not wake.WATCHES.covers(agent_id):
+        await in_thread(lambda: wake.WATCHES.announce(agent_id))
 
 
 def credentials_of(scope: dict[str, Any], request_id: str) -> Credentials:

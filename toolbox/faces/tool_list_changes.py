@@ -23,7 +23,7 @@ from toolbox.answers import envelope
 from toolbox.authentication import authenticate
 from toolbox.caller import Caller
 from toolbox.faces.exports import listing
-from toolbox.faces.threads import in_thread
+from toolbox.faces.threads import announce, in_thread
 
 Message = dict[str, Any]
 
@@ -75,6 +75,7 @@ async def changes(watcher: Watcher) -> AsyncGenerator[None, None]:
     loop, rung = asyncio.get_running_loop(), asyncio.Event()
     wake.listen()
     with wake.WAITERS.waiting(caller.agent.id, lambda: loop.call_soon_threadsafe(rung.set)):
+        await announce(caller.agent.id)
         while True:
             rung.clear()
             try:
