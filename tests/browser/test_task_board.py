@@ -272,3 +272,18 @@ def test_pages_fit_a_telephone(enter, live_server, page, make, complaints):
         page.wait_for_load_state("networkidle")
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, path
     assert complaints == []
+
+
+def test_speaks_chinese_to_who_chose_it(enter, live_server, make, complaints):
+    make("一张卡片")
+    page = enter(PeopleGroup.BOARD)
+    chosen = {"name": "nexus_language", "value": "zh-hans", "url": live_server.url}
+    page.context.add_cookies([chosen])
+    page.goto(live_server.url + BOARD)
+    sight = Sight(page)
+    expect(page.locator(".nx-skip")).to_have_text("跳到正文")
+    sight.card("一张卡片").drag_to(sight.column("in_progress"))
+    expect(sight.said).to_have_text("#1 的状态现在是“进行中”。")
+    options = sight.card("一张卡片").locator("select[name=status] option")
+    expect(options).to_have_text(["已完成", "已删除"])
+    assert complaints == []
