@@ -56,7 +56,7 @@ class CaseAdmin(ActingAdmin):
     list_select_related = ("organisation",)
     ordering = ("-id",)
     search_fields = ("=id",)
-    search_help_text = "A case (CASE-…)"
+    search_help_text = _("A case (CASE-…)")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Case]:
         """With the organisation, in one query."""

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from django.db.models import Q, QuerySet, Subquery
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext
 
 from contracts.models import Contract
 from core.waiting import page_of
@@ -145,7 +145,7 @@ def _mails(agent: Agent) -> Listed:
                 tag=row.mail_type,
                 is_code=True,
                 tone="" if row.read_at or row.from_agent == agent.handle else "wait",
-                detail=gettext("to %(agent)s") % {"agent": row.to_agent}
+                detail=pgettext("mail", "to %(agent)s") % {"agent": row.to_agent}
                 if row.from_agent == agent.handle
                 else (
                     gettext("from %(agent)s") if row.read_at else gettext("from %(agent)s, unread")

@@ -15,7 +15,8 @@
   window.nexusText = nexusText;
   const icons_say = () => ({
     hub: nexusText("Waiting for you"), manage_search: nexusText("Search"), search: nexusText("Search"),
-    close: nexusText("Close"), arrow_back: nexusText("Back"),
+    close: nexusText("Close"), arrow_back: nexusText("Back"), add: nexusText("Add"),
+    more_horiz: nexusText("More"), more_vert: nexusText("More"), filter_list: nexusText("Filter"),
   });
   const UTC = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d)(:\d\d)?( UTC)?$/;
   const relative = new Intl.RelativeTimeFormat(document.documentElement.lang || "en", { numeric: "auto" });
@@ -73,6 +74,8 @@
         control.setAttribute("aria-label", icons_say()[icon] || icon.replaceAll("_", " "));
       }
     });
+    root.querySelectorAll('[aria-label="scrollable content"]').forEach((box) =>
+      box.setAttribute("aria-label", nexusText("Scrollable content")));
     root.querySelectorAll("[data-simplebar], .simplebar-content-wrapper").forEach((box) => {
       if (box.scrollHeight > box.clientHeight && !box.hasAttribute("tabindex")) box.setAttribute("tabindex", "0");
     });
