@@ -38,6 +38,11 @@ class Message:
     context: str = ""
 
     @property
+    def key(self) -> str:
+        """How compiled catalogues name it."""
+        return f"{self.context}\x04{self.singular}" if self.context else self.singular
+
+    @property
     def name(self) -> str:
         """What files of translations call it: `context|singular`, or the singular alone."""
         return f"{self.context}|{self.singular}" if self.context else self.singular

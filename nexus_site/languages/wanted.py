@@ -30,6 +30,6 @@ def wanted_messages(locale: str) -> set[Message]:
     Of a text with and without a plural the catalogue keeps the one with it: they are one entry.
     """
     known = translated_by_libraries(locale)
-    found = {each for each in our_messages() | theme_messages() if each.singular not in known}
+    found = {each for each in our_messages() | theme_messages() if each.key not in known}
     counted = {(each.singular, each.context) for each in found if each.plural}
     return {each for each in found if each.plural or (each.singular, each.context) not in counted}

@@ -125,6 +125,7 @@ def has_english(text, known):
 
 
 def _is_cut(text, known):
+    text = text.replace("...", "…")  # Django cuts so in Chinese
     start = _plain(text.partition("…")[0])
     return "…" in text and len(start) > 8 and any(each.startswith(start) for each in known)
 

@@ -8,7 +8,12 @@ from django.utils.functional import Promise
 
 from nexus_site.languages.catalogue import Translations
 from nexus_site.languages.compiled import compiled_catalogues
-from nexus_site.languages.messages import Message, messages_of_python, messages_of_template
+from nexus_site.languages.messages import (
+    Message,
+    messages_of_python,
+    messages_of_template,
+    translated_by_libraries,
+)
 from nexus_site.languages.names import is_code, names_of_models
 from nexus_site.languages.wanted import LOCALES, SAME, file_of, wanted_messages
 from tests.admin.english import english_on
@@ -91,6 +96,14 @@ class TestTheTextsToTranslate:
             Message("%(n)s c", "%(n)s cs"),
             Message("d"),
         }
+
+
+class TestWhatTheCatalogueHolds:
+    def test_is_not_what_a_library_translates(self):
+        wanted = wanted_messages("zh_Hans")
+        assert Message("Filter", context="verb") in wanted
+        assert Message("Filter") not in wanted
+        assert "Filter" in translated_by_libraries("zh_Hans")
 
 
 class TestTheNamesOfModels:
