@@ -8,18 +8,7 @@ from playwright.sync_api import expect
 from core.deeds import PeopleGroup
 from ledger.models import Event
 from mailroom.models import Mail
-
-
-class Walker:
-    """A person who clicks; typing is no click."""
-
-    def __init__(self, page):
-        self.page = page
-        self.clicks = 0
-
-    def click(self, role, name, *, within="body", exact=True):
-        self.page.locator(within).get_by_role(role, name=name, exact=exact).first.click()
-        self.clicks += 1
+from tests.browser.walker import Walker
 
 
 @pytest.fixture
