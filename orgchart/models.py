@@ -11,6 +11,7 @@ from orgchart.pauses.models import Pause as Pause  # noqa: PLC0414  a table of t
 from orgchart.pending.models import PendingChange as PendingChange  # noqa: PLC0414  a table of this app
 from orgchart.people.models import GivenPassword as GivenPassword  # noqa: PLC0414  as above
 from orgchart.people.models import Membership as Membership  # noqa: PLC0414  as above
+from orgchart.people.models import SavedFilter as SavedFilter  # noqa: PLC0414  as above
 from orgchart.policy.vocabulary import (
     BOARD,
     HANDLE_FORM,

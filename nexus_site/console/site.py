@@ -98,6 +98,7 @@ class PeopleSite(UnfoldAdminSite):
         """Pages that belong to no table."""
         from governance.interventions.pages import codes_page
         from nexus_site.company.pages import company_page, matrix_page
+        from nexus_site.console import saved_filters
         from nexus_site.console.explain import explain_page
         from nexus_site.live.pages import feed_page
         from nexus_site.live.stream import without_stream
@@ -109,6 +110,12 @@ class PeopleSite(UnfoldAdminSite):
             path("matrix/", self.admin_view(matrix_page), name="matrix"),
             path("explain/", self.admin_view(explain_page), name="explain"),
             path("confirmation-codes/", self.admin_view(codes_page), name="confirmation_codes"),
+            path("filters/", self.admin_view(saved_filters.save_page), name="save_filter"),
+            path(
+                "filters/<int:filter_id>/remove/",
+                self.admin_view(saved_filters.remove_page),
+                name="remove_filter",
+            ),
         ]
 
     def search(

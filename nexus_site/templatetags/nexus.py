@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 from django import template
 from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_noop
 
+from nexus_site.console.empty_lists import WHEN_EMPTY
+from nexus_site.console.saved_filters import filters_in
 from nexus_site.languages.scripts import translated_texts
+from orgchart.people.filters import filters_of
+from orgchart.people.models import SavedFilter
 
 register = template.Library()
 
@@ -47,3 +52,22 @@ def moment(value: datetime | None, style: str = "") -> SafeString | str:
         style,
         f"{at:%Y-%m-%d %H:%M}",
     )
+
+
+@register.simple_tag(takes_context=True)
+def kept_filters(context: dict[str, Any], table: Any) -> list[SavedFilter]:
+    """The filters that the person keeps of a list, given its `opts`."""
+    user = context["request"].user
+    return filters_of(person_id=user.pk, table=table.label_lower)
+
+
+@register.simple_tag(takes_context=True)
+def present_filter(context: dict[str, Any]) -> str:
+    """The filters that the list shows now, as they are kept; empty without one."""
+    return filters_in(context["request"].GET.urlencode())
+
+
+@register.filter
+def when_empty(table: Any) -> str:
+    """What an empty list says of what will be there, given its `opts`."""
+    return str(WHEN_EMPTY.get(table.label_lower, ""))

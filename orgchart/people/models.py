@@ -1,4 +1,4 @@
-"""Tables of people: memberships, and passwords that somebody else chose."""
+"""Tables of people: memberships, passwords that somebody else chose, filters that they keep."""
 
 from __future__ import annotations
 
@@ -37,3 +37,23 @@ class GivenPassword(models.Model):
 
     def __str__(self) -> str:
         return f"password of {self.person}, given by somebody else"
+
+
+class SavedFilter(models.Model):
+    """The filters of a list of the admin, kept by a person under a name (Spec: people 47)."""
+
+    person = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="saved_filters"
+    )
+    table = models.CharField(max_length=100)
+    name = models.CharField(max_length=40)
+    query = models.CharField(max_length=1000)
+    saved_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["person", "table", "name"], name="saved_filter_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.person}"

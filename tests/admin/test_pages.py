@@ -62,6 +62,7 @@ INSIDE = {
     "workspace.Draft",  # an agent's work before it is pushed
     "orgchart.Membership",  # on the page of its user
     "orgchart.GivenPassword",  # a flag of its user
+    "orgchart.SavedFilter",  # on the list that it filters
     "workspace.WebUse",  # counts searches of a day
     "orgchart.Pause",  # on the page of its agent or organisation
     "governance.Artifact",  # on the page of its case

@@ -109,34 +109,9 @@
       icon.setAttribute("aria-hidden", "true"));
   }
 
-  // Searches that a person keeps, in their own browser, by list.
-  function saved(button) {
-    const list = document.querySelector(".nx-saved");
-    const key = `nexus-saved:${location.pathname}`;
-    const kept = JSON.parse(localStorage.getItem(key) || "[]");
-    const show = ({ label, query }) => {
-      const link = document.createElement("a");
-      link.className = "nx-state";
-      link.href = `?${query}`;
-      link.textContent = label;
-      link.title = nexusText("Saved in this browser");
-      list.append(link);
-    };
-    kept.forEach(show);
-    button.addEventListener("click", () => {
-      const query = location.search.slice(1);
-      const label = window.prompt(nexusText("Name of this search"), new URLSearchParams(query).get("q") || "");
-      if (!label) return;
-      kept.push({ label: label.slice(0, 40), query });
-      localStorage.setItem(key, JSON.stringify(kept.slice(-12)));
-      show(kept[kept.length - 1]);
-    });
-  }
-
   document.addEventListener("DOMContentLoaded", () => {
     skip();
     improve(document);
-    document.querySelectorAll("[data-save-search]").forEach(saved);
     document.body.addEventListener("htmx:afterSwap", (event) => improve(event.target));
     window.setInterval(() => document.querySelectorAll('time[data-style="ago"]').forEach(say), 30_000);
   });
