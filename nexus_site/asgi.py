@@ -56,6 +56,11 @@ def is_installed(name: str) -> bool:
         return False
 
 
+def is_for_agents(path: str) -> bool:
+    """True for what needs no session and no language: every address of the API but its pages."""
+    return path.startswith(WITHOUT_SESSION) and not path.startswith(errors.PAGES)
+
+
 def is_a_browser(scope: Scope) -> bool:
     """True if a person's browser asks for a page of the API: these requests need Django's session.
 
@@ -127,7 +132,7 @@ class Site:
                 await face.application(scope, receive, send)
             elif can_wait(scope["method"], path):
                 await WaitableCall(self.agents, self.threads)(scope, receive, send)
-            elif path.startswith(WITHOUT_SESSION) and not is_a_browser(scope):
+            elif is_for_agents(path) and not is_a_browser(scope):
                 await self.agents(scope, receive, send)
             else:
                 await self.people(scope, receive, send)

@@ -15,6 +15,7 @@ from core.waiting import ringing
 from orgchart.compiling import POLICIES
 from tests.company import Company, load_company
 from tests.next_steps import every_refusal_checked
+from tests.stream_events import every_event_checked
 from toolbox import authentication, wake
 
 ONLY_GROW = (
@@ -126,6 +127,14 @@ def next_steps_can_be_taken() -> Iterator[None]:
     with every_refusal_checked() as failed:
         yield
     assert not failed, failed
+
+
+@pytest.fixture(autouse=True)
+def events_are_as_described() -> Iterator[None]:
+    """No event in the suite reaches a stream in another form than the API describes."""
+    with every_event_checked() as wrong:
+        yield
+    assert not wrong, wrong
 
 
 @pytest.fixture(autouse=True)

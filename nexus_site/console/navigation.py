@@ -100,6 +100,7 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
         own.append({"title": gettext("Live"), "icon": "sensors", "link": reverse("admin:feed")})
     codes = {"title": gettext("Second factor"), "icon": "phonelink_lock"}
     own.append({**codes, "link": reverse("admin:confirmation_codes")})
+    own.append({"title": "API", "icon": "api", "link": reverse("api_docs")})
     groups: list[dict[str, Any]] = [{"title": "", "items": own}]
     for title, tables in SECTIONS:
         items = [_item(*table) for table in tables if _may_see(request, table[2])]

@@ -11,6 +11,8 @@ from toolbox.answers import INTERNAL, NOTHING_THERE
 from toolbox.faces.responses import error_response
 
 MACHINE_PATHS = ("/api/", "/mcp")
+PAGES = "/api/docs/"
+"""Pages for people among the addresses of machines."""
 MALFORMED = deny(
     Code.INVALID_PARAMS,
     "this request is malformed",
@@ -66,7 +68,7 @@ def _answer(request: HttpRequest, deny: Deny, page: Callable[[], HttpResponse]) 
 
 def is_for_machine(path: str) -> bool:
     """True if programs, not people, call this path."""
-    return path.startswith(MACHINE_PATHS)
+    return path.startswith(MACHINE_PATHS) and not path.startswith(PAGES)
 
 
 def malformed() -> HttpResponse:

@@ -3,98 +3,184 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from core.decision import Code, deny
 from toolbox.answers import INTERNAL, envelope
+from toolbox.faces.example_values import TIME, VALUES
 
 Schema = Mapping[str, Any]
 
-TIME = "2026-02-20T09:30:00Z"
-DIGEST = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
-VALUES: Mapping[str, Any] = {
-    "activeForm": "Building the login form",
-    "address": "nexus:backend_worker",
-    "agent": "backend_worker",
-    "artifact": f"registry.example.com/shop@sha256:{DIGEST}",
-    "assigned_branch": "feature/login",
-    "body": "The login form is ready for review.",
-    "branch": "feature/login",
-    "contract_id": "CON-20260220-093000-4F7A",
-    "contract_ref": "CON-20260220-093000-4F7A",
-    "created_at": TIME,
-    "currency": "EUR",
-    "description": "Build the login form and its tests.",
-    "from": "it_manager",
-    "handle": "backend_worker",
-    "level": 3,
-    "mail_id": "MAIL-20260220-093000-9C2E",
-    "message": "Add the login form",
-    "name": "current_time",
-    "organisation": "nexus",
-    "owner": "backend_worker",
-    "path": "src/login.py",
-    "reason": "The work is done and reviewed.",
-    "role": "backend_worker",
-    "sha256": DIGEST,
-    "subject": "Login form",
-    "taskId": "1",
-    "title": "Login form",
-    "type": "info",
-    "to": "it_manager",
-    "url": "https://example.com/docs",
-    "version": 1,
-}
-"""Example values by the name of a field, where they fit its schema."""
 
-REFUSALS: Mapping[Code, str] = {
-    Code.INVALID_PARAMS: "send_mail: subject: String should have at most 200 characters",
-    Code.UNAUTHENTICATED: "this key is unknown, revoked or its agent deactivated",
-    Code.TOOL_NOT_BOUND: "create_contract is not bound to backend_worker",
-    Code.TOOL_DENIED: "web_search is taken from this agent by its manager",
-    Code.MODE_DENIED: "read_file is not allowed in chat_safe mode",
-    Code.CONTACT_DENIED: "backend_worker may not contact ceo",
-    Code.MAIL_TYPE_DENIED: "mail type contract is not for backend_worker -> it_manager",
-    Code.CONTRACT_REQUIRED: "this channel is open only under an active contract",
-    Code.RECIPIENT_UNKNOWN: "there is no agent frontend_wroker in this organisation",
-    Code.RECIPIENT_INACTIVE: "qa_worker is deactivated",
-    Code.LEVEL_DENIED: "a contract goes to a lower level only",
-    Code.AGENT_INACTIVE: "qa_worker is deactivated; it can have no key",
-    Code.AGENT_PAUSED: "qa_worker is paused",
-    Code.SCOPE_DENIED: ".env lies outside the scope of this contract",
-    Code.BRANCH_DENIED: "main is not the branch of this contract",
-    Code.APPROVAL_REQUIRED: "a deployment needs an approval of this artifact",
-    Code.AUTHORISATION_REQUIRED: "deactivating an agent needs a contract that authorises it",
-    Code.FORCE_ASSIGN_DENIED: "only a superior may assign a task that another agent owns",
-    Code.ROLE_MISMATCH: "this task needs the role qa_worker",
-    Code.STAGE_DENIED: "the case is not in the stage IMPLEMENTATION",
-    Code.INPUT_DENIED: "the office Tester has no input ANALYSIS",
-    Code.NOT_YOURS: "this contract is assigned to another agent",
-    Code.UNKNOWN_TOOL: "there is no tool send_male",
-    Code.NOT_FOUND: "there is no contract CON-1",
-    Code.METHOD_NOT_ALLOWED: "GET is not for this address",
-    Code.VERSION_MISMATCH: "version 3 was expected, the record has version 4",
-    Code.INVALID_TRANSITION: "a contract that is passed cannot be accepted",
-    Code.TASK_BLOCKED: "task 4 is blocked by task 2",
-    Code.DELEGATION_CIRCLE: "coding_leader is already part of this delegation",
-    Code.IDEMPOTENCY_MISMATCH: "this Idempotency-Key was used for another call",
-    Code.TOO_LARGE: "a body may have 1048576 bytes at most",
-    Code.RATE_LIMITED: "more than 600 calls a minute",
-    Code.QUOTA_EXCEEDED: "the organisation has used its 1000 mails of today",
-    Code.STORAGE_FULL: "the disk of this installation is full",
-    Code.ISOLATION_UNAVAILABLE: "this machine cannot isolate a command",
-    Code.DRIVER_UNAVAILABLE: "no search provider is configured",
-    Code.INTERNAL: INTERNAL.message,
+@dataclass(frozen=True, slots=True)
+class RefusalExample:
+    """A call that was refused: why, what to do instead, and the tool that was called."""
+
+    message: str
+    next_action: str
+    tool: str = ""
+    mode: str = "chat_safe"
+
+
+_R = RefusalExample
+REFUSALS: Mapping[Code, RefusalExample] = {
+    Code.INVALID_PARAMS: _R(
+        "send_mail: subject: String should have at most 200 characters",
+        "call it again with parameters that fit its schema",
+        "send_mail",
+    ),
+    Code.UNAUTHENTICATED: _R(
+        "this key is unknown, revoked or its agent deactivated",
+        "send Authorization: Bearer and your key",
+        mode="",
+    ),
+    Code.TOOL_NOT_BOUND: _R(
+        "create_contract is not bound to backend_worker",
+        "ask it_manager to issue the contract",
+        "create_contract",
+    ),
+    Code.TOOL_DENIED: _R(
+        "web_search is taken from this agent by its manager", "ask it_manager", "web_search"
+    ),
+    Code.MODE_DENIED: _R(
+        "read_file is not allowed in chat_safe mode",
+        "accept a contract of mode coding, and call it in that session",
+        "read_file",
+    ),
+    Code.CONTACT_DENIED: _R(
+        "backend_worker may not contact ceo", "write to one of: it_manager", "send_mail"
+    ),
+    Code.MAIL_TYPE_DENIED: _R(
+        "mail type contract is not for backend_worker -> it_manager",
+        "send one of: info, question, report",
+        "send_mail",
+    ),
+    Code.CONTRACT_REQUIRED: _R(
+        "this channel is open only under an active contract",
+        "ask it_manager for a contract that opens it",
+        "send_mail",
+    ),
+    Code.RECIPIENT_UNKNOWN: _R(
+        "there is no agent frontend_wroker in this organisation",
+        "write to one of: frontend_worker, it_manager",
+        "send_mail",
+    ),
+    Code.RECIPIENT_INACTIVE: _R(
+        "qa_worker is deactivated", "write to one of: it_manager", "send_mail"
+    ),
+    Code.LEVEL_DENIED: _R(
+        "a contract goes to a lower level only",
+        "issue it to one of your workers",
+        "create_contract",
+    ),
+    Code.AGENT_INACTIVE: _R("qa_worker is deactivated; it can have no key", "activate it first"),
+    Code.AGENT_PAUSED: _R(
+        "you are paused by a person: it repeats itself",
+        "stop calling and wait: a member of Board or HR resumes you",
+        "send_mail",
+    ),
+    Code.SCOPE_DENIED: _R(
+        ".env lies outside the scope of this contract",
+        "read and write under src/ only",
+        "read_file",
+        "coding",
+    ),
+    Code.BRANCH_DENIED: _R(
+        "main is not the branch of this contract", "push feature/login", "git_push", "coding"
+    ),
+    Code.APPROVAL_REQUIRED: _R(
+        "a deployment needs an approval of this artifact",
+        "ask it_manager to approve it with approve_deployment",
+        "docker_deploy",
+        "coding",
+    ),
+    Code.AUTHORISATION_REQUIRED: _R(
+        "deactivating an agent needs a contract that authorises it",
+        "ask ceo for a contract of kind org_change",
+        "deactivate_agent",
+    ),
+    Code.FORCE_ASSIGN_DENIED: _R(
+        "only a superior may assign a task that another agent owns",
+        "choose a task without an owner",
+        "task_update",
+    ),
+    Code.ROLE_MISMATCH: _R(
+        "this task needs the role qa_worker", "choose a task of your own role", "task_update"
+    ),
+    Code.STAGE_DENIED: _R(
+        "the case is not in the stage IMPLEMENTATION",
+        "wait for the event case.turn",
+        "case_submit",
+    ),
+    Code.INPUT_DENIED: _R(
+        "the office Tester has no input ANALYSIS", "leave ANALYSIS out", "case_inputs"
+    ),
+    Code.NOT_YOURS: _R(
+        "this contract is assigned to another agent",
+        "list your contracts with list_contracts",
+        "accept_contract",
+    ),
+    Code.UNKNOWN_TOOL: _R(
+        "there is no tool send_male", "did you mean send_mail? See GET /api/v1/tools", "send_male"
+    ),
+    Code.NOT_FOUND: _R(
+        "there is no contract CON-1", "list your contracts with list_contracts", "read_contract"
+    ),
+    Code.METHOD_NOT_ALLOWED: _R("GET is not for this address", "use POST", mode=""),
+    Code.VERSION_MISMATCH: _R(
+        "version 3 was expected, the record has version 4",
+        "read it again, then decide again",
+        "close_contract",
+    ),
+    Code.INVALID_TRANSITION: _R(
+        "a contract that is passed cannot be accepted", "read the contract", "accept_contract"
+    ),
+    Code.TASK_BLOCKED: _R(
+        "task 4 is blocked by task 2", "finish task 2 first, or choose another task", "task_update"
+    ),
+    Code.DELEGATION_CIRCLE: _R(
+        "coding_leader is already part of this delegation",
+        "delegate to an agent that is not waiting for you",
+        "delegate_to",
+    ),
+    Code.IDEMPOTENCY_MISMATCH: _R(
+        "this Idempotency-Key was used for another call", "send a new key", "send_mail"
+    ),
+    Code.TOO_LARGE: _R(
+        "a body may have 1048576 bytes at most", "send less", "write_file", "coding"
+    ),
+    Code.RATE_LIMITED: _R(
+        "more than 600 calls a minute", "wait as long as Retry-After says", "read_inbox"
+    ),
+    Code.QUOTA_EXCEEDED: _R(
+        "the organisation has used its 1000 mails of today", "go on tomorrow", "send_mail"
+    ),
+    Code.STORAGE_FULL: _R(
+        "the disk of this installation is full",
+        "nothing was done; repeat the call later",
+        "send_mail",
+    ),
+    Code.ISOLATION_UNAVAILABLE: _R(
+        "this machine cannot isolate a command",
+        "tell the people who run this installation",
+        "run_test",
+        "coding",
+    ),
+    Code.DRIVER_UNAVAILABLE: _R(
+        "no search provider is configured",
+        "tell the people who run this installation",
+        "web_search",
+    ),
+    Code.INTERNAL: _R(INTERNAL.message, INTERNAL.next_action, "send_mail"),
 }
+"""One refusal of each code."""
 
 
 def refusal(code: Code) -> dict[str, Any]:
     """The envelope of an error with this code."""
-    return envelope(
-        deny(code, REFUSALS[code], "read the rule, then change the call or ask your superior"),
-        tool="send_mail",
-        mode="chat_safe",
-    )
+    said = REFUSALS[code]
+    return envelope(deny(code, said.message, said.next_action), tool=said.tool, mode=said.mode)
 
 
 def example_of(schema: Schema, components: Schema, *, name: str = "", whole: bool = True) -> Any:
@@ -129,7 +215,8 @@ def _stated_values(schema: Schema) -> list[Any]:
 def _scalar(schema: Schema, name: str) -> Any:
     match schema.get("type"), schema.get("format"):
         case "integer" | "number", _:
-            return max(schema.get("minimum", 1), VALUES.get(name, 1))
+            known = VALUES.get(name)
+            return max(schema.get("minimum", 1), known if isinstance(known, int) else 1)
         case "boolean", _:
             return True
         case _, "date-time":

@@ -13,6 +13,7 @@ from core.decision import Code, status_of
 from toolbox.answers import ErrorBody
 from toolbox.faces.examples import example_of, refusal
 from toolbox.faces.exports import FOREIGN_FORMS
+from toolbox.faces.openapi_events import describe_events, event_adapters
 from toolbox.faces.results import CallerIdentity, OpenedSession, PromptText, ToolList
 from toolbox.idempotency import KEY_PATTERN, MAX_KEY
 from toolbox.registry import REGISTRY, Tool
@@ -58,6 +59,7 @@ def document() -> Schema:
     tools = REGISTRY.all()
     results = {tool.name: tool.result_type for tool in tools}
     results |= {name: TypeAdapter(result) for name, result in FIXED.items()}
+    results |= event_adapters()
     found, definitions = TypeAdapter.json_schemas(
         [(name, "serialization", adapter) for name, adapter in results.items()],
         ref_template="#/components/schemas/{model}",
@@ -172,6 +174,15 @@ def _call(tool: Tool, result: Schema, schemas: Schema) -> Schema:
         "parameters": [_parameter("Session"), _parameter("IdempotencyKey")],
         "requestBody": _body(_body_schema(tool, schemas), schemas),
         "responses": _answers(done, schemas),
+        "x-tool": {
+            "source": str(tool.source),
+            "modes": sorted(tool.allowed_modes),
+            "offices": sorted(tool.offices),
+            "read_only": tool.read_only,
+            "destructive": tool.destructive,
+            "idempotent": tool.idempotent or tool.read_only,
+            "open_world": tool.open_world,
+        },
     }
 
 
@@ -236,7 +247,9 @@ def _fixed_paths(answers: Schema, schemas: Schema) -> Schema:
     }
     session = {"name": "session_id", "in": "path", "required": True, "schema": UUID}
     events = _get("events", "Your events as they happen", TEXT, schemas, _parameter("LastEventId"))
+    events["get"]["tags"] = ["events"]
     events["get"]["responses"]["200"]["content"] = {"text/event-stream": {"schema": TEXT}}
+    events["get"]["x-event-types"] = describe_events(answers, schemas)
     return {
         "/api/v1/me": _get("me", "Who your key says you are", answers["GET me"], schemas),
         "/api/v1/tools": _get(

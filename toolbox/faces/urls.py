@@ -2,7 +2,7 @@
 
 from django.urls import include, path, re_path
 
-from toolbox.faces import docs
+from toolbox.faces.docs import views as docs
 from toolbox.faces.rest import views
 
 calls = [
@@ -17,6 +17,7 @@ calls = [
 urlpatterns = [
     path("<str:version>/", include(calls)),
     path("schema/", docs.schema),
-    path("docs/", docs.page),
+    path("docs/", docs.page, name="api_docs"),
+    path("docs/<slug:name>/", docs.page, name="api_docs"),
     re_path(r"^.*$", views.UnknownAddressView.as_view()),
 ]
