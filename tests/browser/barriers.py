@@ -4,6 +4,7 @@ from pathlib import Path
 
 from core.deeds import PeopleGroup
 from orgchart.models import Agent, Role
+from tests.admin.english import english_on, known_texts
 from tests.browser.eyes import sign_in
 
 AXE = Path(__file__).parent / "axe" / "axe.min.js"
@@ -48,8 +49,8 @@ def pages_of(page, company, group):
     if group is PeopleGroup.BOARD:
         mail, contract = company.ids["question"], company.ids["code"]
         deeper += [
-            f"/admin/mailroom/mail/{mail.replace('-', '_2D')}/change/",
-            f"/admin/contracts/contract/{contract.replace('-', '_2D')}/change/",
+            f"/admin/mailroom/mail/{mail}/change/",
+            f"/admin/contracts/contract/{contract}/change/",
             f"{agent}/{worker}/issue-key/",
             "/admin/password_change/",
             MISSING,
@@ -57,7 +58,7 @@ def pages_of(page, company, group):
     return [*dict.fromkeys([*shown, *deeper])]
 
 
-def look(page, address, looks, language):
+def look(page, address, looks, language, known):
     """What is wrong with one page: opened once, seen in each theme and size."""
     page.emulate_media(color_scheme=looks[0][0])
     page.set_viewport_size(looks[0][1])
@@ -67,6 +68,7 @@ def look(page, address, looks, language):
     spoken = page.locator("html").get_attribute("lang")
     problems += [] if spoken.lower() == language else [f"lang={spoken}"]
     page.wait_for_timeout(170)  # the theme draws its choosers after the page is loaded
+    problems += english_on(page.content(), known) if language == "zh-hans" else []
     for theme, size in looks:
         page.emulate_media(color_scheme=theme)
         page.set_viewport_size(size)
@@ -90,9 +92,9 @@ def walk(browser, address, company, group, looks, language="en"):
     page.on("console", lambda m: heard.append(m.text) if m.type == "error" else None)
     page.on("pageerror", lambda e: heard.append(str(e)))
     sign_in(page, address, group)
-    wrong = {}
+    wrong, known = {}, known_texts()
     for each in pages_of(page, company, group):
-        found = look(page, address + each, looks, language)
+        found = look(page, address + each, looks, language, known)
         found += [] if each.endswith(MISSING) else heard
         heard.clear()
         if found:
