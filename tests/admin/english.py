@@ -16,6 +16,8 @@ ALLOWED = {
     **dict.fromkeys(("Control", "Mac", "Command"), "keys, in a text of Django's"),
     **dict.fromkeys(("today", "yesterday"), "words that a search takes"),
     **dict.fromkeys(("git", "https", "ssh", "Webhook"), "has no other name"),
+    **dict.fromkeys(("Model", "Context", "Protocol", "Standard", "Webhooks"), "names of protocols"),
+    "Prometheus": "a program's name",
     "manual": "a value of a setting",
     "NEXUS": "the product's name",
     "Ctrl": "a key",
