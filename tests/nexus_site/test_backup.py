@@ -212,6 +212,20 @@ class TestRefused:
         with pytest.raises(CannotCopy):
             read_manifest(places / "copy")
 
+    def test_is_a_company_tree_with_files(self, places, empty):
+        back_up(places / "copy", keys=None, now=timezone.now())
+        tree = places / "elsewhere" / "company"
+        tree.mkdir(parents=True)
+        (tree / "plan.md").write_text("Another plan.")
+        done = manage(places, empty, "restore", places / "copy")
+        assert done.returncode == 1
+        assert "is not empty" in done.stderr
+        assert [path.name for path in tree.iterdir()] == ["plan.md"]
+        with psycopg.connect(**empty) as database:
+            assert not database.execute(
+                "SELECT 1 FROM pg_tables WHERE schemaname = 'public'"
+            ).fetchall()
+
     def test_is_a_link_out_of_the_tree(self, places):
         """What an archive made by others would put elsewhere; the rest is restored."""
         tree = django_settings.WORKSPACE_ROOT
