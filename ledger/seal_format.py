@@ -81,7 +81,7 @@ class Seal:
 
 
 class SealColumns(Protocol):
-    """A stored seal: a row of the table, whoever read it."""
+    """A stored seal: a row of the table, read by Django or by psycopg."""
 
     number: int
     era: int

@@ -19,7 +19,7 @@ from ledger.merkle import Tree
 from ledger.rules import Chain, Keys
 from ledger.seal_format import MARK, Seal, SealColumns, read_seal
 
-MOST_EVENTS = 50_000  # under the seals that one statement reads
+MOST_EVENTS = 50_000  # under the seals that a single statement reads
 MOST_SEALS = 500
 CHUNK = 4096  # leaves that are hashed into the tree at once
 
@@ -45,8 +45,8 @@ class Part:
 class Span:
     """What was verified of consecutive seals: how many events, and the first seal in doubt.
 
-    A seal is in doubt if it could not be shown to be whole. Whoever asked then reads it event by
-    event and says what is wrong with it, if anything is.
+    A seal is in doubt if it could not be shown to be whole. The caller then reads it event by event
+    and says what is wrong with it, if anything is.
     """
 
     events: int

@@ -1,7 +1,7 @@
 """Which agents the requests of each process wait for: no other agent's notification is sent.
 
-A process inserts a row for an agent before the first look of who waits for it. Whoever commits
-something for the agent looks for rows afterwards. One of the two always sees the other: the row was
+A process inserts a row for an agent before the first look of a request that waits for it. A sender
+looks for rows after its commit. One of the two always sees the other: the row was
 there when the sender looked, or the waiting request looks after the commit.
 """
 
@@ -74,7 +74,7 @@ class Watches:
             self.listener, self._rows = 0, {}
 
     def retire(self, raw: psycopg.Connection) -> None:
-        """Delete rows of agents for which nobody has waited since the last call.
+        """Delete rows of agents for which no request has waited since the last call.
 
         Each announcement has a row of its own, so that a new one is never deleted with an old one.
         """
