@@ -19,8 +19,8 @@ from orgchart.policy.vocabulary import ToolMode
 class BadSetting(ValueError):
     """A setting that does not exist or a value it cannot hold; `problem` leaves its name out."""
 
-    def __init__(self, problem: str, name: str = "") -> None:
-        super().__init__(f"{name}: {problem}" if name else problem)
+    def __init__(self, problem: str, name: str | None = None) -> None:
+        super().__init__(problem if name is None else f"{name}: {problem}")
         self.problem = problem
 
 

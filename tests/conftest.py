@@ -16,6 +16,7 @@ from orgchart.compiling import POLICIES
 from tests.company import Company, load_company
 from tests.next_steps import every_refusal_checked
 from tests.stream_events import every_event_checked
+from tests.template import template
 from toolbox import authentication, wake
 
 ONLY_GROW = (
@@ -100,6 +101,7 @@ def django_db_setup(
     """
     keepdb = django_db_keepdb and not django_db_createdb
     with django_db_blocker.unblock():
+        connection.settings_dict["TEST"]["TEMPLATE"] = template()
         made = setup_databases(verbosity=0, interactive=False, keepdb=keepdb)
     assert connection.settings_dict["NAME"] == connection.settings_dict["TEST"]["NAME"]
     yield

@@ -17,6 +17,7 @@ ALLOWED = {
     **dict.fromkeys(("today", "yesterday"), "words that a search takes"),
     **dict.fromkeys(("git", "https", "ssh", "Webhook"), "has no other name"),
     **dict.fromkeys(("Model", "Context", "Protocol", "Standard", "Webhooks"), "names of protocols"),
+    "constitution": "the name of a pack",
     "Prometheus": "a program's name",
     "manual": "a value of a setting",
     "NEXUS": "the product's name",

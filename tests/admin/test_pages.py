@@ -134,6 +134,14 @@ def row_of(model):
     return model._default_manager.create(**values | NEEDED.get(label(model), {}))
 
 
+MISTYPED = (
+    ("organisation__id__exact", "999999999999999999999"),
+    ("state__exact", "x'--"),
+    ("q", "x'--"),
+    ("q", "999999999999999999999"),
+)
+
+
 def label(model):
     return model._meta.label
 
@@ -195,10 +203,9 @@ class TestEveryTable:
     def test_takes_every_filter_it_offers(self, observer, company, played):
         """A filter's address that a person typed wrong is an answer, never a failure."""
         for model in MODELS:
-            for field in ["organisation__id__exact", "state__exact", "q", "reading"]:
-                for value in ["x'--", "999999999999999999999"]:
-                    status = observer.get(list_page(model), {field: value}).status_code
-                    assert status in (200, 302, 400), (label(model), field, value)
+            for field, value in MISTYPED:
+                status = observer.get(list_page(model), {field: value}).status_code
+                assert status in (200, 302, 400), (label(model), field, value)
 
     def test_refuses_what_no_database_can_hold(self, observer, company):
         for model in MODELS:

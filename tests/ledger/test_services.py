@@ -35,6 +35,7 @@ def insert(event: Event) -> int:
 class TestRecord:
     def test_writes_every_field(self, db):
         event = make_event(
+            action="test.refused",
             decision=EventOutcome.DENY,
             code="MODE_DENIED",
             reason="not in chat_safe",

@@ -118,8 +118,8 @@ class TestTheStream:
     def test_is_one_of_a_few_of_each_person(self, monkeypatch):
         monkeypatch.setattr(stream, "status_of_foreign", lambda scope: 0)
         monkeypatch.setattr(stream, "may_watch", lambda cookie: "olga")
-        monkeypatch.setitem(stream._open, "olga", stream.MOST)
+        monkeypatch.setitem(stream._STREAMS._open, "olga", stream.MOST)
         headers = [(b"cookie", b"nexus_session=abc")]
         sent = answered({"headers": headers, "path": "/admin/live"})
         assert sent[0]["status"] == 429
-        assert stream._open["olga"] == stream.MOST
+        assert stream._STREAMS._open["olga"] == stream.MOST

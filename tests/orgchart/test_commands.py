@@ -96,7 +96,9 @@ class TestExportAndDiff:
 
     @pytest.mark.parametrize("verb", ["export", "diff"])
     def test_of_nobody_is_refused(self, verb, tmp_path):
-        assert refusal("org", verb, "none", tmp_path) == "there is no organisation none"
+        assert refusal("org", verb, "none", tmp_path) == (
+            "there is no organisation none; there are: none"
+        )
 
     def test_diff_with_the_pack_of_another_is_refused(self, acme):
         assert "is the pack of nexus, not of acme" in refusal(

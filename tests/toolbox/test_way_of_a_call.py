@@ -27,7 +27,9 @@ def company(transactional_db: None) -> Company:
 
 def is_ours(file: str) -> bool:
     """Whether a file belongs to the product; the environment may lie inside the checkout."""
-    return file.startswith(f"{ROOT}/") and not file.startswith((f"{ROOT}/.venv/", f"{ROOT}/var/"))
+    return file.startswith(f"{ROOT}/") and not file.startswith(
+        (f"{ROOT}/.venv/", f"{ROOT}/var/", f"{ROOT}/tests/")
+    )
 
 
 def is_passed(place: str, qualified: str, name: str) -> bool:
