@@ -25,6 +25,7 @@ import django  # noqa: E402
 
 django.setup()
 
+from django.conf import settings  # noqa: E402
 from django.contrib.staticfiles.handlers import StaticFilesHandler  # noqa: E402
 from django.db import connection  # noqa: E402
 from django.test.runner import DiscoverRunner  # noqa: E402
@@ -57,7 +58,7 @@ class Photographer:
         self.worker = Agent.objects.get(handle="backend_worker").id
 
     def take_all(self) -> None:
-        """As the Board and as HR, in both themes, and on a phone."""
+        """As the Board and as HR, in both themes, on a phone, and in Chinese."""
         FOLDER.mkdir(parents=True, exist_ok=True)
         with sync_playwright() as driver:
             browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
@@ -65,6 +66,7 @@ class Photographer:
             self.take(browser, PeopleGroup.HR, "light", self.hr_pages())
             self.take(browser, PeopleGroup.BOARD, "dark", self.dark_pages())
             self.take(browser, PeopleGroup.BOARD, "light", self.phone_pages(), width=390)
+            self.take(browser, PeopleGroup.BOARD, "light", self.chinese_pages(), language="zh-hans")
             browser.close()
 
     def take(
@@ -75,9 +77,12 @@ class Photographer:
         shots: Shots,
         *,
         width: int = 1440,
+        language: str = "en",
     ) -> None:
         """Sign in and photograph."""
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
+        cookie = settings.LANGUAGE_COOKIE_NAME
+        context.add_cookies([{"name": cookie, "value": language, "url": self.address}])
         page = context.new_page()
         page.set_default_timeout(30_000)
         sign_in(page, self.address, group)
@@ -168,6 +173,15 @@ class Photographer:
             "phone-dashboard": self.at(""),
             "phone-ledger": self.at("ledger/event/"),
             "phone-agent": self.at(f"orgchart/agent/{self.worker}/change/"),
+        }
+
+    def chinese_pages(self) -> Shots:
+        """The first page, an agent and a mail, in Simplified Chinese."""
+        return {
+            "chinese-dashboard": self.at(""),
+            "chinese-agent": self.at(f"orgchart/agent/{self.worker}/change/"),
+            "chinese-mail-thread": self.at(f"mailroom/mail/{self.ids['answer']}/change/"),
+            "api": lambda page: page.goto(f"{self.address}/api/docs/mail/"),
         }
 
     def preview_of(self, path: str) -> Opened:
