@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import connection
 from django.db.backends.postgresql.operations import DatabaseOperations
 from django.test.utils import setup_databases, teardown_databases
+from django.utils import translation
 
 from core.waiting import ringing
 from orgchart.compiling import POLICIES
@@ -68,7 +69,11 @@ def tests_may_empty_what_only_grows() -> Iterator[None]:
 
 
 def forget() -> None:
-    """Empty what a process remembers: another test's rows may come under the same ids."""
+    """Empty what a process remembers: another test's rows may come under the same ids.
+
+    A page leaves its language to the thread; in the product no agent's call runs in that thread.
+    """
+    translation.deactivate()
     POLICIES.clear()
     authentication._last_recorded.clear()
     ringing.forget()
