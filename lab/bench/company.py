@@ -145,6 +145,8 @@ class Company:
 
     def fill_tasks(self, *, count: int, copy: int = 0) -> None:
         """Put tasks into a copy (0: the company): half of them pending, of four roles."""
+        if copy:
+            _ = self.copied_keys  # makes the copies
         organisation = self.organisation.id + copy * STEP
         with connection.cursor() as cursor:
             cursor.execute(FILL_TASKS, {"organisation": organisation, "count": count})
