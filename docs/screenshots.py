@@ -131,6 +131,7 @@ class Photographer:
             "company": self.at(f"company/?organisation={nexus}"),
             "matrix": self.at(f"matrix/?organisation={nexus}"),
             "feed": self.at("feed/"),
+            "api": lambda page: page.goto(f"{self.address}/api/docs/mail/"),
             "not-found": self.at("orgchart/agent/999999/change/"),
             "sessions": self.at("toolbox/session/"),
             "role-looking": self.at(
@@ -181,7 +182,6 @@ class Photographer:
             "chinese-dashboard": self.at(""),
             "chinese-agent": self.at(f"orgchart/agent/{self.worker}/change/"),
             "chinese-mail-thread": self.at(f"mailroom/mail/{self.ids['answer']}/change/"),
-            "api": lambda page: page.goto(f"{self.address}/api/docs/mail/"),
         }
 
     def preview_of(self, path: str) -> Opened:

@@ -90,7 +90,7 @@ APPROVE = Act(
     text=lambda row: str(row.text),
     facts=lambda row: [
         ("SHA-256", row.digest),
-        *((gettext("Runs"), command) for command in row.commands),
+        *((gettext("Runs the command"), command) for command in row.commands),
         *((gettext("No effect"), message) for message, _fix in doubts_about(row.name)),
     ],
     possible=lambda row: bool(
