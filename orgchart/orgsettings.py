@@ -26,15 +26,16 @@ class BadSetting(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting: its default, its meaning for people, its validator, and who changes it.
+    """One setting: its default, its label and meaning for people, its validator, who changes it.
 
-    `is_boards`: it reaches outside or weakens a rule, so only the Board does (Spec: people 13).
+    `board_only`: it reaches outside or weakens a rule, so only the Board does (Spec: people 13).
     """
 
     default: Any
+    label: str
     meaning: str
     check: Callable[[Any], Any]
-    is_boards: bool = False
+    board_only: bool = False
 
 
 def _seconds(value: Any) -> int:
@@ -135,87 +136,114 @@ def _mail_address(value: Any) -> str:
 SETTINGS: Mapping[str, Setting] = {
     "enabled_modes": Setting(
         ["chat_safe"],
+        _("Enabled modes"),
         _("tool modes that a session may have at all, comma-separated"),
         _modes,
-        is_boards=True,
+        board_only=True,
     ),
     "enforcement": Setting(
         "enforce",
+        _("Enforcement"),
         _(
             "role match and version of tasks: enforce refuses, warn lets pass and records, "
             "off passes"
         ),
         _one_of("enforce", "warn", "off"),
-        is_boards=True,
+        board_only=True,
     ),
     "escalation_timeout": Setting(
-        7200, _("seconds a superior has to answer an escalation"), _seconds, is_boards=True
+        7200,
+        _("Escalation timeout"),
+        _("seconds a superior has to answer an escalation"),
+        _seconds,
+        board_only=True,
     ),
     "ceo_timeout": Setting(
         14_400,
+        _("Ceo timeout"),
         _("seconds the top agent has to answer before the Board is told"),
         _seconds,
-        is_boards=True,
+        board_only=True,
     ),
     "task_lease": Setting(
-        0, _("seconds a claim on a task lasts without an update; 0 = no lease"), _seconds
+        0,
+        _("Task lease"),
+        _("seconds a claim on a task lasts without an update; 0 = no lease"),
+        _seconds,
     ),
     "task_visibility": Setting(
         "contacts",
+        _("Task visibility"),
         _(
-            "whose tasks and comments an agent sees: contacts = by the contact rules, all "
-            "= everyone's"
+            "whose tasks and comments an agent sees: contacts = by the contact rules, "
+            "all = everyone's"
         ),
         _one_of("contacts", "all"),
-        is_boards=True,
+        board_only=True,
     ),
     "approval_task_types": Setting(
-        [], _("task types that a task lead approves before they are completed"), _names
+        [],
+        _("Approval task types"),
+        _("task types that a task lead approves before they are completed"),
+        _names,
     ),
     "frame_timeout": Setting(
         3600,
+        _("Frame timeout"),
         _("seconds a delegation may take before it returns a failure to its opener"),
         _some_seconds,
     ),
     "max_rounds": Setting(
-        3, _("rounds of a constitutional case before it pauses for people"), _rounds
+        3,
+        _("Max rounds"),
+        _("rounds of a constitutional case before it pauses for people"),
+        _rounds,
     ),
     "board_webhook": Setting(
-        "", _("address that notices to the Board are posted to"), _url, is_boards=True
+        "",
+        _("Board webhook"),
+        _("address that notices to the Board are posted to"),
+        _url,
+        board_only=True,
     ),
     "board_email": Setting(
-        "", _("mail address that notices to the Board are sent to"), _mail_address, is_boards=True
+        "",
+        _("Board email"),
+        _("mail address that notices to the Board are sent to"),
+        _mail_address,
+        board_only=True,
     ),
     "repository": Setting(
         "",
+        _("Repository"),
         _(
-            "where the organisation's git repository is imported from: an https or ssh "
-            "address, or an "
-            "absolute path; empty = NEXUS creates one"
+            "where the organisation's git repository is imported from: an https or ssh address, "
+            "or an absolute path; empty = NEXUS creates one"
         ),
         _repository,
-        is_boards=True,
+        board_only=True,
     ),
     "repository_push": Setting(
         "manual",
+        _("Repository push"),
         _(
             "when the main branch is pushed back there: manual = when a person does it, "
-            "after_merge = "
-            "after every merge"
+            "after_merge = after every merge"
         ),
         _one_of("manual", "after_merge"),
-        is_boards=True,
+        board_only=True,
     ),
     "allow_internal_addresses": Setting(
         False,
+        _("Allow internal addresses"),
         _("whether outgoing notices may go to loopback or private addresses"),
         _flag,
-        is_boards=True,
+        board_only=True,
     ),
 }
 
 
-BOARD_SETTINGS = frozenset(name for name, one in SETTINGS.items() if one.is_boards)
+BOARD_SETTINGS = frozenset(name for name, one in SETTINGS.items() if one.board_only)
 """Settings that only the Board changes (Spec: people 13)."""
 
 

@@ -28,22 +28,6 @@ CHOICES = {
     "enforcement": {"enforce": _("enforce"), "warn": _("warn"), "off": _("off")},
     "task_visibility": {"contacts": _("contacts"), "all": _("all")},
 }
-LABELS = {
-    "allow_internal_addresses": _("Allow internal addresses"),
-    "approval_task_types": _("Approval task types"),
-    "board_email": _("Board email"),
-    "board_webhook": _("Board webhook"),
-    "ceo_timeout": _("Ceo timeout"),
-    "enabled_modes": _("Enabled modes"),
-    "enforcement": _("Enforcement"),
-    "escalation_timeout": _("Escalation timeout"),
-    "frame_timeout": _("Frame timeout"),
-    "max_rounds": _("Max rounds"),
-    "repository": _("Repository"),
-    "repository_push": _("Repository push"),
-    "task_lease": _("Task lease"),
-    "task_visibility": _("Task visibility"),
-}
 
 
 class OrganisationForm(PolicyForm):
@@ -91,7 +75,7 @@ def _meaning(name: str) -> str:
 def _setting(name: str) -> forms.Field:
     setting = SETTINGS[name]
     meaning = lazy(_meaning, str)(name)
-    label = LABELS[name]
+    label = _(setting.label)  # marked in SETTINGS
     if isinstance(setting.default, bool):
         return forms.BooleanField(
             label=label, help_text=meaning, required=False, widget=UnfoldBooleanSwitchWidget()
@@ -148,8 +132,7 @@ class GroupForm(PolicyForm):
         help_text=(
             _(
                 "Choose another member to replace the leader: the two exchange their roles "
-                "and places "
-                "in one change."
+                "and places in one change."
             )
         ),
     )

@@ -78,6 +78,15 @@ def stop_after(watcher, condition):
     return thread
 
 
+def run_until_started_often(child, tally, said):
+    """Supervise a child that leaves a mark at each start until it has twice what is too many."""
+    often = 2 * supervisor.TOO_MANY
+    with Supervisor(children=[child], say=said.append) as watcher:
+        waiting = stop_after(watcher, lambda: tally.exists() and len(tally.read_text()) >= often)
+        assert watcher.run() == 0
+    waiting.join()
+
+
 class TestRun:
     def test_ends_every_child_when_asked(self, said):
         children = [Child(name=name, run=python(STAY)) for name in ("one", "two")]
@@ -118,13 +127,7 @@ class TestRun:
             f"open({str(tally)!r}, 'a').write('x'); time.sleep(first); exit(7)"
         )
         child = Child(name="child", run=python(code))
-        often = 2 * supervisor.TOO_MANY
-        with Supervisor(children=[child], say=said.append) as watcher:
-            waiting = stop_after(
-                watcher, lambda: tally.exists() and len(tally.read_text()) >= often
-            )
-            assert watcher.run() == 0
-        waiting.join()
+        run_until_started_often(child, tally, said)
         assert not any("giving up" in line for line in said)
 
     def test_never_gives_up_on_a_child_that_is_killed(self, said, monkeypatch, tmp_path):
@@ -132,13 +135,7 @@ class TestRun:
         tally = tmp_path / "tally"
         code = f"open({str(tally)!r}, 'a').write('x'); import os; os.kill(os.getpid(), 9)"
         child = Child(name="child", run=python(code))
-        often = 2 * supervisor.TOO_MANY
-        with Supervisor(children=[child], say=said.append) as watcher:
-            waiting = stop_after(
-                watcher, lambda: tally.exists() and len(tally.read_text()) >= often
-            )
-            assert watcher.run() == 0
-        waiting.join()
+        run_until_started_often(child, tally, said)
         assert not any("giving up" in line for line in said)
 
     def test_stops_when_it_is_wanted_no_more(self, said, tmp_path):
