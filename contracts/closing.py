@@ -58,11 +58,12 @@ def close_contract(
         allowed = rules.can_close(contract, party, outcome, reason, policy)
         caller.require(rules.at_version(contract, expected_version, allowed))
         was = f"contract {row.state}"
+        told = rules.reason_told(contract, party, reason.strip(), policy)
         if outcome is ContractOutcome.REWORK:
             row.rework()
         else:
-            _close(row, outcome, reason.strip(), caller, now)
-        _save(row, contract, outcome, reason.strip(), caller, now)
+            _close(row, outcome, told, caller, now)
+        _save(row, contract, outcome, (reason.strip(), told), caller, now)
         record_intervention(
             caller,
             Deed.CANCEL_CONTRACT,
@@ -90,18 +91,20 @@ def _save(
     row: Contract,
     contract: ContractFacts,
     outcome: ContractOutcome,
-    reason: str,
+    reasons: tuple[str, str],
     caller: Actor,
     now: datetime,
 ) -> None:
+    """Save with the given reason in the ledger; the assignee reads the one that it may be told."""
+    given, told = reasons
     rows.save_contract(
         row,
         contract,
         ACTIONS[outcome],
         caller=caller,
         now=now,
-        reader=contract.assignee,
-        reason=reason,
+        reader=contract.assignee if told == given else contract.issuer,
+        reason=given,
     )
     rows.close_contract_mode(row, contract, caller, now)
     if outcome is ContractOutcome.REWORK:
@@ -114,7 +117,7 @@ def _save(
             organisation_id=row.organisation_id,
             recipient=contract.assignee,
             subject=f"{outcome}: {row.title}",
-            body=f"{contract.issuer.handle}'s contract {row.id} is {done}: {reason}",
+            body=f"{contract.issuer.handle}'s contract {row.id} is {done}: {told}",
             now=now,
             contract_ref=row.id,
         )

@@ -10,6 +10,7 @@ from django.db.models import F, Q
 from django.utils.translation import gettext
 
 from contracts.vocabulary import (
+    AS_ROLE,
     FINAL_STATES,
     MACHINE,
     ContractKind,
@@ -18,6 +19,7 @@ from contracts.vocabulary import (
     OrgAct,
     ReportKind,
     VerdictFinding,
+    named_change,
 )
 from documents.models import ReportType
 from mailroom.models import Escalation, Mail, Priority
@@ -312,6 +314,7 @@ class OrgChangeLine(models.Model):
     contract = models.ForeignKey(Contract, models.PROTECT, related_name="changes")
     act = models.CharField(max_length=16, choices=_choices(OrgAct))
     subject = models.CharField(max_length=64)
+    role = models.CharField(max_length=64, blank=True, default="")
     used_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -324,7 +327,8 @@ class OrgChangeLine(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.get_act_display()} {self.subject}"
+        act = self.get_act_display()
+        return named_change(act, self.subject, self.role, as_role=gettext(AS_ROLE))
 
 
 class Deadline(models.Model):

@@ -44,7 +44,12 @@ def read_contract(*, caller: Caller, contract_id: str) -> ContractDetail:
         **summary(row, caller.policy),
         "body": row.body,
         "changes": [
-            {"act": OrgAct(line.act), "subject": line.subject, "used_at": line.used_at}
+            {
+                "act": OrgAct(line.act),
+                "subject": line.subject,
+                "role": line.role or None,
+                "used_at": line.used_at,
+            }
             for line in row.changes.all()
         ],
         "reports": [

@@ -114,6 +114,7 @@ class AllowedChange(TypedDict):
 
     act: OrgAct
     subject: Annotated[str, Field(description="the agent's handle; of hire the new one")]
+    role: Annotated[str | None, Field(description="the role that it gives, where it is named")]
     used_at: datetime | None
 
 

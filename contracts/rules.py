@@ -27,8 +27,11 @@ from contracts.vocabulary import (
 from core.decision import Allow, Code, Decision, Deny, deny, stale
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.parties import Board, Party
+from orgchart.policy.readership import can_tell
 
 SUBMIT_REPORT = "submit_report"
+BEFORE_THE_VERSION = (Code.NOT_FOUND, Code.NOT_YOURS, Code.INVALID_PARAMS)
+"""What is refused whatever version was expected: the version of others' work is not told."""
 YOURS = "list_contracts shows the contracts that you issued and those assigned to you"
 
 
@@ -76,7 +79,7 @@ def at_version(
 
     Ownership is checked before the version, and the version before the state.
     """
-    if isinstance(decision, Deny) and decision.code in (Code.NOT_YOURS, Code.INVALID_PARAMS):
+    if isinstance(decision, Deny) and decision.code in BEFORE_THE_VERSION:
         return decision
     if expected_version is None or expected_version == contract.version:
         return decision
@@ -99,11 +102,12 @@ def can_move(contract: ContractFacts, move: Move) -> Decision:
     if contract.state in MACHINE.steps[move].sources:
         return Allow(f"{contract.state} -> {target}")
     allowed = _next_states(contract)
+    onward = f"from here it can become {', '.join(allowed)}" if allowed else "that state is final"
     return deny(
         Code.INVALID_TRANSITION,
-        f"{contract.id} is {contract.state} "
-        + ("already; " if contract.state == target else f"and cannot become {target}; ")
-        + (f"from here it can become {', '.join(allowed)}" if allowed else "that state is final"),
+        f"{contract.id} is {contract.state} already; {onward}"
+        if contract.state == target
+        else f"{contract.id} is {contract.state} and cannot become {target}; {onward}",
         _next_step(contract),
         rule="contract states (spec: contracts 2)",
         state=str(contract.state),
@@ -222,6 +226,15 @@ def can_close(
     if needs_verdict(contract, policy) and finding is not VerdictFinding.PASS:
         return _needs_pass(contract, finding)
     return moved
+
+
+def reason_told(contract: ContractFacts, who: Party, reason: str, policy: Policy) -> str:
+    """The reason that the assignee reads: the given one, where its writer may write to the assignee
+    (Spec: mail 43).
+    """
+    if isinstance(can_tell(policy, who, contract.assignee), Allow):
+        return reason
+    return f"{who.handle} may not write to {contract.assignee.handle}; the ledger has its reason"
 
 
 def _needs_pass(contract: ContractFacts, finding: VerdictFinding | None) -> Deny:

@@ -167,6 +167,7 @@ class WriteVerdict(Params):
         "", max_length=200, description="what was run and what it showed"
     )
     body: MailBody = ""
+    expected_version: Version | None = EXPECTED
 
 
 @tool(
@@ -183,6 +184,7 @@ def write_verdict(caller: Caller, params: WriteVerdict, now: datetime) -> GivenV
         finding=VerdictFinding(params.verdict),
         evidence=params.evidence,
         body=params.body,
+        expected_version=params.expected_version,
         caller=caller,
         now=now,
     )

@@ -31,19 +31,22 @@ def write_verdict(
     finding: VerdictFinding,
     evidence: str | Sequence[Any],
     body: str,
+    expected_version: int | None,
     caller: Caller,
     now: datetime,
 ) -> GivenVerdict:
     """Record what QA found in the submission; the issuer decides on the contract's state.
 
-    Raises Denied: NOT_FOUND outside the judge's department, NOT_YOURS for work of its own,
-    INVALID_TRANSITION outside review or for a second verdict on one submission, INVALID_PARAMS
-    without evidence.
+    With the version that was read, the verdict is never on a submission that came after it. Raises
+    Denied: NOT_FOUND outside the judge's department, NOT_YOURS for work of its own,
+    VERSION_MISMATCH, INVALID_TRANSITION outside review or for a second verdict on one submission,
+    INVALID_PARAMS without evidence.
     """
     with transaction.atomic():
         row = rows.find_contract(contract_id, caller.organisation_id, lock=True)
         contract = rows.contract_facts(row, caller.policy, rows.latest_submission(row))
-        rule = caller.require(rules.can_judge(contract, caller.agent, caller.policy)).rule
+        judging = rules.can_judge(contract, caller.agent, caller.policy)
+        rule = caller.require(rules.at_version(contract, expected_version, judging)).rule
         submission = contract.submission
         assert submission is not None  # noqa: S101  can_judge requires one; narrows the type
         if not evidence and not body.strip():

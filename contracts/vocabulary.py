@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from core.language import gettext_noop
 from core.machines import Machine, Step
 
 
@@ -65,6 +66,15 @@ class OrgAct(StrEnum):
     MOVE = "move"
     DEACTIVATE = "deactivate"
     RESTRICT_TOOLS = "restrict_tools"
+
+
+AS_ROLE = gettext_noop("%(change)s as %(role)s")
+
+
+def named_change(act: str, subject: str, role: str = "", *, as_role: str = AS_ROLE) -> str:
+    """A change as a line of a contract names it; `as_role` in the language of a page."""
+    change = f"{act} {subject}"
+    return as_role % {"change": change, "role": role} if role else change
 
 
 class ReportKind(StrEnum):

@@ -6,7 +6,7 @@ import ipaddress
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -108,28 +108,40 @@ def trusted() -> ssl.SSLContext:
     return httpx.create_ssl_context(trust_env=False)
 
 
+class Connection:
+    """The connection of one request, as httpx's trace; it can be cut off from another thread."""
+
+    def __init__(self) -> None:
+        self._sockets: list[socket.socket] = []
+        self._is_cut = False
+
+    def __call__(self, event: str, info: Mapping[str, Any]) -> None:
+        """Note the socket of the connection, when it is there."""
+        if event in CONNECTED:
+            self._sockets.append(info["return_value"].get_extra_info("socket"))
+            if self._is_cut:
+                self.cut()
+
+    def cut(self) -> None:
+        """End the connection, also one that is not there yet; its answer becomes an error."""
+        self._is_cut = True
+        for each in self._sockets[-1:]:
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+
 @contextmanager
-def close_after(seconds: float) -> Iterator[Callable[[str, Mapping[str, Any]], None]]:
+def close_after(seconds: float) -> Iterator[Connection]:
     """Close the connection of the yielded trace when the time is over.
 
     The client's own timeouts restart with every byte. The connection must be a new one: of one that
     an earlier request left open nothing is seen here.
     """
-    sockets: list[socket.socket] = []
-
-    def trace(event: str, info: Mapping[str, Any]) -> None:
-        if event in CONNECTED:
-            sockets.append(info["return_value"].get_extra_info("socket"))
-
-    def cut() -> None:
-        for each in sockets[-1:]:
-            with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-
-    timer = threading.Timer(seconds, cut)
+    connection = Connection()
+    timer = threading.Timer(seconds, connection.cut)
     timer.daemon = True
     timer.start()
     try:
-        yield trace
+        yield connection
     finally:
         timer.cancel()

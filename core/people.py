@@ -118,8 +118,9 @@ def operator(organisation_id: int = 0, policy_version: int | None = None) -> Per
 
 
 def signed_in_as(username: str, request_id: str = "") -> SignedIn:
-    """A user by the groups and organisations they have now; without any where there is none."""
-    user = get_user_model().objects.filter(username=username).first() or AnonymousUser()
+    """A user by the groups and organisations they have now; without any who cannot sign in."""
+    users = get_user_model().objects.filter(is_staff=True)
+    user = users.filter(username=username).first() or AnonymousUser()
     return SignedIn(
         username=username,
         groups=groups_of(user),

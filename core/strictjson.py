@@ -26,9 +26,7 @@ def read_object(body: bytes) -> dict[str, Any]:
     """
     if not body.strip():
         return {}
-    openings, marks = body.count(b"[") + body.count(b"{"), body.count(b",")
-    if openings + marks > MAX_ELEMENTS or openings > MAX_DEPTH:
-        _check_shape(body)
+    require_shape(body)
     try:
         found = DECODER.decode(body.decode("utf-8"))
     except Denied:
@@ -45,6 +43,13 @@ def read_object(body: bytes) -> dict[str, Any]:
     if b"\\u" in body:
         _check_texts(found)
     return found
+
+
+def require_shape(body: bytes) -> None:
+    """Raise Denied INVALID_PARAMS where a parser would build too many elements, or too deep."""
+    openings, marks = body.count(b"[") + body.count(b"{"), body.count(b",")
+    if openings + marks > MAX_ELEMENTS or openings > MAX_DEPTH:
+        _check_shape(body)
 
 
 def _check_shape(body: bytes) -> None:

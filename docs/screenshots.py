@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Literal
 
@@ -19,6 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "nexus_site.settings")
 os.environ.setdefault("TEST_DATABASE", "test_screenshots")
+os.environ["LEDGER_DIR"] = tempfile.mkdtemp()  # not the installation's: it knows the last seal
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")  # the browser's driver runs a loop here
 
 import django  # noqa: E402
@@ -40,7 +43,9 @@ from tasks.models import Task  # noqa: E402
 from tests.browser.day import fill_the_day, play  # noqa: E402
 from tests.browser.eyes import CHROMIUM, make_people, sign_in  # noqa: E402
 from tests.browser.task_week import work  # noqa: E402
-from tests.company import load_company  # noqa: E402
+from tests.company import Company, load_company  # noqa: E402
+from toolbox.models import JobRun  # noqa: E402
+from toolbox.scheduler import JOBS  # noqa: E402
 
 Opened = Callable[[Page], object]
 Shots = dict[str, Opened]
@@ -210,6 +215,23 @@ class Photographer:
         return taken
 
 
+def ask_the_board(company: Company, order: str) -> None:
+    """Two reports to the Board: one under its contract, one that asks."""
+
+    def report(subject: str, body: str, contract_ref: str | None = None) -> None:
+        sent = {"to": "board", "type": "report", "subject": subject, "body": body}
+        company.post("/api/v1/tools/send_mail", {**sent, "contract_ref": contract_ref}, "ceo")
+
+    report("Search is fast", "p95 is 740 ms since Monday.", order)
+    report("May we rent two more servers?", "The budget is used up.")
+
+
+def run_every_job() -> None:
+    """As where the scheduler runs; the pictures take a few minutes."""
+    soon = timezone.now() + timedelta(hours=1)
+    JobRun.objects.bulk_create(JobRun(name=name, last_at=soon, runs=1) for name in JOBS)
+
+
 def height_of(page: Page) -> int:
     """How tall the page is, so that what sticks to its foot is at its foot."""
     return min(int(page.evaluate("document.documentElement.scrollHeight")), 1600)
@@ -229,8 +251,10 @@ def main() -> None:
         begun = work(team)["indexer"]
         task = Task.objects.get(organisation=team.organisation, number=begun)
         ids = play(company) | {"task": str(task.id), "team": str(team.organisation.id)}
-        seal_events(now=timezone.now())
+        ask_the_board(company, ids["order"])
+        run_every_job()
         make_people()
+        seal_events(now=timezone.now())
         server.start()
         server.is_ready.wait()
         Photographer(f"http://127.0.0.1:{server.port}", ids).take_all()

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from contracts.queries import open_contracts_of
 from core.actors import System
 from core.admin.acts import Act, ActRequest, Answer, ShownOnce, acts_for
+from core.admin.refused import refused_as_text
 from core.decision import Code, Denied, refuse
 from core.deeds import Deed
 from governance.cases import admin as case_admin  # noqa: F401  registers its tables
@@ -20,10 +21,12 @@ from governance.interventions import admin as intervention_admin  # noqa: F401  
 from governance.staff.deactivation import deactivate_by_person
 from mailroom.models import Mail
 from orgchart.admin.agents import KEY_REMARK
+from orgchart.facts import all_in_language
+from orgchart.keys import issue_key
 from orgchart.models import Agent
 from orgchart.pending.edits import activating
 from orgchart.pending.services import propose_change, waits_for_another
-from orgchart.services import SecondPersonNeeded, issue_key
+from orgchart.services import SecondPersonNeeded
 from orgchart.staffing import activate_agent, deactivate_agent
 
 COUNTED = 1000
@@ -82,9 +85,9 @@ def _effects(agent: Agent, *, active: bool) -> str:
             handle=agent.handle, caller=caller, now=timezone.now(), reason="preview", preview=True
         )
     except Denied as refusal:
-        return gettext("Not possible: %(sentence)s") % {"sentence": refusal.deny.sentence}
-    allowed = [f"+ {fact}" for fact in seen.difference.allowed[:SHOWN]]
-    forbidden = [f"- {fact}" for fact in seen.difference.forbidden[:SHOWN]]
+        return gettext("Not possible: %(sentence)s") % {"sentence": refused_as_text(refusal.deny)}
+    allowed = [f"+ {fact}" for fact in all_in_language(seen.difference.allowed[:SHOWN])]
+    forbidden = [f"- {fact}" for fact in all_in_language(seen.difference.forbidden[:SHOWN])]
     lines = [*(allowed and [gettext("Newly allowed:"), *allowed])]
     return "\n".join([*lines, *(forbidden and [gettext("Newly forbidden:"), *forbidden])])
 

@@ -83,7 +83,9 @@ class UpdateAgentJd(Params):
     destructive=True,
 )
 def update_agent_jd(caller: Caller, params: UpdateAgentJd, now: datetime) -> DescribedAgent:
-    """Change an agent's title, job description or skills. Needs an org_change contract."""
+    """Change an agent's title or job description, or take skills away. Needs an org_change
+    contract.
+    """
     return hiring.describe_agent(
         caller=caller,
         agent=params.agent,

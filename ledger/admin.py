@@ -1,6 +1,7 @@
 """The ledger as people read it: everything to look at, nothing to touch."""
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django.contrib import admin
@@ -11,6 +12,8 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, DropdownFilter
@@ -24,6 +27,7 @@ from core.admin.browsing import (
     RecentFilter,
     number,
 )
+from core.admin.refused import coded, reason_as_text, reason_of, shortened
 from core.events import text
 from core.people import signed_in
 from ledger import keys
@@ -104,6 +108,9 @@ class ActorFilter(PrefixFilter):
     parameter_name = "actor"
 
 
+LONG_ID = re.compile(r"(?:\w+:)?([A-Z]+-)\d{20}(-\w+)$")
+
+
 @admin.register(Event)
 class EventAdmin(ReadOnlyAdmin):
     """Every effect and every denial."""
@@ -111,14 +118,31 @@ class EventAdmin(ReadOnlyAdmin):
     list_display = (
         "seq",
         "at",
-        "organisation",
-        "actor",
+        "who",
         "action",
         "verdict",
-        "code",
+        "tool",
+        "short_subject",
+        "short_reason",
+        "organisation",
+    )
+    fields = (
+        "seq",
+        "at",
+        "organisation",
+        "who",
+        "action",
+        "verdict",
+        "whole_reason",
         "tool",
         "subject",
-        "short_reason",
+        "details",
+        "policy_version",
+        "session_id",
+        "request_id",
+        "args_digest",
+        "digest_hex",
+        "sealed_by",
     )
     list_filter = (
         OrganisationFilter,
@@ -143,9 +167,12 @@ class EventAdmin(ReadOnlyAdmin):
         (_("what people were refused"), "q=human.denied"),
     )
     ordering = ("-seq",)
-    sortable_by = ("seq",)
+    sortable_by = ()
     exclude = ("digest",)
-    readonly_fields = ("organisation", "digest_hex", "sealed_by")
+    readonly_fields = ("organisation", "who", "verdict", "whole_reason", "digest_hex", "sealed_by")
+    in_other_words = (
+        "organisation_id", "actor", "decision", "code", "reason", "for_agent_id", "kind"
+    )  # fmt: skip
     names: Mapping[int, str] = {}
 
     def changelist_view(
@@ -164,17 +191,44 @@ class EventAdmin(ReadOnlyAdmin):
             return ""
         return self.names.get(number) or _organisations().get(number, str(number))
 
-    @display(  # type: ignore[untyped-decorator]
-        description=_("decision"), label={"allow": "success", "deny": "danger"}
-    )
-    def verdict(self, event: Event) -> tuple[str, str]:
-        """Allowed or denied, in colour."""
-        return event.decision, event.get_decision_display()
+    @display(description=_("decision"))  # type: ignore[untyped-decorator]
+    def verdict(self, event: Event) -> SafeString:
+        """Allowed or denied, in colour; a denial with what its code means, and the code."""
+        colour = "danger" if event.decision == "deny" else "success"
+        label = format_html(
+            '<span class="nx-label nx-label-{}">{}</span>', colour, event.get_decision_display()
+        )
+        return format_html("{} {}", label, coded(event.code)) if event.code else label
 
     @display(description=_("reason"))  # type: ignore[untyped-decorator]
-    def short_reason(self, event: Event) -> str:
+    def short_reason(self, event: Event) -> SafeString | str:
         """The beginning of the reason."""
-        return text(event.reason, 80)
+        return shortened(reason_as_text(event), 80)
+
+    def get_fields(self, request: HttpRequest, obj: Event | None = None) -> Sequence[str]:
+        """What the event has: most columns of most events are empty."""
+        if obj is None:
+            return self.fields
+        named = {"organisation": obj.organisation_id, "who": obj.actor, "whole_reason": obj.reason}
+        return [name for name in self.fields if named.get(name, getattr(obj, name, name))]
+
+    @display(description=_("actor"))  # type: ignore[untyped-decorator]
+    def who(self, event: Event) -> str:
+        """Agents by their handles alone, as everywhere."""
+        return event.actor.removeprefix("agent:")
+
+    @display(description=_("subject"))  # type: ignore[untyped-decorator]
+    def short_subject(self, event: Event) -> SafeString | str:
+        """The subject; of a long id its beginning and its end."""
+        short = LONG_ID.sub(r"\1…\2", event.subject)
+        if short == event.subject:
+            return event.subject
+        return format_html('<span title="{}">{}</span>', event.subject, short)
+
+    @display(description=_("reason"))  # type: ignore[untyped-decorator]
+    def whole_reason(self, event: Event) -> SafeString | str:
+        """Why, in the language of the page."""
+        return reason_of(event) or "-"
 
     @display(description=_("digest"))  # type: ignore[untyped-decorator]
     def digest_hex(self, event: Event) -> str:
@@ -276,6 +330,11 @@ class SealAdmin(ReadOnlyAdmin):
     def previous_hex(self, seal: Seal) -> str:
         """The link of the chain."""
         return bytes(seal.previous).hex()
+
+    @display(description=_("reason"))  # type: ignore[untyped-decorator]
+    def whole_reason(self, event: Event) -> SafeString | str:
+        """Why, in the language of the page."""
+        return reason_of(event) or "-"
 
     @display(description=_("digest"))  # type: ignore[untyped-decorator]
     def digest_hex(self, seal: Seal) -> str:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
@@ -125,13 +125,24 @@ def adopt_head() -> tuple[tuple[int, str] | None, Head | None]:
     return before, last
 
 
+class Holder(NamedTuple):
+    """The process of the database whose open transaction holds sealing back."""
+
+    pid: int
+    role: str
+    database: str
+
+    def __str__(self) -> str:
+        return f"process {self.pid} (role {self.role}, database {self.database})"
+
+
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """The oldest event that is not sealed, and the open transaction that holds sealing back."""
+    """The oldest event that is not sealed, and who holds sealing back, if somebody does."""
 
     seq: int
     seconds: float
-    holder: str
+    holder: Holder | None
 
     @property
     def is_late(self) -> bool:
@@ -152,8 +163,8 @@ def read_backlog(*, now: datetime) -> Backlog | None:
             return None
         cursor.execute(HOLDER)
         holder = cursor.fetchone()
-    words = "process {} (role {}, database {})".format(*holder) if holder else ""
-    return Backlog(oldest[0], (now - oldest[1]).total_seconds(), words)
+    seconds = (now - oldest[1]).total_seconds()
+    return Backlog(oldest[0], seconds, Holder(*holder) if holder else None)
 
 
 @contextmanager

@@ -21,7 +21,10 @@ def _sealing(now: datetime) -> Waiting | None:
         title=format_lazy(_("Event {seq} and those after it are not sealed"), seq=backlog.seq),
         asked_by=_("ledger"),
         since=now - timedelta(seconds=backlog.seconds),
-        detail=format_lazy(_("held back by {holder}"), holder=backlog.holder)
+        detail=format_lazy(
+            _("held back by the database's process {pid} (role {role}, database {database})"),
+            **backlog.holder._asdict(),
+        )
         if backlog.holder
         else _("the sealer does not run"),
         address=seals,

@@ -10,18 +10,19 @@ from django.db.models.functions import Collate, Now
 from django.utils.translation import gettext
 
 from core.params import MAX_SUBJECT
+from mailroom.outgoing.models import OutgoingNotice
 from mailroom.rules import Channel
 from mailroom.vocabulary import (
     ESCALATION_MACHINE,
     MAIL_MACHINE,
-    NOTICE_MACHINE,
     UNSETTLED,
     EscalationState,
     MailStatus,
-    NoticeState,
 )
 from orgchart.models import Agent, Organisation
 from orgchart.policy.vocabulary import BOARD
+
+__all__ = ["ContactGrant", "Escalation", "Mail", "MailRejection", "OutgoingNotice", "Priority"]
 
 NEWEST = Collate("id", "C").desc()
 """Newest first, in an order that the primary key does not have: PostgreSQL then always reads an
@@ -303,53 +304,3 @@ class Escalation(models.Model):
     def answered_by_name(self) -> str:
         """The name of who answered it or passed it on."""
         return self.answered_by.partition(":")[2]
-
-
-class OutgoingNotice(models.Model):
-    """A notice to people outside, inserted with its cause; one event id for all its attempts.
-
-    `payload` is in English; `wording` is what an e-mail says in the installation's language.
-    """
-
-    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+")
-    event_id = models.UUIDField()
-    channel = models.CharField(max_length=8, choices=[("webhook", "webhook"), ("email", "email")])
-    target = models.CharField(max_length=500)
-    payload = models.JSONField()
-    wording = models.JSONField(default=dict, db_default={})
-    state = NOTICE_MACHINE.field(max_length=8)
-    version = models.PositiveIntegerField(default=1, db_default=1)
-    attempts = models.PositiveSmallIntegerField(default=0)
-    due_at = models.DateTimeField()
-    created_at = models.DateTimeField()
-    settled_at = models.DateTimeField(null=True, blank=True)
-    last_problem = models.CharField(max_length=500, blank=True)
-
-    class Meta:
-        ordering = ["-id"]
-        verbose_name = "notice"
-        indexes = [models.Index(fields=["due_at"], condition=Q(state="pending"), name="notice_due")]
-        constraints = [
-            models.UniqueConstraint(fields=["event_id", "channel"], name="notice_once"),
-            models.CheckConstraint(
-                condition=Q(state__in=[s.value for s in NoticeState]), name="notice_state_known"
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.get_channel_display()} {self.event_id}"
-
-    @NOTICE_MACHINE.step("mark_sent", state)
-    def mark_sent(self, *, at: datetime) -> None:
-        """Its receiver has accepted it."""
-        self.due_at = self.settled_at = at
-
-    @NOTICE_MACHINE.step("give_up", state)
-    def give_up(self, *, at: datetime) -> None:
-        """Its last attempt has failed."""
-        self.due_at = self.settled_at = at
-
-    @NOTICE_MACHINE.step("resend", state)
-    def resend(self, *, target: str, at: datetime) -> None:
-        """A person starts its attempts again."""
-        self.attempts, self.target, self.due_at, self.settled_at = 0, target, at, None

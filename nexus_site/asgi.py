@@ -12,21 +12,23 @@ from types import ModuleType
 from typing import Any
 
 import django
+import structlog
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "nexus_site.settings")
 django.setup(set_prefix=False)
 
 from django.conf import settings  # noqa: E402 - Django is set up first
-from django.db import connection  # noqa: E402
+from django.db import DatabaseError, connection  # noqa: E402
 from django.http import HttpResponse  # noqa: E402
 from django.urls import get_resolver  # noqa: E402
 
-from nexus_site.run import roles  # noqa: E402
+from nexus_site.run import safety  # noqa: E402
 from nexus_site.serving import errors  # noqa: E402
 from nexus_site.serving.bridge import Bridge, Receive, Scope, Send  # noqa: E402
 from nexus_site.serving.handlers import ApiHandler, PeopleHandler  # noqa: E402
 from nexus_site.serving.proxies import Proxies  # noqa: E402
 from nexus_site.serving.waitable import WaitableCall, can_wait  # noqa: E402
+from toolbox import quotas  # noqa: E402
 from toolbox.faces.hosts import status_of_foreign  # noqa: E402
 from toolbox.faces.responses import error_response  # noqa: E402
 
@@ -40,6 +42,7 @@ FACES = {
 }
 WITHOUT_SESSION = ("/api/", "/healthz", "/readyz")
 SESSION_COOKIE = settings.SESSION_COOKIE_NAME.encode()
+log = structlog.get_logger(__name__)
 PEOPLE_BODY = 8  # times what an agent may send: forms with a whole pack in them
 
 
@@ -153,6 +156,7 @@ class Site:
         async with self.lifespan():
             await send({"type": "lifespan.startup.complete"})
             await receive()
+        await asyncio.to_thread(_give_back)
         await send({"type": "lifespan.shutdown.complete"})
 
     @asynccontextmanager
@@ -170,7 +174,16 @@ class Site:
 
 def _problem_of_start() -> str:
     try:
-        return roles.problem_of_start()
+        return safety.problem_of_start()
+    finally:
+        connection.close()
+
+
+def _give_back() -> None:
+    try:
+        quotas.give_back()
+    except DatabaseError:  # too much stays counted, as after a crash
+        log.warning("quotas_not_given_back", exc_info=True)
     finally:
         connection.close()
 

@@ -3,7 +3,7 @@
 import os
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from ipaddress import IPv4Network, IPv6Network, ip_network
@@ -16,6 +16,8 @@ from django.core.exceptions import ImproperlyConfigured
 TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"", "0", "false", "no", "off"})
 SHORTEST_SECRET = 50  # characters
+FEWEST_LETTERS = 10  # different ones, in a secret
+WIDEST_PROXIES = {4: 8, 6: 7}  # bits of a prefix: private networks are no wider
 UIDS = 65_536  # user numbers of one installation
 FIRST_UID_RANGE = 0x1000_0000
 UID_RANGES = 24_576
@@ -58,9 +60,11 @@ class Environment:
             raise ImproperlyConfigured(f"{name}={number} is below {least}")
         return number
 
-    def choice(self, name: str, *choices: str) -> str:
+    def choice(self, name: str, *choices: str, may_be_empty: bool = True) -> str:
         """One of these, spelled exactly so; the first where the variable is absent."""
         value = self.text(name, choices[0])
+        if not may_be_empty:
+            value = self.values.get(name, choices[0])
         if value not in choices:
             raise ImproperlyConfigured(f"{name} must be {' or '.join(choices)} (got {value!r})")
         return value
@@ -121,17 +125,30 @@ def first_uid(root: Path) -> int:
     return FIRST_UID_RANGE + place * UIDS
 
 
-def require_safe_production(*, secret_key: str, allowed_hosts: list[str], debug: bool) -> None:
+def require_safe_production(
+    *,
+    secret_key: str,
+    allowed_hosts: list[str],
+    debug: bool,
+    proxies: Sequence[IPv4Network | IPv6Network] = (),
+) -> None:
     """Raise ImproperlyConfigured for what is never safe where people and agents work."""
     if len(secret_key) < SHORTEST_SECRET:
         raise ImproperlyConfigured(
             f"SECRET_KEY has {len(secret_key)} characters; production needs "
             f"{SHORTEST_SECRET} random ones or more"
         )
-    if "*" in allowed_hosts:
+    if len(set(secret_key)) < FEWEST_LETTERS or secret_key.startswith("django-insecure-"):
+        raise ImproperlyConfigured("SECRET_KEY is not random; production needs a random one")
+    if not allowed_hosts or any(host.strip(".") in ("", "*") for host in allowed_hosts):
         raise ImproperlyConfigured("ALLOWED_HOSTS must name the hosts in production, not '*'")
     if debug:
         raise ImproperlyConfigured("DEBUG must be off in production: its pages show secrets")
+    for network in proxies:
+        if network.prefixlen < WIDEST_PROXIES[network.version]:
+            raise ImproperlyConfigured(
+                f"TRUSTED_PROXIES={network} believes the internet; name your proxies"
+            )
 
 
 def database_from_url(url: str) -> dict[str, Any]:

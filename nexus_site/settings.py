@@ -26,7 +26,8 @@ from nexus_site.run.postgres import DATABASE, USER, Cluster
 env = Environment()
 ENVIRONMENT_NAMES = env.asked  # the variables of this installation, for a process as another user
 BASE_DIR = Path(__file__).resolve().parent.parent
-PRODUCTION = env.choice("NEXUS_ENV", "development", "production") == "production"
+WHERE = env.choice("NEXUS_ENV", "development", "production", may_be_empty=False)
+PRODUCTION = WHERE == "production"
 DEBUG = env.flag("DEBUG", default=False)
 
 # Places
@@ -57,6 +58,8 @@ NEXUS_BYTES_PER_DAY = env.number("NEXUS_BYTES_PER_DAY", 500_000_000, least=100_0
 NEXUS_ORGANISATION_BYTES_PER_DAY = env.number(
     "NEXUS_ORGANISATION_BYTES_PER_DAY", 5_000_000_000, least=100_000
 )
+NEXUS_ORGANISATION_BYTES = env.number("NEXUS_ORGANISATION_BYTES", 100_000_000_000, least=100_000)
+NEXUS_ORGANISATION_ROWS = env.number("NEXUS_ORGANISATION_ROWS", 100_000_000, least=1)
 NEXUS_SESSIONS_PER_DAY = env.number("NEXUS_SESSIONS_PER_DAY", 200, least=1)
 NEXUS_DISK_RESERVE = env.number("NEXUS_DISK_RESERVE", 200_000_000)  # bytes that no call uses
 NEXUS_MAX_BODY = env.number("NEXUS_MAX_BODY", 1024 * 1024, least=1024)  # bytes
@@ -100,7 +103,9 @@ if PRODUCTION:
     SECRET_KEY = env.required("SECRET_KEY", "production needs a secret of its own")
     env.required("ALLOWED_HOSTS", "name the hosts, separated by commas")
     ALLOWED_HOSTS = env.items("ALLOWED_HOSTS")
-    require_safe_production(secret_key=SECRET_KEY, allowed_hosts=ALLOWED_HOSTS, debug=DEBUG)
+    require_safe_production(
+        secret_key=SECRET_KEY, allowed_hosts=ALLOWED_HOSTS, debug=DEBUG, proxies=TRUSTED_PROXIES
+    )
 else:
     SECRET_KEY = env.text("SECRET_KEY") or kept_secret(NEXUS_VAR / "secret_key")
     ALLOWED_HOSTS = env.items("ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
@@ -138,7 +143,7 @@ INSTALLED_APPS = [
     *ROOMS,
     *(["lab"] if find_spec("lab") else []),  # for development; an image may leave it out
 ]
-# For people in a browser. The tool API passes API_MIDDLEWARE: see serving/handlers.py.
+# For people in a browser. The tool API passes `Observe` alone: see serving/handlers.py.
 MIDDLEWARE = [
     "nexus_site.serving.middleware.Observe",
     "django.middleware.security.SecurityMiddleware",
@@ -155,7 +160,6 @@ MIDDLEWARE = [
     "django_structlog.middlewares.RequestMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
-API_MIDDLEWARE = ["nexus_site.serving.middleware.Observe"]
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["toolbox.faces.rest.authentication.AgentKeyAuthentication"],
     "DEFAULT_THROTTLE_CLASSES": ["toolbox.faces.rest.authentication.TokenBucketThrottle"],
@@ -293,7 +297,8 @@ USE_TZ = True
 STATIC_URL = "static/"
 STATIC_ROOT = env.path("STATIC_ROOT", NEXUS_VAR / "static") if PRODUCTION else None
 WHITENOISE_USE_FINDERS = not PRODUCTION  # no collectstatic on one's own machine
-WHITENOISE_MAX_AGE = 3600
+WHITENOISE_AUTOREFRESH = not PRODUCTION  # else a file edited under a running site is cut off
+WHITENOISE_MAX_AGE = 3600 if PRODUCTION else 0
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {

@@ -12,6 +12,7 @@ from django.db import connection
 
 from orgchart import models
 from orgchart.orgsettings import enabled_modes, merged
+from orgchart.policy.building import build_policy
 from orgchart.policy.compiled import (
     Agent,
     ContactRule,
@@ -21,13 +22,14 @@ from orgchart.policy.compiled import (
     Policy,
     Role,
     ToolRestriction,
-    build_policy,
 )
 from orgchart.policy.parties import active_superior
 from orgchart.policy.vocabulary import BOARD, ContractScope, Kind, Office, Relation, ToolMode
 
 CACHED_WEIGHT = 100_000
 """Bound of the cache, in the unit of `weight_of`: about 100 MB for each process."""
+
+VERSION = "SELECT policy_version FROM orgchart_organisation WHERE id = %s"
 
 _changing: WeakKeyDictionary[Any, set[int]] = WeakKeyDictionary()
 """Organisations changed in a transaction that is still open, by its outermost block."""
@@ -69,9 +71,12 @@ def compile_policy(organisation_id: int) -> Policy:
 
 
 def _version(organisation_id: int) -> int:
-    return models.Organisation.objects.values_list("policy_version", flat=True).get(
-        id=organisation_id
-    )
+    with connection.cursor() as cursor:
+        cursor.execute(VERSION, [organisation_id])
+        found: tuple[int] | None = cursor.fetchone()
+    if found is None:
+        raise models.Organisation.DoesNotExist(f"there is no organisation {organisation_id}")
+    return found[0]
 
 
 def _compiled(organisation: models.Organisation) -> Policy:

@@ -6,11 +6,13 @@ they are English; a page takes them apart by their patterns.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
+
+from core.patterns import PLACE, Pattern
+from orgchart.policy.reach import LATER
 
 PATTERNS = (
     _("every agent may read every task"),
@@ -20,6 +22,7 @@ PATTERNS = (
     _("sessions may be in %(mode)s"),
     _("members of %(group)s may delegate to each other"),
     _("%(role)s is denied %(denied)s"),
+    _("%(role)s is of kind %(kind)s"),
     _("%(role)s leads tasks"),
     _("%(role)s has %(name)s = %(value)s"),
     _("%(role)s holds the office %(office)s"),
@@ -51,17 +54,8 @@ SPACED = ("denied", "organisation", "path", "tools", "value")
 LIFTED = " (lifted)"
 
 
-def _group(name: str) -> str:
-    return f"(?P<{name}>.+)" if name in SPACED else rf"(?P<{name}>\S+)"
-
-
-def _expression(pattern: str) -> re.Pattern[str]:
-    parts = re.split(r"%\((\w+)\)s", pattern)
-    named = [_group(part) if number % 2 else re.escape(part) for number, part in enumerate(parts)]
-    return re.compile("".join(named), re.DOTALL)
-
-
-EXPRESSIONS = [(_expression(pattern), pattern) for pattern in PATTERNS]
+SINGLE = {name for pattern in PATTERNS for name in PLACE.findall(pattern)} - {*SPACED}
+COMPILED = [Pattern.of(pattern, single=SINGLE) for pattern in PATTERNS]
 
 
 def in_language(sentence: str) -> str:
@@ -69,9 +63,12 @@ def in_language(sentence: str) -> str:
     if sentence.endswith(LIFTED):
         fact = in_language(sentence.removesuffix(LIFTED))
         return gettext("%(fact)s (lifted)") % {"fact": fact}
-    for expression, pattern in EXPRESSIONS:
-        if found := expression.fullmatch(sentence):
-            return gettext(pattern) % found.groupdict()
+    if sentence.endswith(LATER):
+        fact = in_language(sentence.removesuffix(LATER))
+        return gettext("%(fact)s (for later holders)") % {"fact": fact}
+    for pattern in COMPILED:
+        if (values := pattern.values_in(sentence)) is not None:
+            return gettext(pattern.text) % values
     return sentence
 
 

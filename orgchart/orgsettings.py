@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -28,6 +28,7 @@ class BadSetting(ValueError):
 class Setting:
     """One setting: its default, its label and meaning for people, its validator, who changes it.
 
+    `choices`: the words for people of the only values there are.
     `board_only`: it reaches outside or weakens a rule, so only the Board does (Spec: people 13).
     """
 
@@ -35,7 +36,20 @@ class Setting:
     label: str
     meaning: str
     check: Callable[[Any], Any]
+    choices: Mapping[str, str] = field(default_factory=dict)
     board_only: bool = False
+
+    @property
+    def is_duration(self) -> bool:
+        """Whether the value is a length of time, in seconds."""
+        return self.check in (_seconds, _some_seconds)
+
+
+def _choice(
+    default: str, label: str, meaning: str, *, choices: Mapping[str, str], board_only: bool
+) -> Setting:
+    """A setting that has one of a few values."""
+    return Setting(default, label, meaning, _one_of(*choices), choices, board_only)
 
 
 def _seconds(value: Any) -> int:
@@ -136,86 +150,86 @@ def _mail_address(value: Any) -> str:
 SETTINGS: Mapping[str, Setting] = {
     "enabled_modes": Setting(
         ["chat_safe"],
-        _("Enabled modes"),
+        _("Modes that sessions may have"),
         _("tool modes that a session may have at all, comma-separated"),
         _modes,
         board_only=True,
     ),
-    "enforcement": Setting(
+    "enforcement": _choice(
         "enforce",
-        _("Enforcement"),
+        _("What happens to a task's change that breaks a rule"),
         _(
             "role match and version of tasks: enforce refuses, warn lets pass and records, "
             "off passes"
         ),
-        _one_of("enforce", "warn", "off"),
+        choices={"enforce": _("enforce"), "warn": _("warn"), "off": _("off")},
         board_only=True,
     ),
     "escalation_timeout": Setting(
         7200,
-        _("Escalation timeout"),
+        _("Time to answer an escalation"),
         _("seconds a superior has to answer an escalation"),
         _seconds,
         board_only=True,
     ),
     "ceo_timeout": Setting(
         14_400,
-        _("Ceo timeout"),
+        _("Time for the top agent to answer"),
         _("seconds the top agent has to answer before the Board is told"),
         _seconds,
         board_only=True,
     ),
     "task_lease": Setting(
         0,
-        _("Task lease"),
+        _("How long a claim on a task lasts"),
         _("seconds a claim on a task lasts without an update; 0 = no lease"),
         _seconds,
     ),
-    "task_visibility": Setting(
+    "task_visibility": _choice(
         "contacts",
-        _("Task visibility"),
+        _("Whose tasks an agent sees"),
         _(
             "whose tasks and comments an agent sees: contacts = by the contact rules, "
             "all = everyone's"
         ),
-        _one_of("contacts", "all"),
+        choices={"contacts": _("contacts"), "all": _("all")},
         board_only=True,
     ),
     "approval_task_types": Setting(
         [],
-        _("Approval task types"),
+        _("Task types that wait for approval"),
         _("task types that a task lead approves before they are completed"),
         _names,
     ),
     "frame_timeout": Setting(
         3600,
-        _("Frame timeout"),
+        _("Time for delegated work"),
         _("seconds a delegation may take before it returns a failure to its opener"),
         _some_seconds,
     ),
     "max_rounds": Setting(
         3,
-        _("Max rounds"),
+        _("Rounds before a case pauses"),
         _("rounds of a constitutional case before it pauses for people"),
         _rounds,
     ),
     "board_webhook": Setting(
         "",
-        _("Board webhook"),
+        _("Webhook of the Board"),
         _("address that notices to the Board are posted to"),
         _url,
         board_only=True,
     ),
     "board_email": Setting(
         "",
-        _("Board email"),
+        _("E-mail address of the Board"),
         _("mail address that notices to the Board are sent to"),
         _mail_address,
         board_only=True,
     ),
     "repository": Setting(
         "",
-        _("Repository"),
+        _("Git repository to import"),
         _(
             "where the organisation's git repository is imported from: an https or ssh address, "
             "or an absolute path; empty = NEXUS creates one"
@@ -223,19 +237,19 @@ SETTINGS: Mapping[str, Setting] = {
         _repository,
         board_only=True,
     ),
-    "repository_push": Setting(
+    "repository_push": _choice(
         "manual",
-        _("Repository push"),
+        _("When changes go back to that repository"),
         _(
             "when the main branch is pushed back there: manual = when a person does it, "
             "after_merge = after every merge"
         ),
-        _one_of("manual", "after_merge"),
+        choices={"manual": _("when a person does it"), "after_merge": _("after every merge")},
         board_only=True,
     ),
     "allow_internal_addresses": Setting(
         False,
-        _("Allow internal addresses"),
+        _("Notices to internal addresses"),
         _("whether outgoing notices may go to loopback or private addresses"),
         _flag,
         board_only=True,

@@ -1,10 +1,9 @@
-"""Verbs on the organisation: the one way to change a policy, settings, keys."""
+"""Verbs on the organisation: the one way to change a policy and its settings."""
 
 from __future__ import annotations
 
-import hashlib
-import secrets
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -17,29 +16,27 @@ from core.actors import Actor, Person
 from core.decision import Allow, Code, Decision, Denied, Deny, refuse, require_version
 from core.deeds import Deed, require_deed
 from core.hooks import Hook
-from core.interventions import record_intervention
 from core.people import board_members
 from ledger.services import record
 from orgchart.compiling import compile_policy, mark_changing
-from orgchart.models import Agent, ApiKey, Organisation
+from orgchart.models import Organisation
 from orgchart.orgsettings import BOARD_SETTINGS, BadSetting, checked
 from orgchart.pending.rules import can_apply, can_change_alone
 from orgchart.policy import difference, invariants
 from orgchart.policy.compiled import Policy
 from orgchart.policy.difference import Difference
 
-settings_changed = Hook[[Organisation, Mapping[str, Any], Actor, datetime], None](
-    "settings of an organisation changed; what is refused here undoes the change"
-)
-KEY_PREFIX = "nxs_"
-KEY_BYTES = 32
+settings_changing = Hook[
+    [Organisation, Mapping[str, Any], Actor, datetime], AbstractContextManager[Callable[[], None]]
+]("settings of an organisation change: what they mean elsewhere")
+"""Entered before the transaction of the change, for what takes long, and left after it. What it
+yields is called in that transaction. Both may raise Denied; the settings do not change then.
+"""
 MOST_SENTENCES = 2000
 allow_by_contract = Hook[[Person, Policy, Policy, datetime], Allow](
     "an org_change contract that a person names in place of a second person"
 )
 """Person, policy before and after, time; uses the contract up or raises Denied."""
-PREFIX_LENGTH = 12
-"""How much of a key is kept in the clear, so that people can tell keys apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +229,12 @@ def set_settings(
         row.settings = {**row.settings, **valid}
         row.save(update_fields=["settings"])
 
-    with transaction.atomic():
+    with ExitStack() as stack:
+        effects = [
+            stack.enter_context(effect)
+            for effect in settings_changing(organisation, valid, caller, now)
+        ]
+        stack.enter_context(transaction.atomic())
         change = change_policy(
             organisation_id=organisation.id,
             apply=apply,
@@ -242,79 +244,6 @@ def set_settings(
             expected_version=expected_version,
             reason=", ".join(f"{name}={value}" for name, value in valid.items()),
         )
-        settings_changed(organisation, valid, caller, now)
+        for effect in effects:
+            effect()
     return change
-
-
-def digest_of(key: str) -> bytes:
-    """What is stored of a key: SHA-256 of its text; the key has 256 random bits of its own."""
-    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
-
-
-def issue_key(*, agent: Agent, caller: Actor, now: datetime, reason: str = "") -> str:
-    """Make a new API key for an agent and return it, the only time it can be seen.
-
-    Raises Denied AGENT_INACTIVE for a deactivated agent.
-    """
-    require_deed(caller, Deed.ISSUE_KEY, reason=reason)
-    if not agent.active:
-        raise refuse(
-            Code.AGENT_INACTIVE,
-            f"{agent.handle} is deactivated and gets no key",
-            "activate the agent first",
-        )
-    key = KEY_PREFIX + secrets.token_urlsafe(KEY_BYTES)
-    with transaction.atomic():
-        row = ApiKey.objects.create(
-            agent=agent, prefix=key[:PREFIX_LENGTH], digest=digest_of(key), created_by=caller.actor
-        )
-        record(
-            Action.KEY_ISSUED,
-            by=caller,
-            at=now,
-            reason=reason,
-            subject=f"agent:{agent.handle}",
-            details={"prefix": row.prefix},
-        )
-    return key
-
-
-def revoke_key(
-    *,
-    prefix: str,
-    caller: Actor,
-    now: datetime,
-    reason: str = "",
-    agent_id: int | None = None,
-) -> None:
-    """End a key at once. Revoking twice is no error and changes nothing (Spec: people 32).
-
-    Raises Denied INVALID_PARAMS for a person without a reason, NOT_FOUND when no key of the
-    caller's organisation (or, where one is named, of the agent) has the prefix.
-    """
-    require_deed(caller, Deed.REVOKE_KEY, reason=reason)
-    with transaction.atomic():
-        mine = ApiKey.objects.filter(
-            prefix=prefix[:PREFIX_LENGTH], agent__organisation_id=caller.organisation_id
-        )
-        if agent_id is not None:
-            mine = mine.filter(agent_id=agent_id)
-        ended = mine.filter(revoked_at=None).update(revoked_at=now, revoked_by=caller.actor)
-        if ended:
-            subject = f"key:{prefix[:PREFIX_LENGTH]}"
-            record(Action.KEY_REVOKED, by=caller, at=now, subject=subject, reason=reason)
-            record_intervention(
-                caller,
-                Deed.REVOKE_KEY,
-                subject=subject,
-                trigger_condition="key in use",
-                action_taken="revoke_key",
-                reason=reason,
-                now=now,
-            )
-        elif not mine.exists():
-            raise refuse(
-                Code.NOT_FOUND,
-                f"no key begins with {prefix[:PREFIX_LENGTH]}",
-                "look its prefix up in the admin",
-            )

@@ -12,7 +12,8 @@ from core.actors import Actor
 from core.decision import Code, Denied, refuse
 from core.deeds import Deed, require_deed
 from core.hooks import Hook
-from orgchart.models import Agent, ApiKey, Organisation
+from orgchart.keys import revoke_keys_of
+from orgchart.models import Agent, Organisation
 from orgchart.policy import compiled
 from orgchart.policy.names import unknown_agent
 from orgchart.services import PolicyChange, change_policy
@@ -81,9 +82,7 @@ def deactivate_agent(
         row = _agent(organisation, handle, active=True)
         row.active, row.is_leader = False, False
         row.save(update_fields=["active", "is_leader"])
-        ApiKey.objects.filter(agent=row, revoked_at=None).update(
-            revoked_at=now, revoked_by=caller.actor
-        )
+        revoke_keys_of(row, caller=caller, now=now)
 
     return change_policy(
         organisation_id=caller.organisation_id,
@@ -111,7 +110,8 @@ def activate_agent(
 ) -> PolicyChange:
     """Bring a deactivated agent back to its place; it needs a new key.
 
-    Raises Denied like `deactivate_agent`.
+    The keys that a pack left it, when it was gone from there, are revoked. Raises Denied like
+    `deactivate_agent`.
     """
     require_deed(caller, Deed.ACTIVATE_AGENT, reason=reason)
 
@@ -119,6 +119,7 @@ def activate_agent(
         row = _agent(organisation, handle, active=False)
         row.active = True
         row.save(update_fields=["active"])
+        revoke_keys_of(row, caller=caller, now=now)
 
     return change_policy(
         organisation_id=caller.organisation_id,

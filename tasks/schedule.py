@@ -40,7 +40,7 @@ def release_overdue(now: datetime) -> int:
     expired = expired.order_by("lease_due_at")
     inactive = changeable.filter(owner__active=False, status__in=sorted(UNFINISHED))
     return sweep(expired, partial(_release_expired, now=now), batch=BATCH) + sweep(
-        inactive.order_by("id"), partial(_release, now=now, was_deactivated=True), batch=BATCH
+        inactive.order_by("id"), partial(_release_left, now=now), batch=BATCH
     )
 
 
@@ -79,14 +79,18 @@ def _date_claim(task: Task, *, lease: timedelta) -> None:
 
 
 def _release_expired(task: Task, *, now: datetime) -> None:
-    if current_policy(task.organisation_id).settings["task_lease"]:
-        _release(task, now=now, was_deactivated=False)
+    policy = current_policy(task.organisation_id)
+    if policy.settings["task_lease"]:
+        _release(task, policy, now=now, was_deactivated=False)
     else:  # leases are switched off: claims do not expire
         Task.objects.filter(id=task.id).update(lease_due_at=None)
 
 
-def _release(task: Task, *, now: datetime, was_deactivated: bool) -> None:
-    policy = current_policy(task.organisation_id)
+def _release_left(task: Task, *, now: datetime) -> None:
+    _release(task, current_policy(task.organisation_id), now=now, was_deactivated=True)
+
+
+def _release(task: Task, policy: Policy, *, now: datetime, was_deactivated: bool) -> None:
     row = read_task(task.organisation_id, str(task.number))
     why = (
         f"{row.owner} was deactivated, so task #{row.number} is free again"

@@ -6,24 +6,23 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from django.apps import apps
-from django.db import connection
-from django.db.models import Q
 from django.test import Client
 from django.utils import timezone
 from pydantic import TypeAdapter
 from pydantic_core import to_json
 
 from core.actors import Person, System
-from orgchart.compiling import POLICIES, current_policy
+from orgchart.compiling import current_policy
+from orgchart.keys import issue_key
 from orgchart.models import Agent, Organisation
 from orgchart.packs.loading import load_pack
 from orgchart.policy.compiled import Policy
-from orgchart.services import issue_key
 from tests.next_steps import check_step_without_door
+from tests.rows import make_once
 from toolbox.answers import ErrorBody
 from toolbox.authentication import authenticate
 from toolbox.caller import Caller
+from toolbox.quotas import AHEAD, AHEAD_BYTES, AHEAD_ROWS
 from toolbox.registry import REGISTRY
 
 PACKS = Path(__file__).parent.parent / "packs"
@@ -62,6 +61,12 @@ class Answer:
     def code(self) -> str:
         """The error code, or `OK`."""
         return "OK" if self.status == 200 else self.body["error_code"]
+
+
+def count_ahead(organisation: Organisation) -> None:
+    """Count the next small calls of each agent."""
+    for agent in organisation.agents.all():
+        AHEAD.put(agent.id, AHEAD_BYTES, AHEAD_ROWS)
 
 
 @dataclass
@@ -103,6 +108,10 @@ class Company:
             authorization=f"Bearer {self.key(handle)}", session_id=None, request_id="test"
         )
 
+    def count_ahead(self) -> None:
+        """As after the first small call of each agent: the next ones are counted already."""
+        count_ahead(self.organisation)
+
     def call(
         self, handle: str, tool: str, /, headers: dict[str, str] | None = None, **params: Any
     ) -> Answer:
@@ -134,74 +143,12 @@ class Company:
         return answer
 
 
-_snapshots: dict[str, dict[str, str]] = {}
-"""Of each pack that this process has loaded: the rows of each table, as JSON."""
-
-
 def load_company(pack: str = "nexus", *, now: datetime | None = None) -> Company:
-    """The company of a shipped pack, loaded as an operator would.
+    """The company of a shipped pack, loaded as an operator would."""
 
-    Within a test's own transaction a pack is read once in a process, and its rows are put back for
-    every further test: they are the same rows, with the same ids.
-    """
-    POLICIES.clear()
-    if now is None and connection.in_atomic_block and _can_be_restored(pack):
-        _restore(_snapshots[pack])
-    else:
-        before = _counts()
+    def load() -> Organisation:
         caller = System(name="tests", organisation_id=0)
         load_pack(PACKS / pack, caller=caller, now=now or timezone.now())
-        if now is None and connection.in_atomic_block and not any(before.values()):
-            _snapshots[pack] = _rows()
-    return Company(Organisation.objects.get(slug=pack))
+        return Organisation.objects.get(slug=pack)
 
-
-def _can_be_restored(pack: str) -> bool:
-    """Whether its rows are known, and none of them is there: not loaded, not renamed."""
-    if pack not in _snapshots:
-        return False
-    ids = [row["id"] for row in json.loads(_snapshots[pack]["orgchart_organisation"])]
-    return not Organisation.objects.filter(Q(slug=pack) | Q(id__in=ids)).exists()
-
-
-def _tables() -> list[str]:
-    return sorted(
-        model._meta.db_table
-        for model in apps.get_models(include_auto_created=True)
-        if model._meta.app_label in ("orgchart", "ledger")
-    )
-
-
-def _counts() -> dict[str, int]:
-    with connection.cursor() as cursor:
-        found = {}
-        for table in _tables():
-            cursor.execute(f"SELECT count(*) FROM {table}")
-            found[table] = cursor.fetchone()[0]
-    return found
-
-
-def _rows() -> dict[str, str]:
-    with connection.cursor() as cursor:
-        found = {}
-        for table in _tables():
-            cursor.execute(f"SELECT json_agg(row_to_json(t))::text FROM {table} t")
-            rows = cursor.fetchone()[0]
-            if rows is not None:
-                found[table] = rows
-    return found
-
-
-def _restore(snapshot: dict[str, str]) -> None:
-    inserts = ", ".join(
-        f"{table}_rows AS (INSERT INTO {table} "
-        f"SELECT * FROM json_populate_recordset(NULL::{table}, %({table})s::json))"
-        for table in snapshot
-    )
-    with connection.cursor() as cursor:
-        cursor.execute(f"WITH {inserts} SELECT 1", snapshot)
-        for table in snapshot.keys() - {"ledger_event"}:
-            cursor.execute(  # ids that are given next lie behind those put back
-                "SELECT setval(s, GREATEST(max(id), nextval(s))) "
-                f"FROM {table}, pg_get_serial_sequence('{table}', 'id') AS s GROUP BY s"
-            )
+    return Company(load() if now else make_once(f"loaded {pack}", load))

@@ -9,7 +9,7 @@ from django.db import transaction
 from tests.company import Company, load_company
 
 
-def _rolled_back() -> Iterator[None]:
+def rolled_back() -> Iterator[None]:
     """A transaction that is always taken back, as Django's own test case has it."""
     atomic = transaction.atomic()
     atomic._from_testcase = True
@@ -22,7 +22,7 @@ def _rolled_back() -> Iterator[None]:
 def loaded(django_db_setup: None, django_db_blocker: Any) -> Iterator[Company]:
     """The company of a module's tests."""
     with django_db_blocker.unblock():
-        begun = _rolled_back()
+        begun = rolled_back()
         next(begun)
         yield load_company("nexus")
         next(begun, None)
@@ -31,7 +31,7 @@ def loaded(django_db_setup: None, django_db_blocker: Any) -> Iterator[Company]:
 @pytest.fixture
 def nexus(loaded: Company) -> Iterator[Company]:
     """The company as it was loaded; keys are made anew, policies read anew."""
-    begun = _rolled_back()
+    begun = rolled_back()
     next(begun)
     yield Company(loaded.organisation)
     next(begun, None)

@@ -125,7 +125,7 @@ def _answer_once(
                 raise
             answer = record_refusal(caller, refusal, now=now)
         if is_final(answer):
-            idempotency.keep(caller, key, answer.status, answer.body)
+            idempotency.keep(caller, key, answer.status, answer.body, now=now)
         else:
             idempotency.release(caller, key)
         return answer
@@ -154,7 +154,7 @@ def _answer_outside(
         if key is not None and refusal.deny.code in idempotency.NOT_KEPT:
             idempotency.release(caller, key)
             return answer
-    idempotency.keep(caller, key, answer.status, answer.body)
+    idempotency.keep(caller, key, answer.status, answer.body, now=now)
     return answer
 
 

@@ -15,6 +15,7 @@ from pydantic_core import from_json, to_json
 from core.decision import Code, refuse
 from toolbox.caller import Caller
 from toolbox.models import IdempotencyRecord
+from toolbox.quotas import charge_answer
 from toolbox.registry import REGISTRY
 
 KEPT_FOR = timedelta(hours=24)
@@ -118,12 +119,20 @@ def begin(
     return KeptAnswer(record.status or 200, record.answer)
 
 
-def keep(caller: Caller, key: str | None, status: int, body: Mapping[str, Any]) -> None:
-    """Store the answer with its claim, in the transaction of the effect."""
+def keep(
+    caller: Caller, key: str | None, status: int, body: Mapping[str, Any], *, now: datetime
+) -> None:
+    """Store the answer with its claim, in the transaction of the effect.
+
+    Where it is too large, or the agent's bytes are used up, only that the call was made.
+    """
     if key is None:
         return
     content = to_json(body)
-    answer = from_json(content) if len(content) <= largest_of(caller.tool) else None
+    is_kept = len(content) <= largest_of(caller.tool) and charge_answer(
+        caller=caller, size=len(content), now=now
+    )
+    answer = from_json(content) if is_kept else None
     IdempotencyRecord.objects.filter(agent_id=caller.agent.id, key=key).update(
         status=status, answer=answer
     )

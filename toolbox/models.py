@@ -152,6 +152,24 @@ class Usage(models.Model):
         return f"{self.agent_id} {self.minute}: {self.bytes}"
 
 
+class Stored(models.Model):
+    """What an agent ever wrote: bytes, and calls, of which each counts as a row."""
+
+    agent = models.OneToOneField(
+        Agent, models.CASCADE, primary_key=True, related_name="+", db_constraint=False
+    )
+    organisation_id = models.BigIntegerField()
+    bytes = models.BigIntegerField()
+    rows = models.BigIntegerField()
+
+    class Meta:
+        verbose_name_plural = "stored"
+        indexes = [models.Index(fields=["organisation_id"], name="toolbox_stored_organisation")]
+
+    def __str__(self) -> str:
+        return f"{self.agent_id}: {self.bytes} bytes, {self.rows} rows"
+
+
 class JobRun(models.Model):
     """When a scheduled job last ran, and what it handled."""
 

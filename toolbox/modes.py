@@ -15,6 +15,7 @@ from core.deeds import Deed, require_deed
 from core.interventions import record_intervention
 from ledger.services import record
 from orgchart.compiling import current_policy
+from orgchart.models import Agent
 from orgchart.policy.vocabulary import ToolMode
 from toolbox.models import ModeGrant, Session
 from toolbox.wake import wake
@@ -32,11 +33,14 @@ def open_mode(
     """Switch a session to a mode under a grant.
 
     Raises Denied MODE_DENIED if the organisation does not enable the mode, INVALID_PARAMS for
-    an empty reason, NOT_FOUND for a session of another organisation.
+    an empty reason, NOT_FOUND for a session of another organisation, AGENT_INACTIVE where a person
+    opens it for a deactivated agent.
     """
     if not contract_ref:  # a contract opens the mode without a person
         require_deed(caller, Deed.SWITCH_MODE, reason=reason)
     with transaction.atomic():
+        if not contract_ref:
+            _require_active(session_id, caller)
         row = _lock_session(session_id, caller)
         if mode not in current_policy(row.organisation_id).enabled_modes:
             raise refuse(
@@ -110,6 +114,15 @@ def close_mode(*, caller: Actor, now: datetime, reason: str, session_id: str) ->
         row = grants[0].session
         _record_switch(caller, row, grants[0].mode, "close_mode", reason, now)
     return len(grants)
+
+
+@needs_transaction
+def close_modes_of_people(*, agent_id: int, caller: Actor, now: datetime, reason: str) -> None:
+    """Close the modes that people opened for an agent, which is deactivated (Spec: modes 13)."""
+    Agent.objects.select_for_update(no_key=True).get(id=agent_id)  # none is opened meanwhile
+    opened = _lock_open_grants(caller).filter(session__agent_id=agent_id, contract_ref="")
+    for grant in opened.order_by("id"):
+        _close_grant(grant, caller, now, reason)
 
 
 def _record_switch(
@@ -202,6 +215,23 @@ def _save_binding(row: Session) -> None:
     grant = row.backing_grants().first()
     row.mode = grant.mode if grant else ToolMode.CHAT_SAFE
     row.save(update_fields=["mode", "contract_ref"])
+
+
+def _require_active(session_id: str, caller: Actor) -> None:
+    """Check that a session's agent is active, and let no deactivation overtake this.
+
+    A deactivation closes the modes that people opened; none may be opened after it. Raises Denied
+    AGENT_INACTIVE.
+    """
+    agents = Agent.objects.select_for_update(no_key=True, of=("self",))
+    agent = agents.filter(sessions__id=session_id, organisation_id=caller.organisation_id).first()
+    if agent is not None and not agent.active:
+        raise refuse(
+            Code.AGENT_INACTIVE,
+            f"{agent.handle} is deactivated: its sessions are in chat_safe mode",
+            "activate it first",
+            rule="a person's grant ends when the agent is deactivated (spec: modes 13)",
+        )
 
 
 def _lock_session(session_id: str, caller: Actor) -> Session:

@@ -1,17 +1,21 @@
-"""How much one agent, and one organisation, may store: bytes by minute and day, sessions by day."""
+"""How much agents and organisations may store: bytes by minute and day, in all, and sessions."""
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from django.conf import settings
-from django.db import connection
+from django.db import connection, transaction
+from django.db.models import Sum
 
+from core.database import hold_lock
 from core.decision import Code, Denied, refuse
 from toolbox.caller import Caller
-from toolbox.models import Session
+from toolbox.models import Session, Stored
 
 DAY = timedelta(days=1)
 SMALL = 8 * 1024  # bytes that are not counted: the rate of calls bounds them
@@ -31,6 +35,66 @@ WITH used AS (
     ON CONFLICT (agent_id, minute) DO UPDATE SET bytes = u.bytes + EXCLUDED.bytes
 )
 SELECT m, d, o FROM used
+"""
+
+AHEAD_BYTES, AHEAD_ROWS = 64 * 1024, 100
+"""Of an agent's small calls so many are counted before they are made."""
+
+
+class CountedAhead:
+    """The bytes and rows that this process has counted for the next small calls of each agent."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._left: dict[int, tuple[int, int]] = {}
+
+    def take(self, agent: int, size: int) -> bool:
+        """Use a row of this size; False where too little is left."""
+        with self._lock:
+            bytes_, rows = self._left.get(agent, (0, 0))
+            if bytes_ < size or rows < 1:
+                return False
+            self._left[agent] = (bytes_ - size, rows - 1)
+        return True
+
+    def put(self, agent: int, size: int, more: int) -> None:
+        """Add bytes and rows that were counted."""
+        with self._lock:
+            bytes_, rows = self._left.get(agent, (0, 0))
+            self._left[agent] = (bytes_ + size, rows + more)
+
+    def take_all(self) -> dict[int, tuple[int, int]]:
+        """All that is left, which this process may no longer use."""
+        with self._lock:
+            left, self._left = self._left, {}
+        return left
+
+
+AHEAD = CountedAhead()
+
+MARGIN = {"bytes_margin": 1024**3, "rows_margin": 10_000}
+"""Where less than this is free, writers of an organisation count one after the other: calls under
+way at once never store as much."""
+
+STORE = """
+WITH used AS (
+    SELECT coalesce(sum(bytes), 0) AS b, coalesce(sum(rows), 0) AS r
+    FROM toolbox_stored WHERE organisation_id = %(organisation)s
+), stored AS (
+    INSERT INTO toolbox_stored AS s (agent_id, organisation_id, bytes, rows)
+    SELECT %(agent)s, %(organisation)s, %(size)s, %(rows)s FROM used
+    WHERE b + %(size)s + %(bytes_margin)s <= %(all_bytes)s
+      AND r + %(rows)s + %(rows_margin)s <= %(all_rows)s
+    ON CONFLICT (agent_id) DO UPDATE
+        SET bytes = s.bytes + EXCLUDED.bytes, rows = s.rows + EXCLUDED.rows
+    RETURNING 1
+)
+SELECT b, r, EXISTS (SELECT FROM stored) FROM used
+"""
+
+
+GIVE_BACK = """
+UPDATE toolbox_stored SET bytes = bytes - %s, rows = rows - %s WHERE agent_id = %s
 """
 
 
@@ -55,10 +119,45 @@ class Quota:
         )
 
 
-def charge_bytes(*, caller: Caller, size: int, now: datetime) -> None:
-    """Count bytes that a call wants to store. Raises Denied QUOTA_EXCEEDED; then none count."""
-    if size <= SMALL:
+def charge(*, caller: Caller, size: int, now: datetime) -> None:
+    """Count bytes that a call wants to store, and a row. Raises Denied QUOTA_EXCEEDED.
+
+    Spec: settings 6. The rate of small calls bounds what a day can bring: they count in all only,
+    many of an agent at once, before they are made. A process that dies has counted too many.
+    """
+    agent = caller.agent.id
+    values = {"agent": agent, "organisation": caller.organisation_id}
+    if size > SMALL:
+        _charge_bytes(caller=caller, size=size, now=now)
+    elif AHEAD.take(agent, size):
         return
+    elif _store(values | {"size": AHEAD_BYTES, "rows": AHEAD_ROWS}, **MARGIN)[0]:
+        # What is rolled back was not counted.
+        transaction.on_commit(partial(AHEAD.put, agent, AHEAD_BYTES - size, AHEAD_ROWS - 1))
+        return
+    _charge_total(values | {"size": size, "rows": 1})
+
+
+def charge_answer(*, caller: Caller, size: int, now: datetime) -> bool:
+    """Count the bytes of an answer that is kept for a day; False where a quota has no room."""
+    try:
+        if size > SMALL:
+            _charge_bytes(caller=caller, size=size, now=now)
+    except Denied:
+        return False
+    return True
+
+
+def give_back() -> None:
+    """Count no more than was used; for the end of this process."""
+    left = AHEAD.take_all()
+    if not left:
+        return
+    with connection.cursor() as cursor:
+        cursor.executemany(GIVE_BACK, [(*unused, agent) for agent, unused in left.items()])
+
+
+def _charge_bytes(*, caller: Caller, size: int, now: datetime) -> None:
     quotas = byte_quotas()
     values: dict[str, Any] = {
         "agent": caller.agent.id,
@@ -66,13 +165,44 @@ def charge_bytes(*, caller: Caller, size: int, now: datetime) -> None:
         "minute": now.replace(second=0, microsecond=0),
         "size": size,
     }
-    limits = {name: quota.limit for name, quota in quotas.items()}
     with connection.cursor() as cursor:
-        cursor.execute(CHARGE, values | limits)
+        cursor.execute(CHARGE, values | {name: quota.limit for name, quota in quotas.items()})
         row = cursor.fetchone()
     for quota, used in zip(quotas.values(), row, strict=True):
         if used + size > quota.limit:
             raise quota.exceeded_by(int(used))
+
+
+def _charge_total(values: dict[str, int]) -> None:
+    """Count in what the organisation stores in all; near its limit one writer after the other."""
+    if _store(values, **MARGIN)[0]:
+        return
+    with transaction.atomic():
+        hold_lock("stored", values["organisation"])
+        is_stored, *used = _store(values, bytes_margin=0, rows_margin=0)
+    if not is_stored:
+        more = (values["size"], values["rows"])
+        for quota, have, size in zip(total_quotas(), used, more, strict=True):
+            if have + size > quota.limit:
+                raise quota.exceeded_by(have)
+
+
+def _store(values: dict[str, int], **margin: int) -> tuple[bool, int, int]:
+    """Whether there was room outside of the margin; the bytes and rows that were used before."""
+    all_bytes, all_rows = (quota.limit for quota in total_quotas())
+    limits = {"all_bytes": all_bytes, "all_rows": all_rows}
+    with connection.cursor() as cursor:
+        cursor.execute(STORE, values | limits | margin)
+        used_bytes, used_rows, is_stored = cursor.fetchone()
+    return is_stored, int(used_bytes), int(used_rows)
+
+
+def stored_by(organisation_id: int) -> tuple[int, int]:
+    """Bytes and rows that an organisation stores in all, as its quotas count them."""
+    found = Stored.objects.filter(organisation_id=organisation_id).aggregate(
+        bytes=Sum("bytes", default=0), rows=Sum("rows", default=0)
+    )
+    return int(found["bytes"]), int(found["rows"])
 
 
 def byte_quotas() -> dict[str, Quota]:
@@ -94,6 +224,23 @@ def byte_quotas() -> dict[str, Quota]:
             help="ask your superior; the people who run NEXUS set the limit",
         ),
     }
+
+
+def total_quotas() -> tuple[Quota, Quota]:
+    """The quotas of what an organisation stores in all, as the settings say now: bytes, rows."""
+    help_ = "tell your superior; the people who run NEXUS set the limit, and nothing is lost"
+    return (
+        Quota(
+            what="bytes that an organisation stores in all",
+            limit=settings.NEXUS_ORGANISATION_BYTES,
+            help=help_,
+        ),
+        Quota(
+            what="rows that an organisation stores in all",
+            limit=settings.NEXUS_ORGANISATION_ROWS,
+            help=help_,
+        ),
+    )
 
 
 def require_session(*, caller: Caller, now: datetime) -> None:

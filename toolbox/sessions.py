@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
@@ -13,10 +14,13 @@ from core.actions import Action
 from core.decision import Code, Denied, refuse
 from core.hooks import Hook
 from ledger.services import record
+from orgchart.compiling import current_policy
+from orgchart.pauses.services import pause_of
 from orgchart.policy.compiled import Policy
 from orgchart.policy.vocabulary import ToolMode
 from toolbox.authentication import StoredMode, effective_mode
 from toolbox.caller import Caller, CallerSession
+from toolbox.frames.stack import present_frame
 from toolbox.models import Session
 from toolbox.modes import bind_session
 from toolbox.quotas import require_session
@@ -95,6 +99,28 @@ def read_session(*, caller: Caller, session_id: str) -> SessionDetails:
             Code.NOT_FOUND, "you have no such session", "open one with POST /api/v1/sessions"
         )
     return {**summarise_session(effective_session(row, caller.policy)), "opened_at": row.opened_at}
+
+
+def caller_now(caller: Caller) -> Caller | None:
+    """The caller as its next call would find it; None once its agent is deactivated.
+
+    For calls that last, and whose rights may end before they do.
+    """
+    policy = current_policy(caller.organisation_id)
+    agent = policy.by_id.get(caller.agent.id)
+    if agent is None or not agent.active:
+        return None
+    row = Session.objects.get(id=caller.session.id)
+    frame_id, frame_tools = present_frame(agent.id)
+    return replace(
+        caller,
+        agent=agent,
+        policy=policy,
+        session=effective_session(row, policy),
+        frame_id=frame_id,
+        frame_tools=frame_tools,
+        pause=pause_of(organisation_id=policy.organisation_id, agent_id=agent.id),
+    )
 
 
 def effective_session(row: Session, policy: Policy) -> CallerSession:

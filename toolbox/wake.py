@@ -32,8 +32,10 @@ RETRY_SECONDS = 1.0
 LISTEN_SECONDS = 5.0
 IDLE_SECONDS = 0.5
 """Idle time after which the sender closes its connection."""
-GATHER_SECONDS = 0.005
-"""How long a notification waits for more agents, so that a busy process sends few."""
+GATHER_SECONDS = 0.05
+"""From one notification of a process to its next, which gathers agents meanwhile: the first is sent
+at once, and a busy process sends few.
+"""
 NOTIFY = """
 SELECT pg_notify(%(channel)s, string_agg(DISTINCT agent_id::text, ',') || %(sender)s)
 FROM toolbox_watch WHERE agent_id = ANY(%(agents)s::bigint[]) AND listener <> %(mine)s
@@ -121,17 +123,19 @@ def _run(name: str, target: Callable[[], None]) -> None:
 
 def _notify_forever() -> None:
     me = _names[os.getpid()] = secrets.token_hex(8)
+    sent = 0.0
     while True:
         try:
             ids = {_outgoing.get(timeout=IDLE_SECONDS)}
         except queue.Empty:
             connection.close()
             ids = {_outgoing.get()}
-        time.sleep(GATHER_SECONDS)
+        time.sleep(max(0.0, sent + GATHER_SECONDS - time.monotonic()))
         while not _outgoing.empty() and len(ids) < 500:
             ids.add(_outgoing.get())
         try:
             _notify(ids, f"@{me}")
+            sent = time.monotonic()
         except Exception:
             log.warning("wake_not_sent", exc_info=True)
             connection.close()

@@ -15,7 +15,7 @@ class WorkspaceConfig(AppConfig):
         from contracts import evidence
         from core.waiting import register_kinds
         from orgchart.packs.checking import doubts_about_skill
-        from orgchart.services import settings_changed
+        from orgchart.services import settings_changing
         from workspace.builds import waiting as builds_waiting
         from workspace.git.evidence import commit_of_contract
         from workspace.git.judging import last_run
@@ -26,5 +26,5 @@ class WorkspaceConfig(AppConfig):
         doubts_about_skill.join(doubts_about)
         evidence.commits.join(commit_of_contract)
         evidence.runs.join(last_run)
-        settings_changed.join(follow_settings)
+        settings_changing.join(follow_settings)
         register_kinds((*waiting.KINDS, *builds_waiting.KINDS))

@@ -78,7 +78,7 @@ class WebUse(models.Model):
 
 
 class Run(models.Model):
-    """A program that an agent ran in the sandbox, with its log; one that waits has not started.
+    """Work of an agent that takes long, with its log; one that waits has not started.
 
     What is past `ends_by` without an end was interrupted, and counts no more.
     """

@@ -28,20 +28,26 @@ class WrittenFile(TypedDict):
 
 
 @wire_result
-class ProgramRun(TypedDict):
-    """A program that ran in the sandbox; its log is a file that the agent can read."""
+class RunLog(TypedDict):
+    """A run, and its log: a file that the agent can read."""
 
     run_id: str
-    commit: Annotated[str | None, Field(description="the submitted commit, where one was judged")]
-    exit_code: Annotated[int, Field(description="124 if its time was over, 137 if it was killed")]
-    output: str
     output_sha256: Annotated[
         str, Field(description="SHA-256 of the whole log; name it as evidence")
     ]
+    log: Annotated[str, Field(description="path of the log in the company tree")]
+
+
+@wire_result
+class ProgramRun(RunLog):
+    """A program that ran in the sandbox."""
+
+    commit: Annotated[str | None, Field(description="the submitted commit, where one was judged")]
+    exit_code: Annotated[int, Field(description="124 if its time was over, 137 if it was killed")]
+    output: str
     truncated: Annotated[bool, Field(description="true if `output` is only the end of the log")]
     timed_out: bool
     stopped_for: Annotated[str | None, Field(description="who or what ended it before its end")]
-    log: Annotated[str, Field(description="path of the log in the company tree")]
 
 
 @wire_result
@@ -85,3 +91,4 @@ class StartedSkill(TypedDict):
     prompt: str
     allowed_tools: list[str]
     due_at: datetime
+    run: Annotated[RunLog | None, Field(description="of its command lines, if it has any")]

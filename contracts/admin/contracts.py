@@ -130,13 +130,13 @@ class ContractAdmin(ActingAdmin):
     acts = (PASS, REWORK, FAIL, CANCEL)
     list_display = (
         "headline",
-        "organisation",
         "issuer_name",
         "assignee",
         "kind",
         "state_label",
         "deadline",
         "created_at",
+        "organisation",
     )
     list_filter = (
         BY_ORGANISATION,

@@ -23,6 +23,7 @@ from unfold.widgets import (
 from contracts.issuing.drafts import ContractDraft
 from contracts.issuing.services import issue_for_board
 from contracts.models import Contract
+from core.admin.refused import refused
 from core.decision import Denied
 from core.deeds import Deed
 from core.people import person, record_refusal, signed_in
@@ -154,6 +155,6 @@ def _issued(request: HttpRequest, organisation: Organisation, form: IssueForm) -
             organisation_id=organisation.id,
             now=now,
         )
-        form.add_error(None, f"{refusal.deny.message}: {refusal.deny.next_action}")
+        form.add_error(None, refused(refusal.deny))
         return ""
     return str(found["contract_id"])

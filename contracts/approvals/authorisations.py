@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from contracts.issuing.changes import SoughtLine
 from contracts.models import Contract, OrgChangeLine
-from contracts.vocabulary import ContractKind, ContractState, OrgAct
+from contracts.vocabulary import ContractKind, ContractState
 from core.database import needs_transaction
 from core.decision import Code, refuse
 from toolbox.caller import Caller
 
 
 @needs_transaction
-def use_change(*, caller: Caller, act: OrgAct, subject: str, now: datetime) -> str:
+def use_change(*, caller: Caller, sought: SoughtLine, now: datetime) -> str:
     """Use up the line of the caller's org_change contracts that names this change; the contract.
 
     The contract cannot be closed before the transaction ends; if it is rolled back the line can be
@@ -28,30 +29,34 @@ def use_change(*, caller: Caller, act: OrgAct, subject: str, now: datetime) -> s
         expires_at__gt=now,
     )
     ids = [row.id for row in held.order_by("id")]
-    line = use_line(contract_ids=ids, act=act, subject=subject, now=now)
+    line = use_line(contract_ids=ids, sought=sought, now=now)
     if line is None:
         raise refuse(
             Code.AUTHORISATION_REQUIRED,
             f"{caller.tool or 'this'} needs a contract of kind org_change in progress with an "
-            f"unused line {act} {subject[:64]}",
+            f"unused line {sought}",
             "accept a contract that names it (list_contracts with contract_id shows what one "
             f"allows), or ask {caller.agent.superior} for one",
-            rule="org_change authorises what it names, once (spec: contracts 44)",
-            act=str(act),
-            subject=subject[:64],
+            rule="org_change authorises what it names, once (spec: contracts 14)",
+            act=str(sought.act),
+            subject=sought.subject[:64],
         )
     return line.contract_id
 
 
 @needs_transaction
 def use_line(
-    *, contract_ids: Sequence[str], act: OrgAct, subject: str, now: datetime
+    *, contract_ids: Sequence[str], sought: SoughtLine, now: datetime
 ) -> OrgChangeLine | None:
     """Use up the first unused line of these locked contracts that names this; None if none does."""
     lines = OrgChangeLine.objects.select_for_update().filter(
-        contract_id__in=contract_ids, act=act, subject=subject, used_at=None
+        contract_id__in=contract_ids,
+        act=sought.act,
+        subject=sought.subject,
+        role__in=[sought.role] if sought.is_role_named else ["", sought.role],
+        used_at=None,
     )
-    line = lines.order_by("id").first()
+    line = lines.order_by("-role", "id").first()
     if line is not None:
         line.used_at = now
         line.save(update_fields=["used_at"])

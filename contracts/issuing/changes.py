@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from contracts.vocabulary import ContractKind, OrgAct
-from core.decision import Allow, Code, Decision, deny
+from contracts.vocabulary import ContractKind, OrgAct, named_change
+from core.decision import Allow, Code, Decision, Deny, deny
 from orgchart.policy.compiled import Policy
 from orgchart.policy.vocabulary import RESERVED
 
@@ -19,10 +19,33 @@ LIFETIME = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class NamedChange:
-    """One change of the organisation, allowed once; the subject of hire is the new handle."""
+    """One change of the organisation, allowed once; the subject of hire is the new handle.
+
+    `role` is the one that the act gives, where the contract names it.
+    """
 
     act: OrgAct
     subject: str
+    role: str = ""
+
+    def __str__(self) -> str:
+        return named_change(self.act, self.subject, self.role)
+
+
+@dataclass(frozen=True, slots=True)
+class SoughtLine:
+    """An act that a line has to name; `role` is the one it gives, which the line may have to name.
+
+    A line that names a role allows that role only (Spec: contracts 51).
+    """
+
+    act: OrgAct
+    subject: str
+    role: str = ""
+    is_role_named: bool = False
+
+    def __str__(self) -> str:
+        return named_change(self.act, self.subject[:64], self.role if self.is_role_named else "")
 
 
 def resolve_changes(changes: Sequence[NamedChange], policy: Policy) -> list[NamedChange]:
@@ -30,7 +53,7 @@ def resolve_changes(changes: Sequence[NamedChange], policy: Policy) -> list[Name
     found = []
     for change in changes:
         agent = None if change.act is OrgAct.HIRE else policy.resolve(change.subject)
-        found.append(NamedChange(change.act, agent.handle if agent else change.subject))
+        found.append(replace(change, subject=agent.handle if agent else change.subject))
     return found
 
 
@@ -53,7 +76,18 @@ def can_name_changes(
             return _refused(f"hire {change.subject[:64]!r}: that is no handle")
         if change.act is not OrgAct.HIRE and not known and change.subject not in hired:
             return _refused(f"{change.act} {change.subject[:64]!r}: there is no such agent")
+        if change.role and isinstance(named := _can_name_role(change, policy), Deny):
+            return named
     return Allow("named changes")
+
+
+def _can_name_role(change: NamedChange, policy: Policy) -> Decision:
+    """Decide whether a line may name its role: one there is, or the new kind that it hires."""
+    if change.act not in (OrgAct.HIRE, OrgAct.MOVE):
+        return _refused(f"{change.act} gives no role")
+    if change.role in policy.roles or (change.act, change.role) == (OrgAct.HIRE, change.subject):
+        return Allow("a role")
+    return _refused(f"role {change.role[:64]!r}: there is no such role")
 
 
 def _refused(problem: str) -> Decision:
@@ -61,7 +95,8 @@ def _refused(problem: str) -> Decision:
         Code.INVALID_PARAMS,
         f"changes: {problem}",
         'give changes such as [{"act": "hire", "subject": "recruiter"}] with kind org_change only; '
-        f"act is one of {', '.join(OrgAct)}, subject an agent's handle (for hire the new one)",
+        f"act is one of {', '.join(OrgAct)}, subject an agent's handle (for hire the new one), "
+        "role the one that hire or move gives",
         rule="an org_change contract names what it allows (Spec: contracts 13)",
         changes=problem,
     )

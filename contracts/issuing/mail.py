@@ -26,7 +26,7 @@ def mail_body(row: Contract, changes: Sequence[NamedChange]) -> str:
         "environment": row.environment,
         "artifact": row.artifact,
         "expires_at": row.expires_at and row.expires_at.isoformat(),
-        "changes": ", ".join(f"{change.act} {change.subject}" for change in changes),
+        "changes": ", ".join(map(str, changes)),
         "amount": f"{row.amount} {row.currency}" if row.amount is not None else "",
     }
     fields = "\n".join(f"{name}: {value}" for name, value in lines.items() if value)

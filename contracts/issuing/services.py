@@ -144,7 +144,7 @@ def _insert_contract(issue: _Issue, now: datetime) -> Contract:
     )
     row.save(force_insert=True)
     OrgChangeLine.objects.bulk_create(
-        OrgChangeLine(contract=row, act=change.act, subject=change.subject)
+        OrgChangeLine(contract=row, act=change.act, subject=change.subject, role=change.role)
         for change in draft.changes
     )
     insert_deadlines(row, now=now)

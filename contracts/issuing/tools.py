@@ -93,6 +93,7 @@ class Change(Params):
 
     act: Literal["hire", "describe", "move", "deactivate", "restrict_tools"]
     subject: Name = Field(description="the agent's handle; for hire the new one")
+    role: Name | None = Field(None, description="given by hire or move; to change one, required")
 
 
 class GenerateContract(IssueContract):
@@ -109,7 +110,10 @@ class GenerateContract(IssueContract):
         """The draft that services take."""
         return replace(
             super().draft(),
-            changes=[NamedChange(OrgAct(each.act), each.subject) for each in self.changes],
+            changes=[
+                NamedChange(OrgAct(each.act), each.subject, each.role or "")
+                for each in self.changes
+            ],
             expires_at=self.expires_at,
         )
 

@@ -24,6 +24,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 
 from core.actors import Person
 from core.admin.base import BrowseAdmin
+from core.admin.refused import refused
 from core.decision import Denied
 from core.deeds import Deed
 from core.hooks import Hook
@@ -193,7 +194,7 @@ class ActingAdmin(BrowseAdmin):
                 organisation_id=organisation_id or None,
                 now=now,
             )
-            form.add_error(None, refusal.deny.sentence)
+            form.add_error(None, refused(refusal.deny))
             return None
 
     def _answered(self, request: HttpRequest, act: Act, row: Any, answer: Answer) -> HttpResponse:

@@ -35,6 +35,8 @@ class ExportingAdmin:
     """A list that can be saved as a file by every person who may look at it."""
 
     list_before_template = "admin/nexus/list_tools.html"
+    in_other_words: Sequence[str] = ()
+    """Columns of the table that pages show by a method; a file has them as they are."""
     export_actions: Sequence[tuple[Text, str]] = ()
     """More buttons of the export page: what each says, and the name of its page."""
 
@@ -80,6 +82,7 @@ class ExportingAdmin:
         """The columns that the row's own page or the list shows: never a secret."""
         page: Any = self
         shown = {*page.get_list_display(request), *flatten(page.get_fields(request))}
+        shown |= {*self.in_other_words}
         hidden = set(page.get_exclude(request) or ())
         return [
             field

@@ -20,6 +20,7 @@ from unfold.enums import ActionVariant
 from core.admin.acts import Act, ActingAdmin
 from core.admin.base import BrowseAdmin, column
 from core.admin.browsing import MomentFilter
+from core.admin.refused import refused
 from core.decision import Denied, Deny
 from core.deeds import Deed
 from core.ids import row_id
@@ -141,7 +142,7 @@ class CaseAdmin(ActingAdmin):
                 organisation_id=organisation.id,
                 now=timezone.now(),
             )
-            form.add_error(None, refusal.deny.sentence)
+            form.add_error(None, refused(refusal.deny))
             return None
         self.message_user(
             request, gettext("%(case)s is open.") % {"case": found["case_id"]}, messages.SUCCESS
@@ -178,7 +179,7 @@ class CaseAdmin(ActingAdmin):
         if refusal is not None:
             if not form.non_field_errors():
                 self._record(request, row, refusal)
-                form.add_error(None, refusal.sentence)
+                form.add_error(None, refused(refusal))
             return super()._act_page(request, act, row, form)
         purpose = purpose_of_act(act.name, row.id, form.cleaned_data, shaped)
         data = form.data.copy()

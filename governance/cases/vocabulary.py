@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from core.language import gettext_noop as _
 from core.machines import Machine, Step
 from orgchart.policy.vocabulary import Office
 
@@ -83,6 +84,22 @@ class Fault(StrEnum):
     EXCEEDED_AUTHORITY = "EXCEEDED_AUTHORITY"
     OVERLAPPING_DUTIES = "OVERLAPPING_DUTIES"
     ILLEGAL_INPUT = "ILLEGAL_INPUT"
+
+
+MEANINGS: Mapping[str, str] = {
+    Signal.NON_VERIFIABLE: _("The request cannot be verified"),
+    Signal.UNVERIFIABLE_TASK: _("A task cannot be verified"),
+    Signal.UNAUTHORISED_CHANGE: _("A change that no task asks for"),
+    Signal.REJECTED: _("The review rejected the work"),
+    Signal.TEST_FAILED: _("A test failed"),
+    Signal.EVIDENCE_UNAVAILABLE: _("Evidence is missing"),
+    Signal.ITERATION_OVERFLOW: _("All rounds are used up"),
+    Signal.STRUCTURAL_VIOLATION: _("An agent acted outside its office"),
+    Fault.EXCEEDED_AUTHORITY: _("It went beyond its office"),
+    Fault.OVERLAPPING_DUTIES: _("It acted in two offices"),
+    Fault.ILLEGAL_INPUT: _("It asked for an input that it may not read"),
+}
+"""Failure signals and faults as people read them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

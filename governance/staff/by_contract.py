@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from contracts.approvals import authorisations
+from contracts.issuing.changes import SoughtLine
 from contracts.vocabulary import OrgAct
 from core.actors import Person
 from core.decision import Allow, Code, Denied, Deny, refuse, require
@@ -30,17 +31,25 @@ def allow_by_contract(person: Person, before: Policy, after: Policy, now: dateti
         raise Denied(acts)
     for act in acts:
         _require_within(before.by_id[holder], act, before, after)
-        if not authorisations.use_line(
-            contract_ids=[person.contract], act=act.act, subject=act.subject, now=now
-        ):
+        sought = _line(act, before, after)
+        if not authorisations.use_line(contract_ids=[person.contract], sought=sought, now=now):
             raise refuse(
                 Code.AUTHORISATION_REQUIRED,
-                f"{person.contract} has no unused line {act.act} {act.subject}",
+                f"{person.contract} has no unused line {sought}",
                 "name a contract that allows all of this change, or leave it out: a second person "
                 "then confirms the change",
                 rule=RULE,
             )
     return Allow(RULE)
+
+
+def _line(act: NamedAct, before: Policy, after: Policy) -> SoughtLine:
+    """The line that allows the act; hiring and moving give the role that the agent then has."""
+    if act.act not in (OrgAct.HIRE, OrgAct.MOVE):
+        return SoughtLine(act.act, act.subject)
+    old = before.agents.get(act.subject)
+    role = after.role_of(after.agents[act.subject])
+    return rules.line_of(act.act, act.subject, role, old.role if old else None)
 
 
 def _require_within(holder: Agent, act: NamedAct, before: Policy, after: Policy) -> None:
@@ -56,3 +65,7 @@ def _require_within(holder: Agent, act: NamedAct, before: Policy, after: Policy)
         require(rules.can_give_role(holder, role, before))
     added = new.skills - (old.skills if old else frozenset())
     require(rules.can_give_skills(added, catalogue.known()))
+    if old is not None:
+        require(rules.can_describe(added))
+    co_managers = set(new.managers[1:]) - set(old.managers if old else ())
+    require(rules.can_make_co_managers(holder, co_managers))

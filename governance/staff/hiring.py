@@ -8,6 +8,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from contracts.approvals.authorisations import use_change
 from contracts.vocabulary import OrgAct
 from core.actions import Action
 from core.decision import Code, refuse
@@ -52,7 +53,8 @@ def hire_agent(
         is_new_kind = role.name not in caller.policy.roles
         caller.require(rules.can_give_role(caller.agent, role, caller.policy))
         caller.require(rules.can_name(hire.handle, role, caller.policy))
-        contract = org_changes.use_change(caller, OrgAct.HIRE, hire.handle, now)
+        sought = rules.line_of(OrgAct.HIRE, hire.handle, role, None)
+        contract = use_change(caller=caller, sought=sought, now=now)
         version = org_changes.require_version(caller, expected_version)
         caller.require(rules.can_give_skills(hire.skills, catalogue.known()))
         _require_place(caller, hire, role)
@@ -103,7 +105,7 @@ def describe_agent(
     expected_version: int | None,
     now: datetime,
 ) -> DescribedAgent:
-    """Change an agent's title, job description or skills; what is None stays.
+    """Change an agent's title or job description, or take skills away; what is None stays.
 
     Raises Denied: AUTHORISATION_REQUIRED, VERSION_MISMATCH, NOT_FOUND, LEVEL_DENIED,
     INVALID_PARAMS when nothing is given.
@@ -125,6 +127,7 @@ def describe_agent(
         if skills is not None:
             added = frozenset(skills) - target.skills
             caller.require(rules.can_give_skills(added, catalogue.known()))
+            caller.require(rules.can_describe(added))
             values["skills"] = sorted(set(skills))
 
         def apply(organisation: Organisation) -> None:

@@ -19,6 +19,7 @@ from orgchart.policy.vocabulary import BOARD
 from orgchart.staffing import Departure
 from tasks.models import Task
 from tasks.vocabulary import UNFINISHED
+from toolbox.modes import close_modes_of_people
 
 LISTED = 50
 
@@ -51,9 +52,11 @@ def reassign_work(
 ) -> OpenWork:
     """Reassign what an agent holds to its superior and notify it; `successor` None: the Board.
 
-    Runs before the deactivation, in its transaction, so that it is decided on the policy that the
-    agent still belongs to. Its tasks are free for others once it is deactivated.
+    Closes the modes that people opened for its sessions. Runs before the deactivation, in its
+    transaction, so that it is decided on the policy that the agent still belongs to. Its tasks are
+    free for others once it is deactivated.
     """
+    close_modes_of_people(agent_id=leaver.id, caller=caller, now=now, reason=reason)
     contracts = reassign_contracts(
         caller=caller, leaver=leaver, successor=successor or BOARD_PARTY, now=now
     )

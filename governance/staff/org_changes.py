@@ -9,11 +9,13 @@ from typing import Any
 from django.db import IntegrityError
 
 from contracts.approvals import authorisations
+from contracts.issuing.changes import SoughtLine
 from contracts.vocabulary import OrgAct
 from core.actions import Action
 from core.actors import Actor
 from core.database import violated_constraint
 from core.decision import Code, Denied, Deny, refuse, stale
+from governance.staff import rules
 from governance.staff.org_files import write_org_files_soon
 from orgchart.models import Agent as AgentRow
 from orgchart.models import Organisation
@@ -36,8 +38,8 @@ def use_change(caller: Caller, act: OrgAct, name: str, now: datetime) -> str:
 
     Raises Denied NOT_FOUND, AUTHORISATION_REQUIRED (Spec: organisation 32).
     """
-    subject = name if act is OrgAct.HIRE else find_agent(caller, name).handle
-    return authorisations.use_change(caller=caller, act=act, subject=subject, now=now)
+    sought = SoughtLine(act, find_agent(caller, name).handle)
+    return authorisations.use_change(caller=caller, sought=sought, now=now)
 
 
 def require_version(caller: Caller, expected: int | None) -> int:
@@ -85,8 +87,12 @@ def find_active(caller: Caller, name: str, field: str) -> Agent:
 
 
 def find_co_managers(caller: Caller, names: Sequence[str]) -> list[Agent]:
-    """The active agents of these names. Raises Denied NOT_FOUND, INVALID_PARAMS."""
-    return [find_active(caller, name, "co_managers") for name in names]
+    """The active agents of these names. Raises Denied NOT_FOUND, INVALID_PARAMS, and LEVEL_DENIED
+    for the caller itself.
+    """
+    found = [find_active(caller, name, "co_managers") for name in names]
+    caller.require(rules.can_make_co_managers(caller.agent, [agent.handle for agent in found]))
+    return found
 
 
 def find_role(caller: Caller, name: str) -> Role:

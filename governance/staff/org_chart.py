@@ -8,6 +8,8 @@ from datetime import datetime
 
 from django.db import transaction
 
+from contracts.approvals.authorisations import use_change
+from contracts.issuing.changes import SoughtLine
 from contracts.vocabulary import OrgAct
 from core.actions import Action
 from core.decision import Code, refuse
@@ -71,12 +73,8 @@ def update_org_chart(
     invariant.
     """
     with transaction.atomic():
-        used = [
-            org_changes.use_change(caller, OrgAct.MOVE, name, now)
-            for name in dict.fromkeys(
-                org_changes.find_agent(caller, move.agent).handle for move in moves
-            )
-        ]
+        sought = {line.subject: line for line in (_line(caller, move) for move in moves)}
+        used = [use_change(caller=caller, sought=line, now=now) for line in sought.values()]
         version = org_changes.require_version(caller, expected_version)
         allowed = [_check_move(caller, move) for move in moves]
         _require_each_once(allowed)
@@ -103,14 +101,20 @@ def update_org_chart(
     }
 
 
-def _check_move(caller: Caller, move: AgentMove) -> _AllowedMove:
+def _line(caller: Caller, move: AgentMove) -> SoughtLine:
+    """The line that allows a move: it names the role that the agent is to change to."""
     target = org_changes.find_agent(caller, move.agent)
     caller.require(rules.can_manage(caller.agent, target, caller.policy))
+    role = org_changes.find_role(caller, move.role or target.role)
+    if move.role is not None:
+        caller.require(rules.can_give_role(caller.agent, role, caller.policy))
+    return rules.line_of(OrgAct.MOVE, target.handle, role, target.role)
+
+
+def _check_move(caller: Caller, move: AgentMove) -> _AllowedMove:
+    target = org_changes.find_agent(caller, move.agent)
     if move.is_empty:
         raise _refusal(target.handle, "nothing to change was given", "give what is to change")
-    if move.role is not None:
-        role = org_changes.find_role(caller, move.role)
-        caller.require(rules.can_give_role(caller.agent, role, caller.policy))
     if move.reports_to == BOARD:
         raise _refusal(target.handle, "only people let an agent report to the Board", rules.PEOPLE)
     if move.group and move.group not in caller.policy.groups:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from contracts.issuing.changes import SoughtLine
+from contracts.vocabulary import OrgAct
 from core.decision import Allow, Code, Decision, deny
 from orgchart.catalogue import Entry, Source
 from orgchart.policy.compiled import Agent, Policy, Role
-from orgchart.policy.separation import ORGANISATION_TOOLS
-from orgchart.policy.vocabulary import BOARD, KINDS, RESERVED, ToolMode
+from orgchart.policy.separation import JUDGES, ORGANISATION_TOOLS
+from orgchart.policy.vocabulary import BOARD, KINDS, RESERVED, Kind, ToolMode
 
 PEOPLE = "ask the Board: people change this in the admin"
 
@@ -58,6 +60,18 @@ def can_give_role(who: Agent, role: Role, policy: Policy) -> Decision:
     )
 
 
+def line_of(act: OrgAct, subject: str, role: Role, old_role: str | None) -> SoughtLine:
+    """The line of a contract that lets an agent into a role (Spec: contracts 51).
+
+    Of an agent that changes its role, and of one that is hired to lead, judge or approve the work
+    of others, the line names the role.
+    """
+    if role.name == old_role:
+        return SoughtLine(act, subject)
+    is_worker = role.kind is Kind.WORKER and not role.tools & JUDGES.keys()
+    return SoughtLine(act, subject, role.name, old_role is not None or not is_worker)
+
+
 def can_name(name: str, role: Role, policy: Policy) -> Decision:
     """Decide whether a new agent may have this handle or address: one that is free.
 
@@ -100,6 +114,38 @@ def can_give_skills(skills: Iterable[str], known: Mapping[str, Entry]) -> Decisi
         f"{', '.join(tools)[:200]}: no skill, but a tool that roles bind",
         "leave it out; people decide which role has which tool",
         rule="role tools come with the role (spec: tools 4)",
+    )
+
+
+def can_make_co_managers(who: Agent, names: Iterable[str]) -> Decision:
+    """Decide whether an agent may make these agents co-managers: never itself.
+
+    A co-manager reads the work of the agent, and no line of a contract names it.
+    Spec: organisation 33.
+    """
+    if who.handle not in names:
+        return Allow("co-managers other than itself")
+    return deny(
+        Code.LEVEL_DENIED,
+        f"{who.handle} cannot make itself a co-manager",
+        PEOPLE,
+        rule="changes of the organisation go downward (spec: organisation 33)",
+    )
+
+
+def can_describe(added: Iterable[str]) -> Decision:
+    """Decide whether an act `describe` may add these skills: none, for a skill is a right.
+
+    (Spec: organisation 35)
+    """
+    names = ", ".join(sorted(added))[:200]
+    if not names:
+        return Allow("a description gives no right")
+    return deny(
+        Code.AUTHORISATION_REQUIRED,
+        f"{names}: a line describe gives no skill",
+        "leave it out; a person gives skills, and a second person confirms them",
+        rule="a description gives no right (spec: organisation 35)",
     )
 
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import cycle, islice
 from typing import Any
 
 from lab.bench import json_files, postgres
 from lab.bench.company import MANY, Company
-from lab.bench.contest import Contender, calls
-from lab.bench.load import always, post
+from lab.bench.contest import Contender, Run, calls
+from lab.bench.load import always, measure, post
 from lab.bench.served import Served
 
 TOOLS = "/api/v1/tools/"
 FLOOR = "/api/bench/"
 MCP = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
+SENDERS = ("backend_worker", "frontend_worker", "qa_worker", "devops_worker")
+FIRST_ROUNDS = 6
+"""How often every organisation calls before it is measured: a connection leads to one process."""
 DRF, PLAIN = "APIView by hand", "plain view by hand"
 MAIL: dict[str, object] = {
     "to": "it_manager",
@@ -32,25 +36,32 @@ def mcp(tool: str, params: dict[str, object], key: str) -> bytes:
 
 
 def sending(served: Served, company: Company) -> Sequence[Contender]:
-    """A mail and its event: by hand, by the product over both faces, and a refused one."""
-    key, port = company.keys["backend_worker"], served.port
+    """A mail and its event: by hand, by the product over both faces, and a refused one.
+
+    The agents call in turn: each has a rate of its own, and one agent rarely calls twice at once.
+    """
+    port = served.port
     plain = {**MAIL, "recipient_id": company.ids["it_manager"]}
+    refused = {**MAIL, "to": "ceo"}
+
+    def each(write: Callable[[str], bytes], expected: int = 200) -> Run:
+        in_turn = cycle([write(company.keys[sender]) for sender in SENDERS])
+        return calls(port, in_turn.__next__, expected)
+
     script = postgres.send_script(company.organisation.id, company.ids)
     return [
         Contender("PostgreSQL itself: send_mail", pgbench(script)),
-        Contender(f"{DRF}: send", calls(port, always(post(FLOOR + "send", plain, key)))),
-        Contender(f"{PLAIN}: send", calls(port, always(post(FLOOR + "plain/send", plain, key)))),
+        Contender(f"{DRF}: send", each(partial(post, FLOOR + "send", plain))),
+        Contender(f"{PLAIN}: send", each(partial(post, FLOOR + "plain/send", plain))),
         Contender(
             "send_mail",
-            calls(port, always(post(TOOLS + "send_mail", MAIL, key))),
+            each(partial(post, TOOLS + "send_mail", MAIL)),
             (f"{DRF}: send", f"{PLAIN}: send"),
         ),
-        Contender(
-            "send_mail over MCP", calls(port, always(mcp("send_mail", MAIL, key))), ("send_mail",)
-        ),
+        Contender("send_mail over MCP", each(partial(mcp, "send_mail", MAIL)), ("send_mail",)),
         Contender(
             "send_mail, denied",
-            calls(port, always(post(TOOLS + "send_mail", {**MAIL, "to": "ceo"}, key)), 403),
+            each(partial(post, TOOLS + "send_mail", refused), 403),
             ("send_mail",),
         ),
     ]
@@ -112,10 +123,16 @@ def claiming(served: Served, company: Company) -> Sequence[Contender]:
 
 
 def in_turn(served: Served, company: Company) -> Sequence[Contender]:
-    """The same call by agents of one organisation, and of a thousand one after the other."""
+    """The same call by agents of one organisation, and of a thousand one after the other.
+
+    Each organisation has called before, most likely in each web process: a process compiles a
+    policy at the first call and keeps it.
+    """
     path, port = TOOLS + "read_inbox", served.port
     one = [post(path, {}, key) for key in islice(company.keys.values(), 1)]
     many = [post(path, {}, key) for key in company.copied_keys]
+    before = islice(cycle(many), FIRST_ROUNDS * len(many))
+    measure(port=port, request=before.__next__, clients=8, seconds=60.0)
     return [
         Contender("1 organisation", calls(port, cycle(one).__next__)),
         Contender(f"{MANY} organisations", calls(port, cycle(many).__next__), ("1 organisation",)),

@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from core.actors import System
 from orgchart.compiling import POLICIES
+from orgchart.keys import KEY_PREFIX, digest_of, issue_key
 from orgchart.models import (
     Agent,
     Alias,
@@ -29,7 +30,6 @@ from orgchart.models import (
     ToolOverride,
 )
 from orgchart.packs import load_pack
-from orgchart.services import KEY_PREFIX, digest_of, issue_key
 
 DATABASE = "nexus_bench_"
 ABANDONED = """

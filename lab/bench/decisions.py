@@ -6,7 +6,8 @@ import time
 
 from lab.bench.report import Report
 from mailroom.rules import can_mail
-from orgchart.policy.compiled import Agent, ContactRule, MailTypeRule, Policy, Role, build_policy
+from orgchart.policy.building import build_policy
+from orgchart.policy.compiled import Agent, ContactRule, MailTypeRule, Policy, Role
 from orgchart.policy.vocabulary import Kind, Relation, ToolMode
 
 WORKERS = 1000

@@ -1,7 +1,8 @@
 """The floors: what a careful engineer writes by hand for the same work; mounted for benchmarks.
 
 Each floor is a key lookup, and two rows in one transaction, on the same server, tables and prepared
-statements as the product: five statements. No rules, no policy, no rate, no digest.
+statements as the product: five statements. No rules, no policy, no rate, no digest; Django's own
+handler, without middleware (`lab/bench/site.py`).
 """
 
 from __future__ import annotations

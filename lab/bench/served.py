@@ -15,6 +15,7 @@ from pathlib import Path
 
 from nexus_site.run import web
 
+APPLICATION = "lab.bench.site:application"
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -47,7 +48,7 @@ def serving(url: str, *, workers: int) -> Iterator[Served]:
     }
     processes = [
         subprocess.Popen(
-            [sys.executable, "-m", "nexus_site.run.web", str(reserved.fileno())],
+            [sys.executable, "-m", "nexus_site.run.web", str(reserved.fileno()), APPLICATION],
             env=environment,
             pass_fds=[reserved.fileno()],
         )

@@ -18,9 +18,9 @@ from lab.demo import cases, stories
 from lab.demo.client import DemoAgent
 from lab.demo.day import Day, Unexpected
 from lab.demo.narrator import Narrator
+from orgchart.keys import issue_key
 from orgchart.models import Agent as AgentRow
 from orgchart.models import Organisation
-from orgchart.services import issue_key
 
 ORGANISATION = "nexus"
 CAST = (

@@ -19,6 +19,7 @@ from unfold.contrib.filters.admin import (
 
 from core.admin.base import BrowseAdmin, chips, column
 from core.admin.browsing import MomentFilter
+from core.admin.refused import coded, said, said_as_text, shortened
 from core.events import text
 from ledger.models import Event
 from mailroom.models import ContactGrant, MailRejection
@@ -56,7 +57,7 @@ class MailRejectionAdmin(BrowseAdmin):
         "from_agent",
         "to_agent",
         "mail_type",
-        "code_label",
+        "why_refused",
         "short_reason",
         "organisation",
     )
@@ -74,11 +75,12 @@ class MailRejectionAdmin(BrowseAdmin):
         "from_agent",
         "to_agent",
         "mail_type",
-        "code",
-        "reason",
+        "why_refused",
+        "whole_reason",
         "why",
     )
-    readonly_fields = ("why",)
+    readonly_fields = ("why_refused", "whole_reason", "why")
+    in_other_words = ("code", "reason")
 
     @column(_("to see why"))
     def why(self, row: MailRejection) -> SafeString:
@@ -126,15 +128,20 @@ class MailRejectionAdmin(BrowseAdmin):
             return queryset.filter(code=term), False
         return queryset.filter(from_agent=term), False
 
-    @column(_("code"), label="danger")
-    def code_label(self, row: MailRejection) -> str:
-        """The reason code."""
-        return row.code
+    @column(_("why"))
+    def why_refused(self, row: MailRejection) -> SafeString | str:
+        """What the code means, and the code."""
+        return coded(row.code)
 
     @column(_("reason"))
-    def short_reason(self, row: MailRejection) -> str:
+    def short_reason(self, row: MailRejection) -> SafeString | str:
         """The beginning of the reason."""
-        return text(row.reason, 90)
+        return shortened(said_as_text(row.reason), 90)
+
+    @column(_("reason"))
+    def whole_reason(self, row: MailRejection) -> SafeString | str:
+        """The reason in the language of the page."""
+        return said(row.reason)
 
 
 @admin.register(ContactGrant)

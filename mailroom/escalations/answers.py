@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from core.actors import Person
-from core.decision import Code, Denied, refuse, require_version
+from core.decision import Allow, Code, Denied, refuse, require_version
 from core.deeds import Deed, require_deed
 from core.interventions import record_intervention
 from mailroom.delivery import send_as, send_system_mail
@@ -18,6 +18,7 @@ from mailroom.vocabulary import UNSETTLED
 from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.parties import Party
+from orgchart.policy.readership import can_tell
 from toolbox.caller import Caller
 
 ANSWER = "answer"
@@ -67,17 +68,19 @@ def answer_by_contract(
     """Settle the thread of a locked escalation with the contract just inserted.
 
     The assignee may be another agent than the sender (Spec: escalation 8); the sender then gets a
-    system mail that names the assignee.
+    system mail that names the assignee, and the title where its writer may write to the sender.
     """
     settle_thread(row, ANSWER, by=by, now=now, by_what=contract_id)
-    sender = current_policy(row.organisation_id).by_id.get(row.sender_id)
+    policy = current_policy(row.organisation_id)
+    sender = policy.by_id.get(row.sender_id)
     if sender is None or not sender.active or sender.id == assignee.id:
         return
+    is_told = isinstance(can_tell(policy, by.agent, sender), Allow)
     send_system_mail(
         organisation_id=row.organisation_id,
         recipient=sender,
         subject=f"{by.handle} has answered your escalation with a contract",
-        body=f"{contract_id} for {assignee.handle}: {title}",
+        body=f"{contract_id} for {assignee.handle}" + (f": {title}" if is_told else ""),
         now=now,
         reply_to=row.mail_id,
     )

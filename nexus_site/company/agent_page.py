@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.utils.translation import gettext, pgettext
 
 from contracts.models import Contract
+from core.admin.refused import said_as_text
 from core.waiting import page_of
 from ledger.models import Event
 from mailroom.models import Mail
@@ -266,13 +267,12 @@ def _refusals(agent: Agent) -> Listed:
         empty=gettext("None of its recent calls was refused."),
         rows=[
             Row(
-                title=row.reason or row.code,
+                title=said_as_text(row.reason) or row.code,
                 address=page_of(row),
                 at=row.at,
                 tag=row.code,
-                is_code=True,
                 tone="deny",
-                detail=row.tool,
+                detail=f"{row.tool} · {row.code}" if row.tool else row.code,
             )
             for row in rows[:MOST]
         ],

@@ -13,6 +13,7 @@ from django.utils.translation import gettext
 
 from contracts.models import Contract
 from contracts.vocabulary import ContractState
+from core.admin.refused import meaning_of
 from ledger.models import Event, Seal
 from mailroom.models import Escalation, Mail
 from mailroom.vocabulary import UNSETTLED
@@ -163,7 +164,7 @@ def refusals_by_actor(refused: Iterable[RefusalCount]) -> list[Refused]:
             actor=actor,
             count=codes.total(),
             share=round(100 * codes.total() / most),
-            why=", ".join(f"{code} ×{n}" for code, n in codes.most_common(2)),
+            why=", ".join(f"{meaning_of(code) or code} ×{n}" for code, n in codes.most_common(2)),
         )
         for actor, codes in actors.items()
     ]

@@ -19,6 +19,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django_otp import devices_for_user
 from unfold.forms import AdminOwnPasswordChangeForm
+from unfold.widgets import UnfoldAdminTextInputWidget
 
 from core.deeds import PeopleGroup
 from core.people import signed_in
@@ -40,6 +41,11 @@ def on_password_changed(request: HttpRequest) -> None:
     """The password is the user's own from now on."""
     passwords.take_password(int(request.user.pk or 0))
     request.session.pop(IN_SESSION, None)
+
+
+def has_to_choose_password(request: HttpRequest) -> bool:
+    """Whether the person has to choose a password of their own before any page."""
+    return IN_SESSION in request.session or bool(passwords.code_from(int(request.user.pk or 0)))
 
 
 def needs_second_factor(request: HttpRequest) -> bool:
@@ -66,7 +72,13 @@ def first_steps(view: View) -> View:
 def _sent_to_step(request: HttpRequest) -> HttpResponseBase | None:
     if request.path == reverse("admin:logout"):
         return None
-    if request.session.get(IN_SESSION):
+    if code_from := _code_asked(request):
+        step, word = (
+            "password_change",
+            gettext("Choose a password of your own first, with the code that %(person)s has.")
+            % {"person": code_from},
+        )
+    elif request.session.get(IN_SESSION):
         step, word = (
             "password_change",
             gettext("Choose a password of your own first: others know this one."),
@@ -88,8 +100,36 @@ def _sent_to_step(request: HttpRequest) -> HttpResponseBase | None:
     return HttpResponseRedirect(address)
 
 
+def _code_asked(request: HttpRequest) -> str:
+    """The person who has the code that is asked of this one; only members of none are asked."""
+    if signed_in(request).organisations == frozenset():
+        return passwords.code_from(int(request.user.pk or 0))
+    return ""
+
+
 class OwnPasswordForm(AdminOwnPasswordChangeForm):
-    """Another password than the present one."""
+    """Another password than the present one, with the code of who confirmed the user's rights.
+
+    Spec: people 37, people 48.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if code_from := passwords.code_from(self.user.pk):
+            self.fields["code"] = forms.CharField(
+                label=gettext("Opening code"),
+                max_length=100,
+                widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"}),
+                help_text=gettext("%(person)s confirmed your rights, and has this code for you.")
+                % {"person": code_from},
+            )
+
+    def clean_code(self) -> str:
+        """Only the person who confirmed the rights was shown the code."""
+        code = str(self.cleaned_data["code"])
+        if not passwords.is_code(self.user.pk, code):
+            raise forms.ValidationError(gettext("This is not the code."))
+        return code
 
     def clean(self) -> dict[str, Any]:
         """Refuse the same password again: the person who gave it would still know it."""

@@ -39,5 +39,6 @@ class LoginForm(AuthenticationForm):
         if user is not None and any(devices_for_user(user)):
             user.otp_device = match_token(user, cleaned.get("otp_token") or "")
             if user.otp_device is None:
+                signing_in.report_wrong_code(self.request, user)
                 raise forms.ValidationError(_("The one-time code is missing or wrong."), code="otp")
         return cleaned

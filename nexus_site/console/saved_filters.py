@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
+from core.admin.refused import refused
 from core.decision import Denied
 from orgchart.people.filters import remove_filter, save_filter
 
@@ -42,7 +43,7 @@ def save_page(request: HttpRequest) -> HttpResponse:
             now=timezone.now(),
         )
     except Denied as refusal:
-        messages.error(request, refusal.deny.sentence)
+        messages.error(request, refused(refusal.deny))
     else:
         messages.success(request, gettext("The filter %(name)s is saved.") % {"name": row.name})
     return _back(table, query)

@@ -6,6 +6,7 @@ import time
 from threading import BoundedSemaphore, Lock
 from typing import Any
 
+from django.contrib.auth.signals import user_login_failed
 from django.http import HttpRequest
 from django.utils import timezone
 
@@ -56,12 +57,29 @@ def on_signed_in(request: HttpRequest, user: Any, **_: Any) -> None:
         _record(Action.PERSON_SIGNED_IN, user.get_username(), request)
 
 
-def on_failed(credentials: dict[str, Any], request: HttpRequest | None = None, **_: Any) -> None:
-    """Record a sign-in that failed."""
+def on_failed(
+    credentials: dict[str, Any],
+    request: HttpRequest | None = None,
+    *,
+    second_factor: bool = False,
+    **_: Any,
+) -> None:
+    """Record a sign-in that failed; with `second_factor`, of a person whose password is known."""
     left_out = FAILURES.admit()
     if request is not None and left_out is not None:
         name = str(credentials.get("username") or "")
-        _record(Action.PERSON_SIGN_IN_FAILED, name, request, left_out=left_out)
+        known = {"second_factor": "wrong"} if second_factor else {}
+        _record(Action.PERSON_SIGN_IN_FAILED, name, request, left_out=left_out, **known)
+
+
+def report_wrong_code(request: HttpRequest | None, user: Any) -> None:
+    """Let a wrong one-time code count as a failure: who sends it knows the password."""
+    user_login_failed.send(
+        __name__,
+        credentials={"username": user.get_username()},
+        request=request,
+        second_factor=True,
+    )
 
 
 def on_locked_out(request: HttpRequest, username: str | None = None, **_: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from http import HTTPStatus
 from typing import Any, cast
 
@@ -15,6 +15,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
+from django.utils.functional import SimpleLazyObject
 from django.utils.translation import gettext_lazy as _
 from unfold.sites import UnfoldAdminSite
 
@@ -89,6 +90,10 @@ class PeopleSite(UnfoldAdminSite):
         checked: View = super().admin_view(record_refusals(first_steps(view)), cacheable)
         return checked
 
+    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> Any:
+        """The tables by room, found out when they are read: the navigation of a page is ours."""
+        return SimpleLazyObject(partial(super().get_app_list, request, app_label))
+
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         """What every page shows: the theme's context, and what isolates agents too weakly."""
         context: dict[str, Any] = super().each_context(request)
@@ -137,7 +142,7 @@ class PeopleSite(UnfoldAdminSite):
         answer = PasswordChangeView.as_view(
             form_class=OwnPasswordForm,
             success_url=address,
-            template_name=self.password_change_template or "registration/password_change_form.html",
+            template_name="admin/nexus/own_password.html",
             extra_context={**self.each_context(request), **(extra_context or {})},
         )(request)
         if request.method == "POST" and answer.status_code == HTTPStatus.FOUND:

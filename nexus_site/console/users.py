@@ -1,4 +1,4 @@
-"""Users and their groups; every change is recorded in the ledger."""
+"""Users; every change is recorded in the ledger."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
-from django.contrib.auth.models import Group, Permission, User
+from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Prefetch, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 from django.utils.safestring import SafeString
@@ -23,6 +23,7 @@ from unfold.forms import AdminPasswordChangeForm
 
 from core.actions import Action
 from core.admin.base import BrowseAdmin, chips, column
+from core.admin.refused import refused
 from core.decision import Allow, Denied
 from core.events import Event
 from core.people import ADMIN_TOOL, SignedIn, record_refusal, signed_in
@@ -36,7 +37,6 @@ from orgchart.people.passwords import give_password
 from orgchart.people.rules import can_change_user
 
 admin.site.unregister(User)
-admin.site.unregister(Group)
 admin.site.unregister(TOTPDevice)  # its pages show secrets; people enrol on a page of our own
 
 
@@ -219,7 +219,7 @@ class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]  # onl
             subject=f"page:{request.path}"[:200],
             now=timezone.now(),
         )
-        self.message_user(request, refusal.deny.sentence, messages.ERROR)
+        self.message_user(request, refused(refusal.deny), messages.ERROR)
         return HttpResponseRedirect(request.path)
 
     def log_addition(  # type: ignore[override]  # no LogEntry is made
@@ -278,37 +278,3 @@ def _may_change(request: HttpRequest, user: User) -> bool:
         organisations=who.organisations, is_superuser=who.is_superuser, before=now, after=now
     )
     return isinstance(allowed, Allow)
-
-
-@admin.register(Group)
-class PeopleGroupAdmin(BrowseAdmin):
-    """The groups and what each may; they come with `migrate` and are not edited here."""
-
-    list_display = ("name", "people")
-    search_fields = ("name",)
-    fields = ("name", "may")
-    readonly_fields = fields
-    ordering = ("name",)
-    organisation_path = None
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Group]:
-        """With those of its users that the person sees."""
-        seen = admin.site._registry[User].get_queryset(request)  # noqa: SLF001  Django's public name
-        rows: QuerySet[Group] = super().get_queryset(request)
-        return rows.prefetch_related(Prefetch("user_set", seen.order_by("username"), "seen"))
-
-    def subject_of(self, row: Group) -> str:
-        """Groups leave no events."""
-        return ""
-
-    @column(_("people"))
-    def people(self, row: Group) -> SafeString:
-        """Who sits there."""
-        return chips([user.username for user in row.seen[:50]])  # type: ignore[attr-defined]  # above
-
-    @column(_("may"))
-    def may(self, row: Group) -> SafeString:
-        """Its rights."""
-        rights = Permission.objects.filter(group=row).select_related("content_type")
-        names = [f"{p.content_type.app_label}.{p.codename}" for p in rights]
-        return chips(sorted(names))

@@ -15,8 +15,10 @@ from django.apps import apps
 from django.conf import settings
 from django.utils.translation.template import templatize
 
+from core.admin.sentences import CONTEXT
 from nexus_site.languages.names import names_of_models
 from nexus_site.languages.scripts import script_texts
+from nexus_site.languages.sentences import sentences_under
 
 PLAIN = ("_", "gettext", "gettext_lazy", "gettext_noop")
 COUNTED = ("ngettext", "ngettext_lazy")
@@ -91,7 +93,9 @@ def our_messages() -> set[Message]:
     """Everything that NEXUS shows to people."""
     folders = [settings.BASE_DIR / room for room in OURS]
     marked = set().union(*(messages_under(folder) for folder in folders))
-    return marked | {Message(text) for text in names_of_models() | script_texts()}
+    rooms = [folder for folder in folders if folder.name != "templates"]
+    built = {Message(text, context=CONTEXT) for text in sentences_under(rooms, SKIPPED)}
+    return marked | built | {Message(text) for text in names_of_models() | script_texts()}
 
 
 def theme_messages() -> set[Message]:

@@ -10,6 +10,8 @@ from django.conf import settings
 from django.db.models import Model
 from django.utils.translation import gettext_lazy, override
 
+from nexus_site.languages.columns import COLUMNS
+
 
 def translate_names() -> None:
     """From now on these names are looked up when they are shown; no model has to mark them.
@@ -42,7 +44,7 @@ def _translate(model: type[Model]) -> None:
     opts.verbose_name = _lazy(opts.verbose_name)
     opts.verbose_name_plural = _lazy(opts.verbose_name_plural)
     for field in (*opts.concrete_fields, *opts.many_to_many):
-        field.verbose_name = _lazy(field.verbose_name)
+        field.verbose_name = _lazy(_for_people(field))
         field.help_text = _lazy(field.help_text)
         if field.choices:
             field.choices = [(value, _lazy(label)) for value, label in field.choices]
@@ -55,9 +57,14 @@ def _names_in(config: AppConfig) -> Iterator[str]:
         yield _english(opts.verbose_name)
         yield _english(opts.verbose_name_plural)
         for field in (*opts.concrete_fields, *opts.many_to_many):
-            yield _english(field.verbose_name)
+            yield _for_people(field)
             yield _english(field.help_text)
             yield from (_english(label) for _, label in field.choices or ())
+
+
+def _for_people(field: Any) -> str:
+    name = _english(field.verbose_name)
+    return COLUMNS.get(name, name)
 
 
 def _english(text: Any) -> str:

@@ -20,7 +20,7 @@ from core.ids import row_id
 from core.people import Organisations, organisations_of
 from ledger.models import Event
 from ledger.searching import find_events
-from nexus_site.console.first_steps import IN_SESSION, needs_second_factor
+from nexus_site.console.first_steps import has_to_choose_password, needs_second_factor
 
 SEES = "ledger.view_event"
 WINDOW = 500
@@ -34,7 +34,7 @@ def may_watch(cookie: str) -> str:
     if not (admin.site.has_permission(request) and request.user.has_perm(SEES)):
         return ""
     second_factor = DEVICE_ID_SESSION_KEY in request.session or not needs_second_factor(request)
-    if IN_SESSION in request.session or not second_factor:
+    if has_to_choose_password(request) or not second_factor:
         return ""  # this person has something to do before any page
     return str(request.user.get_username())
 
@@ -74,6 +74,22 @@ class Watcher:
         recent = Event.objects.order_by("-seq").values_list("seq", flat=True)[:WINDOW]
         self.seen.extend(reversed(list(recent)))
         self.last = max(self.seen, default=0)
+
+    def look(self, cookie: str, *, prove: bool) -> list[dict[str, Any]] | None:
+        """What is sent now; None where the session's person may no longer watch.
+
+        Whether they may, and which organisations they see, is asked after the events were read and
+        before any is sent; without events only to `prove` it.
+        """
+        events = self.read()
+        if not (events or prove):
+            return events
+        if not may_watch(cookie):
+            return None
+        before, self.organisations = self.organisations, organisations_watched(cookie)
+        if self.organisations in (before, None):
+            return events
+        return [event for event in events if event["organisation_id"] in self.organisations]
 
     def read(self) -> list[dict[str, Any]]:
         """The events that became visible since the last time, oldest first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -18,7 +19,7 @@ Message = dict[str, Any]
 EVERY = 1.5
 """Seconds between two looks at the ledger."""
 PROVED = 30
-"""Looks after which it is asked again whether the person may still watch."""
+"""Looks after which it is asked again whether the person may still watch, where nothing is sent."""
 MOST = 12
 """Streams of one person in one process: one for each open page."""
 _STREAMS = OpenStreams[str](MOST)
@@ -45,11 +46,10 @@ async def _watch(scope: Message, cookie: str, send: Any) -> None:
     looks = 0
     while True:
         looks += 1
-        if looks % PROVED == 0 and not await in_thread(lambda: may_watch(cookie)):
+        look = partial(watcher.look, cookie, prove=looks % PROVED == 0)
+        events = await in_thread(look)
+        if events is None:
             break
-        if looks % PROVED == 0:
-            watcher.organisations = await in_thread(lambda: organisations_watched(cookie))
-        events = await in_thread(watcher.read)
         if events:
             await send(part(b"".join(b"data: %s\n\n" % to_json(each) for each in events)))
         elif looks % PROVED == 0:

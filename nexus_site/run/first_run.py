@@ -19,12 +19,12 @@ from core.actors import System
 from core.decision import Denied
 from core.deeds import PeopleGroup
 from nexus_site.run import roles
+from orgchart.keys import issue_key
 from orgchart.models import Agent, Organisation
 from orgchart.packs import load_pack
 from orgchart.people.members import set_memberships
 from orgchart.people.passwords import give_password
 from orgchart.people.rules import EVERY
-from orgchart.services import issue_key
 from workspace.git.repositories import ensure_repositories
 
 log = structlog.get_logger(__name__)

@@ -97,17 +97,6 @@ def is_unsafe() -> bool:
         return bool(cursor.fetchone()[0])
 
 
-def problem_of_start() -> str:
-    """Why this process must not serve in production; '' where it may."""
-    if not (settings.PRODUCTION and is_unsafe()):
-        return ""
-    return (
-        "The database role that serves could switch off what the database guards: it is a "
-        "superuser, creates roles or owns the tables. Name the owner in DATABASE_OWNER_URL, and in "
-        "DATABASE_URL a role that owns nothing"
-    )
-
-
 def _connect_as(changes: dict[str, Any]) -> None:
     connections.close_all()
     connections.settings["default"].update(changes)

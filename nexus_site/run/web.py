@@ -7,8 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import uvicorn
+from uvicorn.importer import import_from_string
 
 from nexus_site.serving.protocol import Limits, bounded
+from nexus_site.serving.proxies import Proxies
 
 GRACE = 5  # seconds for calls in progress when asked to stop
 SPREADS = sys.platform == "linux"
@@ -63,11 +65,10 @@ def limits() -> Limits:
     """What the settings allow the clients of this process."""
     from django.conf import settings
 
-    proxies = (str(network.network_address) for network in settings.TRUSTED_PROXIES)
     return Limits(
         connections=settings.WEB_CONNECTIONS,
         connections_per_address=settings.WEB_CONNECTIONS_PER_ADDRESS,
-        proxies=frozenset(proxies),
+        is_proxy=Proxies(settings.TRUSTED_PROXIES).is_trusted,
     )
 
 
@@ -85,11 +86,13 @@ class Server(uvicorn.Server):
             self.on_ready()
 
 
-def serve(reserved: socket.socket, on_ready: Callable[[], None] = lambda: None) -> int:
+def serve(
+    reserved: socket.socket,
+    on_ready: Callable[[], None] = lambda: None,
+    application: str = "nexus_site.asgi:application",
+) -> int:
     """Serve at the address that was taken until asked to stop; the exit status."""
-    from nexus_site.asgi import application
-
-    config = configure(application)
+    config = configure(import_from_string(application))
     server = Server(config, on_ready)
     with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
         runner.run(server.serve(sockets=[listen_on(reserved)]))
@@ -113,4 +116,4 @@ def configure(application: Any, *, grace: int = GRACE) -> uvicorn.Config:
 
 
 if __name__ == "__main__":  # one web process at the address it inherits, without the others
-    raise SystemExit(serve(socket.socket(fileno=int(sys.argv[1]))))
+    raise SystemExit(serve(socket.socket(fileno=int(sys.argv[1])), application=sys.argv[2]))

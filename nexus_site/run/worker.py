@@ -7,7 +7,7 @@ from celery.platforms import SecurityWarning
 from django.conf import settings
 
 from nexus_site.celery import app
-from nexus_site.run import roles
+from nexus_site.run import safety
 
 # `make check` and `manage.py` run Django's checks. In each process they would take half a second
 # more, and copy memory that the processes share.
@@ -16,7 +16,7 @@ os.environ["CELERY_SKIP_CHECKS"] = "1"
 
 def work() -> None:
     """Run until asked to stop; never as a role that owns the tables in production."""
-    if problem := roles.problem_of_start():
+    if problem := safety.problem_of_start():
         raise SystemExit(problem)
     # Root in a container is root nowhere else, and messages are JSON, never code.
     warnings.simplefilter("ignore", SecurityWarning)

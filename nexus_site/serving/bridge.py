@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import structlog
-from django.core import signals
 from django.core.handlers.asgi import ASGIRequest
-from django.core.handlers.base import BaseHandler
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
-from django.urls import set_script_prefix
 
 from nexus_site.serving import body_limits, errors
+from nexus_site.serving.handlers import ApiHandler, PeopleHandler
 
 Message = dict[str, Any]
 Scope = dict[str, Any]
@@ -69,7 +67,7 @@ async def read_body(
 class Bridge:
     """An ASGI application that answers with a Django handler in a pool of threads."""
 
-    handler: BaseHandler
+    handler: PeopleHandler | ApiHandler
     threads: ThreadPoolExecutor
     limit: int  # bytes of a body
 
@@ -116,11 +114,9 @@ class Bridge:
 
     def answer(self, scope: Scope, body: bytes) -> Response:
         """Let Django answer in this thread; a whole answer is closed here, a stream later."""
-        set_script_prefix("/")
-        signals.request_started.send(sender=type(self.handler), scope=scope)
-        request: HttpRequest | None = None
+        self.handler.begin(scope)
         try:
-            request = ASGIRequest(scope, io.BytesIO(body))
+            request: HttpRequest = ASGIRequest(scope, io.BytesIO(body))
             request.META["CONTENT_LENGTH"] = str(len(body))
             response = cast("Response", self.handler.get_response(request))
         except UnicodeDecodeError:
@@ -130,7 +126,7 @@ class Bridge:
             response = errors.broken(scope["path"])
         response._handler_class = type(self.handler)  # type: ignore[union-attr]  # noqa: SLF001 - Django reads it in close()
         if not response.streaming:
-            response.close()
+            self.handler.end(response)
         return response
 
 

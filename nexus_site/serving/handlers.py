@@ -1,11 +1,23 @@
 """Two ways into Django: people pass the whole middleware, agents' calls only what they need."""
 
+from __future__ import annotations
+
+from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
+from django.core import signals
 from django.core.handlers.base import BaseHandler
 from django.core.handlers.exception import convert_exception_to_response
-from django.utils.module_loading import import_string
+from django.db import close_old_connections
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.template.response import SimpleTemplateResponse
+from django.urls import ResolverMatch, get_resolver
+
+from nexus_site.serving.middleware import Observe
+
+LONGEST_KEPT = 128  # characters of an address whose view is remembered
 
 
 class PeopleHandler(BaseHandler):
@@ -15,16 +27,51 @@ class PeopleHandler(BaseHandler):
         super().__init__()
         self.load_middleware()
 
+    def begin(self, scope: dict[str, Any]) -> None:
+        """Tell Django and its packages that a request begins."""
+        signals.request_started.send(sender=type(self), scope=scope)
 
-class ApiHandler(PeopleHandler):
-    """Django without sessions, cookies, messages and languages, none of which an agent has."""
+    def end(self, response: HttpResponseBase) -> None:
+        """Tell them that its answer is whole; they give the connection back."""
+        response.close()
 
-    def load_middleware(self, is_async: bool = False) -> None:  # noqa: FBT001, FBT002 - Django's signature
-        """Build the chain of API_MIDDLEWARE (Django builds that of MIDDLEWARE)."""
-        self._view_middleware: list[Any] = []
-        self._template_response_middleware: list[Any] = []
-        self._exception_middleware: list[Any] = []
-        handler = convert_exception_to_response(self._get_response)  # type: ignore[attr-defined]
-        for path in reversed(settings.API_MIDDLEWARE):
-            handler = convert_exception_to_response(import_string(path)(handler))
-        self._middleware_chain = handler
+
+class ApiHandler(BaseHandler):
+    """Django without middleware, translators and signals, none of which an agent's call needs.
+
+    Views are found by Django's resolver, once for each address; what they raise is answered by
+    Django's own handlers of errors.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        viewed: Any = convert_exception_to_response(_view)
+        self._answer: Any = convert_exception_to_response(Observe(viewed))
+
+    def begin(self, scope: dict[str, Any]) -> None:
+        """Nothing waits for the beginning of a call."""
+
+    def end(self, response: HttpResponseBase) -> None:
+        """Give the connection back to the pool."""
+        close_old_connections()
+
+    def get_response(self, request: HttpRequest) -> HttpResponse:
+        """Answer one request."""
+        response: HttpResponse = self._answer(request)
+        return response
+
+
+def _view(request: HttpRequest) -> HttpResponseBase:
+    find = _find if len(request.path_info) <= LONGEST_KEPT else _find.__wrapped__
+    match = find(settings.ROOT_URLCONF, request.path_info)
+    request.resolver_match = match
+    response: HttpResponseBase = match.func(request, *match.args, **match.kwargs)
+    if isinstance(response, SimpleTemplateResponse):
+        response.render()
+    return response
+
+
+@lru_cache(maxsize=512)
+def _find(urls: str, path: str) -> ResolverMatch:
+    """The view of an address. Raises Resolver404."""
+    return get_resolver(urls).resolve(path)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
@@ -24,7 +26,8 @@ class Limits:
     connections_per_address: int = 500
     bodies: int = 64 * 1024 * 1024
     pipelined: int = 16
-    proxies: frozenset[str] = frozenset()  # addresses that many clients share
+    is_proxy: Callable[[str], bool] = lambda _: False
+    """Whether many clients share this address."""
 
 
 @dataclass(slots=True)
@@ -35,31 +38,37 @@ class Connections:
     by_address: Counter[str] = field(default_factory=Counter)
     waiting: dict[BoundedProtocol, None] = field(default_factory=dict)
     """Those without a request in progress, the longest-waiting first."""
+    slow: dict[BoundedProtocol, None] = field(default_factory=dict)
+    """Those whose client has not yet sent its body, or not read its answer, the slowest first."""
     total: int = 0
     body_bytes: int = 0
 
     def admit(self, protocol: BoundedProtocol) -> bool:
-        """Count a new connection; when full, the longest-waiting one makes room for it."""
+        """Count a new connection; when full, one that waits for its client makes room for it."""
         address = protocol.address
-        crowded = (
-            self.by_address[address] >= self.limits.connections_per_address
-            and address not in self.limits.proxies
-        )
+        crowded = self.by_address[
+            address
+        ] >= self.limits.connections_per_address and not self.limits.is_proxy(address)
         if crowded or self.total >= self.limits.connections:
-            same = (p for p in self.waiting if not crowded or p.address == address)
-            oldest = next(same, None)
+            each = chain(self.waiting, self.slow)
+            oldest = next((p for p in each if not crowded or p.address == address), None)
             if oldest is None:
                 return False
-            self.release(oldest)
-            oldest.transport.abort()
+            self.abort(oldest)
         self.by_address[address] += 1
         self.total += 1
         protocol.is_admitted = True
         return True
 
+    def abort(self, protocol: BoundedProtocol) -> None:
+        """End a connection for others."""
+        self.release(protocol)
+        protocol.transport.abort()
+
     def release(self, protocol: BoundedProtocol) -> None:
         """Forget a connection that ended, or that is being ended."""
         self.waiting.pop(protocol, None)
+        self.slow.pop(protocol, None)
         self.release_body(protocol)
         if protocol.is_admitted:
             protocol.is_admitted = False
@@ -69,10 +78,18 @@ class Connections:
                 del self.by_address[protocol.address]
 
     def hold_body(self, protocol: BoundedProtocol, size: int) -> bool:
-        """Count bytes of a body; False when all bodies together are too large."""
+        """Count bytes of a body; False when all bodies together are too large.
+
+        Bodies that are not whole make room for it, the slowest first.
+        """
         protocol.held += size
         self.body_bytes += size
-        return self.body_bytes <= self.limits.bodies
+        while self.body_bytes > self.limits.bodies:
+            slowest = next((p for p in self.slow if p is not protocol and p.held), None)
+            if slowest is None:
+                return False
+            self.abort(slowest)
+        return True
 
     def release_body(self, protocol: BoundedProtocol) -> None:
         """Forget the bodies of a connection's answered requests."""
@@ -152,11 +169,13 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Start the request; its body has a time of its own."""
-        if len(self.pipeline) >= self.limits.pipelined:
+        """Start the request; its body has a time of its own. Two hosts are no host."""
+        hosts = sum(name == b"host" for name, _ in self.headers)
+        if len(self.pipeline) >= self.limits.pipelined or hosts > 1:
             raise BoundExceeded
         super().on_headers_complete()
         self.all.waiting.pop(self, None)
+        self._note_slow()
         self._limit_time(self.limits.body_seconds)
 
     def on_body(self, body: bytes) -> None:
@@ -170,6 +189,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """Nothing more is awaited until the answer was sent."""
         super().on_message_complete()
+        self.all.slow.pop(self, None)
         self.read_size = 0
         self._stop_timer()
         self._wait()
@@ -184,11 +204,13 @@ class BoundedProtocol(HttpToolsProtocol):
     def pause_writing(self) -> None:
         """A client that does not read its answer is left after a while."""
         super().pause_writing()
+        self._note_slow()
         self.writing_timer = self.loop.call_later(self.limits.write_seconds, self.transport.abort)
 
     def resume_writing(self) -> None:
         """The client reads again."""
         super().resume_writing()
+        self.all.slow.pop(self, None)
         if self.writing_timer is not None:
             self.writing_timer.cancel()
             self.writing_timer = None
@@ -221,6 +243,11 @@ class BoundedProtocol(HttpToolsProtocol):
         """Note that no request is in progress: the connection may have to make room."""
         if self.is_admitted and (self.cycle is None or self.cycle.response_complete):
             self.all.waiting.setdefault(self)
+
+    def _note_slow(self) -> None:
+        """Note that the client is waited for: the connection may have to make room."""
+        if self.is_admitted:
+            self.all.slow.setdefault(self)
 
     def _limit_time(self, seconds: float) -> None:
         self._stop_timer()

@@ -10,11 +10,15 @@ from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_noop
 
+from core.admin.refused import coded, meaning_of, reason_of, refused, said
+from core.wording import Part
+from governance.cases.vocabulary import MEANINGS as CASE_MEANINGS
 from nexus_site.console.empty_lists import WHEN_EMPTY
 from nexus_site.console.saved_filters import filters_in
 from nexus_site.languages.scripts import translated_texts
 from orgchart.people.filters import filters_of
 from orgchart.people.models import SavedFilter
+from orgchart.policy.violation import MEANINGS as INVARIANTS
 
 register = template.Library()
 
@@ -31,10 +35,36 @@ def texts_of_scripts() -> SafeString | str:
 
 @register.filter
 def in_words(code: str) -> str:
-    """What people read for a mode or a state; a reason code stays as it is written."""
+    """What people read for a mode, a state, the code of a refusal or the name of an invariant."""
     text = str(code)
+    if meaning := meaning_of(text):
+        return meaning
+    if text in INVARIANTS:
+        return gettext(INVARIANTS[text])
     shown = WORDS.get(text, text if text.isupper() else text.replace("_", " "))
     return gettext(shown) if shown else shown
+
+
+register.filter("refused", refused)
+
+
+@register.filter
+def case_words(code: str) -> SafeString | str:
+    """What people read for a failure signal or a fault, with the code in small print."""
+    if code not in CASE_MEANINGS:
+        return code
+    return format_html('{} <code class="nx-code">{}</code>', gettext(CASE_MEANINGS[code]), code)
+
+
+register.filter("coded", coded)
+register.filter("said", said)
+register.filter("reason_of", reason_of)
+
+
+@register.filter
+def in_language(part: Part) -> str:
+    """A sentence of ours with its values, in the language of the page; other texts as they are."""
+    return part if isinstance(part, str) else gettext(part.sentence) % part.values
 
 
 @register.filter

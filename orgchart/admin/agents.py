@@ -28,9 +28,9 @@ from orgchart.admin.chart import BY_ORGANISATION, WHY
 from orgchart.admin.forms import AgentForm
 from orgchart.admin.pausing import PAUSE, RESUME, own_pause
 from orgchart.admin.placing import PlacingAdmin
+from orgchart.keys import issue_key, revoke_key
 from orgchart.models import Agent, ApiKey
 from orgchart.pauses.services import is_paused
-from orgchart.services import issue_key, revoke_key
 
 KEY_REMARK = _(
     "Give it to the agent's program now. It is stored nowhere: this page is the only time it can "

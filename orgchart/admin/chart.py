@@ -7,7 +7,9 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import Count, OuterRef, Q, QuerySet
 from django.http import HttpRequest
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import (
     ChoicesDropdownFilter,
@@ -15,6 +17,8 @@ from unfold.contrib.filters.admin import (
 )
 
 from core.admin.base import chips, column, listed
+from core.hooks import Hook
+from core.labels import Text
 from orgchart.admin.editing import EditAdmin
 from orgchart.admin.forms import (
     AliasForm,
@@ -22,6 +26,7 @@ from orgchart.admin.forms import (
     OrganisationForm,
     RoleForm,
     setting_field,
+    setting_in_words,
 )
 from orgchart.admin.pausing import RESTART, STOP, own_pause
 from orgchart.admin.preview import Change
@@ -38,6 +43,11 @@ WHY = (_("This change"), {"fields": ("reason", "seen_version")})
 BY_ORGANISATION = ("organisation", RelatedDropdownFilter)
 
 
+about_organisation = Hook[[Organisation], list[Text]](
+    "what the page of an organisation shows of what the rooms above store for it"
+)
+
+
 @admin.register(Organisation)
 class OrganisationAdmin(EditAdmin):
     """Tenants and their settings. Organisations come from packs; none is added or deleted here."""
@@ -47,15 +57,18 @@ class OrganisationAdmin(EditAdmin):
     organisation_path = "id"
     list_display = ("name", "slug", "policy_version", "agents_active", "modes")
     search_fields = ("slug", "name")
-    readonly_fields = ("policy_version", "all_settings")
+    readonly_fields = ("policy_version", "all_settings", "stored")
     fixed = ("slug",)
     edit_fieldsets = (
-        (None, {"fields": ("slug", "name", "description")}),
+        (None, {"fields": ("slug", "name", "description", "stored")}),
         (_("Settings"), {"fields": tuple(setting_field(name) for name in SETTINGS)}),
         WHY,
     )
     view_fieldsets = (
-        (None, {"fields": ("slug", "name", "description", "policy_version", "all_settings")}),
+        (
+            None,
+            {"fields": ("slug", "name", "description", "stored", "policy_version", "all_settings")},
+        ),
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Organisation]:
@@ -86,7 +99,22 @@ class OrganisationAdmin(EditAdmin):
     @column(_("settings"))
     def all_settings(self, row: Organisation) -> SafeString:
         """Every setting with its value."""
-        return listed(f"{name} = {value}" for name, value in merged(row.settings).items())
+        return format_html(
+            '<dl class="nx-facts">{}</dl>',
+            format_html_join(
+                "",
+                '<dt>{}</dt><dd>{} <code class="nx-code">{}</code></dd>',
+                (
+                    (gettext(SETTINGS[name].label), setting_in_words(name, value), name)
+                    for name, value in merged(row.settings).items()
+                ),
+            ),
+        )
+
+    @column(_("stored by its agents"))
+    def stored(self, row: Organisation) -> SafeString:
+        """How much its agents have stored in all, with the limits of this installation."""
+        return listed(str(line) for lines in about_organisation(row) for line in lines)
 
 
 @admin.register(Role)

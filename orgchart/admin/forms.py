@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 from django.db.models import Q
 from django.utils.functional import lazy
+from django.utils.html import format_html
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import (
@@ -17,6 +18,8 @@ from unfold.widgets import (
     UnfoldBooleanSwitchWidget,
 )
 
+from core.admin.measures import duration
+from core.admin.refused import said
 from orgchart import catalogue
 from orgchart.admin.fields import Lines, PolicyForm, Several, several
 from orgchart.models import Agent, Organisation
@@ -24,10 +27,6 @@ from orgchart.orgsettings import BOARD_SETTINGS, SETTINGS, BadSetting, checked, 
 from orgchart.policy.vocabulary import KINDS, Kind, Office, ToolMode
 
 BOARD_ONLY = _("Only the Board changes this.")
-CHOICES = {
-    "enforcement": {"enforce": _("enforce"), "warn": _("warn"), "off": _("off")},
-    "task_visibility": {"contacts": _("contacts"), "all": _("all")},
-}
 
 
 class OrganisationForm(PolicyForm):
@@ -38,6 +37,13 @@ class OrganisationForm(PolicyForm):
         for name, value in merged(self.instance.settings).items():
             field = self.fields[setting_field(name)]
             field.initial = ", ".join(value) if isinstance(value, list) else value
+            if SETTINGS[name].is_duration:
+                field.help_text = format_html(
+                    '<b class="nx-duration" data-of="id_{}">{}</b> · {}',
+                    setting_field(name),
+                    duration(value),
+                    _meaning(name),
+                )
 
     def clean(self) -> dict[str, Any]:
         """Check every setting by its own rule, and put them together."""
@@ -48,7 +54,7 @@ class OrganisationForm(PolicyForm):
             try:
                 value = checked({name: "" if given is None else given})[name]
             except BadSetting as problem:
-                self.add_error(setting_field(name), problem.problem)
+                self.add_error(setting_field(name), said(problem.problem))
                 continue
             if value != now[name]:
                 wanted[name] = value
@@ -72,6 +78,20 @@ def _meaning(name: str) -> str:
     return f"{sentence} {BOARD_ONLY}" if name in BOARD_SETTINGS else sentence
 
 
+def setting_in_words(name: str, value: Any) -> str:
+    """A setting's value as people read it."""
+    setting = SETTINGS[name]
+    if setting.is_duration and value:
+        return duration(value)
+    if isinstance(value, bool):
+        return gettext("yes") if value else gettext("no")
+    if isinstance(value, list):
+        return ", ".join(value) or gettext("none")
+    if value in setting.choices:
+        return gettext(setting.choices[value])
+    return gettext("none") if value in ("", 0) else str(value)
+
+
 def _setting(name: str) -> forms.Field:
     setting = SETTINGS[name]
     meaning = lazy(_meaning, str)(name)
@@ -83,8 +103,8 @@ def _setting(name: str) -> forms.Field:
     if isinstance(setting.default, int):
         widget: forms.Widget = UnfoldAdminIntegerFieldWidget()
         return forms.IntegerField(label=label, help_text=meaning, widget=widget)
-    if name in CHOICES:
-        choices = list(CHOICES[name].items())
+    if setting.choices:
+        choices = [(value, _(words)) for value, words in setting.choices.items()]
         widget = UnfoldAdminSelectWidget(choices=choices)
         return forms.ChoiceField(label=label, help_text=meaning, choices=choices, widget=widget)
     widget = UnfoldAdminTextInputWidget()

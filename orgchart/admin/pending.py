@@ -19,11 +19,17 @@ from core.people import SignedIn
 from orgchart.admin.agents import KEY_REMARK
 from orgchart.admin.preview import changed_in_language
 from orgchart.facts import all_in_language
+from orgchart.keys import issue_key
 from orgchart.models import Agent, PendingChange
 from orgchart.pending.edits import EditAct
 from orgchart.pending.services import confirm_change, reject_change, withdraw_change
 from orgchart.pending.vocabulary import PendingState
-from orgchart.services import issue_key
+
+CODE_REMARK = _(
+    "Hand it over to this person yourself, and only to them. With it they choose a password of "
+    "their own after signing in, before any page. The person who proposed the change does not know "
+    "it, and so cannot act as this user."
+)
 
 
 def _given(call: ActRequest) -> dict[str, Any]:
@@ -39,8 +45,13 @@ def _given(call: ActRequest) -> dict[str, Any]:
 def _confirm(call: ActRequest) -> Answer:
     done = confirm_change(**_given(call))
     said = gettext("%(change)s took effect.") % {"change": call.row}
-    if done:
-        said += " " + gettext("Policy version %(version)s.") % {"version": done.after.version}
+    if done.policy:
+        said += " " + gettext("Policy version %(version)s.") % {
+            "version": done.policy.after.version
+        }
+    if done.code:
+        title = gettext("The code for %(user)s") % {"user": call.row.subject.partition(" ")[2]}
+        return ShownOnce(f"{said} {title}", done.code, CODE_REMARK)
     return _with_key(call, said)
 
 

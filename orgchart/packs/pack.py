@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orgchart.orgsettings import enabled_modes, merged
+from orgchart.policy.building import build_policy
 from orgchart.policy.compiled import (
     Agent,
     ContactRule,
@@ -15,7 +16,6 @@ from orgchart.policy.compiled import (
     Policy,
     Role,
     ToolRestriction,
-    build_policy,
 )
 from orgchart.policy.parties import active_superior
 from orgchart.policy.vocabulary import BOARD

@@ -16,6 +16,7 @@ from core.language import gettext_noop
 from orgchart.editing import TABLES, delete_row, save_row, subject_of
 from orgchart.leaders import replace_leader
 from orgchart.models import Agent, Group, ToolOverride
+from orgchart.pending.rules import AS_SHOWN
 from orgchart.services import PolicyChange
 from orgchart.staffing import activate_agent
 from orgchart.tool_restrictions import clear_tool_restriction, save_tool_restriction
@@ -33,7 +34,8 @@ class EditAct(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
     """What one person's change writes: only the columns that differ, so that it overwrites no
-    other change. `key` is None for a new row; `links` are the ids of its many-to-many sides.
+    other change. `key` is None for a new row; `links` are the ids of its many-to-many sides;
+    `found` is what the columns held when the change was proposed.
     """
 
     act: EditAct
@@ -42,6 +44,7 @@ class Edit:
     key: int | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
     links: Mapping[str, list[int]] = field(default_factory=dict)
+    found: Mapping[str, Any] = field(default_factory=dict)
 
     def stored(self) -> dict[str, Any]:
         """The edit as JSON."""
@@ -69,6 +72,7 @@ def saving(row: models.Model, links: Mapping[str, Sequence[models.Model]] | None
         key=row.pk,
         values=values,
         links={name: [other.pk for other in others] for name, others in (links or {}).items()},
+        found={name: getattr(before, name) for name in values} if before is not None else {},
     )
 
 
@@ -143,9 +147,26 @@ def _row_of(edit: Edit, organisation_id: int) -> models.Model:
             "propose the change again",
             rule="the row exists",
         )
+    _require_as_found(row, edit)
     for name, value in edit.values.items():
         setattr(row, name, value)
     return row
+
+
+def _require_as_found(row: models.Model, edit: Edit) -> None:
+    """Check that no column of the edit changed since it was proposed (Spec: people 29).
+
+    Raises Denied VERSION_MISMATCH. Not every column gives a right, so the difference can be the one
+    shown while the edit would put back what another person changed.
+    """
+    changed = [name for name, value in edit.found.items() if getattr(row, name) != value]
+    if changed:
+        raise refuse(
+            Code.VERSION_MISMATCH,
+            f"{edit.subject} changed since this was proposed: {', '.join(changed)}",
+            "propose the change again",
+            rule=AS_SHOWN,
+        )
 
 
 def _links_of(

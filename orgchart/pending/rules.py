@@ -10,6 +10,7 @@ from core.deeds import PeopleGroup
 from orgchart.policy.difference import Difference
 
 SECOND_PERSON = "a new right needs a second person"
+AS_SHOWN = "a change is confirmed as it was shown"
 
 
 def can_change_alone(person: Person, change: Difference, board: Collection[str]) -> Decision:
@@ -70,5 +71,5 @@ def can_apply(confirmation: Confirmation, change: Difference) -> Decision:
         Code.VERSION_MISMATCH,
         "the organisation changed: this no longer does what was shown when it was proposed",
         "propose the change again",
-        rule="a change is confirmed as it was shown",
+        rule=AS_SHOWN,
     )

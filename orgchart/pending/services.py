@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.db import transaction
@@ -82,12 +82,22 @@ def propose_change(
     return row
 
 
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """A change that was confirmed: what it did to the policy; or, where it gave a user rights, the
+    code that its confirmer hands over to the user.
+    """
+
+    policy: PolicyChange | None = None
+    code: str = ""
+
+
 def confirm_change(
     *, change_id: int, expected_version: int | None, caller: Person, now: datetime, reason: str
-) -> PolicyChange | None:
+) -> Confirmed:
     """Let a proposed change take effect, on the policy of this moment, by another person.
 
-    Returns the change of the policy; None for the change of a user. Raises Denied: NOT_YOURS for
+    Raises Denied: NOT_YOURS for
     the proposer and for other groups, NOT_FOUND, INVALID_TRANSITION, VERSION_MISMATCH; where the
     change can no longer be made as it was shown it becomes stale.
     """
@@ -97,9 +107,9 @@ def confirm_change(
             row = _locked(change_id, caller, expected_version)
             require(can_decide(caller, row.proposed_by))
             require_confirmer(row, caller)
-            change = _apply(row, caller, now)
+            confirmed = _apply(row, caller, now)
             _save_step(row, row.confirm, Action.CHANGE_CONFIRMED, caller, now, reason)
-            return change
+            return confirmed
     except _CannotApply as problem:
         with transaction.atomic():
             row = _locked(change_id, caller, expected_version)
@@ -145,12 +155,11 @@ class _CannotApply(Exception):
 
 
 @needs_transaction
-def _apply(row: PendingChange, caller: Person, now: datetime) -> PolicyChange | None:
+def _apply(row: PendingChange, caller: Person, now: datetime) -> Confirmed:
     """Apply the edit as its proposer, with the rights that they have now."""
     if row.organisation_id is None:
         with _applying():
-            save_confirmed(row, caller, now)
-            return None
+            return Confirmed(code=save_confirmed(row, caller, now))
     confirmation = Confirmation(
         by=caller.actor, allowed=tuple(row.allowed), forbidden=tuple(row.forbidden)
     )
@@ -160,7 +169,7 @@ def _apply(row: PendingChange, caller: Person, now: datetime) -> PolicyChange | 
         request_id=caller.request_id,
     )
     with _applying():
-        return apply_edit(
+        change = apply_edit(
             edit_from(row.edit),
             organisation_id=row.organisation_id,
             caller=proposer,
@@ -168,6 +177,7 @@ def _apply(row: PendingChange, caller: Person, now: datetime) -> PolicyChange | 
             reason=row.reason,
             expected_version=None,
         )
+    return Confirmed(change)
 
 
 @contextmanager

@@ -16,9 +16,11 @@ from core.deeds import Deed, PeopleGroup, require_deed
 from core.people import SignedIn, board_members, signed_in_as
 from ledger.services import record
 from orgchart.models import Organisation, PendingChange
+from orgchart.pending.rules import AS_SHOWN
 from orgchart.pending.vocabulary import SUBJECT
 from orgchart.people import rules
 from orgchart.people.members import save_standing, standing_of
+from orgchart.people.passwords import ask_for_code
 from orgchart.people.rules import EVERY, INSTALLATION, Standing
 
 ACT = "change the rights of"
@@ -54,10 +56,11 @@ def require_password_change(*, user: User, who: SignedIn) -> None:
 
 
 @needs_transaction
-def save_confirmed(row: PendingChange, caller: Person, now: datetime) -> None:
+def save_confirmed(row: PendingChange, caller: Person, now: datetime) -> str:
     """Let a proposed change of a user take effect, with the rights that its proposer has now.
 
-    Raises Denied: NOT_YOURS, or VERSION_MISMATCH where it is no longer what was shown.
+    Returns the code that the caller hands over to the user, or '' where none is needed. Raises
+    Denied: NOT_YOURS, or VERSION_MISMATCH where it is no longer what was shown.
     """
     user = User.objects.get(pk=row.edit["key"])
     proposer = signed_in_as(row.proposed_by, caller.request_id)
@@ -68,9 +71,12 @@ def save_confirmed(row: PendingChange, caller: Person, now: datetime) -> None:
             Code.VERSION_MISMATCH,
             "the user changed: this no longer does what was shown when it was proposed",
             "propose the change again",
-            rule="a change is confirmed as it was shown",
+            rule=AS_SHOWN,
         )
     save_standing(user=user, after=after, caller=proposer.on(INSTALLATION), now=now)
+    if not rules.needs_code(before, after):
+        return ""
+    return ask_for_code(user_id=user.pk, code_from=caller.username)
 
 
 def require_confirmer(row: PendingChange, caller: Person) -> None:

@@ -22,10 +22,13 @@ from orgchart.people.rules import EVERY, NOTHING, Standing
 
 @memberships_of.join
 def organisations_of_user(user_id: int) -> Organisations:
-    """The organisations that a user is a member of; None for every one."""
-    ids = set(
-        Membership.objects.filter(person_id=user_id).values_list("organisation_id", flat=True)
-    )
+    """The organisations that a user is a member of; None for every one.
+
+    Of none while they have not entered the code of who confirmed their rights (Spec: people 48).
+    """
+    rows = Membership.objects.filter(person_id=user_id)
+    opened = rows.exclude(person__given_password__code_from__gt="")
+    ids = set(opened.values_list("organisation_id", flat=True))
     return None if EVERY in ids else frozenset(each for each in ids if each is not None)
 
 

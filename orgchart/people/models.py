@@ -28,12 +28,17 @@ class Membership(models.Model):
 
 
 class GivenPassword(models.Model):
-    """A password that somebody else chose: its user changes it before anything else."""
+    """A password that somebody else chose: its user changes it before anything else.
+
+    With `code_from` the change needs a code too, which only that person was shown.
+    """
 
     person = models.OneToOneField(
         settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="given_password"
     )
     given_at = models.DateTimeField(auto_now_add=True)
+    code_from = models.CharField(max_length=150, blank=True)
+    code_digest = models.CharField(max_length=64, blank=True)
 
     def __str__(self) -> str:
         return f"password of {self.person}, given by somebody else"

@@ -83,6 +83,20 @@ def rights_added(before: Standing, after: Standing) -> frozenset[Right]:
     return frozenset((name, one) for name, one in after.rights - had if (name, EVERY) not in had)
 
 
+def needs_code(before: Standing, after: Standing) -> bool:
+    """Whether a confirmed change opens only with a code of the person who confirmed it.
+
+    It does for who had no right, and for who was on no Board and is on one now: the person who
+    proposed it may have made the account and know its password (Spec: people 48).
+    """
+    is_new = not before.rights and bool(after.rights)
+    return is_new or (_is_of_a_board(after) and not _is_of_a_board(before))
+
+
+def _is_of_a_board(standing: Standing) -> bool:
+    return any(name == PeopleGroup.BOARD for name, _ in standing.rights)
+
+
 def boards_to_ask(
     *,
     by: str,

@@ -10,8 +10,8 @@ from operator import itemgetter
 from orgchart import catalogue
 from orgchart.catalogue import Source
 from orgchart.policy import reach
-from orgchart.policy.compiled import Agent, Policy
-from orgchart.policy.vocabulary import ContractScope
+from orgchart.policy.compiled import Agent, Policy, Role
+from orgchart.policy.vocabulary import ContractScope, Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +29,56 @@ class Difference:
 
 def between(before: Policy | None, after: Policy) -> Difference:
     """What `after` newly allows and newly forbids; a new organisation allows all it has."""
-    old = frozenset(facts(before)) if before else frozenset()
-    new = frozenset(facts(after))
     lifted = frozenset(denials(before)) if before else frozenset()
     imposed = frozenset(denials(after))
-    had = frozenset(builtins(before)) if before else frozenset()
-    has = frozenset(builtins(after))
-    allowed = (new - old) | {f"{d} (lifted)" for d in lifted - imposed} | {*_together(has - had)}
-    forbidden = (old - new) | (imposed - lifted) | {*_together(had - has)}
-    return Difference(
-        tuple(sorted(allowed.union(reach.newly(before, after)))),
-        tuple(sorted(forbidden.union(reach.newly(after, before) if before else ()))),
+    same = _same_agents(before, after) if before else frozenset()
+    allowed = {*_gained(before, after, same), *(f"{each} (lifted)" for each in lifted - imposed)}
+    forbidden = {*_gained(after, before, same), *(imposed - lifted)}
+    return Difference(tuple(sorted(allowed)), tuple(sorted(forbidden)))
+
+
+def _same_agents(before: Policy, after: Policy) -> frozenset[str]:
+    """The agents about which every fact is the same, contacts aside: most, after most changes."""
+    if (before.enabled_modes, before.tool_restrictions) != (
+        after.enabled_modes,
+        after.tool_restrictions,
+    ):
+        return frozenset()
+    roles = {name for name, role in after.roles.items() if before.roles.get(name) == role}
+    return frozenset(
+        handle
+        for handle, agent in after.agents.items()
+        if agent.role in roles and before.agents.get(handle) == agent
+    )
+
+
+def _gained(before: Policy | None, after: Policy | None, same: frozenset[str]) -> Iterator[str]:
+    """Everything that `after` permits and `before` does not; `same` agents have the same facts."""
+    if after is None:
+        return
+    had = facts(before, same) if before else ()
+    yield from frozenset(facts(after, same)).difference(had)
+    owned = builtins(before, same) if before else ()
+    yield from _together(frozenset(builtins(after, same)).difference(owned))
+    yield from reach.newly(before, after)
+    for name, role in after.roles.items():
+        if name not in after.holders:
+            old = before.roles.get(name) if before else None
+            for sentence in _gained_by_role(role, after, old, before):
+                yield sentence + reach.LATER
+
+
+def _gained_by_role(
+    role: Role, after: Policy, old: Role | None, before: Policy | None
+) -> Iterator[str]:
+    """What anybody who is given the role later may do that was not so before."""
+    later = Agent(0, role.name, role.name, role.title)
+    was = before if old else None
+    yield from frozenset(_agent_facts(after, later)).difference(
+        _agent_facts(was, later) if was else ()
+    )
+    yield from _together(
+        frozenset(_builtins_of(after, later)).difference(_builtins_of(was, later) if was else ())
     )
 
 
@@ -56,16 +95,18 @@ def denials(policy: Policy) -> Iterator[str]:
         yield "changes of tasks are refused without the required role and version"
 
 
-def facts(policy: Policy) -> Iterator[str]:
+def facts(policy: Policy, without: frozenset[str] = frozenset()) -> Iterator[str]:
     """What the policy permits, one sentence each: exact, finite, comparable.
 
-    Contacts are in `reach`, built-in tools in `builtins`.
+    Contacts are in `reach`, built-in tools in `builtins`. Says nothing of the agents `without`.
     """
     yield from _shared_facts(policy)
     for agent in policy.agents.values():
-        if agent.active:
+        if agent.active and agent.handle not in without:
             yield from _agent_facts(policy, agent)
     for role in policy.roles.values():
+        if role.kind is not Kind.WORKER:
+            yield f"{role.name} is of kind {role.kind}"
         if role.task_lead:
             yield f"{role.name} leads tasks"
         for name, value in role.permissions.items():
@@ -114,16 +155,17 @@ def _tool_facts(policy: Policy, agent: Agent, tool: str) -> Iterator[str]:
         yield f"{agent.handle} may call {tool} in {mode}"
 
 
-def builtins(policy: Policy) -> Iterator[tuple[str, str]]:
+def builtins(policy: Policy, without: frozenset[str] = frozenset()) -> Iterator[tuple[str, str]]:
     """Every active agent with each built-in tool that is not restricted for it."""
-    names = [n for n, entry in catalogue.known().items() if entry.source is Source.BUILTIN]
     for agent in policy.agents.values():
-        if agent.active:
-            yield from (
-                (agent.handle, name)
-                for name in names
-                if policy.restricted_modes(agent, name) is None
-            )
+        if agent.active and agent.handle not in without:
+            yield from _builtins_of(policy, agent)
+
+
+def _builtins_of(policy: Policy, agent: Agent) -> Iterator[tuple[str, str]]:
+    for name, entry in catalogue.known().items():
+        if entry.source is Source.BUILTIN and policy.restricted_modes(agent, name) is None:
+            yield agent.handle, name
 
 
 def _together(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:

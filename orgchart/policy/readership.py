@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from core.decision import Allow, Code, Decision, deny
 from orgchart.policy.compiled import Agent, ContactRule, Policy
+from orgchart.policy.parties import Board, Party
 from orgchart.policy.vocabulary import Visibility
 
 RULE = "a task's text is a message from its writer (Spec: tasks 33)"
@@ -28,6 +29,19 @@ def can_read_text(policy: Policy, writer: Agent, reader: Agent) -> Decision:
         "read and change tasks that task_list shows",
         rule=RULE,
     )
+
+
+def can_tell(policy: Policy, writer: Party, reader: Agent) -> Decision:
+    """Decide whether what one party says of an act on another's work reaches that agent.
+
+    (Spec: mail 43) The Board's words do, and those of an agent with a contact rule to the reader;
+    the act itself, under a contract, opens a rule that needs one.
+    """
+    if isinstance(writer, Board):
+        return Allow("the Board writes to every agent")
+    if policy.rule_between(writer, reader) is not None:
+        return Allow(f"contact {writer.role} -> {reader.role}")
+    return can_read_text(policy, writer, reader)
 
 
 def may_contact(policy: Policy, sender: Agent, recipient: Agent) -> bool:

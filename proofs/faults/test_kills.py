@@ -59,7 +59,9 @@ def plan(kills: int, chance: random.Random) -> Iterator[list[str]]:
         order += chance.sample(PARTS, len(PARTS))
     left = order[:kills]
     while left:
-        together = list(dict.fromkeys(left[: chance.randint(1, 3)]))
+        together = left[: chance.randint(1, 3)]
+        while len(set(together)) < len(together):
+            together.pop()  # the same part again: in the next outage
         left = left[len(together) :]
         yield together
 
@@ -126,6 +128,14 @@ def report(company: Company, begun: float) -> None:
         sep="\n        ",
         flush=True,
     )
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_each_part_is_killed_as_often_as_the_others(seed):
+    outages = list(plan(300, random.Random(seed)))
+    assert set(Counter(part for parts in outages for part in parts).values()) == {60}
+    assert max(map(len, outages)) == 3
+    assert all(len(set(parts)) == len(parts) for parts in outages)
 
 
 class TestReadiness:

@@ -159,5 +159,12 @@ def _mcp(key: str) -> Iterator[Attack]:
         right = {200, 202, *REFUSED, 405, 406, 415}
         for one in attacks("MCP bodies", right, sent):
             yield Attack(one.family, one.sent, one.right, never=b'"isError":false')
+    bombs = ([[]] * 200_000, {str(n): n for n in range(60_000)}, ["x"] * 150_000)
+    for bomb, revision in product(bombs, ("", "2025-06-18", "2026-07-28")):
+        named = [f"MCP-Protocol-Version: {revision}"] if revision else []
+        call = {"name": "read_inbox", "arguments": {"a": bomb}}
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
+        sent = request("POST", "/mcp", *headers, *named, body=body.encode())
+        yield from attacks("MCP bombs", {400}, sent)
     for method, path in product(("GET", "DELETE", "PUT", "PATCH", "OPTIONS"), ("/mcp", "/mcp/x")):
         yield from attacks("MCP methods", {400, 404, 405, 406}, request(method, path, headers[0]))

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from proofs.siege import calls, wire
 from proofs.siege.attack import CRLF, STREAM, Attack, attacks, post, request
 
+CODINGS = (b"identity", b"chunked, identity", b"xchunked", b"chunked;q=1", b"chunked\x0b")
+
 
 def corpus(key: str) -> Iterator[Attack]:
     """Every attack; `key` is an ordinary agent's."""
@@ -32,6 +34,8 @@ def _headers() -> Iterator[Attack]:
         *(get + b"Content-Length: " + n + 2 * CRLF for n in (b"-1", b"+1", b"1e3", b"9" * 30)),
         get + b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         get + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+        *(get + b"Host: " + host + 2 * CRLF for host in (b"127.0.0.1", b"evil.example", b"")),
+        *(get + b"Transfer-Encoding: " + coding + 2 * CRLF for coding in CODINGS),
         b"GET /" + b"a" * STREAM + b" HTTP/1.1\r\n\r\n",
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     )

@@ -3,8 +3,10 @@
 import math
 import os
 import re
+import resource
 import socket
 import statistics
+import sys
 import threading
 import time
 from collections import Counter, defaultdict
@@ -17,11 +19,13 @@ import httpx
 import pytest
 
 from proofs.faults.installation import installation
+from proofs.siege.attack import request
 from proofs.siege.corpus import corpus
 
 SILENT = 200  # connections that never say anything, while all this goes on
 ROUNDS = int(os.environ.get("NEXUS_SIEGE_ROUNDS", "2"))
 DISTINCT = 3000
+MANY = 4500  # connections; two web processes accept 2000 each
 WARM_UPS = 2
 WAVE = 300  # attacks between two quiet moments, so that both see the same machine
 QUIET = 1.5  # seconds of one quiet moment
@@ -70,6 +74,17 @@ def memory(company) -> dict[str, float]:
         for part in PARTS
         for place, pid in enumerate(company.pids(part), 1)
     }
+
+
+class FileLimit:
+    """Lets this process open more files for a while."""
+
+    def __init__(self, files: int) -> None:
+        self._before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, max(files, self._before[1])))
+
+    def close(self) -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, self._before)
 
 
 class Neighbour:
@@ -167,3 +182,26 @@ def test_nothing_gets_through(company):
     assert after.keys() == before.keys()  # no process died and was started again
     assert [name for name, size in before.items() if after[name] > size * 1.1] == []
     assert p99(siege.besieged) <= 3 * p99(siege.quiet)
+
+
+HALVES = {
+    "headers": b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n",
+    "bodies": request("POST", "/admin/login/", "Content-Length: 60000"),
+    "large bodies": request("POST", "/admin/login/", "Content-Length: 60000") + b"x" * 59_000,
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="one machine has one address elsewhere")
+@pytest.mark.parametrize("half", HALVES)
+def test_unfinished_requests_lock_nobody_out(company, half):
+    """More of them than all processes together accept, from many addresses."""
+    with ExitStack() as opened, closing(FileLimit(MANY * 2)):
+        for number in range(MANY):
+            one = opened.enter_context(closing(socket.socket()))
+            one.bind((f"127.0.1.{number % 20 + 1}", 0))
+            one.connect(("127.0.0.1", company.port))
+            with suppress(OSError):
+                one.sendall(HALVES[half])
+        with Neighbour(company.url, company.keys["ceo"]) as neighbour:
+            time.sleep(QUIET)
+    assert (len(neighbour.times) > 10, neighbour.wrong) == (True, 0)

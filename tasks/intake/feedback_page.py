@@ -23,6 +23,7 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
+from core.admin.refused import refused
 from core.decision import Denied
 from core.deeds import Deed
 from core.people import person, record_refusal, signed_in
@@ -159,6 +160,6 @@ def _add(request: HttpRequest, organisation: Organisation, form: ReportForm | Up
             organisation_id=organisation.id,
             now=now,
         )
-        form.add_error(None, f"{refusal.deny.message}: {refusal.deny.next_action}")
+        form.add_error(None, refused(refusal.deny))
         return ""
     return gettext("%(added)s added, %(known)s already known.") % {"added": kept, "known": known}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,6 +18,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
+from core.admin.refused import refused_as_text
 from core.decision import Code, Denied, refuse
 from core.deeds import Deed
 from core.events import text
@@ -34,8 +35,12 @@ from tasks.pages.refusals import for_people
 from tasks.results import TaskResult
 from tasks.vocabulary import LISTED, TRANSITIONS, UNFINISHED, Status, TaskType
 
-MAX_CARDS = 100
+MAX_CARDS = 64
 """Cards in a column: the newest."""
+MAX_SHOWN = 64
+"""Cards on the board, so that the page stays light; long columns give way first."""
+MAX_OWNERS = 100
+"""Of more agents one is typed, not chosen."""
 MAX_COUNT = 1000
 """A column's cards are counted up to here."""
 MAX_FILTERED = 20_000
@@ -123,7 +128,7 @@ def board_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
         "acts": request.user.has_perm(Deed.MANAGE_TASK.permission),
         "choice": choice,
         "back": urlencode(choice.query),
-        "shown": MAX_CARDS,
+        "owner_is_typed": len(choice.owners) > MAX_OWNERS,
         "narrowed": MAX_FILTERED if narrowed else 0,
         "types": list(TaskType),
     }
@@ -171,7 +176,17 @@ def _approved_types(organisation: Organisation) -> frozenset[str]:
 
 def _columns(rows: QuerySet[Task], types: frozenset[str], *, deleted: bool) -> list[Column]:
     shown = (*LISTED, Status.DELETED) if deleted else LISTED
-    return [_column(rows.filter(status=status), status, types) for status in shown]
+    columns = [_column(rows.filter(status=status), status, types) for status in shown]
+    most = longest_of([len(column.cards) for column in columns], MAX_SHOWN)
+    return [replace(column, cards=column.cards[:most]) for column in columns]
+
+
+def longest_of(lengths: Sequence[int], budget: int) -> int:
+    """The most cards that a column shows so that all columns together show `budget` at most."""
+    most = budget
+    while most > 1 and sum(min(length, most) for length in lengths) > budget:
+        most -= 1
+    return most
 
 
 def _column(rows: QuerySet[Task], status: Status, types: frozenset[str]) -> Column:
@@ -208,7 +223,7 @@ def move_view(request: HttpRequest, task_pk: int) -> HttpResponse:
             organisation_id=task.organisation_id,
             now=timezone.now(),
         )
-        sentence = for_people(refusal.deny, task.number, wanted).sentence
+        sentence = refused_as_text(for_people(refusal.deny, task.number, wanted))
         return _answer(request, task, sentence, {"code": refusal.deny.code.value}, status=409)
     task.refresh_from_db(fields=["open_blockers"])
     status = shown["status"]

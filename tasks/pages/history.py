@@ -7,6 +7,8 @@ from typing import Any
 
 from django.utils.translation import gettext
 
+from core.admin.refused import said_as_text
+
 MAX_CHARACTERS = 200
 """Characters of one part: the whole is on the event's own page."""
 
@@ -41,7 +43,7 @@ PARTS: Mapping[str, Any] = {
     "with": lambda number: gettext("joined to #%(task)s") % {"task": number},
     "requiredRole": lambda role: gettext("requires %(role)s") % {"role": role},
     "taskType": lambda kind: gettext("type %(type)s") % {"type": kind},
-    "why": str,
-    "next_action": str,
+    "why": lambda sentence: said_as_text(str(sentence)),
+    "next_action": lambda sentence: said_as_text(str(sentence)),
     "version": lambda version: gettext("version %(number)s") % {"number": version},
 }

@@ -28,10 +28,15 @@ def _rephrased(deny: Deny, task: str, wanted: str) -> tuple[str, str] | None:
             return _invalid_transition(deny, task, wanted)
         case Code.TASK_BLOCKED:
             blockers = [f"#{number}" for number in deny.details.get("blockedBy", ())]
-            them, are = ("it", "is") if len(blockers) == 1 else ("them", "are")
+            waited = ", ".join(blockers)
+            if len(blockers) == 1:
+                return (
+                    f"{task} waits for {waited}, which is unfinished",
+                    "complete or delete it first",
+                )
             return (
-                f"{task} waits for {', '.join(blockers)}, which {are} unfinished",
-                f"complete or delete {them} first",
+                f"{task} waits for {waited}, which are unfinished",
+                "complete or delete them first",
             )
         case Code.APPROVAL_REQUIRED:
             return (

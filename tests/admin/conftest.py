@@ -1,14 +1,12 @@
 """A company and the people who look at it: one of each group, one of none, one superuser."""
 
 import pytest
-from django.apps import apps
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.test import Client
 from django.utils import timezone
 
 from core.deeds import PeopleGroup
-from nexus_site.console.rights import grant
 from tests.company import load_company
 from tests.people import join
 
@@ -17,9 +15,7 @@ DESKS = [*PeopleGroup]
 
 @pytest.fixture
 def groups(db):
-    """The groups as `migrate` leaves them; emptied tables of other tests may have lost them."""
-    for config in apps.get_app_configs():
-        grant(config)
+    """The groups as `migrate` leaves them."""
     return {desk: Group.objects.get(name=desk) for desk in PeopleGroup}
 
 

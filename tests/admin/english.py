@@ -1,6 +1,7 @@
 """Finds the English that a person reads on a page in another language."""
 
 import re
+from functools import lru_cache
 from html.parser import HTMLParser
 
 from django.apps import apps
@@ -18,6 +19,9 @@ ALLOWED = {
     **dict.fromkeys(("git", "https", "ssh", "Webhook"), "has no other name"),
     **dict.fromkeys(("Model", "Context", "Protocol", "Standard", "Webhooks"), "names of protocols"),
     "constitution": "the name of a pack",
+    **dict.fromkeys(("deleted", "completed", "pending"), "a task's state, in a refusal"),
+    **dict.fromkeys(("role", "skill", "office"), "where a tool comes from, in a rule"),
+    **dict.fromkeys(("praise", "team-lead"), "what an agent asked for, in a refusal"),
     "Prometheus": "a program's name",
     "manual": "a value of a setting",
     "NEXUS": "the product's name",
@@ -86,7 +90,7 @@ def known_texts():
         for row in model._default_manager.values_list(*fields):
             for value in row:
                 found |= _texts_in(value)
-    return found
+    return frozenset(found)
 
 
 def _texts_in(value):
@@ -112,9 +116,11 @@ def _plain(text):
 
 def english_on(html, known=frozenset()):
     """The texts with English words that are no data, each as the page shows it."""
+    known = frozenset(known)
     return sorted({" ".join(t.split()) for t in Page(html).texts if has_english(t, known)})
 
 
+@lru_cache(maxsize=50_000)  # pages say the same things again
 def has_english(text, known):
     if _is_cut(text, known):
         return False

@@ -14,9 +14,9 @@ from core.deeds import PeopleGroup
 from nexus_site.company import agent_page
 from nexus_site.company.agent_rights import rights_of
 from orgchart.explaining import CallQuestion, explain
+from orgchart.keys import issue_key
 from orgchart.models import ToolOverride
 from orgchart.policy.vocabulary import ToolMode
-from orgchart.services import issue_key
 from orgchart.tool_restrictions import save_tool_restriction
 from tests.admin.places import change_page
 from tests.browser.day import play

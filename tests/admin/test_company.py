@@ -114,7 +114,8 @@ class TestTheMatrix:
         assert "backend_worker may not write to ceo" in html
         explained = re.search(r'href="(/admin/explain/\?[^"]+)"', html).group(1)
         answer = observer.get(explained.replace("&amp;", "&")).content.decode()
-        assert "Refused: CONTACT_DENIED" in answer
+        assert "Refused: May not contact this recipient" in answer
+        assert "CONTACT_DENIED</code>" in answer
 
     def test_of_a_large_company_is_bounded_and_says_what_is_left_out(self, company, monkeypatch):
         monkeypatch.setattr(matrix, "MOST", 4)

@@ -162,7 +162,8 @@ class TestExplain:
         html = self.ask(
             observer, company, ask="mail", agent="backend_worker", recipient="ceo", type="info"
         )
-        assert "Refused: CONTACT_DENIED" in html
+        assert "Refused: May not contact this recipient" in html
+        assert "CONTACT_DENIED</code>" in html
         assert "contacts of backend_worker (spec: mail 8)" in html
         html = self.ask(
             observer,

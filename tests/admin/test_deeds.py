@@ -21,6 +21,7 @@ from mailroom.escalations.answers import answer_as_person
 from mailroom.outgoing.outbox import resend
 from orgchart import models
 from orgchart.editing import delete_row, save_row
+from orgchart.keys import issue_key, revoke_key
 from orgchart.packs import load_pack
 from orgchart.pauses.services import (
     pause_agent,
@@ -30,7 +31,7 @@ from orgchart.pauses.services import (
 )
 from orgchart.pending.services import confirm_change, reject_change, withdraw_change
 from orgchart.policy.vocabulary import ToolMode
-from orgchart.services import issue_key, revoke_key, set_settings
+from orgchart.services import set_settings
 from orgchart.staffing import activate_agent, deactivate_agent
 from orgchart.tool_restrictions import clear_tool_restriction, set_tool_restriction
 from tasks.discussion import approve_task, comment_task

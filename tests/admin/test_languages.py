@@ -3,6 +3,8 @@
 import pytest
 from django.apps import apps
 from django.conf import settings
+from django.contrib import admin
+from django.contrib.admin.utils import flatten, label_for_field
 from django.test import Client
 from django.utils.functional import Promise
 
@@ -16,6 +18,7 @@ from nexus_site.languages.messages import (
 )
 from nexus_site.languages.names import is_code, names_of_models
 from nexus_site.languages.wanted import LOCALES, SAME, file_of, wanted_messages
+from orgchart.orgsettings import SETTINGS
 from tests.admin.english import english_on
 
 CHINESE = {"HTTP_ACCEPT_LANGUAGE": "zh-CN,zh;q=0.9"}
@@ -124,6 +127,29 @@ class TestTheNamesOfModels:
         choices = dict(apps.get_model("tasks.task")._meta.get_field("task_type").choices)
         assert choices["bug_fix"] == "bug_fix"
         assert isinstance(choices["bug_fix"], str)
+
+
+class TestLabels:
+    """A label names what a person reads or decides, in words of the glossary."""
+
+    SHORT = {"args", "ceo", "hi", "lo", "max", "min", "num", "ref", "seq", "sha256", "slug", "xid"}
+    ALONE = {"at", "by", "count", "era", "main", "new", "old", "timestamp"}
+
+    @pytest.mark.parametrize("model", admin.site._registry)
+    def test_are_no_names_of_columns(self, model):
+        page = admin.site._registry[model]
+        columns = {*page.list_display, *flatten(page.fields or ()), *page.readonly_fields}
+        shown = {field.verbose_name for field in model._meta.concrete_fields}
+        shown |= {label_for_field(name, model, page) for name in columns}
+        assert {text for text in map(str, shown) if self.says_too_little(text)} == set()
+
+    def says_too_little(self, text):
+        words = text.lower().replace("-", " ").split()
+        return "_" in text or bool(self.SHORT & {*words}) or text.lower() in self.ALONE
+
+    @pytest.mark.parametrize("name", [name for name in SETTINGS if "_" in name])
+    def test_of_settings_are_not_made_from_their_names(self, name):
+        assert SETTINGS[name].label.lower() != name.replace("_", " ")
 
 
 class TestChoosingALanguage:

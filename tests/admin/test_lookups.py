@@ -15,7 +15,7 @@ from django.test import RequestFactory
 
 from core.deeds import PeopleGroup
 from nexus_site.console.lookups import DeclaredLookups as Guard
-from orgchart.services import issue_key
+from orgchart.keys import issue_key
 from tests.people import join
 
 MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)

@@ -261,7 +261,7 @@ class TestTheBoardOfOneOrganisation:
 
 class TestAMembership:
     def test_of_every_organisation_includes_later_ones(self, company):
-        user = join(User.objects.create_user("ada"))
+        user = join(User.objects.create_user("ada", is_staff=True))
         assert organisations_of(user) is None
         assert person_named("ada", company.organisation.id + 1).is_member
 

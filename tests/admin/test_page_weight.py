@@ -1,19 +1,23 @@
 """What pages weigh and ask for in a company of 1,000 agents: no more than a phone should load."""
 
 import pytest
+from django.contrib.admin import AdminSite
 from django.db import connection
 from django.db.models import F
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from nexus_site.company import pages as company_pages
 from nexus_site.company.drawing import nearest
 from orgchart.models import Agent, Organisation, Role
+from tasks.models import Task
 from tests.browser.day import fill_the_day, play
 from tests.company import load_company
 
 LIMIT = 150_000
 """Bytes of HTML, before compression."""
 AGENTS = 1000
+TASKS = 800
 
 
 @pytest.fixture
@@ -31,6 +35,14 @@ def large(company):
         for number in range(AGENTS)
     )  # fmt: skip
     Organisation.objects.filter(id=organisation.id).update(policy_version=F("policy_version") + 1)
+    Task.objects.bulk_create(
+        Task(
+            organisation=organisation, number=number, subject=f"Task {number}: " + "word " * 10,
+            status=("pending", "in_progress", "completed", "deleted")[number % 4],
+            created_by="system:test", required_role="backend_worker", completed_at=timezone.now(),
+        )
+        for number in range(1, TASKS + 1)
+    )  # fmt: skip
     return company
 
 
@@ -50,6 +62,8 @@ def test_every_page_of_a_large_company_is_light(board, large):
             f"/admin/company/?organisation={organisation}&top=it_manager",
             f"/admin/matrix/?of=agents&organisation={organisation}",
             f"/admin/explain/?organisation={organisation}",
+            f"/admin/tasks/task/board/?organisation={organisation}",
+            "/admin/tasks/task/",
             f"/admin/orgchart/agent/{boss.id}/change/",
             f"/admin/orgchart/agent/{worker.id}/change/",
             f"/admin/orgchart/agent/{worker.id}/change/?edit=1",
@@ -95,6 +109,22 @@ def test_a_page_asks_as_much_in_a_large_company_as_in_a_small_one(board, large):
     one = asked(f"/admin/orgchart/agent/{large.agent('it_manager').id}/change/")
     other = asked(f"/admin/orgchart/agent/{small.agent('architect').id}/change/")
     assert abs(one - other) <= 2, "the standing session of an agent that has called"
+
+
+def test_a_page_collects_no_list_of_tables_that_it_does_not_show(board, company, monkeypatch):
+    collected = []
+    real = AdminSite._build_app_dict
+
+    def build(site, request, label=None):
+        collected.append(label)
+        return real(site, request, label)
+
+    monkeypatch.setattr(AdminSite, "_build_app_dict", build)
+    for page in ("/admin/", "/admin/orgchart/role/", "/admin/matrix/"):
+        assert board.get(page).status_code == 200
+    assert collected == []
+    assert board.get("/admin/orgchart/").status_code == 200
+    assert collected == ["orgchart"]
 
 
 class TestTheCut:

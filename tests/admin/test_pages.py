@@ -27,7 +27,7 @@ from django.utils import timezone
 from core.deeds import Deed, PeopleGroup
 from ledger.models import Event
 from nexus_site.console.rights import rights_of
-from orgchart.services import issue_key
+from orgchart.keys import issue_key
 from tests.admin.places import change_page, list_page, page_of
 from tests.admin.rows import fill
 from tests.browser.day import play, vandalise
@@ -52,6 +52,7 @@ INSIDE = {
     "tasks.Experience",  # sums of tasks
     "tasks.FeedbackHook",  # a secret
     "toolbox.Usage",  # counters of the quotas
+    "toolbox.Stored",  # as above
     "toolbox.Watch",  # which process waits for which agent
     "documents.KeptFile",  # read with the mail it was attached to
     "documents.MemoryFile",  # the state of a file that people edit

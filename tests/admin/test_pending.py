@@ -217,6 +217,14 @@ class TestConfirmation:
         assert rule.types != ["info"]
         assert state(row) == PendingState.STALE
 
+    def test_of_a_proposer_who_cannot_sign_in_any_more_is_refused(self, hr, board, company, rule):
+        row = widen(hr, rule)
+        get_user_model().objects.filter(username="hr").update(is_staff=False)
+        decide(board, row, "confirm")
+        rule.refresh_from_db()
+        assert rule.types != ["info"]
+        assert state(row) == PendingState.STALE
+
     def test_asks_for_a_reason_and_the_version_looked_at(self, hr, board, company, rule):
         row = widen(hr, rule)
         board.post(page_of(row, "confirm"), {"reason": " ", "version": row.version})
@@ -369,6 +377,18 @@ class TestSettingsOfTheBoard:
         confirm(board, page, preview(board, page, "group_form", **fields))
         group.refresh_from_db()
         assert group.member_delegation
+
+    def test_are_not_put_back_by_a_proposal_from_before(self, board, second, company):
+        """One column holds every setting: an old proposal would write the old ones again."""
+        page = change_page(company.organisation)
+        row = proposed(board, page, "organisation_form", setting_task_visibility="all")
+        fields = {"setting_escalation_timeout": "60", "reason": REASON}
+        confirm(second, page, preview(second, page, "organisation_form", **fields))
+        decide(second, row, "confirm")
+        settings = current_policy(company.organisation.id).settings
+        assert (settings["escalation_timeout"], settings["task_visibility"]) == (60, "contacts")
+        assert state(row) == PendingState.STALE
+        assert newest().code == "VERSION_MISMATCH"
 
 
 class TestReplacingALeader:

@@ -17,8 +17,8 @@ from ledger.rules import Fault, Finding
 from ledger.searching import find_events
 from ledger.verification import VerificationReport
 from mailroom.models import Mail, MailRejection
+from orgchart.keys import issue_key
 from orgchart.models import ApiKey
-from orgchart.services import issue_key
 from tests.admin.places import list_page
 from tests.browser.day import play
 

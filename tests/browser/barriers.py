@@ -5,7 +5,7 @@ from pathlib import Path
 from core.deeds import PeopleGroup
 from orgchart.models import Agent, Role
 from tests.admin.english import english_on, known_texts
-from tests.browser.eyes import sign_in
+from tests.browser.eyes import enter_signed_in
 
 AXE = Path(__file__).parent / "axe" / "axe.min.js"
 DESK, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
@@ -25,6 +25,16 @@ SMALL = """() => [...document.querySelectorAll("#main a, #main button, #main inp
   .map((e) => [e, e.getBoundingClientRect()])
   .filter(([e, r]) => r.width && r.height && (r.width < 23.5 || r.height < 23.5))
   .map(([e, r]) => `${Math.round(r.width)}x${Math.round(r.height)} ${e.outerHTML.slice(0, 140)}`)"""
+
+TOUCHING = """() => [...document.querySelectorAll("#result_list .data-row")].slice(0, 5)
+  .flatMap((row) => [...row.children].filter((e) => e.getClientRects().length)
+    .map((e) => [e, e.getBoundingClientRect(), getComputedStyle(e).display])
+    .filter(([e, r, shown], n, all) => {
+      const before = n && all[n - 1][1];
+      return n && shown !== "table-cell" && before.top < r.bottom && r.top < before.bottom
+        && r.left - before.right < 4;
+    }))
+  .map(([e]) => `touches the cell before: ${e.outerHTML.slice(0, 140)}`)"""
 
 
 def pages_of(page, company, group):
@@ -72,7 +82,7 @@ def look(page, address, looks, language, known):
     for theme, size in looks:
         page.emulate_media(color_scheme=theme)
         page.set_viewport_size(size)
-        found = page.evaluate(FIND) + page.evaluate(SMALL)[:5]
+        found = page.evaluate(FIND) + page.evaluate(SMALL)[:5] + page.evaluate(TOUCHING)[:3]
         wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
         if wide > 1:
             found.append(f"{wide} px wider than the window")
@@ -81,7 +91,7 @@ def look(page, address, looks, language, known):
 
 
 def walk(browser, address, company, group, looks, language="en"):
-    """Sign in, open every page in a language, and what is wrong with each in these looks."""
+    """Open every page in a language, and what is wrong with each in these looks."""
     context = browser.new_context(bypass_csp=True)
     choice = {"name": "nexus_language", "value": language, "url": address}
     context.add_cookies([choice])
@@ -91,7 +101,7 @@ def walk(browser, address, company, group, looks, language="en"):
     heard = []
     page.on("console", lambda m: heard.append(m.text) if m.type == "error" else None)
     page.on("pageerror", lambda e: heard.append(str(e)))
-    sign_in(page, address, group)
+    enter_signed_in(page, address, group)
     wrong, known = {}, known_texts()
     for each in pages_of(page, company, group):
         found = look(page, address + each, looks, language, known)

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from tests.browser.day import play
-from tests.browser.eyes import CHROMIUM, has_browser, make_people, sign_in
+from tests.browser.eyes import CHROMIUM, enter_signed_in, has_browser, make_people
 from tests.company import load_company
 
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")  # the driver runs a loop in this thread
@@ -81,7 +81,7 @@ def enter(page, live_server, company):
     """Sign in as somebody of a group; the page, at the dashboard."""
 
     def entered(desk):
-        sign_in(page, live_server.url, desk)
+        enter_signed_in(page, live_server.url, desk)
         return page
 
     return entered

@@ -1,15 +1,22 @@
 """A real browser, and people who sign in with it as people do."""
 
 import os
+from functools import cache
 from pathlib import Path
 
-from django.apps import apps
-from django.contrib.auth import get_user_model
+from django.conf import settings
+from django.contrib.auth import (
+    BACKEND_SESSION_KEY,
+    HASH_SESSION_KEY,
+    SESSION_KEY,
+    get_user_model,
+)
+from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import Group
+from django.contrib.sessions.backends.db import SessionStore
 from playwright.sync_api import Page
 
 from core.deeds import PeopleGroup
-from nexus_site.console.rights import grant
 from tests.people import join
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
@@ -27,12 +34,15 @@ def has_browser() -> bool:
     return Path(CHROMIUM).exists()
 
 
+@cache
+def _hashed() -> str:
+    return make_password(PASSWORD)
+
+
 def make_people() -> None:
     """One person for each group, with the groups' rights as `migrate` leaves them."""
-    for config in apps.get_app_configs():
-        grant(config)
     for desk, name in NAMES.items():
-        user = get_user_model().objects.create_user(name, password=PASSWORD, is_staff=True)
+        user = get_user_model().objects.create(username=name, password=_hashed(), is_staff=True)
         join(user)
         user.groups.set([Group.objects.get(name=desk)])
 
@@ -44,3 +54,20 @@ def sign_in(page: Page, address: str, desk: PeopleGroup) -> None:
     page.fill("input[name=password]", PASSWORD)
     page.click("#login-form button[type=submit]")
     page.wait_for_url(f"{address}/admin/")
+
+
+def enter_signed_in(page: Page, address: str, desk: PeopleGroup) -> None:
+    """Open the first page with the session of somebody who has signed in."""
+    user = get_user_model().objects.get(username=NAMES[desk])
+    session = SessionStore()
+    session.update(
+        {
+            SESSION_KEY: str(user.pk),
+            BACKEND_SESSION_KEY: "django.contrib.auth.backends.ModelBackend",
+            HASH_SESSION_KEY: user.get_session_auth_hash(),
+        }
+    )
+    session.save()
+    cookie = {"name": settings.SESSION_COOKIE_NAME, "value": session.session_key, "url": address}
+    page.context.add_cookies([cookie])
+    page.goto(f"{address}/admin/")

@@ -36,7 +36,7 @@ BEYOND = {
     r"[a-zA-Z_]+: a text holds NUL or half a surrogate pair": "signs that are no text",
     r"subject: it is blank": "signs that show nothing",
     r"\w+: [\w.]+: Input should be a valid integer": "1.0 is an integer there, and not here",
-    r"(content|outcome|evidence)[\w.]*: ": "the form of each stage",
+    r"(case_submit: )?(content|outcome|evidence)[\w.]*: ": "the form of each stage",
     r"nothing to change was given": "one of several fields",
     r"submits: only a mail of type report": "two fields that go together",
     r"expires_at: work does not expire": "a field of some kinds of contract",

@@ -17,7 +17,16 @@ from tests.oracle.org import AGENTS
 from tests.server import serving
 from toolbox.modes import open_mode
 
-UNHURRIED = {"NEXUS_RATE_BURST": 10_000_000, "NEXUS_RATE_PER_MINUTE": 10_000_000}
+UNHURRIED = dict.fromkeys(
+    (
+        "NEXUS_RATE_BURST",
+        "NEXUS_RATE_PER_MINUTE",
+        "NEXUS_BYTES_PER_MINUTE",
+        "NEXUS_BYTES_PER_DAY",
+        "NEXUS_ORGANISATION_BYTES_PER_DAY",
+    ),
+    10**12,
+)
 
 
 OFFICER = "analyst"

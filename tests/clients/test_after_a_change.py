@@ -19,8 +19,9 @@ from django.test import RequestFactory
 from django.utils import timezone
 
 from governance.staff.deactivation import deactivate_by_person
+from orgchart.keys import revoke_key
 from orgchart.models import Role
-from orgchart.services import change_policy, revoke_key
+from orgchart.services import change_policy
 from tests.clients.staff import Staff, asked_of_mcp, at_work
 from toolbox.faces.rest.views import ToolCallView
 from toolbox.modes import close_mode

@@ -13,8 +13,8 @@ from django.utils import timezone
 from mcp.shared.exceptions import MCPError
 
 from core.decision import Denied
+from orgchart.keys import PREFIX_LENGTH, issue_key, revoke_key
 from orgchart.policy.vocabulary import ToolMode
-from orgchart.services import PREFIX_LENGTH, issue_key, revoke_key
 from tests.clients import installs
 from tests.clients.listening import ENDED, listening, wait_until
 from tests.loops import run as run_loop

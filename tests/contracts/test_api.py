@@ -426,6 +426,7 @@ class TestQueries:
             (3, "it_manager", "request_budget", {"amount": 5, "purpose": "x"}),
         ]  # fmt: skip
         spent = {}
+        nexus.count_ahead()
         for exactly, handle, tool, params in calls:
             queries = self.count(nexus, handle, tool, **params)
             spent[tool, exactly] = len(queries)

@@ -7,7 +7,7 @@ import pytest
 from django.db import transaction
 
 from contracts.approvals import authorisations, budgets, deployments
-from contracts.issuing.changes import NamedChange
+from contracts.issuing.changes import NamedChange, SoughtLine
 from contracts.issuing.drafts import ContractDraft
 from contracts.issuing.services import issue_for_board
 from contracts.vocabulary import ContractKind, OrgAct
@@ -130,11 +130,9 @@ class TestOrgChange:
     """What HR may change: what a line names, once, while its contract is in progress."""
 
     def use(self, nexus, act="hire", subject="recruiter", *, by="hr_manager", at=None):
-        caller = nexus.caller(by)
+        caller, sought = nexus.caller(by), SoughtLine(OrgAct(act), subject)
         with transaction.atomic():
-            return authorisations.use_change(
-                caller=caller, act=OrgAct(act), subject=subject, now=at or now()
-            )
+            return authorisations.use_change(caller=caller, sought=sought, now=at or now())
 
     def test_is_used_once(self, nexus):
         contract_id = org_change(nexus, "hire recruiter", "deactivate devops_worker")

@@ -5,15 +5,13 @@ import itertools
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, rule
+from hypothesis.stateful import rule
 from hypothesis.stateful import run_state_machine_as_test as run
 
 from contracts.models import Contract, Report, Verdict
 from contracts.working import find_working_contract
 from core.decision import Deny
-from orgchart.compiling import POLICIES
-from tests import loaded as loading
-from tests.company import Company
+from tests.machines import CompanyMachine
 from workspace import rules as git_rules
 
 pytestmark = pytest.mark.django_db
@@ -27,23 +25,12 @@ CHANGES = [("describe", "backend_worker"), ("describe", "qa_worker"), ("move", "
 WORKERS = ("backend_worker", "frontend_worker")
 
 
-class Day(RuleBasedStateMachine):
+class Day(CompanyMachine):
     """Every call is allowed to be made; what must never happen is asked after each."""
-
-    company: Company
 
     def __init__(self):
         super().__init__()
-        POLICIES.clear()
-        self.begun = loading._rolled_back()
-        next(self.begun)
-        self.here = Company(self.company.organisation)
-        self.here.organisation.refresh_from_db()
         self.contracts, self.lines = [], []
-
-    def teardown(self):
-        next(self.begun, None)
-        POLICIES.clear()
 
     def call(self, who, tool, **params):
         return self.here.call(who, tool, **params)

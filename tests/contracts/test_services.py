@@ -267,6 +267,17 @@ class TestSubmitReport:
 
 
 class TestWriteVerdict:
+    def test_is_not_given_on_a_later_submission_than_the_one_read(self, nexus):
+        """Spec: contracts 26."""
+        contract_id = at_state(nexus, ContractState.REVIEW, workspace_scope=["src/"])
+        read = row(contract_id).version
+        close(nexus, contract_id, "rework")
+        submit(nexus, contract_id)
+        refused = refusal(judge, nexus, contract_id, expected_version=read)
+        assert refused.code is Code.VERSION_MISMATCH
+        assert not Verdict.objects.exists()
+        judge(nexus, contract_id, expected_version=row(contract_id).version)
+
     def test_reaches_the_issuer_and_leaves_the_state_alone(self, nexus):
         contract_id = at_state(nexus, ContractState.REVIEW, workspace_scope=["src/"])
         done = judge(nexus, contract_id, "FAIL", evidence=[{"test": "a", "exit": 1}])

@@ -3,10 +3,10 @@
 from datetime import UTC, datetime
 from uuid import uuid4
 
-from orgchart.compiling import compile_policy
 from orgchart.models import Agent, ContactRule, MailTypeRule, Organisation, Role
 from orgchart.policy.vocabulary import ToolMode
 from tests.oracle.reading import agents, read, roles
+from tests.rows import make_once, present_policy
 from toolbox.caller import Caller, CallerSession
 from toolbox.models import Session
 
@@ -15,9 +15,14 @@ NOW = datetime(2026, 2, 19, 9, 30, 0, 123456, tzinfo=UTC)
 
 def found(pack: str = "nexus", slug: str | None = None) -> Organisation:
     """The pack as an organisation, row by row."""
+    name = slug or pack
+    return make_once(f"{pack} found as {name}", lambda: _insert(pack, name))
+
+
+def _insert(pack: str, slug: str) -> Organisation:
     head = read(pack, "organisation.yaml")
     organisation = Organisation.objects.create(
-        slug=slug or pack, name=head["name"], settings=head["settings"]
+        slug=slug, name=head["name"], settings=head["settings"]
     )
     made = {name: _role(organisation, name, row) for name, row in roles(pack).items()}
     protocol = read(pack, "mail-protocol.yaml")
@@ -83,7 +88,7 @@ def caller_of(
     organisation: Organisation, handle: str, mode: ToolMode = ToolMode.CHAT_SAFE
 ) -> Caller:
     """A call of that agent under the policy of this moment."""
-    policy = compile_policy(organisation.id)
+    policy = present_policy(organisation)
     agent = policy.agents[handle]
     session, _ = Session.objects.get_or_create(
         organisation=organisation,

@@ -79,7 +79,7 @@ def refusal(nexus, edit, who, contract):
 class TestANamedContract:
     @pytest.mark.parametrize(
         ("edit", "line"),
-        [(promote, "move kim"), (hire, "hire recruiter")],
+        [(promote, "move kim research_worker"), (hire, "hire recruiter")],
     )
     def test_lets_the_change_it_names_take_effect_once(self, nexus, hr, edit, line):
         with pytest.raises(SecondPersonNeeded):
@@ -110,14 +110,34 @@ class TestANamedContract:
         assert OrgChangeLine.objects.get(contract_id=contract).used_at is None
 
     @pytest.mark.parametrize(
-        "line", ["hire other", "move qa_worker", "describe kim", "deactivate kim"]
+        "line",
+        [
+            "hire other",
+            "move qa_worker",
+            "move kim",
+            "move kim qa_worker",
+            "describe kim",
+            "deactivate kim",
+        ],
     )
     def test_that_names_another_change_is_refused(self, nexus, hr, line):
         contract = authorise(nexus.organisation, line)
         assert refusal(nexus, promote(nexus), hr, contract) == "AUTHORISATION_REQUIRED"
 
+    @pytest.mark.parametrize(("line", "is_allowed"), [
+        ("hire judge", False), ("hire judge hr_worker", False), ("hire judge qa_worker", True),
+    ])  # fmt: skip
+    def test_hires_a_judge_only_by_name(self, nexus, hr, line, is_allowed):
+        """Spec: contracts 51."""
+        contract = authorise(nexus.organisation, line)
+        edit = hire(nexus, "judge", "qa_worker", reports_to=nexus.agent("it_manager"))
+        if is_allowed:
+            assert change(nexus, edit, hr, contract).contract == contract
+        else:
+            assert refusal(nexus, edit, hr, contract) == "AUTHORISATION_REQUIRED"
+
     def test_needs_a_line_for_each_act(self, nexus, hr):
-        contract = authorise(nexus.organisation, "move kim")
+        contract = authorise(nexus.organisation, "move kim research_worker")
         edit = promote(nexus, skills=["juggling"])
         assert refusal(nexus, edit, hr, contract) == "AUTHORISATION_REQUIRED"
 
@@ -152,6 +172,20 @@ class TestANamedContract:
         row.skills = ["juggling"]
         assert refusal(nexus, saving(row), hr, contract) == "LEVEL_DENIED"
 
+    def test_to_describe_gives_no_skill(self, nexus, hr):
+        """Spec: organisation 35."""
+        contract = authorise(nexus.organisation, "describe qa_worker")
+        row = nexus.agent("qa_worker")
+        row.skills = ["juggling"]
+        assert refusal(nexus, saving(row), hr, contract) == "AUTHORISATION_REQUIRED"
+
+    def test_makes_its_assignee_no_co_manager(self, nexus, hr):
+        """Spec: organisation 33."""
+        contract = authorise(nexus.organisation, "move qa_worker")
+        row, chief = nexus.agent("qa_worker"), nexus.agent("hr_manager")
+        edit = saving(row, {"co_managers": [chief]})
+        assert refusal(nexus, edit, hr, contract) == "LEVEL_DENIED"
+
     def test_allows_no_change_of_a_rule(self, nexus, hr):
         contract = authorise(nexus.organisation, "move it_manager")
         rule = ContactRule.objects.get(sender__name="it_manager", recipient__name="hr_manager")
@@ -160,7 +194,7 @@ class TestANamedContract:
 
     def test_is_free_again_where_the_change_is_refused(self, nexus, hr):
         """The line is used in the transaction of the change."""
-        contract = authorise(nexus.organisation, "move kim")
+        contract = authorise(nexus.organisation, "move kim research_worker")
         edit = promote(nexus, skills=["juggling"])  # its second line is missing
         with pytest.raises(Denied):
             change(nexus, edit, hr, contract)
@@ -205,7 +239,10 @@ class TestTheActsOfAChange:
 
 
 def test_is_named_on_the_page_of_an_agent_and_shown_on_its_own(nexus, client, django_user_model):
-    lines = [{"act": "move", "subject": "kim"}, {"act": "hire", "subject": "recruiter"}]
+    lines = [
+        {"act": "move", "subject": "kim", "role": "research_worker"},
+        {"act": "hire", "subject": "recruiter"},
+    ]
     issued = {"to": "hr_manager", "title": "Grow", "body": "Two acts.", "kind": "org_change"}
     contract = nexus.call("ceo", "generate_contract", **issued, changes=lines).result["contract_id"]
     assert nexus.call("hr_manager", "accept_contract", contract_id=contract).status == 200
@@ -230,5 +267,5 @@ def test_is_named_on_the_page_of_an_agent_and_shown_on_its_own(nexus, client, dj
     assert not PendingChange.objects.exists()
     client.force_login(django_user_model.objects.get(username="root"))
     shown = client.get(f"/admin/contracts/contract/{contract}/change/").content.decode()
-    assert "move kim</span>: used" in shown
+    assert "move kim as research_worker</span>: used" in shown
     assert "hire recruiter</span>: not used" in shown

@@ -36,9 +36,8 @@ from toolbox.models import Frame, ModeGrant, Session
 from toolbox.modes import close_mode
 from workspace.models import Run, Skill
 from workspace.runs import queue
-from workspace.runs.services import end_run
+from workspace.runs.recording import RecordedRun
 from workspace.runs.stopping import stop_run
-from workspace.sandbox.programs import CommandOutcome, Limits
 from workspace.skills import services as skills
 
 WORKER, REASON = "backend_worker", "It must stop."
@@ -230,14 +229,11 @@ def skill(company):
 
 def run(company):
     worker = replace(company.caller(WORKER), tool="run_test")
-    row = queue.take_turn(
-        caller=worker, paths=["tests/"], commit="", limits=Limits(), now=timezone.now()
-    )
-    ended = CommandOutcome(output=b"ok", status=0)
+    row = queue.take_turn(caller=worker, paths=["tests/"], commit="", seconds=9, now=timezone.now())
     return Scene(
         company, f"run:{row.id}", "run running", "stop_run", "run.stopped",
         lambda who, why: stop_run(run_id=row.id, caller=who, reason=why, now=timezone.now()),
-        lambda: end_run(row=row, caller=worker, outcome=ended, reason=""),
+        lambda: RecordedRun(row, worker).end(0),
         lambda: Run.objects.get(id=row.id).stopped_for != "",
     )  # fmt: skip
 

@@ -107,6 +107,44 @@ class TestAuthorisation:
             "AUTHORISATION_REQUIRED"
         )
 
+    @pytest.mark.parametrize(
+        ("line", "role", "code"),
+        [
+            ("hire recruiter", "hr_worker", "OK"),
+            ("hire recruiter", "qa_worker", "AUTHORISATION_REQUIRED"),
+            ("hire recruiter", "it_manager", "AUTHORISATION_REQUIRED"),
+            ("hire recruiter hr_worker", "hr_worker", "OK"),
+            ("hire recruiter hr_worker", "backend_worker", "AUTHORISATION_REQUIRED"),
+            ("hire recruiter qa_worker", "qa_worker", "OK"),
+            ("hire recruiter it_manager", "it_manager", "OK"),
+            ("hire recruiter recruiter", "recruiter", "OK"),
+        ],
+    )
+    def test_gives_the_role_that_its_line_names(self, nexus, line, role, code):
+        """Spec: contracts 51."""
+        authorise(nexus, line)
+        above = {"qa_worker": "it_manager", "backend_worker": "it_manager", "it_manager": "ceo"}
+        hire = {**NEW, "handle": "recruiter", "role": role,
+                "reports_to": above.get(role, "hr_manager")}  # fmt: skip
+        assert call(nexus, "create_agent_jd", **hire).get("error_code", "OK") == code
+
+    @pytest.mark.parametrize(
+        ("line", "code"),
+        [
+            ("move kim", "AUTHORISATION_REQUIRED"),
+            ("move kim devops_worker", "AUTHORISATION_REQUIRED"),
+            ("move kim qa_worker", "OK"),
+        ],
+    )
+    def test_to_move_changes_a_role_only_where_it_names_it(self, nexus, line, code):
+        """Spec: contracts 51."""
+        authorise(nexus, "hire kim")
+        done(nexus, "create_agent_jd", **{**NEW, "handle": "kim"})
+        authorise(nexus, line)
+        moves = [{"agent": "kim", "role": "qa_worker"}]
+        answer = call(nexus, "update_org_chart", changes=moves, reason="r")
+        assert answer.get("error_code", "OK") == code
+
     def test_to_repair_deactivates_no_manager(self, nexus):
         authorise(nexus, "describe it_manager")
         assert refused(nexus, "deactivate_agent", agent="it_manager", reason="Repair.") == (
@@ -243,6 +281,7 @@ class TestCreateAgent:
             ({"reports_to": "nobody"}, "NOT_FOUND"),
             ({"reports_to": "qa_worker"}, "INVALID_PARAMS"),
             ({"co_managers": ["nobody"]}, "NOT_FOUND"),
+            ({"co_managers": ["it_manager", "hr_manager"]}, "LEVEL_DENIED"),
             ({"group": "nowhere", "name": "x"}, "INVALID_PARAMS"),
             ({"group": "nowhere"}, "INVALID_PARAMS"),
             ({"name": "x"}, "INVALID_PARAMS"),
@@ -299,10 +338,17 @@ class TestUpdateAgent:
     def test_refuses_what_would_break_a_rule(self, nexus, contract, params, code):
         assert refused(nexus, "update_agent_jd", **params) == code
 
-    def test_leaves_skills_of_the_pack_in_place(self, nexus, contract):
-        Agent.objects.filter(handle="research_worker").update(skills=["web_search"])
-        done(nexus, "update_agent_jd", agent="research_worker", skills=["web_search", "summarise"])
-        assert Agent.objects.get(handle="research_worker").skills == ["summarise", "web_search"]
+    def test_takes_skills_away_and_gives_none(self, nexus, contract):
+        """Spec: organisation 35: a skill is a right."""
+        given = ["summarise", "web_search"]
+        Agent.objects.filter(handle="research_worker").update(skills=given)
+        more = [*given, "juggle"]
+        assert refused(nexus, "update_agent_jd", agent="research_worker", skills=more) == (
+            "AUTHORISATION_REQUIRED"
+        )
+        assert Agent.objects.get(handle="research_worker").skills == given
+        done(nexus, "update_agent_jd", agent="research_worker", skills=["web_search"])
+        assert Agent.objects.get(handle="research_worker").skills == ["web_search"]
 
 
 class TestDeactivate:
@@ -525,6 +571,7 @@ class TestUpdateOrgChart:
             ({"agent": "qa_worker", "reports_to": "backend_worker"}, "INVALID_PARAMS"),
             ({"agent": "it_manager", "reports_to": "backend_worker"}, "INVALID_PARAMS"),
             ({"agent": "qa_worker", "co_managers": ["backend_worker"]}, "INVALID_PARAMS"),
+            ({"agent": "qa_worker", "co_managers": ["hr_manager"]}, "LEVEL_DENIED"),
             ({"agent": "qa_worker", "group": "nowhere", "name": "x"}, "INVALID_PARAMS"),
             ({"agent": "qa_worker", "name": "x"}, "INVALID_PARAMS"),
             ({"agent": "qa_worker", "is_leader": True}, "INVALID_PARAMS"),

@@ -7,7 +7,7 @@ from core.decision import Denied
 from documents.memory import services
 from documents.models import Memory
 from governance.models import Intervention
-from orgchart.services import revoke_key
+from orgchart.keys import revoke_key
 from tasks import services as tasks
 from tasks.interventions import move_by_person
 from tasks.models import Task

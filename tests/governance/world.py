@@ -19,7 +19,7 @@ EVERYTHING = (
 
 
 def authorise(organisation, *changes: str) -> str:
-    """The CEO lets HR carry out changes, each written as `act subject`; it is in progress."""
+    """The CEO lets HR carry out changes, each written as `act subject` or `act subject role`."""
     issued = issue_contract(
         caller=caller_of(organisation, "ceo"),
         draft=ContractDraft(
@@ -27,7 +27,7 @@ def authorise(organisation, *changes: str) -> str:
             title="Grow",
             body="Hire.",
             kind=ContractKind.ORG_CHANGE,
-            changes=[NamedChange(OrgAct(act), who) for act, who in map(str.split, changes)],
+            changes=[NamedChange(OrgAct(act), *names) for act, *names in map(str.split, changes)],
         ),
         tool="generate_contract",
         now=NOW,

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from tests.workspace.builds.engine import engine_at
 from workspace.git.models import Branch, BranchMove
 from workspace.sandbox import driver
 
@@ -20,6 +21,13 @@ CHECK = (
 )
 WORK = {"mode": "coding", "workspace_scope": ["src/sums/", "tests/sums/"],
         "assigned_branch": BRANCH}  # fmt: skip
+
+
+@pytest.fixture
+def engine(settings, tmp_path):
+    with engine_at(tmp_path / "engine.sock") as running:
+        settings.CONTAINER_ENGINE = f"unix://{running.socket}"
+        yield running
 
 
 class TestCode:
@@ -44,7 +52,9 @@ class TestCode:
         return stage.call("it_manager", "review_pr", branch=BRANCH, comment="Read.", approve=True,
                           **params)  # fmt: skip
 
-    def test_goes_from_a_contract_to_the_main_branch_and_to_an_approved_deployment(self, stage):
+    def test_goes_from_a_contract_to_the_main_branch_and_to_an_approved_deployment(
+        self, stage, engine
+    ):
         stage.issued_and_accepted("ceo", "it_manager", mode="coding")
         contract = stage.issued_and_accepted("it_manager", "backend_worker", **WORK)
         stage.issued_and_accepted("it_manager", "qa_worker", mode="coding")
@@ -69,17 +79,22 @@ class TestCode:
         closed = stage.done("it_manager", "close_contract", contract_id=contract,
                             outcome="passed", reason="Merged")  # fmt: skip
         assert closed["state"] == "passed"
-        self.deploy(stage)
+        self.deploy(stage, engine)
 
-    def deploy(self, stage):
-        """To the engine where there is one; else up to the approval."""
+    def deploy(self, stage, engine):
+        """Build an image from DevOps' own folder; production takes it once it is approved."""
         stage.issued_and_accepted("it_manager", "devops_worker", mode="coding")
-        digest = "sha256:" + "a" * 64
-        deploy = {"environment": "production", "artifact": digest}
-        refused = stage.call("devops_worker", "docker_deploy", **deploy)
-        assert refused.code in ("APPROVAL_REQUIRED", "NOT_FOUND", "DRIVER_UNAVAILABLE")
+        stage.done("devops_worker", "write_file", path="docker/sums/Dockerfile",
+                   content="FROM scratch\nCOPY add.py /\n")  # fmt: skip
+        stage.done("devops_worker", "write_file", path="docker/sums/add.py", content=GOOD)
+        built = stage.done("devops_worker", "docker_build", path="docker/sums/", tag="sums:1")
+        deploy = {"environment": "production", "artifact": built["digest"]}
+        assert stage.call("devops_worker", "docker_deploy", **deploy).code == "APPROVAL_REQUIRED"
         until = (timezone.now() + timedelta(hours=1)).isoformat()
         stage.done("it_manager", "approve_deployment", to="devops_worker", reason="QA passed it",
                    expires_at=until, **deploy)  # fmt: skip
-        answer = stage.call("devops_worker", "docker_deploy", **deploy)
-        assert answer.code in ("OK", "NOT_FOUND", "DRIVER_UNAVAILABLE")
+        assert not engine.containers
+        done = stage.done("devops_worker", "docker_deploy", **deploy)
+        assert done["state"] == "succeeded"
+        assert len(engine.containers) == 1
+        assert stage.call("devops_worker", "docker_deploy", **deploy).code == "APPROVAL_REQUIRED"

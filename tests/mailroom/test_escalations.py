@@ -13,7 +13,16 @@ from mailroom.escalations.timeouts import sweep_due
 from mailroom.models import Escalation, OutgoingNotice
 from orgchart.models import Agent
 from tests.company import load_company
-from tests.mailroom.world import NOW, after, call, configure, deactivate, mails, sent
+from tests.mailroom.world import (
+    NOW,
+    after,
+    call,
+    configure,
+    deactivate,
+    mails,
+    move_backend_away,
+    sent,
+)
 
 HELP = {"subject": "Help", "body": "The disk is full."}
 WAIT, CEO_WAIT = 7200, 14_400
@@ -129,7 +138,7 @@ class TestAnAnswer:
 
 def contract(company, who, to, made, at=NOW, tool="create_contract", **fields):
     terms = {"title": "Free the disk", "body": "Now.", "answers": made["escalation_id"]}
-    return call(company, who, tool, at, to=to, **terms, **fields)
+    return call(company, who, tool, at, to=to, **{**terms, **fields})
 
 
 class TestAContractThatNamesIt:
@@ -228,6 +237,16 @@ class TestAContractThatNamesIt:
         for value in (None, other["escalation_id"]):
             with pytest.raises(IntegrityError, match="does not change"), transaction.atomic():
                 Contract.objects.filter(id=issued["contract_id"]).update(answers=value, version=2)
+
+    def test_of_a_former_superior_names_no_title_to_the_sender(self, nexus):
+        """Spec: mail 43."""
+        asked = escalate(nexus)
+        move_backend_away(nexus)
+        done = contract(nexus, "it_manager", "devops_worker", asked, title="For backend")
+        assert done.status == 200
+        (told,) = mails(nexus, "backend_worker", sender="system")
+        assert "devops_worker" in told.body
+        assert "For backend" not in told.body
 
 
 class TestAPerson:

@@ -3,17 +3,15 @@
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import initialize, invariant, precondition, rule
 from hypothesis.stateful import run_state_machine_as_test as run
 
 from contracts.models import Contract
 from ledger.models import Event
 from mailroom.models import ContactGrant, Mail, MailRejection
-from orgchart.compiling import POLICIES
 from orgchart.models import Agent
 from orgchart.policy.vocabulary import ToolMode
-from tests import loaded as loading
-from tests.company import Company
+from tests.machines import CompanyMachine
 from tests.mailroom.world import call, configure, send
 from tests.oracle import contracts as contract_oracle
 from tests.oracle import mail as oracle
@@ -34,25 +32,14 @@ OUTCOMES = st.sampled_from(["passed", "failed", "cancelled"])
 MEETING = [(FRONTEND, PM, "question"), (PM, FRONTEND, "requirement_clarification")]
 
 
-class Day(RuleBasedStateMachine):
+class Day(CompanyMachine):
     """One company; `contracts` is what is specified for each contract."""
-
-    company: Company
 
     def __init__(self):
         super().__init__()
-        POLICIES.clear()
-        self.begun = loading._rolled_back()
-        next(self.begun)
-        self.here = Company(self.company.organisation)
-        self.here.organisation.refresh_from_db()
         self.contracts = {}
         self.away = set()
         self.delivered = self.denied = self.rejected = 0
-
-    def teardown(self):
-        next(self.begun, None)
-        POLICIES.clear()
 
     def choose(self, data):
         """One of them by its number: ids are made by chance, and a day must be repeatable."""

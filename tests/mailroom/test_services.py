@@ -134,7 +134,7 @@ class TestAMail:
         assert not Mail.objects.exists()
 
     def test_costs_two_queries_the_caller_and_the_mail(self, nexus):
-        nexus.caller("backend_worker"), nexus.policy
+        nexus.caller("backend_worker"), nexus.count_ahead()
         with CaptureQueriesContext(
             connection,
         ) as queries:
@@ -152,7 +152,7 @@ class TestAMail:
         assert len(queries) == 2, [q["sql"][:80] for q in queries]
 
     def test_refused_leaves_its_rows_in_one_statement_of_its_own_transaction(self, nexus):
-        nexus.caller("backend_worker"), nexus.policy
+        nexus.caller("backend_worker"), nexus.count_ahead()
         with CaptureQueriesContext(connection) as queries:
             nexus.call("backend_worker", "send_mail", to="ceo", type="info", subject="x", body="x")
         shown = [q["sql"] for q in queries if "SAVEPOINT" not in q["sql"]]

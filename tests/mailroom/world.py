@@ -88,3 +88,19 @@ def put_file(company: Company, path: str, content: bytes = b"content") -> str:
 def deactivate(company, handle):
     Agent.objects.filter(organisation=company.organisation, handle=handle).update(active=False)
     configure(company)
+
+
+def move_backend_away(company: Company) -> None:
+    """The backend worker reports to a second IT manager from now on."""
+    chief = company.agent("it_manager")
+    other = Agent.objects.create(
+        organisation=company.organisation,
+        handle="it_two",
+        role=chief.role,
+        title="IT",
+        reports_to=chief.reports_to,
+    )
+    Agent.objects.filter(organisation=company.organisation, handle="backend_worker").update(
+        reports_to=other
+    )
+    configure(company)

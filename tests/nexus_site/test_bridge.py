@@ -5,10 +5,10 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from django.core.handlers.base import BaseHandler
 from django.http import HttpResponse, StreamingHttpResponse
 
 from nexus_site.serving.bridge import STRANGER_BODY, Bridge, Disconnected, TooLarge, read_body
+from nexus_site.serving.handlers import PeopleHandler
 from tests.loops import run as run_loop
 
 LIMIT = 10
@@ -40,7 +40,7 @@ def receiving(*parts):
     return receive
 
 
-class View(BaseHandler):
+class View(PeopleHandler):
     """A handler that answers with whatever it was made of."""
 
     def __init__(self, answer):

@@ -9,8 +9,8 @@ from django.contrib.auth.models import Group, User
 from django.utils import timezone
 
 from nexus_site.run import first_run
+from orgchart.keys import digest_of
 from orgchart.models import Agent, ApiKey, Organisation
-from orgchart.services import digest_of
 
 PACKS = settings.BASE_DIR / "packs"
 NOW = timezone.now()

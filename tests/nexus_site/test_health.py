@@ -51,13 +51,13 @@ class TestReady:
         ("silent", "word"),
         [(3, r"last run \d+ s ago"), (300, NOT_RUNNING + r" \(last run 3\d\d s ago\)")],
     )
-    def test_says_how_long_the_clocks_were_silent(self, client, silent, word):
+    def test_says_how_long_the_clocks_were_silent(self, client, broker, silent, word):
         last = database_now() - timedelta(seconds=silent)
         for name in JOBS:
             JobRun.objects.update_or_create(name=name, defaults={"last_at": last})
         assert re.fullmatch(word, client.get("/readyz").json()["scheduler"])
 
-    def test_names_the_jobs_that_are_late(self, client):
+    def test_names_the_jobs_that_are_late(self, client, broker):
         last = {"leases": 61, "charts": 800, "files": 100}
         for name in set(JOBS) - {"notices"}:
             at = database_now() - timedelta(seconds=last.get(name, 2))
@@ -75,18 +75,18 @@ class TestReady:
         assert 1 <= len(found) < 20
 
     def test_says_that_events_wait_for_their_seal(self, client, broker, monkeypatch):
-        late = Backlog(seq=5, seconds=61.0, holder="")
+        late = Backlog(seq=5, seconds=61.0, holder=None)
         monkeypatch.setattr(health, "read_backlog", lambda now: late)
         assert client.get("/readyz").json()["ledger"].startswith("NOT SEALED for 61 s")
 
-    def test_is_unavailable_without_its_database(self, client, monkeypatch):
+    def test_is_unavailable_without_its_database(self, client, broker, monkeypatch):
         monkeypatch.setitem(health.QUICKLY, "port", "1")
         response = client.get("/readyz")
         assert response.status_code == 503
         assert response.json()["database"] == "OperationalError"
         assert response.json()["scheduler"] == "unknown"
 
-    def test_is_unavailable_while_the_pool_has_no_connection(self, client, monkeypatch):
+    def test_is_unavailable_while_the_pool_has_no_connection(self, client, broker, monkeypatch):
         def nothing_left():
             raise DatabaseError
 

@@ -13,7 +13,8 @@ from core.actions import Action
 from core.events import Event
 from ledger.services import record_alone
 from nexus_site.live import stream
-from nexus_site.live.events import Watcher, may_watch, session_of
+from nexus_site.live.events import Watcher, may_watch, organisations_watched, session_of
+from orgchart.models import Membership, Organisation
 from tests.people import join
 
 
@@ -93,6 +94,48 @@ class TestTheFeed:
         assert seqs(refused.read()) == [bad]
         assert seqs(named.read()) == [mine]
         assert other.read() == []
+
+
+class TestALook:
+    """Nothing is sent to somebody who may not see it any more."""
+
+    @pytest.fixture
+    def cookie(self, person):
+        return session_for(person)
+
+    @pytest.fixture
+    def watching(self, cookie):
+        made = Watcher(QueryDict(), organisations_watched(cookie))
+        made.begin()
+        return made
+
+    def test_gives_what_happened(self, watching, cookie):
+        assert watching.look(cookie, prove=False) == []
+        new = happen()
+        assert seqs(watching.look(cookie, prove=False)) == [new]
+
+    @pytest.mark.parametrize("field", ["is_active", "is_staff"])
+    def test_ends_at_the_next_event_of_who_was_shut_out(self, watching, cookie, person, field):
+        get_user_model().objects.filter(pk=person.pk).update(**{field: False})
+        assert watching.look(cookie, prove=False) == []
+        happen()
+        assert watching.look(cookie, prove=False) is None
+
+    def test_ends_in_time_where_nothing_happens(self, watching, cookie, person):
+        person.user_permissions.clear()
+        assert watching.look(cookie, prove=True) is None
+
+    def test_shows_nothing_of_an_organisation_that_was_left(self, person):
+        kept, left = (Organisation.objects.create(slug=slug, name=slug) for slug in ("one", "two"))
+        Membership.objects.all().delete()
+        join(person, kept, left)
+        cookie = session_for(person)
+        watching = Watcher(QueryDict(), organisations_watched(cookie))
+        watching.begin()
+        Membership.objects.filter(organisation=left).delete()
+        mine = happen(organisation_id=kept.id)
+        happen(organisation_id=left.id)
+        assert seqs(watching.look(cookie, prove=False)) == [mine]
 
 
 def answered(scope):

@@ -52,6 +52,16 @@ class TestSignIn:
         assert sign_in(client, otp_token=wrong).status_code == 200
         assert client.get("/admin/").status_code == 302
 
+    def test_counts_wrong_codes_and_shows_them_to_the_board(self, client, device, settings):
+        settings.AXES_FAILURE_LIMIT = 3
+        answers = [sign_in(client, otp_token="x").status_code for _ in range(4)]
+        assert answers == [200, 200, 429, 429]
+        failed = Event.objects.filter(action="person.sign_in_failed").order_by("seq")
+        said = [event.details.get("second_factor") for event in failed]
+        assert said == ["wrong"] * 3 + [None]  # the last was not asked for one
+        assert {event.subject for event in failed} == {f"human:{device.user.username}"}
+        assert Event.objects.filter(action="person.locked_out").exists()
+
     def test_takes_password_and_code_together(self, client, device):
         assert sign_in(client, otp_token=code_of(device)).status_code == 302
         assert client.get("/admin/").status_code == 200

@@ -168,6 +168,11 @@ class TestHeaders:
             send_all(client, begun)
             assert rest_of(client)[:12] in (b"", b"HTTP/1.1 408")
 
+    def test_name_one_host(self, port):
+        with connect(port) as client:
+            send_all(client, GET.replace(b"Host: x", b"Host: x\r\nhost: y"))
+            assert rest_of(client).startswith(b"HTTP/1.1 400 ")
+
 
 class TestBodies:
     def test_must_come_in_time(self, port):
@@ -194,11 +199,19 @@ class TestBodies:
     def test_have_a_budget_together(self, server):
         port, connections = server
         half = b"POST / HTTP/1.1\r\nContent-Length: 200000\r\n\r\n" + b"x" * 150_000
-        with connect(port) as one, connect(port) as two:
-            send_all(one, half)
+        with connect(port) as slow, connect(port) as quick:
+            send_all(slow, half)
             time.sleep(0.1)
-            send_all(two, half)
-            assert rest_of(two).startswith(b"HTTP/1.1 503 ")
+            send_all(quick, half, b"x" * 50_000)
+            assert answer(quick) == b"HTTP/1.1 200 OK"
+            assert rest_of(slow) == b""
+        self.wait_until_empty(connections)
+
+    def test_are_refused_where_one_alone_is_too_large(self, server):
+        port, connections = server
+        with connect(port) as client:
+            send_all(client, b"POST / HTTP/1.1\r\nContent-Length: 300000\r\n\r\n" + b"x" * 300_000)
+            assert rest_of(client)[:13] in (b"HTTP/1.1 503 ", b"")
         self.wait_until_empty(connections)
 
     def test_are_forgotten_once_answered(self, server):
@@ -237,6 +250,25 @@ class TestConnections:
             assert answer(fresh) == b"HTTP/1.1 200 OK"
             assert rest_of(silent[0]) == b""
 
+    @pytest.mark.parametrize(
+        "half",
+        [
+            b"POST / HTTP/1.1\r\nContent-Length: 100\r\n\r\nx",
+            b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n",
+            GET.replace(b"/ ", b"/large "),
+        ],
+    )
+    def test_whose_client_is_slow_make_room_too(self, half):
+        with serving(Limits(connections=4)) as (port, _), ExitStack() as stack:
+            slow = [stack.enter_context(connect(port)) for _ in range(4)]
+            for client in slow:
+                send_all(client, half)
+            time.sleep(0.2)
+            fresh = stack.enter_context(connect(port))
+            send_all(fresh, GET)
+            assert answer(fresh) == b"HTTP/1.1 200 OK"
+            assert not rest_of(slow[0]).endswith(b"x" * 20_000_000)
+
     def test_are_refused_while_all_are_at_work(self, port):
         slow = GET.replace(b"/ ", b"/slow ")
         with ExitStack() as stack:
@@ -256,7 +288,7 @@ class TestConnections:
             assert connections.total == 3
 
     def test_of_a_proxy_are_not_counted_by_address(self):
-        limits = Limits(connections_per_address=2, proxies=frozenset({"127.0.0.1"}))
+        limits = Limits(connections_per_address=2, is_proxy={"127.0.0.1"}.__contains__)
         with serving(limits) as (port, connections), ExitStack() as stack:
             for _ in range(6):
                 stack.enter_context(connect(port))

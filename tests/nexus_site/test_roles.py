@@ -1,5 +1,6 @@
 """The role that serves can do its work, and cannot undo what the database guards."""
 
+import base64
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
@@ -10,8 +11,10 @@ from django.db import connection
 
 from ledger import services, sql
 from nexus_site.asgi import Site
-from nexus_site.run import roles, worker
+from nexus_site.run import roles, safety, worker
 from tests.ledger.world import make_event
+
+KEY = base64.b64encode(b"k" * 32).decode()
 
 
 async def start(site):
@@ -92,15 +95,15 @@ class TestServing:
         assert not roles.is_unsafe()
 
     def test_that_owns_does_not_serve_in_production(self, serving, settings, monkeypatch):
-        assert roles.problem_of_start() == ""
-        settings.PRODUCTION = True
-        assert "owns the tables" in roles.problem_of_start()
+        assert safety.problem_of_start() == ""
+        settings.PRODUCTION, settings.LEDGER_SIGNING_KEY = True, KEY
+        assert "owns the tables" in safety.problem_of_start()
         with pytest.raises(SystemExit, match="owns the tables"):
             worker.work()
         answers = async_to_sync(start)(Site(ThreadPoolExecutor(1), faces={}))
         assert [each["type"] for each in answers] == ["lifespan.startup.failed"]
         monkeypatch.setattr(roles, "connection", SimpleNamespace(cursor=serving.cursor))
-        assert roles.problem_of_start() == ""
+        assert safety.problem_of_start() == ""
 
     def test_is_the_one_of_the_url_where_an_owner_is_named(self, settings):
         settings.DATABASE_URL, settings.DATABASE_OWNER_URL = "postgresql://a@b/c", ""

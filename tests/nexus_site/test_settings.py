@@ -22,7 +22,7 @@ from nexus_site.environment import (
 REPOSITORY = Path(__file__).resolve().parents[2]
 PRODUCTION = {
     "NEXUS_ENV": "production",
-    "SECRET_KEY": "k" * 60,
+    "SECRET_KEY": "0123456789abcdef" * 4,
     "ALLOWED_HOSTS": "nexus.example",
     "DATABASE_URL": "postgresql://nexus@database/nexus",
     "REDIS_URL": "redis://broker/0",
@@ -75,8 +75,8 @@ class TestDevelopment:
         assert (debug, host) == (False, "127.0.0.1")
         assert "*" not in hosts
 
-    def test_is_what_an_absent_or_empty_variable_means(self, tmp_path):
-        assert read(settings_of(tmp_path, "PRODUCTION", NEXUS_ENV="")) == [False]
+    def test_is_what_an_absent_variable_means(self, tmp_path):
+        assert read(settings_of(tmp_path, "PRODUCTION")) == [False]
         assert read(settings_of(tmp_path, "PRODUCTION", NEXUS_ENV="development")) == [False]
 
     def test_starts_no_database_by_being_read(self, tmp_path):
@@ -103,9 +103,15 @@ class TestProduction:
         ("name", "value", "why"),
         [
             ("SECRET_KEY", "k" * 49, "SECRET_KEY has 49 characters"),
+            ("SECRET_KEY", "abcdefghi" * 9, "SECRET_KEY is not random"),
+            ("SECRET_KEY", "django-insecure-" + "0123456789" * 5, "SECRET_KEY is not random"),
             ("ALLOWED_HOSTS", "*", "ALLOWED_HOSTS must name the hosts"),
             ("ALLOWED_HOSTS", "nexus.example, *", "ALLOWED_HOSTS must name the hosts"),
+            ("ALLOWED_HOSTS", "nexus.example,.", "ALLOWED_HOSTS must name the hosts"),
+            ("ALLOWED_HOSTS", " , ", "ALLOWED_HOSTS must name the hosts"),
             ("DEBUG", "yes", "DEBUG must be off"),
+            ("TRUSTED_PROXIES", "10.0.0.1,0.0.0.0/0", "TRUSTED_PROXIES=0.0.0.0/0 believes"),
+            ("TRUSTED_PROXIES", "::/0", "TRUSTED_PROXIES=::/0 believes"),
         ],
     )
     def test_refuses_to_start_with_what_is_never_safe(self, tmp_path, name, value, why):
@@ -113,7 +119,9 @@ class TestProduction:
         assert done.returncode != 0
         assert why in done.stderr
 
-    @pytest.mark.parametrize("value", ["prod", "Production", "PRODUCTION", "production ", "test"])
+    @pytest.mark.parametrize(
+        "value", ["prod", "Production", "PRODUCTION", "production ", "test", ""]
+    )
     def test_has_one_spelling(self, tmp_path, value):
         done = settings_of(tmp_path, "DEBUG", **PRODUCTION | {"NEXUS_ENV": value})
         assert done.returncode != 0

@@ -1,19 +1,14 @@
 """The shipped packs as plain data, read without the loader that they are to test."""
 
+from copy import deepcopy
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from orgchart.policy.compiled import (
-    Agent,
-    ContactRule,
-    FileScopes,
-    MailTypeRule,
-    Policy,
-    Role,
-    build_policy,
-)
+from orgchart.policy.building import build_policy
+from orgchart.policy.compiled import Agent, ContactRule, FileScopes, MailTypeRule, Policy, Role
 from orgchart.policy.vocabulary import ContractScope, Kind, Relation, ToolMode
 from tests.oracle import org
 
@@ -22,7 +17,12 @@ ORGANISATIONS = ("nexus", "dev-team", "soloqueue", "constitution")
 
 
 def read(organisation: str, name: str) -> Any:
-    return yaml.safe_load((PACKS / organisation / name).read_text(encoding="utf-8"))
+    return deepcopy(_parsed(PACKS / organisation / name))
+
+
+@cache
+def _parsed(path: Path) -> Any:
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
 def roles(organisation: str) -> dict[str, Any]:

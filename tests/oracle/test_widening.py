@@ -10,7 +10,7 @@ from django.utils import timezone
 from core.decision import Denied
 from core.people import signed_in_as
 from orgchart.editing import save_row
-from orgchart.models import ContactRule, Organisation
+from orgchart.models import Agent, ContactRule, Organisation, Role
 from orgchart.pending.users import change_user, require_password_change
 from orgchart.people.members import standing_of
 from orgchart.services import SecondPersonNeeded
@@ -51,6 +51,12 @@ class Changes:
 
     def takes(self):
         self.contact(lambda types: types[:1])
+
+    def gives_later(self):
+        Agent.objects.filter(handle="research_worker").update(active=False)
+        role = Role.objects.get(organisation=self.organisation, name="research_worker")
+        role.tools = [*role.tools, "write_note"]
+        self.save(role)
 
     def setting(self):
         row = Organisation.objects.get(id=self.organisation.id)
@@ -95,4 +101,4 @@ def test_each_person_changes_what_the_table_says(nexus, who, change):
 def test_the_table_is_whole():
     kinds = [name for name in vars(Changes) if name in {change for _, change in OUTCOMES}]
     assert set(OUTCOMES) == set(product({who for who, _ in OUTCOMES}, kinds))
-    assert len(OUTCOMES) == 42
+    assert len(OUTCOMES) == 49

@@ -62,17 +62,17 @@ READS = {
 }
 
 # By hand (decision "First audit: people"): what becomes of a change, by who makes it. It gives or
-# takes a right of agents, changes a setting of the Board, gives or takes a right of a user, or is
-# the password of another user who has rights.
+# takes a right of agents, gives one to a role that nobody holds, changes a setting of the Board,
+# gives or takes a right of a user, or is the password of another user who has rights.
 WIDENS = """
-who             gives   takes   setting gives_user takes_user password
-only_board      at_once at_once at_once at_once    at_once    at_once
-one_of_board    waits   at_once at_once waits      at_once    refused
-hr              waits   at_once refused refused    refused    refused
-reviewer        refused refused refused refused    refused    refused
-observer        refused refused refused refused    refused    refused
-no_group        refused refused refused refused    refused    refused
-not_a_member    refused refused refused refused    refused    refused
+who             gives   takes   gives_later setting gives_user takes_user password
+only_board      at_once at_once at_once     at_once at_once    at_once    at_once
+one_of_board    waits   at_once waits       at_once waits      at_once    refused
+hr              waits   at_once waits       refused refused    refused    refused
+reviewer        refused refused refused     refused refused    refused    refused
+observer        refused refused refused     refused refused    refused    refused
+no_group        refused refused refused     refused refused    refused    refused
+not_a_member    refused refused refused     refused refused    refused    refused
 """
 _LINES = [line.split() for line in WIDENS.strip().splitlines()]
 OUTCOMES = {

@@ -10,8 +10,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from ledger.models import Event
+from orgchart.keys import digest_of
 from orgchart.models import ApiKey, Organisation
-from orgchart.services import digest_of
 from tests.orgchart.world import PACKS, edited, load, write_pack
 
 pytestmark = pytest.mark.django_db

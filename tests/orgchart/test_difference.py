@@ -2,14 +2,18 @@
 
 from dataclasses import replace
 
+import pytest
+
 from orgchart import catalogue
 from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import PackToolRestriction, policy_of
+from orgchart.policy import difference
 from orgchart.policy.compiled import ToolRestriction
 from orgchart.policy.difference import between
 from orgchart.policy.protected import PROTECTED
-from orgchart.policy.vocabulary import Relation, ToolMode
-from tests.orgchart.variants import NEXUS, with_agent, with_contact, with_role
+from orgchart.policy.reach import LATER
+from orgchart.policy.vocabulary import Kind, Relation, ToolMode
+from tests.orgchart.variants import NEXUS, with_agent, with_contact, with_restrictions, with_role
 from tests.orgchart.world import PACKS
 
 BEFORE = policy_of(NEXUS)
@@ -93,13 +97,69 @@ def test_names_a_rule_that_only_tools_may_use():
     assert change(pack) == (["ceo may contact any qa_worker"], [])
 
 
-def test_of_a_rule_widened_to_everybody_forbids_nothing():
-    rule = BEFORE.contacts["it_manager", "qa_worker"]
-    types = {"types": rule.types, "needs_contract": rule.needs_contract}
-    assert change(with_contact("it_manager", "qa_worker", **types, relation=Relation.ANY)) == (
-        [],
+def test_of_a_rule_widened_to_everybody_names_later_agents_and_forbids_nothing():
+    types = {"types": frozenset({"info"}), "needs_contract": False}
+    own = policy_of(with_contact("it_manager", "qa_worker", **types, relation=Relation.OWN))
+    anyone = policy_of(with_contact("it_manager", "qa_worker", **types, relation=Relation.ANY))
+    assert between(own, anyone).allowed == (
+        "it_manager may contact any qa_worker (for later holders)",
+        "it_manager may send info to any qa_worker (for later holders)",
+    )
+    assert between(own, anyone).forbidden == ()
+    assert between(anyone, own).allowed == ()
+
+
+def test_names_what_a_role_gains_while_nobody_holds_it():
+    """Somebody may be hired into it by a contract that was signed before."""
+    empty = with_agent("qa_worker", active=False)
+    before = policy_of(empty)
+    pack = with_role("qa_worker", empty, more_tools={"write_note"}, level=2)
+    found = between(before, policy_of(pack))
+    assert found.allowed == (
+        "qa_worker acts as qa_worker (level 2) (for later holders)",
+        "qa_worker may call write_note in chat_safe (for later holders)",
+        "qa_worker may call write_note in coding (for later holders)",
+    )
+    back = between(policy_of(pack), before)
+    assert back.allowed == ("qa_worker acts as qa_worker (level 3) (for later holders)",)
+    assert "qa_worker may call write_note in coding (for later holders)" in back.forbidden
+
+
+def test_says_nothing_of_a_role_that_is_only_left_or_filled():
+    empty = policy_of(with_agent("qa_worker", active=False))
+    for found in (between(BEFORE, empty), between(empty, BEFORE)):
+        assert not [s for s in (*found.allowed, *found.forbidden) if s.endswith(LATER)]
+
+
+def test_names_a_restriction_lifted_while_nobody_holds_the_role():
+    empty = with_agent("qa_worker", active=False)
+    tightened = with_restrictions("write_verdict", scope="role:qa_worker", pack=empty)
+    found = between(policy_of(tightened), policy_of(empty))
+    assert "qa_worker may call write_verdict in coding (for later holders)" in found.allowed
+
+
+def test_names_a_rule_that_no_pair_uses_yet():
+    """Whoever moves below the other manager has it; that move needs no second person then."""
+    pack = with_contact(
+        "research_worker", "it_manager", types=frozenset({"info"}), relation=Relation.OWN
+    )
+    assert change(pack) == (
+        [
+            "research_worker may contact it_manager (for later holders)",
+            "research_worker may send info to it_manager (for later holders)",
+        ],
         [],
     )
+
+
+def test_names_all_that_a_new_role_brings():
+    role = next(role for role in NEXUS.roles if role.name == "qa_worker")
+    pack = replace(NEXUS, roles=(*NEXUS.roles, replace(role, name="auditor")))
+    assert "auditor may call write_verdict in coding (for later holders)" in change(pack)[0]
+
+
+def test_names_a_kind_above_the_workers():
+    assert "qa_worker is of kind manager" in change(with_role("qa_worker", kind=Kind.MANAGER))[0]
 
 
 def test_tells_a_channel_under_a_contract_from_an_open_one():
@@ -174,3 +234,35 @@ def test_names_files_leads_permissions_and_offices():
     assert "it_manager leads tasks" in between(None, BEFORE).allowed
     team = between(None, policy_of(sound_pack(PACKS / "dev-team"))).allowed
     assert "team-lead has update_own_tasks = True" in team
+
+
+class TestAgentsThatStayTheSame:
+    """Their facts are not worked out; what is found is what comparing all of them finds."""
+
+    CHANGES = (
+        with_agent("backend_worker", active=False),
+        with_agent("it_manager", title="Head of IT"),
+        with_role("qa_worker", more_tools={"read_code"}),
+        with_contact("it_manager", "hr_manager", types=frozenset({"info", "report"})),
+        with_restrictions("write_verdict"),
+        settings(enabled_modes=["chat_safe"]),
+    )
+
+    @pytest.mark.parametrize("pack", CHANGES)
+    def test_change_no_sentence(self, pack, monkeypatch):
+        after = policy_of(pack)
+        found = between(BEFORE, after), between(after, BEFORE)
+        monkeypatch.setattr(difference, "_same_agents", lambda *_: frozenset())
+        assert found == (between(BEFORE, after), between(after, BEFORE))
+
+    def test_are_left_out(self, monkeypatch):
+        asked = []
+        real = difference._agent_facts
+
+        def facts(policy, agent):
+            asked.append(agent.handle)
+            return real(policy, agent)
+
+        monkeypatch.setattr(difference, "_agent_facts", facts)
+        between(BEFORE, policy_of(with_agent("backend_worker", title="Engineer")))
+        assert set(asked) == {"backend_worker", "hr_worker"}  # the role without a holder

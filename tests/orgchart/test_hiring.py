@@ -7,7 +7,7 @@ import pytest
 from core.decision import Allow
 from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import policy_of
-from orgchart.policy.compiled import build_policy
+from orgchart.policy.building import build_policy
 from orgchart.policy.hiring import can_be_under, newcomer, placed, places_of
 from orgchart.policy.invariants import violations
 from orgchart.policy.vocabulary import BOARD

@@ -9,9 +9,9 @@ from django.db import connection
 
 from core.decision import Code, Denied
 from ledger.models import Event
+from orgchart.keys import digest_of, issue_key, revoke_key
 from orgchart.models import ApiKey, Organisation
 from orgchart.packs import export_pack
-from orgchart.services import digest_of, issue_key, revoke_key
 from tests.orgchart.world import NOW, PACKS, load, person, write_pack
 
 pytestmark = pytest.mark.django_db
@@ -84,7 +84,7 @@ class TestIssuing:
         def fail(action, **fields):
             raise RuntimeError
 
-        monkeypatch.setattr("orgchart.services.record", fail)
+        monkeypatch.setattr("orgchart.keys.record", fail)
         with pytest.raises(RuntimeError):
             issue_key(agent=hand, caller=person(acme), now=NOW)
         assert not ApiKey.objects.exists()

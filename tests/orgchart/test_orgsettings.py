@@ -2,6 +2,7 @@
 
 import pytest
 
+from orgchart.admin.forms import OrganisationForm, setting_field
 from orgchart.orgsettings import SETTINGS, BadSetting, checked, enabled_modes, merged
 from orgchart.policy.vocabulary import ToolMode
 
@@ -107,3 +108,12 @@ def test_one_bad_value_that_is_stored_spoils_no_other():
     values = merged({"max_rounds": "x", "enforcement": "off", "gone": 1})
     assert (values["max_rounds"], values["enforcement"]) == (3, "off")
     assert "gone" not in values
+
+
+def test_holds_each_of_its_choices_and_shows_them_as_such():
+    chosen = {name: one for name, one in SETTINGS.items() if one.choices}
+    assert chosen.keys() == {"enforcement", "task_visibility", "repository_push"}
+    for name, one in chosen.items():
+        assert [checked({name: value}) for value in one.choices] == [{name: v} for v in one.choices]
+        field = OrganisationForm.base_fields[setting_field(name)]
+        assert [value for value, _ in field.choices] == list(one.choices)

@@ -6,12 +6,13 @@ from core.decision import Code, Denied
 from ledger.models import Event
 from orgchart import models
 from orgchart.compiling import compile_policy, current_policy
+from orgchart.keys import issue_key
 from orgchart.models import ApiKey, Organisation
 from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import policy_of
 from orgchart.policy.protected import with_protected
 from orgchart.policy.vocabulary import ToolMode
-from orgchart.services import change_policy, issue_key, set_settings
+from orgchart.services import change_policy, set_settings
 from orgchart.tool_restrictions import set_tool_restriction
 from tests.orgchart.world import (
     ACME,

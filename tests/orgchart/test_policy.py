@@ -6,14 +6,8 @@ import pytest
 
 from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import policy_of
-from orgchart.policy.compiled import (
-    Agent,
-    ContactRule,
-    MailTypeRule,
-    Role,
-    ToolRestriction,
-    build_policy,
-)
+from orgchart.policy.building import build_policy
+from orgchart.policy.compiled import Agent, ContactRule, MailTypeRule, Role, ToolRestriction
 from orgchart.policy.parties import BOARD_PARTY
 from orgchart.policy.vocabulary import BOARD, Kind, Relation, ToolMode
 from tests.orgchart.world import ACME, PACKS, acme_policy, edited, write_pack

@@ -9,7 +9,8 @@ import pytest
 
 from lab.bench.decisions import company_of
 from orgchart.policy import reach
-from orgchart.policy.compiled import Agent, ContactRule, MailTypeRule, Policy, Role, build_policy
+from orgchart.policy.building import build_policy
+from orgchart.policy.compiled import Agent, ContactRule, MailTypeRule, Policy, Role
 from orgchart.policy.vocabulary import BOARD, Kind, Relation
 
 TYPES = ("info", "report", "bug")
@@ -35,16 +36,49 @@ def ways_pair_by_pair(policy: Policy | None, handle: str, recipient: str) -> set
     return {"may contact {}", *(f"may send {name} to {{}}{under}" for name in types)}
 
 
+def gained(before: Policy | None, after: Policy, handle: str, recipient: str) -> set[str]:
+    now = ways_pair_by_pair(after, handle, recipient)
+    return now - ways_pair_by_pair(before, handle, recipient)
+
+
 def newly_pair_by_pair(before: Policy | None, after: Policy) -> Iterator[str]:
+    shown = set()
     for agent in after.agents.values():
-        gained = defaultdict(set)
+        found = defaultdict(set)
         for recipient in [*after.agents, BOARD]:
-            now = ways_pair_by_pair(after, agent.handle, recipient)
-            for way in now - ways_pair_by_pair(before, agent.handle, recipient):
-                gained[way].add(recipient)
-        for way, recipients in gained.items():
+            for way in gained(before, after, agent.handle, recipient):
+                found[way].add(recipient)
+                other = after.agents.get(recipient)
+                shown.add((agent.role, other.role if other else BOARD, way))
+        for way, recipients in found.items():
             for name in reach._together(after, agent, recipients):
                 yield f"{agent.handle} {way.format(name)}"
+    for sender in after.roles:
+        for recipient in [*after.roles, BOARD]:
+            near, far = (
+                gained(
+                    before and with_newcomers(before, sender, recipient, superior),
+                    with_newcomers(after, sender, recipient, superior),
+                    "x",
+                    BOARD if recipient == BOARD else "y",
+                )
+                for superior in (BOARD if recipient == BOARD else "y", "nobody")
+            )
+            for way in near | far:
+                if (sender, recipient, way) not in shown:
+                    name = f"any {recipient}" if way in far and recipient != BOARD else recipient
+                    yield f"{sender} {way.format(name)} (for later holders)"
+
+
+def with_newcomers(policy: Policy, sender: str, recipient: str, superior: str) -> Policy:
+    """The same rules, and one more agent of each role."""
+    agents = list(policy.agents.values())
+    if sender in policy.roles:
+        agents.append(Agent(98, "x", sender, "X", managers=(superior,)))
+    if recipient in policy.roles:
+        agents.append(Agent(99, "y", recipient, "Y"))
+    roles, types = list(policy.roles.values()), list(policy.mail_types.values())
+    return built(roles, agents, types, list(policy.contacts.values()))
 
 
 def random_policy(random: Random) -> Policy:

@@ -5,8 +5,8 @@ import pytest
 from core.decision import Code, Denied
 from ledger.models import Event
 from orgchart.compiling import current_policy
+from orgchart.keys import issue_key
 from orgchart.models import ApiKey, Organisation
-from orgchart.services import issue_key
 from orgchart.staffing import activate_agent, deactivate_agent
 from tests.orgchart.world import NOW, PACKS, at_once, load, person, write_pack
 

@@ -41,9 +41,11 @@ def with_type(**fields) -> Pack:
     return replace(NEXUS, mail_types=(*NEXUS.mail_types, MailTypeRule(**fields)))
 
 
-def with_restrictions(*tools, scope="agent:qa_worker", modes=frozenset()) -> Pack:
+def with_restrictions(
+    *tools, scope="agent:qa_worker", modes=frozenset(), pack: Pack = NEXUS
+) -> Pack:
     given = tuple(PackToolRestriction(restriction=ToolRestriction(scope, t, modes)) for t in tools)
-    return replace(NEXUS, tool_restrictions=given)
+    return replace(pack, tool_restrictions=given)
 
 
 def hired(handle, role, reports_to, **fields) -> Pack:

@@ -4,7 +4,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from core.decision import Deny
-from orgchart.policy.compiled import Agent, Role, build_policy
+from orgchart.policy.building import build_policy
+from orgchart.policy.compiled import Agent, Role
 from orgchart.policy.vocabulary import Kind
 from tasks.rules.actors import TaskActor
 from tasks.rules.values import TaskRow

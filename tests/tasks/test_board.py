@@ -160,6 +160,29 @@ class TestManyCards:
         assert count(html, "pending") == "5"
         assert "the newest 3" in html
 
+    @pytest.mark.parametrize(
+        ("lengths", "budget", "most"),
+        [([3, 2], 64, 64), ([64, 64], 64, 32), ([64, 2, 5], 20, 13), ([9, 9, 9], 2, 1)],
+    )
+    def test_give_way_where_the_board_is_full(self, lengths, budget, most):
+        assert admin_board.longest_of(lengths, budget) == most
+
+    def test_leave_short_columns_whole(self, make, monkeypatch):
+        monkeypatch.setattr(admin_board, "MAX_SHOWN", 4)
+        first = make()
+        Task.objects.filter(id=first.id).update(status="in_progress")
+        numbers = [make().number for _ in range(5)]
+        assert cards(html_of(sign_in(PeopleGroup.BOARD))) == {first.number, *numbers[-3:]}
+
+    def test_of_many_owners_one_is_typed(self, make, monkeypatch):
+        mine, other = make(owner="architect"), make()
+        client = sign_in(PeopleGroup.BOARD)
+        assert '<select name="owner">' in html_of(client)
+        monkeypatch.setattr(admin_board, "MAX_OWNERS", 1)
+        html = html_of(client, owner="architect")
+        assert '<input name="owner" value="architect"' in html
+        assert cards(html) == {mine.number} != {other.number}
+
     def test_are_counted_up_to_a_bound(self, make, monkeypatch):
         monkeypatch.setattr(admin_board, "MAX_CARDS", 2)
         monkeypatch.setattr(admin_board, "MAX_COUNT", 4)

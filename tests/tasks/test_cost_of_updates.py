@@ -3,6 +3,8 @@
 import pytest
 from django.db import connection
 
+from tests.company import count_ahead
+
 UPDATES = """
 SELECT pg_stat_get_xact_tuples_updated(t), pg_stat_get_xact_tuples_hot_updated(t)
 FROM (SELECT 'tasks_task'::regclass::oid AS t) AS one
@@ -25,6 +27,7 @@ class TestClaim:
     def test_is_three_statements(self, http, task, django_assert_num_queries):
         """Who calls, the task, and the change with its event."""
         http.call("backend-leader", "task_list")
+        count_ahead(http.organisation)
         with django_assert_num_queries(3):
             update = {"taskId": task, "owner": "backend-leader"}
             assert http.call("backend-leader", "task_update", **update).status == 200

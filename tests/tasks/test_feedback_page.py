@@ -1,12 +1,10 @@
 """Feedback taken in by people at the admin: who may, what is kept, what is refused and said."""
 
 import pytest
-from django.apps import apps
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from core.deeds import PeopleGroup
 from ledger.models import Event
-from nexus_site.console.rights import grant
 from tasks.models import Feedback
 from tests.tasks.people import sign_in
 from tests.tasks.world import CSV, dev_team
@@ -16,13 +14,7 @@ LIST = "/admin/tasks/feedback/"
 
 
 @pytest.fixture
-def groups(team):
-    for room in ("tasks", "auth"):
-        grant(apps.get_app_config(room))
-
-
-@pytest.fixture
-def board(groups):
+def board(team):
     return sign_in(PeopleGroup.BOARD)
 
 
@@ -43,7 +35,7 @@ class TestWho:
     @pytest.mark.parametrize(
         "desk", [PeopleGroup.HR, PeopleGroup.REVIEWER, PeopleGroup.OBSERVER, None]
     )
-    def test_is_nobody_else(self, groups, desk):
+    def test_is_nobody_else(self, team, desk):
         client = sign_in(desk)
         assert client.get(PAGE).status_code == 403
         assert report(client).status_code == 403
@@ -54,7 +46,7 @@ class TestWho:
     @pytest.mark.parametrize(
         ("desk", "sees"), [(PeopleGroup.OBSERVER, True), (PeopleGroup.HR, False)]
     )
-    def test_reads_it_finds_it_in_the_menu(self, groups, desk, sees):
+    def test_reads_it_finds_it_in_the_menu(self, team, desk, sees):
         menu = sign_in(desk).get("/admin/tasks/task/").content.decode()
         assert (f'href="{LIST}"' in menu) is sees
 

@@ -11,9 +11,9 @@ from django.utils import timezone
 
 from core.actors import System
 from orgchart.compiling import current_policy
+from orgchart.keys import issue_key
 from orgchart.models import Agent, Organisation, Role
 from orgchart.policy.vocabulary import Kind, ToolMode
-from orgchart.services import issue_key
 from tasks.vocabulary import TaskType
 from tests.oracle.tasks import ROLES
 from toolbox.caller import Caller, CallerSession

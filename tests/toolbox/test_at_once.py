@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from ledger.models import Event
 from mailroom.models import Mail
-from orgchart.services import revoke_key
+from orgchart.keys import revoke_key
 from tests.company import load_company
 from tests.contracts.world import at_once
 from toolbox import door

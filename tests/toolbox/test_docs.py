@@ -185,7 +185,7 @@ class TestFields:
     def test_say_their_limits_default_and_values(self):
         schema = {"type": "string", "maxLength": 5, "enum": ["a", "b"], "default": "a"}
         field = field_of("x", schema, {}, is_required=False)
-        assert (field.limits, field.default, field.values) == (
+        assert ([*map(str, field.limits)], field.default, field.values) == (
             ["at most 5 characters"],
             '"a"',
             ["a", "b"],
@@ -206,11 +206,22 @@ class TestFields:
         ],
     )
     def test_say_their_limits_in_words(self, schema, limits):
-        assert field_of("x", schema, {}, is_required=False).limits == limits
+        found = field_of("x", schema, {}, is_required=False).limits
+        assert [*map(str, found)] == limits
 
     def test_leave_out_the_rule_that_a_description_names(self):
         field = field_of("x", {"description": "A state (Spec: tasks 2)."}, {}, is_required=False)
         assert field.description == "A state."
+
+
+class TestInChinese:
+    def test_limits_are_translated(self):
+        client = Client(HTTP_HOST="127.0.0.1", HTTP_ACCEPT_LANGUAGE="zh-CN")
+        html = client.get("/api/docs/mail/").content.decode()
+        assert '<span class="limit">1 至 64 个字符</span>' in html
+        assert not re.search(
+            r'class="limit"[^>]*>[^<]*(characters|at most|at least|not blank)', html
+        )
 
 
 class TestEveryPage:

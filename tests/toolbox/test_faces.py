@@ -14,7 +14,7 @@ from mcp.client.session import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 
 from mailroom.models import Mail
-from orgchart.services import revoke_key
+from orgchart.keys import revoke_key
 from tests.company import load_company
 from tests.contracts import world as contracts
 from tests.loops import run as run_loop

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from core.decision import Allow, Code, Deny
-from orgchart.policy.compiled import Agent, Group, Policy, build_policy
+from orgchart.policy.building import build_policy
+from orgchart.policy.compiled import Agent, Group, Policy
 from orgchart.policy.vocabulary import ToolMode
 from tests.oracle import delegation
 from toolbox.frames.rules import (

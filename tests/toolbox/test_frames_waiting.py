@@ -1,5 +1,6 @@
 """Who waits for a frame is woken by the commit that makes it, and holds no thread meanwhile."""
 
+import asyncio
 import time
 from threading import Timer
 
@@ -9,7 +10,9 @@ from django.utils import timezone
 
 from tests.company import load_company
 from tests.loops import run as run_loop
+from toolbox.faces import long_poll
 from toolbox.faces.long_poll import poll
+from toolbox.faces.sse import OpenStreams
 from toolbox.faces.threads import in_thread
 from toolbox.frames import ending, services
 
@@ -19,6 +22,10 @@ LEADER, DEVELOPER = "coding_leader", "coding_developer"
 @pytest.fixture
 def committed(transactional_db):
     return load_company("soloqueue")
+
+
+async def at_once(_agent_id):
+    """Announces nobody."""
 
 
 def later(work):
@@ -88,6 +95,29 @@ class TestWaiting:
         frame, seconds = wait_for(committed, DEVELOPER, 0.6)
         assert frame is None
         assert seconds >= 0.6
+
+    def test_is_for_so_many_calls_of_one_agent(self, monkeypatch):
+        """One more is asked once more, as the last, and answered."""
+        monkeypatch.setattr(long_poll, "_WAITING", OpenStreams(2))
+        monkeypatch.setattr(long_poll.wake, "listen", lambda: None)
+        monkeypatch.setattr(long_poll, "announce", at_once)
+
+        async def asked(agent_id):
+            begun, lasts = time.monotonic(), []
+
+            async def ask(last):
+                lasts.append(last)
+                return ()
+
+            await poll(agent_id=agent_id, seconds=0.5, ask=ask, is_empty=lambda _: True)
+            return time.monotonic() - begun, lasts
+
+        async def together():
+            return await asyncio.gather(*[asked(1) for _ in range(3)], asked(2))
+
+        *waited, (soon, lasts), (other, _) = run_loop(together())
+        assert all(seconds >= 0.5 for seconds, _ in [*waited, (other, ())])
+        assert (soon < 0.4, lasts) == (True, [True])
 
     @pytest.mark.parametrize("wait", [-1, 31, "5", 1.5, True, None])
     def test_is_at_most_thirty_seconds(self, committed, wait):

@@ -57,8 +57,8 @@ from structlog.testing import capture_logs
 from core.decision import Allow, Deny
 from core.params import Params
 from ledger.models import Event
+from orgchart.keys import digest_of
 from orgchart.policy.vocabulary import ToolMode
-from orgchart.services import digest_of
 from tests.company import load_company
 from tests.oracle import org
 from tests.oracle import tools as oracle

@@ -8,7 +8,7 @@ from django.utils import timezone
 from core.decision import Denied
 from orgchart.policy.vocabulary import ToolMode
 from tests.company import Company, load_company
-from tests.loaded import _rolled_back
+from tests.loaded import rolled_back
 from tests.oracle.reading import ORGANISATIONS, agents
 from toolbox.faces.exports import EXPORTS
 from toolbox.frames import services
@@ -28,7 +28,7 @@ FRAMES = {
 @pytest.fixture(scope="module", params=ORGANISATIONS)
 def pack(request, django_db_setup, django_db_blocker):
     with django_db_blocker.unblock():
-        begun = _rolled_back()
+        begun = rolled_back()
         next(begun)
         yield load_company(request.param)
         next(begun, None)
@@ -37,7 +37,7 @@ def pack(request, django_db_setup, django_db_blocker):
 @pytest.fixture
 def company(pack, settings):
     settings.NEXUS_RATE_BURST = settings.NEXUS_RATE_PER_MINUTE = 1_000_000
-    begun = _rolled_back()
+    begun = rolled_back()
     next(begun)
     yield Company(pack.organisation)
     next(begun, None)

@@ -3,11 +3,15 @@
 from datetime import timedelta
 
 import pytest
+from django.db.models import Sum
 from django.utils import timezone
 
+from core.decision import Denied
 from ledger.models import Event
-from toolbox import idempotency
-from toolbox.models import IdempotencyRecord, Session, Usage
+from tests.company import load_company
+from tests.concurrency import at_once
+from toolbox import idempotency, quotas
+from toolbox.models import IdempotencyRecord, Session, Stored, Usage
 from toolbox.registry import REGISTRY
 from toolbox.schedule import delete_expired_answers
 
@@ -66,6 +70,116 @@ class TestBytes:
 
 
 @pytest.mark.django_db
+class TestWhatAnOrganisationStoresInAll:
+    @pytest.mark.parametrize(
+        ("setting", "limit", "what"),
+        [
+            ("NEXUS_ORGANISATION_BYTES", 20_000, "bytes that an organisation stores in all"),
+            ("NEXUS_ORGANISATION_ROWS", 2, "rows that an organisation stores in all"),
+        ],
+    )
+    def test_is_summed_over_its_agents(self, nexus, mail, settings, setting, limit, what):
+        setattr(settings, setting, limit)
+        answers = [mail(), mail("it_manager", "backend_worker"), mail(), mail("it_manager", "ceo")]
+        assert [answer.status for answer in answers] == [200, 200, 429, 429]
+        refused = answers[-1].body
+        assert refused["error_code"] == "QUOTA_EXCEEDED"
+        assert (refused["details"]["what"], refused["details"]["limit"]) == (what, limit)
+        assert "the people who run NEXUS set the limit" in refused["next_action"]
+        assert sum(Stored.objects.values_list("rows", flat=True)) == 2
+        assert nexus.call("ceo", READ).status == 200
+
+    def test_of_one_leaves_another_unharmed(self, nexus, mail, settings):
+        settings.NEXUS_ORGANISATION_ROWS = 3
+        agent = nexus.agent("ceo").id
+        Stored.objects.create(agent_id=agent + 10_000, organisation_id=0, bytes=10**9, rows=10**6)
+        assert mail().status == 200
+
+    def test_takes_no_lock_while_much_is_free(self, nexus, mail, monkeypatch):
+        monkeypatch.setattr(quotas, "hold_lock", None)
+        assert mail().status == 200
+
+    def test_is_given_back_by_a_call_that_is_rolled_back(self, nexus, mail, monkeypatch):
+        def broken(*_, **__):
+            raise RuntimeError
+
+        monkeypatch.setattr(idempotency, "keep", broken)
+        assert mail(**{"Idempotency-Key": "k"}).status == 500
+        assert not Stored.objects.exists()
+
+
+SMALL = {"to": "it_manager", "type": "info", "subject": "a", "body": "b"}
+
+
+@pytest.mark.django_db(transaction=True)
+class TestSmallCalls:
+    """They are counted before they are made, so a process that dies has counted too many."""
+
+    @pytest.fixture
+    def send(self, monkeypatch):
+        company = load_company("nexus")
+        monkeypatch.setattr(quotas, "AHEAD_ROWS", 3)
+        return lambda to="it_manager", **h: company.call(
+            "ceo", "send_mail", h, **SMALL | {"to": to}
+        )
+
+    def test_are_counted_many_at_once(self, send):
+        counted = []
+        for _ in range(7):
+            assert send().status == 200
+            counted.append(Stored.objects.get().rows)
+        assert counted == [3, 3, 3, 6, 6, 6, 9]
+
+    def test_are_counted_again_where_their_bytes_are_used_up(self, send, monkeypatch):
+        monkeypatch.setattr(quotas, "AHEAD_BYTES", 150)
+        for _ in range(3):
+            send()
+        assert Stored.objects.get().rows == 6
+
+    def test_leave_no_more_than_was_used_when_the_process_ends(self, send):
+        for _ in range(4):
+            send()
+        quotas.give_back()
+        row = Stored.objects.get()
+        assert (row.rows, quotas.AHEAD.take_all()) == (4, {})
+        assert 100 < row.bytes < 1000
+
+    def test_that_are_refused_take_nothing_from_the_others(self, send):
+        """A key keeps the refusal in a transaction whose inner part is rolled back."""
+        assert send("backend_worker", **{"Idempotency-Key": "refused"}).status == 403
+        for n in range(11):
+            assert send(**{"Idempotency-Key": f"k{n}"}).status == 200
+        assert Stored.objects.get().rows == 12
+
+    def test_near_the_limit_are_counted_one_by_one(self, send, settings):
+        settings.NEXUS_ORGANISATION_ROWS = 5
+        assert [send().status for _ in range(7)] == [200] * 5 + [429] * 2
+        assert Stored.objects.get().rows == 5
+
+
+@pytest.mark.django_db(transaction=True)
+class TestAtOnce:
+    @pytest.mark.parametrize("setting", ["NEXUS_ORGANISATION_BYTES", "NEXUS_ORGANISATION_ROWS"])
+    def test_agents_together_store_no_more_than_the_limit(self, settings, setting):
+        company = load_company("nexus")
+        setattr(settings, setting, 100_000 if setting.endswith("BYTES") else 10)
+        callers = [company.caller(handle) for handle in ("ceo", "it_manager", "backend_worker")]
+        refused = []
+
+        def write(caller):
+            for _ in range(8):
+                try:
+                    quotas.charge(caller=caller, size=10_000, now=timezone.now())
+                except Denied as refusal:
+                    refused.append(refusal.deny.code)
+
+        at_once([lambda each=each: write(each) for each in callers * 2])
+        total = Stored.objects.aggregate(rows=Sum("rows"), bytes=Sum("bytes"))
+        assert total == {"rows": 10, "bytes": 100_000}
+        assert len(refused) == 6 * 8 - 10
+
+
+@pytest.mark.django_db
 class TestSessions:
     def test_end_where_the_quota_does(self, nexus, settings):
         settings.NEXUS_SESSIONS_PER_DAY = 3
@@ -92,3 +206,16 @@ class TestAnswers:
         assert (again.status, again.body["error_code"]) == (409, "IDEMPOTENCY_MISMATCH")
         assert IdempotencyRecord.objects.get().answer is None
         assert Event.objects.filter(action="mail.delivered").count() == 1
+
+    def test_that_are_large_count_among_the_bytes_of_a_day(self, nexus, settings):
+        task = nexus.call("ceo", "task_create", subject="Large", description="x" * 15_000)
+        settings.NEXUS_BYTES_PER_DAY = Usage.objects.get().bytes + 20_000
+        number, kept = task.body["result"]["id"], []
+        for n in range(3):
+            key = {"Idempotency-Key": f"update-{n}"}
+            words = {"taskId": number, "subject": f"Subject {n}"}
+            assert nexus.call("ceo", "task_update", key, **words).status == 200
+            kept.append(
+                IdempotencyRecord.objects.get(key=key["Idempotency-Key"]).answer is not None
+            )
+        assert kept == [True, False, False]

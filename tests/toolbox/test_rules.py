@@ -8,14 +8,8 @@ import pytest
 from core.decision import Allow, Code
 from core.params import Params
 from orgchart.catalogue import Source
-from orgchart.policy.compiled import (
-    Agent,
-    ContactRule,
-    MailTypeRule,
-    Role,
-    ToolRestriction,
-    build_policy,
-)
+from orgchart.policy.building import build_policy
+from orgchart.policy.compiled import Agent, ContactRule, MailTypeRule, Role, ToolRestriction
 from orgchart.policy.vocabulary import Kind, Office, ToolGroup, ToolMode
 from toolbox.registry import ANY_MODE, CODING_ONLY, REGISTRY, Registry, Tool
 from toolbox.rules import Holder, can_use, effective_tools

@@ -14,7 +14,7 @@ from django.utils import timezone
 from core.decision import Code, Denied
 from core.events import Event, EventOutcome
 from ledger import sql
-from orgchart.services import digest_of, issue_key, revoke_key
+from orgchart.keys import digest_of, issue_key, revoke_key
 from tests.company import load_company
 from toolbox.faces import event_reader
 

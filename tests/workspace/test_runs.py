@@ -9,11 +9,12 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection
+from django.db.models import F
 from django.utils import timezone
 
 from core.decision import Denied
 from ledger.models import Event
-from orgchart.models import Agent
+from orgchart.models import Agent, Organisation
 from tests.documents.world import NOW
 from tests.workspace.calls import call, coding
 from toolbox.explaining import explain
@@ -126,6 +127,7 @@ class TestRunTest:
             while not Run.objects.exclude(started_at=None).exists():
                 time.sleep(0.1)
             Agent.objects.filter(id=backend.agent.id).update(active=False)
+            Organisation.objects.update(policy_version=F("policy_version") + 1)
             connection.close()
 
         ending = threading.Thread(target=deactivate)
@@ -165,7 +167,7 @@ class TestQueue:
             caller=replace(caller, tool="run_test"),
             paths=["tests/"],
             commit="",
-            limits=services.LIMITS,
+            seconds=services.LIMITS.seconds,
             now=NOW,
         )
 

@@ -1,42 +1,41 @@
 """Runs that take long: their output on the event stream, and people who stop them."""
 
-import threading
 import time
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
-from django.apps import apps
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
-from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from core.actors import Person, System
+from core.actors import System
 from core.decision import Code, Denied
 from core.deeds import PeopleGroup
 from governance.models import Intervention
 from ledger.models import Event
-from nexus_site.console.rights import grant
+from orgchart.keys import digest_of, issue_key
 from orgchart.models import Agent
 from orgchart.pauses.services import pause_agent
-from orgchart.services import digest_of, issue_key
+from orgchart.tool_restrictions import set_tool_restriction
 from tests.admin.forms import filled
 from tests.admin.places import act_page, change_page
 from tests.documents.world import NOW
 from tests.people import join
 from tests.workspace.calls import call, coding
+from tests.workspace.watching import board_member, meanwhile, printed, wait_for
 from toolbox.faces import event_reader
+from toolbox.modes import close_mode
+from toolbox.registry import CODING_ONLY
 from workspace.git.judging import last_run
 from workspace.models import Run
 from workspace.runs import queue, rules, services
+from workspace.runs.recording import RecordedRun
 from workspace.runs.stopping import stop_run
 from workspace.runs.watching import Watcher
 from workspace.sandbox import driver
-from workspace.sandbox.programs import CommandOutcome
 
 pytestmark = pytest.mark.skipif(
     isinstance(driver.strongest(), str), reason=f"no sandbox here: {driver.strongest()}"
@@ -72,34 +71,6 @@ def daemons():
     return found
 
 
-def wait_for(question, seconds=20.0):
-    until = time.monotonic() + seconds
-    while not question():
-        assert time.monotonic() < until, "it never happened"
-        time.sleep(0.1)
-
-
-@contextmanager
-def meanwhile(act):
-    """Do this in another thread; what it raises is raised at the end."""
-    problems = []
-
-    def run():
-        try:
-            act()
-        except Exception as problem:  # noqa: BLE001  it is raised again below
-            problems.append(problem)
-        finally:
-            connection.close()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    yield
-    thread.join()
-    if problems:
-        raise problems[0]
-
-
 def is_started():
     return Run.objects.exclude(started_at=None).exists()
 
@@ -109,14 +80,15 @@ def begun(caller):
         caller=replace(caller, tool="run_test"),
         paths=["tests/"],
         commit="c" * 40,
-        limits=services.LIMITS,
+        seconds=services.LIMITS.seconds,
         now=NOW,
     )
 
 
 def end(row, caller):
-    outcome = CommandOutcome(output=b"ok", status=0)
-    services.end_run(row=row, caller=caller, outcome=outcome, reason="")
+    run = RecordedRun(row, caller)
+    run(b"ok")
+    run.end(0)
 
 
 def key_of(caller):
@@ -129,8 +101,6 @@ def key_of(caller):
 @pytest.fixture
 def board(nexus):
     """A client signed in as a member of the Board."""
-    for config in apps.get_app_configs():
-        grant(config)
     user = get_user_model().objects.create(username="board", is_staff=True)
     user.groups.set([Group.objects.get(name=PeopleGroup.BOARD)])
     join(user)
@@ -141,17 +111,7 @@ def board(nexus):
 
 @pytest.fixture
 def alice(nexus):
-    return Person(
-        username="alice",
-        groups=frozenset({PeopleGroup.BOARD}),
-        organisation_id=nexus.id,
-        is_member=True,
-    )
-
-
-def printed(agent):
-    rows = Event.objects.filter(for_agent_id=agent.agent.id, kind="run", action="run.printed")
-    return [row.details for row in rows.order_by("seq")]
+    return board_member(nexus)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -215,6 +175,35 @@ class TestALongRun:
         assert (result["exit_code"], result["stopped_for"]) == (137, "its agent is paused")
         assert daemons() == []
 
+    def test_ends_when_coding_mode_of_its_session_is_closed(self, backend, write, alice):
+        write("tests/test_long.py", LONG)
+
+        def close():
+            wait_for(is_started)
+            close_mode(
+                session_id=backend.session.id, caller=alice, reason="Wait.", now=timezone.now()
+            )
+
+        with meanwhile(close):
+            result = call(backend, "run_test", paths=["tests/"])["result"]
+        assert result["stopped_for"] == "coding mode of its session was closed"
+        assert daemons() == []
+
+    def test_ends_when_its_tool_is_taken_away(self, nexus, backend, write):
+        write("tests/test_long.py", LONG)
+
+        def restrict():
+            wait_for(is_started)
+            set_tool_restriction(
+                organisation_id=nexus.id, tool="run_test", modes=frozenset(),
+                tool_modes=CODING_ONLY, caller=System(name="tests", organisation_id=nexus.id),
+                agent=Agent.objects.get(id=backend.agent.id), reason="Wait.", now=timezone.now(),
+            )  # fmt: skip
+
+        with meanwhile(restrict):
+            result = call(backend, "run_test", paths=["tests/"])["result"]
+        assert result["stopped_for"] == "run_test is taken away from backend_worker"
+
 
 @pytest.mark.django_db(transaction=True)
 class TestStopping:
@@ -265,7 +254,7 @@ class TestStopping:
             paths=[], asked_at=NOW, ends_by=timezone.now() + queue.GRACE,
         )  # fmt: skip
         stop_run(run_id=row.id, caller=alice, reason="Later.", now=timezone.now())
-        assert not queue._start(row, backend, services.LIMITS)
+        assert not queue._start(row, backend, 9.0)
         assert not Event.objects.filter(action="run.started").exists()
 
     def test_is_refused_for_what_has_ended(self, backend, alice):

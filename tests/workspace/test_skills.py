@@ -1,6 +1,7 @@
 """Skills: who may start which, in what frame, from which exact file; what people see of them."""
 
 import hashlib
+import time
 from io import StringIO
 from pathlib import Path
 
@@ -13,11 +14,13 @@ from ledger.models import Event
 from orgchart.models import Agent
 from orgchart.services import change_policy
 from tests.company import Company, load_company
+from tests.workspace.watching import meanwhile, printed, wait_for
 from toolbox.models import Frame
 from toolbox.quoting import quoted
-from workspace.models import Skill
+from workspace.models import Run, Skill
+from workspace.runs.stopping import stop_run
 from workspace.sandbox import driver
-from workspace.skills import folders, services
+from workspace.skills import folders, preparing, services
 from workspace.skills.starting import start_skill
 
 LEADER, DEVELOPER = "coding_leader", "coding_developer"
@@ -185,13 +188,7 @@ class TestUseSkill:
         answer = use(company, LEADER, "plan")
         assert answer.code == "TOOL_DENIED"
         assert "only people" in answer.body["message"]
-        started = services.use_skill(
-            caller=company.caller(LEADER),
-            name="plan",
-            arguments="x",
-            now=timezone.now(),
-            person=True,
-        )
+        started = TestStartedByAPerson().start(company)
         assert started["prompt"] == 'Do "x"'
 
     def test_leaves_an_event_with_the_digest_of_the_file(self, company, home):
@@ -358,12 +355,62 @@ class TestCommands:
         assert prompt == "!echo pwned\n$ARGUMENTS"
 
     def test_share_their_time(self, company, home, monkeypatch):
-        monkeypatch.setattr(services, "SECONDS", 1.0)
+        monkeypatch.setattr(preparing, "SECONDS", 1.0)
         write(home, "plan", "!sleep 30\n!sleep 30")
         give(company, LEADER, "plan")
         approve(company, "plan")
         prompt = use(company, LEADER, "plan").result["prompt"]
         assert prompt.count("its time was over") == 2
+
+
+@needs_walls
+@pytest.mark.django_db(transaction=True)
+class TestCommandsAsARun:
+    def test_stream_and_leave_a_log(self, company, home):
+        write(home, "plan", "!for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.3; done\n!echo end")
+        give(company, LEADER, "plan")
+        approve(company, "plan")
+        run = use(company, LEADER, "plan").result["run"]
+        said = "".join(piece["output"] for piece in printed(company.caller(LEADER)))
+        assert said.endswith("8\n$ echo end\nend\n")
+        row = Run.objects.get()
+        assert (row.tool, row.paths, row.exit_status) == ("use_skill", ["plan"], 0)
+        assert (row.output, str(row.id), row.output_sha256) == (
+            said, run["run_id"], run["output_sha256"],
+        )  # fmt: skip
+
+    @pytest.mark.parametrize("starting", ["agent", "agent with a key", "person"])
+    def test_are_stopped_by_a_person_and_the_skill_is_not_opened(self, company, home, starting):
+        write(home, "plan", "!sleep 15\n!sleep 15")
+        give(company, LEADER, "plan")
+        approve(company, "plan")
+
+        def stop():
+            wait_for(lambda: Run.objects.exclude(started_at=None).exists())
+            stop_run(
+                run_id=Run.objects.get().id, caller=company.person("Board"), reason="Enough.",
+                now=timezone.now(),
+            )  # fmt: skip
+
+        begun = time.monotonic()
+        with meanwhile(stop):
+            if starting == "person":
+                with pytest.raises(Denied) as refusal:
+                    TestStartedByAPerson().start(company)
+                code, message = refusal.value.deny.code, refusal.value.deny.message
+            else:
+                headers = {"Idempotency-Key": "once"} if "key" in starting else {}
+                answer = company.call(LEADER, "use_skill", headers, name="plan")
+                code, message = answer.code, answer.body["message"]
+        assert (code, "Enough." in message) == (Code.INVALID_TRANSITION, True)
+        assert time.monotonic() - begun < 12
+        assert not Frame.objects.exists()
+
+    def test_are_no_run_where_there_are_none(self, company, home):
+        write(home, "plan")
+        give(company, LEADER, "plan")
+        assert use(company, LEADER, "plan").result["run"] is None
+        assert not Run.objects.exists()
 
 
 class TestStartedByAPerson:

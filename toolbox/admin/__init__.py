@@ -3,3 +3,4 @@
 from toolbox.admin import frames as frames
 from toolbox.admin import schedule as schedule
 from toolbox.admin import sessions as sessions
+from toolbox.admin import stored as stored

@@ -86,7 +86,7 @@ OPEN = Act(
         "far as the agent's role has them, until a person closes the mode."
     ),
     perform=_open,
-    possible=lambda row: _can_open(row, ModeGrant.objects.filter(session=row)),
+    possible=lambda row: row.agent.active and _can_open(row, ModeGrant.objects.filter(session=row)),
 )
 OPEN_FOR_AGENT = replace(
     OPEN,

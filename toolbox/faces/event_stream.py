@@ -10,8 +10,8 @@ from django.utils import timezone
 from pydantic_core import to_json
 
 from core.decision import Code, Denied, deny
+from orgchart.keys import digest_of
 from orgchart.pauses.rules import PauseFacts
-from orgchart.services import digest_of
 from toolbox import door, wake
 from toolbox.answers import envelope
 from toolbox.caller import Caller

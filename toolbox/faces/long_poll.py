@@ -8,9 +8,14 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from toolbox import wake
+from toolbox.faces.sse import OpenStreams
 from toolbox.faces.threads import announce
 
 T = TypeVar("T")
+
+MOST = 50
+"""Calls of one agent that wait in one process; one more is answered at once."""
+_WAITING = OpenStreams[int](MOST)
 
 LONGEST = 30
 """Seconds a call may wait (Spec: mail 32)."""
@@ -32,13 +37,19 @@ async def poll(
 ) -> T | None:
     """Ask again whenever the agent's bell rings, until there is something or the time ends.
 
-    Each attempt passes key, gates and policy anew; `ask` is called with whether it is the last.
+    Past MOST calls it is asked once more, and that is all. Each attempt passes key, gates and
+    policy anew; `ask` is called with whether it is the last.
     None when the client has gone meanwhile.
     """
+    if _WAITING.is_full(agent_id):
+        return await ask(True)
     loop, rung = asyncio.get_running_loop(), asyncio.Event()
     ends = time.monotonic() + seconds
     wake.listen()
-    with wake.WAITERS.waiting(agent_id, lambda: loop.call_soon_threadsafe(rung.set)):
+    with (
+        _WAITING.counting(agent_id),
+        wake.WAITERS.waiting(agent_id, lambda: loop.call_soon_threadsafe(rung.set)),
+    ):
         await announce(agent_id)
         while True:
             rung.clear()

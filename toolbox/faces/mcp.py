@@ -21,7 +21,7 @@ from pydantic_core import to_json
 from starlette.responses import Response
 
 from core.decision import Code, Denied, refuse
-from core.strictjson import read_object
+from core.strictjson import read_object, require_shape
 from toolbox import door
 from toolbox.answers import Answer, answer_denial
 from toolbox.authentication import authenticate
@@ -200,9 +200,15 @@ async def application(scope: Message, receive: Any, send: Any) -> None:
     except Denied as refusal:
         await send_denial(refusal.deny, send)
         return
-    if scope["method"] == "POST" and _begins_with_a_handshake(scope):
+    if scope["method"] == "POST":
         body, receive = await _peek(receive)
-        plain = read_plain_call(dict(scope["headers"]), body)
+        try:
+            require_shape(body)  # before anything of the protocol is built
+        except Denied as refusal:
+            await _refuse(caller, refusal, send)
+            return
+        is_old = _begins_with_a_handshake(scope)
+        plain = read_plain_call(dict(scope["headers"]), body) if is_old else None
         if plain is not None:
             await _answer_plainly(caller, plain, scope, send)
             return
@@ -210,6 +216,12 @@ async def application(scope: Message, receive: Any, send: Any) -> None:
     if manager is None:
         raise RuntimeError("the MCP face is used outside of its lifespan")
     await manager.handle_request({**scope, CALLER: caller, CREDENTIALS: credentials}, receive, send)
+
+
+async def _refuse(caller: Caller, refusal: Denied, send: Any) -> None:
+    """Record and answer a message that is not read."""
+    await in_thread(lambda: door.refuse_call(caller, "mcp", refusal, now=timezone.now()))
+    await send_denial(refusal.deny, send)
 
 
 async def _answer_plainly(caller: Caller, call: PlainCall, scope: Message, send: Any) -> None:

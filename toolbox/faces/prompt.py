@@ -50,7 +50,7 @@ def _who(caller: Caller, frame: Frame | None) -> list[str]:
 def _role(caller: Caller) -> str:
     role, agent = caller.role, caller.agent
     lines = [
-        f"# You are {one_line(agent.title or role.title)} ({agent.handle})",
+        f"# You are {agent.handle}",  # HR's agent writes titles: they are mail (Spec: mail 38)
         f"Organisation: {caller.policy.organisation}. Role: {role.name}, level {role.level}.",
         f"You report to {agent.superior}.",
     ]

@@ -14,12 +14,10 @@ from toolbox.answers import Answer, answer_denial
 def json_response(
     body: Any, status: int = 200, headers: dict[str, str] | None = None
 ) -> HttpResponse:
-    """An answer as JSON bytes. A refusal is in the ledger; Django need not log it a second time."""
-    response = HttpResponse(
+    """An answer as JSON bytes."""
+    return HttpResponse(
         to_json(body), status=status, content_type="application/json", headers=headers or {}
     )
-    response._has_been_logged = status != 500  # type: ignore[attr-defined]  # noqa: SLF001
-    return response
 
 
 def error_response(deny: Deny) -> HttpResponse:

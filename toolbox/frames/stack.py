@@ -34,10 +34,28 @@ def frames_taken_by(agent_id: int) -> QuerySet[Frame]:
     return Frame.objects.filter(assignee_id=agent_id, state=FrameState.TAKEN).order_by("-id")
 
 
+def present_frame(agent_id: int) -> tuple[int | None, frozenset[str] | None]:
+    """The id of the frame that an agent works in, and the tools that it restricts the agent to."""
+    frame = frames_taken_by(agent_id).first()
+    if frame is None:
+        return None, None
+    return frame.id, None if frame.allowed_tools is None else frozenset(frame.allowed_tools)
+
+
 @needs_transaction
 def lock_agent(caller: Caller) -> None:
-    """Lock the caller's agent: of its sessions one at a time enters a frame."""
-    Agent.objects.select_for_update(no_key=True).only("id").get(id=caller.agent.id)
+    """Lock the caller's agent: of its sessions one at a time enters a frame.
+
+    Raises Denied AGENT_INACTIVE where it was deactivated while its call runs.
+    """
+    row = Agent.objects.select_for_update(no_key=True).only("active").get(id=caller.agent.id)
+    if not row.active:
+        raise refuse(
+            Code.AGENT_INACTIVE,
+            f"{caller.handle} was deactivated",
+            "nothing is left to do",
+            rule="a call of a deactivated agent happens before or after (spec: organisation 38)",
+        )
 
 
 @needs_transaction

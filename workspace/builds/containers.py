@@ -15,6 +15,7 @@ from workspace.builds.engine import Engine, EngineRefused, EngineUnavailable
 from workspace.builds.models import Deployment
 from workspace.builds.rules import user_of
 from workspace.builds.vocabulary import DeploymentState
+from workspace.runs.recording import RecordedRun
 
 WATCHED = 3.0
 """Seconds that a container must run before it counts as started."""
@@ -87,18 +88,21 @@ def config_of(row: Deployment, image: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def start(engine: Engine, row: Deployment, image: Mapping[str, Any]) -> Outcome:
+def start(engine: Engine, row: Deployment, image: Mapping[str, Any], run: RecordedRun) -> Outcome:
     """Start a deployment's container in the place of its predecessors; how that ended.
 
-    Where it does not keep running it is removed, and what ran before goes on.
+    Where it does not keep running, or its run is stopped, it is removed, and what ran before goes
+    on. The run ends before that is removed: afterwards it cannot be stopped.
     """
     name = container_name(row)
     created = False
     try:
+        run(f"create container {name}\n".encode())
         engine.create(name, config_of(row, image))
         created = True
+        run(b"start it\n")
         engine.start(name)
-        problem = _watch(engine, name)
+        problem = _watch(engine, name, run) or run.end(0)
         if not problem:
             return Outcome(DeploymentState.SUCCEEDED, retire_others(engine, row))
         _remove(engine, name)
@@ -139,17 +143,24 @@ def problem_of(container: Mapping[str, Any] | None) -> str:
     return ""
 
 
-def _watch(engine: Engine, name: str) -> str:
-    """Why a container did not keep running, with its last words; '' if it did."""
+def _watch(engine: Engine, name: str, run: RecordedRun) -> str:
+    """Why a container did not keep running, with its last words; '' if it did, or was stopped."""
     until = time.monotonic() + WATCHED
     while True:
         problem = problem_of(engine.container(name))
-        if problem:
-            said = engine.last_words(name).strip()
-            return f"{problem}; its last words: {said[-1000:]}" if said else problem
-        if time.monotonic() >= until:
-            return ""
+        if problem or time.monotonic() >= until or not run(b""):
+            said = _last_words(engine, name)
+            run(f"{said}\n{problem}".strip().encode())
+            return f"{problem}; its last words: {said[-1000:]}" if problem and said else problem
         time.sleep(min(0.5, WATCHED / 3))
+
+
+def _last_words(engine: Engine, name: str) -> str:
+    """What a container printed last; an engine that cannot tell is no problem of the container."""
+    try:
+        return engine.last_words(name).strip()
+    except (EngineRefused, EngineUnavailable):
+        return ""
 
 
 def retire_others(engine: Engine, row: Deployment) -> str:

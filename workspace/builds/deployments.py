@@ -28,7 +28,7 @@ from workspace.builds.images import engine_answers, require_engine
 from workspace.builds.models import Deployment, ImageBuild
 from workspace.builds.results import DeployedArtifact
 from workspace.builds.vocabulary import DeploymentState
-from workspace.outside import slot
+from workspace.runs.recording import FAILED, RecordedRun, recorded_run
 
 log = structlog.get_logger(__name__)
 
@@ -46,22 +46,29 @@ ACTIONS = {
 def deploy(*, caller: Caller, environment: str, artifact: str, now: datetime) -> DeployedArtifact:
     """Deploy one artefact to one environment; production uses up an approval of exactly this.
 
-    Raises Denied APPROVAL_REQUIRED, INVALID_PARAMS, NOT_FOUND, INVALID_TRANSITION, RATE_LIMITED;
-    DRIVER_UNAVAILABLE, and then no approval is used. What happens after the start is the result's
-    `state`. Spec: hands 9, hands 24, contracts 18.
+    It is a run, which people can stop; the deployment fails then. Raises Denied APPROVAL_REQUIRED,
+    INVALID_PARAMS, NOT_FOUND, INVALID_TRANSITION, RATE_LIMITED; DRIVER_UNAVAILABLE, and then no
+    approval is used. What happens after the start is the result's `state`. Spec: hands 9, hands 24,
+    contracts 18.
     """
     can_deploy(caller=caller, environment=environment, artifact=artifact, now=now)
     built = _built(caller, artifact)
-    with slot("deployments"), engine_answers(caller), opened(LONGEST) as engine:
+    what = [artifact, environment]
+    with (
+        recorded_run(caller=caller, paths=what, seconds=LONGEST, now=now) as run,
+        engine_answers(caller),
+        opened(LONGEST) as engine,
+    ):
         image = _resolved(engine.image(artifact), artifact)
         row = _start(caller, environment, built, now)
         try:
-            outcome = containers.start(engine, row, image)
+            outcome = containers.start(engine, row, image, run)
         except Exception:
             settle(row, Outcome(DeploymentState.UNKNOWN, "it was interrupted"), by=caller)
             raise
         settle(row, outcome, by=caller)
-    return result_of(Deployment.objects.get(id=row.id))
+        run.end(0 if outcome.state is DeploymentState.SUCCEEDED else FAILED)
+    return _result_of(Deployment.objects.get(id=row.id), run)
 
 
 def can_deploy(*, caller: Caller, environment: str, artifact: str, now: datetime) -> None:
@@ -193,9 +200,10 @@ def find_outcome(row: Deployment) -> Outcome:
         return Outcome(DeploymentState.UNKNOWN, f"it was interrupted; the engine: {problem}")
 
 
-def result_of(row: Deployment) -> DeployedArtifact:
+def _result_of(row: Deployment, run: RecordedRun) -> DeployedArtifact:
     """A deployment as its tool returns it."""
     return {
+        **run.log(),
         "deployment_id": row.id,
         "environment": row.environment,
         "service": row.service,

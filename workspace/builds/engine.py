@@ -8,16 +8,20 @@ from __future__ import annotations
 import json
 import ssl
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from queue import Empty, SimpleQueue
 from typing import Any
 from urllib.parse import quote
 
 import httpx
 from django.conf import settings
 
-from core.outgoing import close_after
+from core.outgoing import Connection, close_after
+from workspace.sandbox.driver import Watch
 
 CONNECT = 5.0
 MOST_ANSWER = 4_000_000
@@ -26,6 +30,11 @@ ONE_EACH = httpx.Limits(max_keepalive_connections=0)
 """Each request has a connection of its own, which `close_after` has seen and can cut off."""
 MOST_LOG = 8_000
 """Characters of an engine's or a container's words that are kept."""
+TICK = 0.5
+"""Seconds after which the watcher of a silent engine is asked again."""
+
+Take = Callable[[bytes], object]
+Answer = tuple[int, bytes]
 
 
 class EngineUnavailable(Exception):
@@ -42,6 +51,10 @@ class EngineRefused(Exception):
     def __init__(self, status: int, problem: str) -> None:
         super().__init__(problem)
         self.status = status
+
+
+class EngineStopped(Exception):
+    """The watcher broke the request off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,28 +80,44 @@ class Engine:
         except ValueError:
             raise EngineUnavailable("it answered something that is not its API") from None
 
-    def exchange(self, method: str, path: str, **options: Any) -> tuple[int, bytes]:
-        """Status and body of one answer. Raises EngineUnavailable."""
+    def exchange(
+        self, method: str, path: str, *, watch: Watch | None = None, **options: Any
+    ) -> Answer:
+        """Status and body of one answer. Raises EngineUnavailable.
+
+        A watcher gets the body as it comes, and b"" while the engine is silent; where it answers
+        False the connection is closed. Raises EngineStopped then.
+        """
         left = self.ends - time.monotonic()
         if left <= 0:
             raise EngineUnavailable("it took too long", asked=False)
         timeout = httpx.Timeout(left, connect=min(CONNECT, left))
+        with close_after(left) as connection:
+            request = partial(
+                self.client.stream,
+                method,
+                path,
+                timeout=timeout,
+                extensions={"trace": connection},
+                **options,
+            )
+            if watch is None:
+                answer = self._answer(request, lambda _: None)
+            else:
+                answer = _watched(partial(self._answer, request), watch, connection)
+        if time.monotonic() >= self.ends:
+            raise EngineUnavailable("it took too long")
+        return answer
+
+    def _answer(self, request: Callable[[], Any], take: Take) -> Answer:
+        """Send one request; `take` gets each piece of the answer's body."""
         try:
-            with (
-                close_after(left) as trace,
-                self.client.stream(
-                    method, path, timeout=timeout, extensions={"trace": trace}, **options
-                ) as response,
-            ):
-                body = _read(response)
-                status = response.status_code
+            with request() as response:
+                return response.status_code, _read(response, take)
         except (httpx.ConnectError, httpx.ConnectTimeout) as problem:
             raise EngineUnavailable(str(problem), asked=False) from problem
         except (httpx.HTTPError, OSError) as problem:
             raise EngineUnavailable(str(problem) or type(problem).__name__) from problem
-        if time.monotonic() >= self.ends:
-            raise EngineUnavailable("it took too long")
-        return status, body
 
     def image(self, reference: str) -> Mapping[str, Any] | None:
         """What the engine knows of an image; None if it has none of this name or digest."""
@@ -129,26 +158,68 @@ class Engine:
         status, body = self.exchange("GET", path, params=params)
         return unframed(body)[-MOST_LOG:] if status == 200 else ""
 
-    def build(self, context: bytes, params: Mapping[str, str]) -> tuple[str, str]:
+    def build(self, context: bytes, params: Mapping[str, str], watch: Watch) -> tuple[str, str]:
         """Build an image: the id that the engine names, if it does, and its words.
 
-        Raises EngineRefused where a step of the build fails, with its last words.
+        The watcher gets what the build prints. Raises EngineRefused where a step of the build
+        fails, with its last words; EngineStopped.
         """
         headers = {"Content-Type": "application/x-tar"}
+        words = _BuildWords(watch)
         status, body = self.exchange(
-            "POST", "/build", params=params, content=context, headers=headers
+            "POST", "/build", params=params, content=context, headers=headers, watch=words
         )
+        words(b"\n")
         if status >= 400:
             raise EngineRefused(status, _problem_in(body))
-        image, said, problem = "", "", ""
-        for line in body.splitlines():
-            word = _line(line)
-            said = (said + str(word.get("stream") or ""))[-MOST_LOG:]
-            problem = str(word.get("error") or "") or problem
-            image = str((word.get("aux") or {}).get("ID") or "") or image
-        if problem:
-            raise EngineRefused(400, f"{said[-1000:]}\n{problem[:1000]}".strip())
-        return image, said
+        if words.problem:
+            raise EngineRefused(400, f"{words.said[-1000:]}\n{words.problem[:1000]}".strip())
+        return words.image, words.said
+
+
+class _BuildWords:
+    """The lines of a build's answer: its watcher gets what they print."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.image = self.said = self.problem = ""
+        self._watch, self._unread = watch, b""
+
+    def __call__(self, piece: bytes) -> bool:
+        *lines, self._unread = (self._unread + piece).split(b"\n")
+        printed = "".join(map(self._printed, lines))
+        self.said = (self.said + printed)[-MOST_LOG:]
+        return self._watch(printed.encode())
+
+    def _printed(self, line: bytes) -> str:
+        word = _line(line)
+        self.problem = str(word.get("error") or "") or self.problem
+        self.image = str((word.get("aux") or {}).get("ID") or "") or self.image
+        return str(word.get("stream") or "")
+
+
+def _ask(watch: Watch, pieces: SimpleQueue[bytes]) -> None:
+    """Give the watcher the next piece, or nothing where none comes. Raises EngineStopped."""
+    try:
+        piece = pieces.get(timeout=TICK)
+    except Empty:
+        piece = b""
+    if not watch(piece):
+        raise EngineStopped
+
+
+def _watched(work: Callable[[Take], Answer], watch: Watch, connection: Connection) -> Answer:
+    """Wait for an answer in a thread of its own, and ask the watcher in this one."""
+    pieces: SimpleQueue[bytes] = SimpleQueue()
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        answer = thread.submit(work, pieces.put)
+        answer.add_done_callback(lambda _: pieces.put(b""))
+        try:
+            while not (answer.done() and pieces.empty()):
+                _ask(watch, pieces)
+        except BaseException:
+            connection.cut()
+            raise
+        return answer.result()
 
 
 @contextmanager
@@ -183,10 +254,11 @@ def _certificates() -> ssl.SSLContext:
     return context
 
 
-def _read(response: httpx.Response) -> bytes:
+def _read(response: httpx.Response, take: Take) -> bytes:
     body = bytearray()
     for chunk in response.iter_raw():
         body += chunk
+        take(chunk)
         if len(body) > MOST_ANSWER:
             raise EngineUnavailable("its answer is too large")
     return bytes(body)

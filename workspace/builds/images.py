@@ -18,10 +18,16 @@ from toolbox.caller import Caller
 from toolbox.scheduler import database_now
 from workspace.builds.containers import limits, namespace
 from workspace.builds.context import packed_folder
-from workspace.builds.engine import Engine, EngineRefused, EngineUnavailable, opened
+from workspace.builds.engine import (
+    Engine,
+    EngineRefused,
+    EngineStopped,
+    EngineUnavailable,
+    opened,
+)
 from workspace.builds.models import ImageBuild
 from workspace.builds.results import BuiltImage
-from workspace.outside import slot
+from workspace.runs.recording import RecordedRun, recorded_run
 from workspace.services import require_paths, unavailable
 
 DRIVER = "container engine"
@@ -58,8 +64,9 @@ def _silent(problem: str) -> Denied:
 def build(*, caller: Caller, path: str, tag: str, now: datetime) -> BuiltImage:
     """Build an image from a folder in the caller's scope; the digest is the engine's.
 
-    Raises Denied SCOPE_DENIED, NOT_FOUND, TOO_LARGE, INVALID_PARAMS for a folder that cannot be
-    built, DRIVER_UNAVAILABLE, RATE_LIMITED.
+    It is a run, which people can stop. Raises Denied SCOPE_DENIED, NOT_FOUND, TOO_LARGE,
+    INVALID_PARAMS for a folder that cannot be built, DRIVER_UNAVAILABLE, RATE_LIMITED,
+    INVALID_TRANSITION where it was stopped.
     """
     require_paths(caller, [path.rstrip("/") + "/"], Access.READ)
     require_engine(caller)
@@ -67,10 +74,13 @@ def build(*, caller: Caller, path: str, tag: str, now: datetime) -> BuiltImage:
     service, _, version = tag.partition(":")
     name = f"{namespace(caller.organisation_id)}/{service}:{version or 'latest'}"
     subject = f"image:{name}"
-    with slot("builds"):
+    seconds = settings.CONTAINER_BUILD_SECONDS
+    with recorded_run(caller=caller, paths=[path], seconds=seconds, now=now) as run:
         record_started(caller, subject, path, now)
-        with engine_answers(caller), opened(settings.CONTAINER_BUILD_SECONDS) as engine:
-            digest, said = _build(engine, context, name)
+        with engine_answers(caller), opened(seconds) as engine:
+            digest, said = _build(engine, context, name, run)
+        run.end(0)
+    run.require_not_stopped()
     contract = require_working_contract(caller)
     with transaction.atomic():
         ImageBuild.objects.create(
@@ -85,7 +95,7 @@ def build(*, caller: Caller, path: str, tag: str, now: datetime) -> BuiltImage:
         )
         details = {"digest": digest, "path": path}
         record(Action.IMAGE_BUILT, by=caller, at=database_now(), subject=subject, details=details)
-    return {"tag": tag, "digest": digest, "output": said}
+    return {"tag": tag, "digest": digest, "output": said, **run.log()}
 
 
 def record_started(caller: Caller, subject: str, path: str, now: datetime) -> None:
@@ -96,7 +106,8 @@ def record_started(caller: Caller, subject: str, path: str, now: datetime) -> No
         )
 
 
-def _build(engine: Engine, context: bytes, name: str) -> tuple[str, str]:
+def _build(engine: Engine, context: bytes, name: str, run: RecordedRun) -> tuple[str, str]:
+    """The image's digest and what its build printed; nothing of both where it was stopped."""
     used = limits()
     params = {
         "t": name,
@@ -109,8 +120,11 @@ def _build(engine: Engine, context: bytes, name: str) -> tuple[str, str]:
         "forcerm": "true",
     }
     try:
-        image, said = engine.build(context, params)
+        image, said = engine.build(context, params, run)
+    except EngineStopped:
+        return "", ""
     except EngineRefused as refusal:
+        run(str(refusal).encode())
         if refusal.status >= 500:
             raise
         raise refuse(

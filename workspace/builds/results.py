@@ -10,10 +10,11 @@ from typing_extensions import TypedDict
 
 from core.params import wire_result
 from workspace.builds.vocabulary import DeploymentState
+from workspace.results import RunLog
 
 
 @wire_result
-class BuiltImage(TypedDict):
+class BuiltImage(RunLog):
     """An image that was built."""
 
     tag: str
@@ -22,7 +23,7 @@ class BuiltImage(TypedDict):
 
 
 @wire_result
-class DeployedArtifact(TypedDict):
+class DeployedArtifact(RunLog):
     """A deployment; `state` says how it ended."""
 
     deployment_id: str

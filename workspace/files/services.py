@@ -22,6 +22,7 @@ from orgchart.policy.vocabulary import Access
 from toolbox.caller import Caller
 from toolbox.quotas import Quota
 from workspace.files.places import judged_tree, place_of
+from workspace.git.judging import is_in_judged_commit
 from workspace.results import FileContent, LogLines, WrittenFile
 from workspace.rules import is_of_company
 from workspace.services import require_paths
@@ -37,14 +38,27 @@ COUNTED_FOR = 60.0
 def read_file(*, caller: Caller, path: str, now: datetime) -> FileContent:
     """The text of a file in the caller's scope (Spec: files 9).
 
-    Raises Denied SCOPE_DENIED, also for what is no plain file; NOT_FOUND; TOO_LARGE;
-    INVALID_PARAMS for what is no text.
+    For a judge a commit may be checked out: open no transaction meanwhile (Spec: hands 30). Raises
+    Denied SCOPE_DENIED, also for what is no plain file; NOT_FOUND; TOO_LARGE; INVALID_PARAMS for
+    what is no text.
     """
     require_paths(caller, [path], Access.READ)
     with _translated(caller, path):
         data = _read(caller, path)
         content = data.decode("utf-8")
     return {"content": content, "sha256": hashlib.sha256(data).hexdigest()}
+
+
+def can_read_file(*, caller: Caller, path: str) -> None:
+    """Raise Denied where `read_file` would be refused; no commit is checked out."""
+    require_paths(caller, [path], Access.READ)
+    with _translated(caller, path):
+        place = place_of(caller, path)
+        try:
+            place.tree.read(place.path, limit=MAX_READ).decode("utf-8")
+        except Missing:
+            if is_of_company(path) or not is_in_judged_commit(caller, place.path):
+                raise
 
 
 def _read(caller: Caller, path: str) -> bytes:

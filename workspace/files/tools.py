@@ -15,6 +15,10 @@ from workspace.results import FileContent, LogLines, WrittenFile
 from workspace.services import require_paths
 
 
+def _may_read(caller: Caller, params: OnePath, now: datetime) -> None:
+    services.can_read_file(caller=caller, path=params.path)
+
+
 @tool(
     "read_file",
     params=OnePath,
@@ -22,6 +26,8 @@ from workspace.services import require_paths
     group=ToolGroup.CODE,
     modes=CODING_ONLY,
     read_only=True,
+    acts_outside=True,
+    dry_run=_may_read,
 )
 def read_file(caller: Caller, params: OnePath, now: datetime) -> FileContent:
     """Read a file in your scope."""
@@ -35,6 +41,8 @@ def read_file(caller: Caller, params: OnePath, now: datetime) -> FileContent:
     group=ToolGroup.CODE,
     modes=CODING_ONLY,
     read_only=True,
+    acts_outside=True,
+    dry_run=_may_read,
 )
 def read_code(caller: Caller, params: OnePath, now: datetime) -> FileContent:
     """Read a file of your workers' workspaces; nothing can be changed this way."""

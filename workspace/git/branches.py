@@ -16,7 +16,7 @@ from core.database import needs_transaction
 from core.decision import Code, refuse
 from ledger.services import record
 from toolbox.caller import Caller
-from toolbox.quotas import charge_bytes
+from toolbox.quotas import charge
 from workspace.git import rules
 from workspace.git.control import BareRepository, GitFailed, Signature
 from workspace.git.holding import held_work_tree
@@ -183,7 +183,7 @@ def _store(
         with drafts.quarantined() as checked:
             checked.take_pack(staged.pack)
             _require_allowed(caller, contract, draft, checked, staged.tree)
-        charge_bytes(caller=caller, size=len(staged.pack), now=timezone.now())
+        charge(caller=caller, size=len(staged.pack), now=timezone.now())
         drafts.take_pack(staged.pack)
         parents = [draft.commit, *([draft.merging] if draft.merging else [])]
         author = Signature(

@@ -9,6 +9,7 @@ from django.db import transaction
 
 from contracts.vocabulary import FINAL_STATES
 from orgchart.models import Organisation
+from workspace.git import importing
 from workspace.git.control import GitFailed
 from workspace.git.models import Draft, Repository
 from workspace.git.repositories import bare_of, drafts_of
@@ -27,6 +28,7 @@ def collect_garbage(*, now: datetime) -> int:
     forgotten = 0
     for repository in Repository.objects.select_related("organisation"):
         organisation = repository.organisation
+        importing.remove_old(bare_of(organisation).folder)
         try:
             forgotten += _forget(organisation, now)
             merging = Draft.objects.filter(agent__organisation=organisation).exclude(merged_tree="")

@@ -16,6 +16,7 @@ from contracts.vocabulary import ContractState
 from orgchart.models import Organisation
 from toolbox.caller import Caller
 from workspace.git.places import objects_of
+from workspace.git.repositories import bare_of
 from workspace.git.worktree import AgentPlace
 from workspace.homes import FOLDER_MODE, make_home
 from workspace.tree import agent_folder
@@ -36,6 +37,7 @@ class SubmittedTree:
 def submitted_tree(caller: Caller) -> SubmittedTree | None:
     """The latest submission that the caller may judge now, checked out; None where there is none.
 
+    Git works in the sandbox meanwhile: open no transaction (Spec: hands 30).
     Raises Denied ISOLATION_UNAVAILABLE, INVALID_TRANSITION.
     """
     commit = _commit_to_judge(caller)
@@ -48,6 +50,15 @@ def submitted_tree(caller: Caller) -> SubmittedTree | None:
     if not folder.is_dir():
         _check_out(folder, commit, user, objects_of(organisation))
     return SubmittedTree(folder, f"{JUDGED}/{commit}", commit)
+
+
+def is_in_judged_commit(caller: Caller, path: str) -> bool:
+    """Whether the commit that the caller judges now has this file; it is not checked out."""
+    commit = _commit_to_judge(caller)
+    if not commit:
+        return False
+    bare = bare_of(Organisation.objects.get(id=caller.organisation_id))
+    return bool(bare.run("ls-tree", "--name-only", "-z", commit, "--", path))
 
 
 def _commit_to_judge(caller: Caller) -> str:

@@ -15,8 +15,9 @@ from core.deeds import Deed, require_deed
 from ledger.services import record
 from orgchart.orgsettings import merged
 from workspace.git.control import GitFailed, run_git
+from workspace.git.importing import IMPORT_SECONDS, outside
 from workspace.git.models import MoveKind, Repository
-from workspace.git.repositories import IMPORT_SECONDS, bare_of, branch_row, lock, outside
+from workspace.git.repositories import bare_of, branch_row, lock
 
 AFTER_MERGE = "after_merge"
 

@@ -1,13 +1,11 @@
-"""The bare repository of an organisation: created, imported, kept as its rows say, pushed back."""
+"""The bare repository of an organisation: created, imported, kept as its rows say."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
-from pathlib import Path
-from uuid import uuid4
+from functools import partial
 
 from django.db import connection, transaction
 
@@ -19,21 +17,13 @@ from ledger.services import record
 from orgchart.models import Organisation
 from orgchart.orgsettings import enabled_modes, merged
 from orgchart.policy.vocabulary import ToolMode
-from workspace.git.control import (
-    BareRepository,
-    GitFailed,
-    Signature,
-    create_bare,
-    install,
-    run_git,
-)
+from workspace.git import importing
+from workspace.git.control import BareRepository, create_bare
+from workspace.git.importing import Fresh
 from workspace.git.models import Branch, BranchMove, MoveKind, Repository
 from workspace.tree import repository_folder
 
-MAIN = "main"
 DRAFTS = "drafts.git"
-IMPORT_SECONDS = 300
-FIRST_MESSAGE = "Begin the repository"
 
 
 def bare_of(organisation: Organisation) -> BareRepository:
@@ -75,13 +65,11 @@ def ensure_repository(*, organisation: Organisation, caller: Actor, now: datetim
     Raises Denied DRIVER_UNAVAILABLE where git is missing, the import fails, or the folder is gone.
     """
     found = Repository.objects.filter(organisation=organisation).first()
-    if found is None:
-        with transaction.atomic():
-            lock("organisation", organisation.id)
-            found = Repository.objects.filter(organisation=organisation).first()
-            if found is None:
-                source = merged(organisation.settings)["repository"]
-                found = _insert_repository(organisation, source, caller, now)
+    while found is None:
+        with importing.prepared(organisation, _source_of(organisation), now) as fresh:
+            found = _insert_once(organisation, fresh, caller, now)
+        _take(organisation, fresh)
+    put_in_place(found)
     if not bare_of(organisation).folder.is_dir():
         raise refuse(
             Code.DRIVER_UNAVAILABLE,
@@ -93,98 +81,81 @@ def ensure_repository(*, organisation: Organisation, caller: Actor, now: datetim
     return found
 
 
+def _insert_once(
+    organisation: Organisation, fresh: Fresh, caller: Actor, now: datetime
+) -> Repository | None:
+    """The repository that is there or is inserted now; None where the setting changed meanwhile."""
+    with transaction.atomic():
+        lock("organisation", organisation.id)
+        found = Repository.objects.filter(organisation=organisation).first()
+        if found is None and _source_of(organisation) == fresh.source:
+            found = _insert_repository(organisation, fresh, caller, now)
+    return found
+
+
+def _take(organisation: Organisation, fresh: Fresh) -> None:
+    """Move a prepared folder to its place if a row took it, else delete it."""
+    found = Repository.objects.filter(organisation=organisation).first()
+    if found is not None:
+        put_in_place(found)
+    fresh.discard()
+
+
+def _source_of(organisation: Organisation) -> str:
+    """What the setting names now; '' for a repository that is created here."""
+    stored = Organisation.objects.values_list("settings", flat=True).get(id=organisation.id)
+    return str(merged(stored)["repository"])
+
+
 @needs_transaction
 def _insert_repository(
-    organisation: Organisation, source: str, caller: Actor, now: datetime
+    organisation: Organisation, fresh: Fresh, caller: Actor, now: datetime
 ) -> Repository:
-    bare, drafts = bare_of(organisation), drafts_of(organisation)
-    fresh = bare.folder.with_name(f"repository-{uuid4().hex}.git")
-    main, commit = _import(fresh, source) if source else _create(fresh, now)
-    if bare.folder.exists():  # replaced, or of a transaction or database that was lost: kept aside
-        bare.folder.rename(bare.folder.with_name(f"repository-{uuid4().hex}.old"))
-    fresh.rename(bare.folder)
-    if not drafts.folder.exists():
-        create_bare(drafts.folder, main)
+    """Insert what a prepared repository holds; `put_in_place` moves its folder after the commit."""
     repository = Repository.objects.create(
         organisation=organisation,
-        main=main,
-        source=source,
-        pushed_back=commit if source else "",
+        main=fresh.main,
+        source=fresh.source,
+        pushed_back=fresh.commit if fresh.source else "",
         created_at=now,
     )
-    Branch.objects.create(repository=repository, name=main, commit=commit)
-    kind = MoveKind.IMPORT if source else MoveKind.CREATE
+    Branch.objects.create(repository=repository, name=fresh.main, commit=fresh.commit)
     BranchMove.objects.create(
-        repository=repository, branch=main, kind=kind, new=commit, by=caller.actor, at=now
+        repository=repository,
+        branch=fresh.main,
+        kind=MoveKind.IMPORT if fresh.source else MoveKind.CREATE,
+        new=fresh.commit,
+        by=caller.actor,
+        at=now,
     )
     record(
-        Action.REPOSITORY_IMPORTED if source else Action.REPOSITORY_CREATED,
+        Action.REPOSITORY_IMPORTED if fresh.source else Action.REPOSITORY_CREATED,
         by=caller,
         at=now,
         subject=f"repository:{organisation.slug}",
-        details={"main": main, "commit": commit, "source": source},
+        details={"main": fresh.main, "commit": fresh.commit, "source": fresh.source},
     )
     return repository
 
 
-def _create(folder: Path, now: datetime) -> tuple[str, str]:
-    bare = create_bare(folder, MAIN)
-    tree = bare.run("mktree").decode("ascii").strip()
-    author = Signature(name="NEXUS", email="nexus@nexus.invalid", at=now)
-    commit = bare.commit(tree, [], FIRST_MESSAGE, author)
-    bare.set_ref(f"refs/heads/{MAIN}", commit, "")
-    return MAIN, commit
+def put_in_place(repository: Repository) -> None:
+    """Move the prepared folder of a repository to its place, where it is not there yet.
 
-
-def _import(folder: Path, source: str) -> tuple[str, str]:
-    """Take in the default branch of another repository, and nothing else of it."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(prefix=".import-", dir=folder.parent))
-    words = [
-        *("clone", "--quiet", "--bare", "--no-local", "--no-tags", "--single-branch"),
-        *("--template=", "--config", "core.sharedRepository=0644"),
-    ]
-    try:
-        done = run_git(
-            [*words, "--", source, str(made)], environment=outside(), seconds=IMPORT_SECONDS
-        )
-        if done.returncode != 0:
-            raise GitFailed("clone", done.returncode, done.stderr)  # noqa: TRY301  cleaned below
-        bare = BareRepository(made)
-        main = bare.run("symbolic-ref", "--short", "HEAD").decode("utf-8").strip()
-        commit = bare.commit_at(f"refs/heads/{main}")
-        if not commit:
-            raise GitFailed("clone", 0, b"it has no commit on its default branch")  # noqa: TRY301
-        bare.run("remote", "remove", "origin")
-        install(bare)
-        made.rename(folder)
-    except GitFailed as problem:
-        shutil.rmtree(made, ignore_errors=True)
-        raise refuse(
-            Code.DRIVER_UNAVAILABLE,
-            f"the repository cannot be imported: {problem}",
-            "check that this machine reaches it and that its default branch has a commit",
-            rule="a repository is imported by the control plane (spec: hands 22)",
-            driver="git repository",
-        ) from problem
-    return main, commit
-
-
-def outside() -> dict[str, str]:
-    """What git needs to reach another host: the server's home for its keys, and the proxies."""
-    proxies = {name: os.environ[name] for name in ("https_proxy", "HTTPS_PROXY", "no_proxy")
-               if name in os.environ}  # fmt: skip
-    return {
-        **proxies,
-        "HOME": os.environ.get("HOME", "/nonexistent"),
-        "GIT_ALLOW_PROTOCOL": "file:https:ssh",
-        "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
-        "GIT_CONFIG_COUNT": "2",
-        "GIT_CONFIG_KEY_0": "protocol.https.allow",
-        "GIT_CONFIG_VALUE_0": "always",
-        "GIT_CONFIG_KEY_1": "protocol.ssh.allow",
-        "GIT_CONFIG_VALUE_1": "always",
-    }
+    Its row was committed before; where the process ended in between, the next call does it. A
+    folder in which the main branch's commit is stays: it is this repository.
+    """
+    organisation = repository.organisation
+    bare, drafts = bare_of(organisation), drafts_of(organisation)
+    if not importing.has_prepared(bare.folder):
+        return
+    with transaction.atomic():
+        lock("organisation", organisation.id)
+        main = repository.branches.filter(name=repository.main).first()
+        if main is None or (bare.folder.is_dir() and bare.succeeds("cat-file", "-e", main.commit)):
+            return
+        if not drafts.folder.exists():
+            create_bare(drafts.folder, repository.main)
+        importing.take(bare.folder, main.commit)
 
 
 @needs_transaction
@@ -203,17 +174,55 @@ def branch_row(repository: Repository, name: str) -> Branch | None:
     return row
 
 
-@needs_transaction
-def change_source(*, organisation: Organisation, source: str, caller: Actor, now: datetime) -> None:
+@contextmanager
+def changed_source(
+    *, organisation: Organisation, source: str, caller: Actor, now: datetime
+) -> Iterator[Callable[[], None]]:
     """Take the repository that the setting names in place of one that no agent has pushed to.
 
-    Raises Denied INVALID_TRANSITION where agents have pushed, DRIVER_UNAVAILABLE where the import
+    It is imported first, without a transaction; the yielded function records that, in the
+    transaction of the setting. Raises Denied, and so does that function: INVALID_TRANSITION where
+    agents have pushed or the repository changed meanwhile, DRIVER_UNAVAILABLE where the import
     fails; the setting is not changed then.
     """
-    lock("organisation", organisation.id)
-    found = Repository.objects.filter(organisation=organisation).first()
-    if found is None or found.source == source:
+    if _replaceable(organisation, source) is None:
+        yield partial(_require_unchanged, organisation, source)
         return
+    with importing.prepared(organisation, source, now) as fresh:
+        yield partial(_replace, organisation, fresh, caller, now)
+    _take(organisation, fresh)
+
+
+@needs_transaction
+def _replace(organisation: Organisation, fresh: Fresh, caller: Actor, now: datetime) -> None:
+    lock("organisation", organisation.id)
+    found = _replaceable(organisation, fresh.source)
+    if found is not None:
+        found.delete()
+        _insert_repository(organisation, fresh, caller, now)
+
+
+@needs_transaction
+def _require_unchanged(organisation: Organisation, source: str) -> None:
+    """Nothing was imported, so there must be nothing to replace. Raises Denied."""
+    lock("organisation", organisation.id)
+    if _replaceable(organisation, source) is not None:
+        raise refuse(
+            Code.INVALID_TRANSITION,
+            f"the repository of {organisation.slug} was created meanwhile",
+            "set the setting again",
+            rule="a repository is imported by the control plane (spec: hands 22)",
+        )
+
+
+def _replaceable(organisation: Organisation, source: str) -> Repository | None:
+    """The repository that has to be replaced by this source; None where there is none.
+
+    Raises Denied INVALID_TRANSITION where agents have pushed to it.
+    """
+    found = Repository.objects.filter(organisation=organisation).exclude(source=source).first()
+    if found is None:
+        return None
     if found.moves.exclude(kind__in=[MoveKind.CREATE, MoveKind.IMPORT]).exists():
         raise refuse(
             Code.INVALID_TRANSITION,
@@ -221,5 +230,4 @@ def change_source(*, organisation: Organisation, source: str, caller: Actor, now
             "keep it, or load the other repository into an organisation of its own",
             rule="a repository with work in it is not replaced (spec: hands 22)",
         )
-    found.delete()
-    _insert_repository(organisation, source, caller, now)
+    return found

@@ -14,10 +14,10 @@ from contracts.rows import contract_facts
 from contracts.rules import ContractFacts, can_see
 from core.actions import Action
 from core.database import needs_transaction
-from core.decision import Allow, Code, Denied, refuse
+from core.decision import Allow, Code, Decision, Denied, refuse
 from ledger.services import record
-from mailroom.delivery import MailDraft, send_system_mail
-from mailroom.services import send_mail
+from mailroom.delivery import send_as, send_system_mail
+from orgchart.policy.readership import can_tell
 from toolbox.caller import Caller
 from workspace.git import rules
 from workspace.git.control import Signature
@@ -209,6 +209,7 @@ def _record_review(
     caller: Caller, found: _Reviewed, draft: ReviewDraft, merge: str | None, now: datetime
 ) -> None:
     details = {"branch": found.branch.name, "commit": found.branch.commit}
+    is_told = isinstance(_telling(caller, found), Allow)
     if merge is not None:
         passed_by = str(found.judged.passed_by)
         details |= {"main": found.main.name, "merge": merge, "verdict": passed_by}
@@ -218,32 +219,39 @@ def _record_review(
         at=now,
         subject=f"contract:{found.contract.id}",
         reason=draft.comment,
-        for_agent_id=found.contract.assignee.id,
+        for_agent_id=(found.contract.assignee if is_told else caller.agent).id,
         kind="contract",
         details=details,
     )
 
 
+def _telling(caller: Caller, found: _Reviewed) -> Decision:
+    """Decide whether the comment reaches the assignee (Spec: mail 43)."""
+    return can_tell(caller.policy, caller.agent, found.contract.assignee)
+
+
 @needs_transaction
 def _send_comment(caller: Caller, found: _Reviewed, draft: ReviewDraft, now: datetime) -> None:
-    """Send the comment to the assignee: as the reviewer's mail, by the rules of mail.
+    """Send the comment to the assignee as the reviewer's mail, where it may be told.
 
-    A reviewer who is not the assignee's manager may not write to it: then the system mails that
-    there was a review, and the comment stays in the ledger.
+    Where it may not, the system mails that there was a review, and the comment stays in the ledger.
     """
     contract = found.contract
     if not contract.assignee.active:
         return
     subject = f"{found.branch.name} is {'merged' if draft.approve else 'reviewed'}"
-    if caller.handle in contract.assignee.managers:
-        mail = MailDraft(
-            to=contract.assignee.handle,
+    told = _telling(caller, found)
+    if isinstance(told, Allow):
+        send_as(
+            caller=caller,
+            recipient=contract.assignee,
             mail_type="info",
             subject=subject,
             body=draft.comment,
             contract_ref=contract.id,
+            now=now,
+            rule=f"a review's comment: {told.rule}",
         )
-        send_mail(caller=caller, draft=mail, now=now)
     else:
         send_system_mail(
             organisation_id=caller.organisation_id,

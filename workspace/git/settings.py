@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
 from core.actors import Actor
-from core.database import needs_transaction
 from orgchart.models import Organisation
-from workspace.git.repositories import change_source
+from workspace.git.repositories import changed_source
 
 
-@needs_transaction
+@contextmanager
 def follow_settings(
     organisation: Organisation, values: Mapping[str, Any], caller: Actor, now: datetime
-) -> None:
+) -> Iterator[Callable[[], None]]:
     """Import the repository that the setting names; if that fails, the setting does not change."""
-    if "repository" in values:
-        change_source(
-            organisation=organisation, source=values["repository"], caller=caller, now=now
-        )
+    if "repository" not in values:
+        yield lambda: None
+        return
+    with changed_source(
+        organisation=organisation, source=values["repository"], caller=caller, now=now
+    ) as record_it:
+        yield record_it

@@ -1,4 +1,4 @@
-"""The humans' face of runs: what agents ran in the sandbox, with its log."""
+"""The humans' face of runs: what agents ran, built and deployed, with its log."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ STOP = Act(
 
 @admin.register(Run)
 class RunAdmin(ActingAdmin):
-    """Every run of tests or of the linter, and how it ended."""
+    """Every run of an agent, and how it ended."""
 
     acts = (STOP,)
     list_display = ("id", "agent", "tool", "asked_at", "ended_at", "outcome")

@@ -12,11 +12,11 @@ from django.db.models import Q
 from django.utils import timezone
 
 from core.actions import Action
-from core.decision import Code, refuse
+from core.decision import Code, Denied, refuse
 from ledger.services import record
 from toolbox.caller import Caller
 from workspace.models import Run
-from workspace.sandbox.programs import Limits
+from workspace.runs.rules import stopped
 
 PATIENCE = 20.0
 """Seconds that a run waits for its turn, within the call that asked for it."""
@@ -26,9 +26,9 @@ GRACE = timedelta(seconds=30)
 
 
 def take_turn(
-    *, caller: Caller, paths: Sequence[str], commit: str, limits: Limits, now: datetime
+    *, caller: Caller, paths: Sequence[str], commit: str, seconds: float, now: datetime
 ) -> Run:
-    """Wait for the caller's turn, and start its run, with its event (Spec: hands 26).
+    """Wait for the caller's turn, and start its run of `seconds`, with its event (Spec: hands 26).
 
     Raises Denied RATE_LIMITED where the turn does not come in time, INVALID_TRANSITION where a
     person stopped it before.
@@ -43,16 +43,10 @@ def take_turn(
         ends_by=timezone.now() + timedelta(seconds=PATIENCE) + GRACE,
     )
     until = time.monotonic() + PATIENCE
-    while not _start(row, caller, limits):
-        stopped = Run.objects.filter(id=row.id).exclude(stopped_for="")
-        by = stopped.values_list("stopped_for", flat=True).first()
+    while not _start(row, caller, seconds):
+        by = Run.objects.filter(id=row.id).values_list("stopped_for", flat=True).first()
         if by:
-            raise refuse(
-                Code.INVALID_TRANSITION,
-                f"a person stopped run {row.id} before its turn came: {by}",
-                f"ask {caller.agent.superior} before you run it again",
-                rule="people stop runs (spec: hands 29)",
-            )
+            raise Denied(stopped(row.id, by, caller.agent.superior))
         if time.monotonic() > until and Run.objects.filter(id=row.id, ended_at=None).delete()[0]:
             raise refuse(
                 Code.RATE_LIMITED,
@@ -65,7 +59,7 @@ def take_turn(
     return row
 
 
-def _start(row: Run, caller: Caller, limits: Limits) -> bool:
+def _start(row: Run, caller: Caller, seconds: float) -> bool:
     """Start a run if it is its turn: nothing of its agent runs, and there is a place."""
     now = timezone.now()
     with transaction.atomic():
@@ -82,7 +76,7 @@ def _start(row: Run, caller: Caller, limits: Limits) -> bool:
         if running.count() >= settings.WORKSPACE_RUNS or mine.exists():
             return False
         row.started_at = now
-        row.ends_by = now + timedelta(seconds=limits.seconds) + GRACE
+        row.ends_by = now + timedelta(seconds=seconds) + GRACE
         waiting = Run.objects.filter(id=row.id, ended_at=None)
         if not waiting.update(started_at=now, ends_by=row.ends_by):
             return False

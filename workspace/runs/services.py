@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from datetime import datetime
 
-from django.db import transaction
-from django.utils import timezone
-
-from core.actions import Action
 from core.decision import Code, refuse
-from documents.tree import Unsafe
-from ledger.services import record
 from orgchart.policy.vocabulary import Access
 from toolbox.caller import Caller
-from workspace.files.places import Files, judged_tree, own_clone, own_tree
-from workspace.models import Run
-from workspace.outside import slot
+from workspace.files.places import Files, judged_tree, own_clone
 from workspace.results import ProgramRun
 from workspace.rules import is_of_company
-from workspace.runs import python, queue, view
-from workspace.runs.watching import Watcher
+from workspace.runs import python, view
+from workspace.runs.recording import RecordedRun, recorded_run
+from workspace.runs.rules import KEPT
 from workspace.sandbox import driver
 from workspace.sandbox.programs import CommandOutcome, Limits, Mount, Program
 from workspace.services import require_paths, unavailable
-from workspace.tree import AGENTS, in_own_work_tree
+from workspace.tree import in_own_work_tree
 from workspace.users import user_of
 
 LIMITS = Limits(
     seconds=120,
-    output=1024 * 1024,
+    output=KEPT,
     memory=2 * 1024**3,
     memory_of_all=1024**3,
     file=64 * 1024**2,
@@ -39,7 +31,6 @@ LIMITS = Limits(
 )
 SHOWN = 64 * 1024
 """Characters of a log's end that the answer holds."""
-LOGS = "runs"
 TIMED_OUT, KILLED = 124, 137
 
 
@@ -103,18 +94,12 @@ def _run(
         environment=python.ENVIRONMENT,
         limits=LIMITS,
     )
-    with slot("runs"):
-        row = queue.take_turn(
-            caller=caller, paths=paths, commit=code.commit, limits=LIMITS, now=now
-        )
-        watcher = Watcher(row, caller)
-        outcome = CommandOutcome(output=b"", status=None)
-        try:
-            outcome = driver.run(program, watch=watcher)
-        finally:
-            watcher.end()
-            digest = end_run(row=row, caller=caller, outcome=outcome, reason=watcher.reason)
-    return _result(caller, row, outcome, digest)
+    with recorded_run(
+        caller=caller, paths=paths, commit=code.commit, seconds=LIMITS.seconds, now=now
+    ) as run:
+        outcome = driver.run(program, watch=run)
+        run.end(outcome.status, timed_out=outcome.timed_out)
+    return _result(run, outcome)
 
 
 def _code_with(caller: Caller, paths: Sequence[str]) -> Files:
@@ -140,59 +125,15 @@ def _require_seen(path: str, seen: Sequence[Mount]) -> None:
     )
 
 
-def end_run(*, row: Run, caller: Caller, outcome: CommandOutcome, reason: str) -> str:
-    """Keep a run's log and how it ended, with its event; the digest of the log.
-
-    `reason` is why it was stopped, or ''; a person's, if one stopped it meanwhile, stays.
-    """
-    digest = hashlib.sha256(outcome.output).hexdigest()
-    now = timezone.now()
-    text = outcome.output.decode("utf-8", errors="replace").replace("\x00", "\ufffd")
-    with transaction.atomic():
-        kept = Run.objects.select_for_update().filter(id=row.id)
-        row.stopped_for = kept.values_list("stopped_for", flat=True).first() or reason
-        kept.update(
-            ended_at=now,
-            exit_status=outcome.status,
-            timed_out=outcome.timed_out,
-            stopped_for=row.stopped_for,
-            output=text,
-            output_sha256=digest,
-        )
-        record(
-            Action.RUN_ENDED,
-            by=caller,
-            at=now,
-            subject=f"run:{row.id}",
-            details={
-                "exit_status": outcome.status,
-                "timed_out": outcome.timed_out,
-                "stopped_for": row.stopped_for,
-                "output_sha256": digest,
-            },
-        )
-    try:
-        own_tree(caller, LOGS).write(_log_name(row), outcome.output)
-    except (OSError, Unsafe):
-        pass  # the row holds the log; a full disk must not hide how the run ended
-    return digest
-
-
-def _log_name(row: Run) -> str:
-    return f"{row.tool}-{row.id}.log"
-
-
-def _result(caller: Caller, row: Run, outcome: CommandOutcome, digest: str) -> ProgramRun:
+def _result(run: RecordedRun, outcome: CommandOutcome) -> ProgramRun:
     text = outcome.output.decode("utf-8", errors="replace")
     ended = TIMED_OUT if outcome.timed_out else KILLED
     return {
-        "run_id": str(row.id),
-        "commit": row.commit or None,
+        **run.log(),
+        "commit": run.row.commit or None,
         "exit_code": ended if outcome.status is None else outcome.status,
         "output": text[-SHOWN:],
-        "output_sha256": digest,
         "truncated": outcome.cut or len(text) > SHOWN,
         "timed_out": outcome.timed_out,
-        "stopped_for": row.stopped_for or None,
-        "log": f"{AGENTS}/{caller.handle}/{LOGS}/{_log_name(row)}",
+        "stopped_for": run.row.stopped_for or None,
     }

@@ -10,14 +10,17 @@ from django.utils import timezone
 
 from core.actions import Action
 from core.actors import System
+from core.decision import Allow, Deny
 from ledger.services import record
-from orgchart.models import Agent
-from orgchart.pauses.services import pause_of
+from orgchart.policy.vocabulary import ToolMode
 from toolbox.caller import Caller
+from toolbox.registry import REGISTRY
+from toolbox.rules import can_use
 from toolbox.scopes import active_scopes
+from toolbox.sessions import caller_now
 from toolbox.wake import wake
 from workspace.models import Run
-from workspace.runs.rules import next_piece
+from workspace.runs.rules import KEPT, next_piece
 
 LOOK_EVERY = 1.0
 """Seconds between two looks at the database."""
@@ -27,17 +30,19 @@ class Watcher:
     """Called with each piece of a run's output; False ends the run, and `reason` says why."""
 
     def __init__(self, row: Run, caller: Caller) -> None:
-        self.reason = ""
+        self.reason, self.text = "", ""
+        self.output = bytearray()
         self._row, self._caller = row, caller
         self._scopes = set(active_scopes(caller))
         self._decoder = getincrementaldecoder("utf-8")("replace")
-        self._text = ""
         self._kept = self._sent = 0
         self._next = time.monotonic() + LOOK_EVERY
 
     def __call__(self, chunk: bytes) -> bool:
         """Keep a piece of output; whether the run may go on."""
-        self._text += self._decoder.decode(chunk).replace("\x00", "\ufffd")
+        piece = chunk[: KEPT - len(self.output)]
+        self.output += piece
+        self.text += self._decoder.decode(piece).replace("\x00", "\ufffd")
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + LOOK_EVERY
             self._keep()
@@ -47,20 +52,21 @@ class Watcher:
 
     def end(self) -> None:
         """Stream what is left, of a run that was long enough to be streamed at all."""
+        self.text += self._decoder.decode(b"", final=True)
         while self._sent and self._stream():
             pass
 
     def _keep(self) -> None:
-        if len(self._text) > self._kept:
-            self._kept = len(self._text)
-            Run.objects.filter(id=self._row.id).update(output=self._text)
+        if len(self.text) > self._kept:
+            self._kept = len(self.text)
+            Run.objects.filter(id=self._row.id).update(output=self.text)
 
     def _stream(self) -> bool:
         """Send the next piece of output to the agent's event stream; whether there was one.
 
         Spec: hands 28.
         """
-        piece = next_piece(self._text, self._sent)
+        piece = next_piece(self.text, self._sent)
         if not piece:
             return False
         with transaction.atomic():
@@ -82,11 +88,20 @@ class Watcher:
         asked = Run.objects.filter(id=self._row.id).values_list("stopped_for", flat=True).first()
         if asked is None or asked:
             return asked or "its row is gone"
-        if not Agent.objects.filter(id=self._caller.agent.id, active=True).exists():
+        caller = caller_now(self._caller)
+        if caller is None:
             return "its agent is deactivated"
-        agent = self._caller.agent.id
-        if pause_of(organisation_id=self._caller.organisation_id, agent_id=agent) is not None:
+        if caller.pause is not None:
             return "its agent is paused"
-        if not self._scopes <= set(active_scopes(self._caller)):
+        if not self._scopes <= set(active_scopes(caller)):
             return "its contract opens no folders any more"
-        return ""
+        return _why_refused(self._caller, caller)
+
+
+def _why_refused(before: Caller, now: Caller) -> str:
+    """Why the call would be refused by now, or '': its mode was closed, its tool taken away."""
+    if before.session.mode is ToolMode.CODING and now.session.mode is not ToolMode.CODING:
+        return "coding mode of its session was closed"
+    tool = REGISTRY.get(before.tool)
+    was, found = (can_use(tool, before.tool, caller.holder) for caller in (before, now))
+    return found.message if isinstance(was, Allow) and isinstance(found, Deny) else ""

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import replace
 from datetime import datetime
-from typing import cast
 
 from django.db import transaction
 
 from core.actions import Action
 from core.actors import Actor
-from core.decision import Allow, Code, refuse
+from core.decision import Code, refuse
 from core.deeds import Deed, require_deed
 from core.events import Event
 from core.interventions import record_intervention
@@ -22,20 +19,11 @@ from toolbox.registry import REGISTRY
 from toolbox.rules import effective_tools
 from workspace.models import Skill
 from workspace.results import StartedSkill
-from workspace.runs.view import WORK, mounts_of
-from workspace.sandbox import driver
-from workspace.sandbox.programs import CommandOutcome, Limits, shell
 from workspace.skills import folders
-from workspace.skills.definition import Definition
 from workspace.skills.folders import OnDisk
-from workspace.skills.prompting import Runner, prompt_of
-from workspace.skills.rules import Found, can_use_skill
-from workspace.users import user_of
+from workspace.skills.preparing import PreparedSkill, prepare_skill
 
 PREFIX = "skill__"
-SECONDS = 20.0
-"""All commands of one skill together."""
-MAX_PROMPT = 200_000
 TO_BE_SEEN = "next_frame"
 """What a frame has too where a person opened it: its agent was answered no prompt, no frame_id."""
 
@@ -111,113 +99,56 @@ def withdraw(*, name: str, reason: str, caller: Actor, now: datetime) -> None:
 
 
 def use_skill(
-    *,
-    caller: Caller,
-    name: str,
-    arguments: str,
-    now: datetime,
-    person: bool = False,
-    explained: bool = False,
+    *, caller: Caller, name: str, arguments: str, now: datetime, explained: bool = False
+) -> StartedSkill:
+    """Start a skill as its agent: `prepare_skill`, then `open_skill`, and raises what they raise.
+
+    Only `explained`, to be rolled back, every rule is asked and no command runs.
+    """
+    skill = prepare_skill(
+        caller=caller, name=name, arguments=arguments, now=now, explained=explained
+    )
+    return open_skill(caller=caller, skill=skill, now=now)
+
+
+def open_skill(
+    *, caller: Caller, skill: PreparedSkill, now: datetime, person: bool = False
 ) -> StartedSkill:
     """Open a skill for the caller as `skill__<name>`, in a frame on its session (Spec: skills 15).
 
-    Its tools are those it allows, of those the caller has now. Only `explained`, to be rolled back,
-    every rule is asked and no command runs. Raises Denied: TOOL_NOT_BOUND,
-    NOT_FOUND, TOOL_DENIED, APPROVAL_REQUIRED, ISOLATION_UNAVAILABLE, INVALID_TRANSITION, TOO_LARGE.
+    Its tools are those it allows, of those the caller has now. Raises Denied INVALID_TRANSITION.
     """
-    on_disk = folders.read(name)
-    found = _found(name, on_disk)
-    allowed = caller.require(can_use_skill(caller.agent, name, found, person=person))
-    skill = cast("Definition", found.definition)
-    prompt = _prompt(skill, arguments, _unrun if explained else _within_time(caller))
     extra = (TO_BE_SEEN,) if person else ()
     has = {tool.name for tool in effective_tools(REGISTRY.all(), caller.holder)}
+    definition = skill.definition
     with transaction.atomic():
         frame = enter_skill(
             caller=caller,
-            name=f"{PREFIX}{name}",
-            prompt=prompt,
-            tools=[tool for tool in (*skill.allowed_tools, *extra) if tool in has],
+            name=f"{PREFIX}{definition.name}",
+            prompt=skill.prompt,
+            tools=[tool for tool in (*definition.allowed_tools, *extra) if tool in has],
             now=now,
         )
-        caller.require(allowed)
+        caller.require(skill.allowed)
         record(
             Action.SKILL_STARTED,
             by=caller,
             at=now,
-            subject=f"skill:{name}",
+            subject=f"skill:{definition.name}",
             details={
-                "digest": found.digest,
+                "digest": skill.digest,
                 "frame_id": str(frame.id),
-                "commands": len(skill.commands),
+                "commands": len(definition.commands),
             },
         )
     return {
         "frame_id": str(frame.id),
         "name": frame.name,
-        "prompt": prompt,
+        "prompt": skill.prompt,
         "allowed_tools": frame.allowed_tools or [],
         "due_at": frame.due_at,
+        "run": skill.run.log() if skill.run else None,
     }
-
-
-def usable(*, caller: Caller) -> list[str]:
-    """The skills that the caller could start by itself now, by the rule that `use_skill` asks."""
-    return [
-        name
-        for name in sorted(caller.agent.skills)
-        if isinstance(can_use_skill(caller.agent, name, _found(name, folders.read(name))), Allow)
-    ]
-
-
-def _found(name: str, on_disk: OnDisk | None) -> Found:
-    if on_disk is None:
-        return Found(definition=None)
-    approved = Skill.objects.filter(name=name).values_list("approved_digest", flat=True).first()
-    return Found(
-        definition=on_disk.definition,
-        digest=on_disk.digest,
-        problem=on_disk.problem,
-        approved_digest=approved or "",
-    )
-
-
-def _within_time(caller: Caller) -> Runner:
-    """Runs commands as the caller's user, each within what is left of the time of all.
-
-    They see of the repository what the caller may read (Spec: skills 11).
-    """
-    ends = time.monotonic() + SECONDS
-    user = user_of(caller.agent.id)
-
-    def run(command: str) -> CommandOutcome:
-        limits = Limits()
-        left = max(0.0, ends - time.monotonic())
-        program = shell(command, limits=replace(limits, seconds=min(limits.seconds, left)))
-        seen = mounts_of(caller)
-        folder = WORK if seen else program.folder
-        return driver.run(replace(program, user=user, mounts=seen, folder=folder))
-
-    return run
-
-
-def _unrun(_command: str) -> CommandOutcome:
-    """What stands for a command that is not run, where it could be."""
-    driver.required()
-    return CommandOutcome(output=b"", status=0)
-
-
-def _prompt(skill: Definition, arguments: str, run: Runner) -> str:
-    """Run the commands and put the prompt together."""
-    prompt = prompt_of(skill, arguments, run)
-    if len(prompt) > MAX_PROMPT:
-        raise refuse(
-            Code.TOO_LARGE,
-            f"the prompt of {skill.name} would have more than {MAX_PROMPT} characters",
-            "give shorter args",
-            rule="size of a prompt",
-        )
-    return prompt
 
 
 def _note(row: Skill | None, on_disk: OnDisk, caller: Actor, now: datetime) -> None:

@@ -15,12 +15,13 @@ from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.names import unknown_agent
 from toolbox.caller import Caller
-from toolbox.frames.stack import frames_taken_by
+from toolbox.frames.stack import present_frame
 from toolbox.models import Session
 from toolbox.sessions import effective_session
 from toolbox.wake import wake
 from workspace.results import StartedSkill
-from workspace.skills.services import use_skill
+from workspace.skills.preparing import prepare_skill
+from workspace.skills.services import open_skill
 
 
 def start_skill(
@@ -29,7 +30,7 @@ def start_skill(
     """Open a skill in a frame for an agent, which goes on in it with all its sessions.
 
     Raises Denied: INVALID_PARAMS for an empty reason, RECIPIENT_UNKNOWN, RECIPIENT_INACTIVE, and
-    what `use_skill` raises, except that a skill for people only is started.
+    what `prepare_skill` and `open_skill` raise, except that a skill for people only is started.
     """
     require_deed(person, Deed.START_SKILL, reason=reason)
     policy = current_policy(person.organisation_id)
@@ -41,9 +42,10 @@ def start_skill(
         )
     if not card.active:
         raise refuse(Code.RECIPIENT_INACTIVE, f"{card.handle} is deactivated", "activate it first")
+    caller = _standing(card, policy, now)
+    skill = prepare_skill(caller=caller, name=name, arguments=arguments, now=now, person=True)
     with transaction.atomic():
-        caller = _standing(card, policy, now)
-        started = use_skill(caller=caller, name=name, arguments=arguments, now=now, person=True)
+        started = open_skill(caller=caller, skill=skill, now=now, person=True)
         record(
             Action.FRAME_OPENED_BY_PERSON,
             by=person,
@@ -65,13 +67,12 @@ def _standing(agent: Agent, policy: Policy, now: datetime) -> Caller:
         standing=True,
         defaults={"organisation_id": policy.organisation_id, "opened_at": now},
     )
-    frame = frames_taken_by(agent.id).first()
-    tools = None if frame is None else frame.allowed_tools
+    frame_id, frame_tools = present_frame(agent.id)
     return Caller(
         agent=agent,
         policy=policy,
         session=effective_session(row, policy),
         tool="use_skill",
-        frame_id=None if frame is None else frame.id,
-        frame_tools=None if tools is None else frozenset(tools),
+        frame_id=frame_id,
+        frame_tools=frame_tools,
     )

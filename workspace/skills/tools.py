@@ -15,6 +15,7 @@ from toolbox.registry import ANY_MODE, REGISTRY, tool
 from toolbox.rules import Holder
 from workspace.results import StartedSkill
 from workspace.skills import services
+from workspace.skills.preparing import usable
 
 
 class UseSkill(Params):
@@ -43,7 +44,7 @@ def _has_none(holder: Holder) -> str:
 
 
 def _prompted(caller: Caller) -> str:
-    names = services.usable(caller=caller)
+    names = usable(caller=caller)
     return f"Your skills: {', '.join(names)}" if names else ""
 
 
@@ -54,6 +55,7 @@ def _prompted(caller: Caller) -> str:
     source=Source.BUILTIN,
     group=ToolGroup.DELEGATION,
     modes=ANY_MODE,
+    acts_outside=True,
     dry_run=_explained,
     prompt_line=_prompted,
     unusable=_has_none,

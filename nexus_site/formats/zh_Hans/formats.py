@@ -8,10 +8,15 @@ from nexus_site.formats.en.formats import (
     TIME_FORMAT,
 )
 
+NUMBER_GROUPING = 3  # not Django's four
+THOUSAND_SEPARATOR = ","
+
 __all__ = [
     "DATETIME_FORMAT",
     "DATE_FORMAT",
+    "NUMBER_GROUPING",
     "SHORT_DATETIME_FORMAT",
     "SHORT_DATE_FORMAT",
+    "THOUSAND_SEPARATOR",
     "TIME_FORMAT",
 ]

@@ -14,7 +14,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from core.decision import Denied
-from nexus_site.run import first_run, lease, roles, up
+from nexus_site.run import first_run, lease, roles, safety, up
 from nexus_site.run.postgres import Cluster, PostgresUnavailable
 from nexus_site.run.supervisor import Child, Supervisor
 from orgchart.packs import BadPack
@@ -86,6 +86,9 @@ class Command(BaseCommand):
                     "One role owns the tables and serves: name the owner in DATABASE_OWNER_URL, "
                     "and in DATABASE_URL a role that owns nothing"
                 )
+                return 1
+            if settings.PRODUCTION and (problem := safety.problem_of_keys()):
+                self.stderr.write(problem)
                 return 1
             roles.become_owner()
             first_run.migrate()

@@ -22,6 +22,26 @@
   const relative = new Intl.RelativeTimeFormat(document.documentElement.lang || "en", { numeric: "auto" });
   const two = (n) => String(n).padStart(2, "0");
 
+  // The length of time that a number of seconds is, beside the field where it is typed.
+  const PARTS = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
+  function length_of(seconds) {
+    const said = [];
+    let rest = seconds;
+    for (const [unit, size] of PARTS) {
+      const count = Math.floor(rest / size);
+      rest -= count * size;
+      if (count) {
+        const form = { style: "unit", unit, unitDisplay: "long", useGrouping: false };
+        said.push(new Intl.NumberFormat(document.documentElement.lang || "en", form).format(count));
+      }
+    }
+    return said.join(" ") || "–";
+  }
+  document.addEventListener("input", (event) => {
+    const shown = event.target.id && document.querySelector(`[data-of="${event.target.id}"]`);
+    if (shown && /^\d{1,9}$/.test(event.target.value)) shown.textContent = length_of(Number(event.target.value));
+  });
+
   const local = (at) =>
     `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${two(at.getHours())}:${two(at.getMinutes())}`;
 

@@ -12,8 +12,8 @@ from core.decision import Denied
 from core.people import operator
 from orgchart.commands import organisation_of
 from orgchart.compiling import compile_policy
+from orgchart.keys import PREFIX_LENGTH, issue_key, revoke_key
 from orgchart.models import Agent, ApiKey, Organisation
-from orgchart.services import PREFIX_LENGTH, issue_key, revoke_key
 
 
 class Command(BaseCommand):

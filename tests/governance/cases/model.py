@@ -4,7 +4,9 @@ It calls the product's rules for every decision and every next position, and kee
 account of its own: which reviews and tests really took place, in which round.
 """
 
+import itertools
 from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 
 from core.decision import Allow
 from governance.cases import rules
@@ -26,6 +28,11 @@ from orgchart.policy.vocabulary import Office
 AGENTS = {office: n for n, office in enumerate(Office, start=1)}
 SECOND = 100  # a second agent of the same office
 MOST = 3
+FOUND = {
+    Stage.TASKS: (None, Signal.UNVERIFIABLE_TASK),
+    Stage.IMPLEMENTATION: (None, Signal.UNAUTHORISED_CHANGE),
+}
+"""What the system may find in a content; it obliges the REVIEW to reject."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +45,11 @@ class World:
     authors: frozenset = frozenset()
     reviews: tuple = ()  # (round, office's outcome, outcome in force)
     tests: tuple = ()  # (round, outcome)
-    signals: frozenset = frozenset()
+    unverifiable: bool = False
+    unauthorised: frozenset = frozenset()  # rounds
     amended: bool = False
 
-    @property
+    @cached_property
     def facts(self):
         ruled = self.at.ruled_round
         review = next((r for r in self.reviews if r[0] == ruled), None)
@@ -58,23 +66,36 @@ class World:
                 acted=frozenset((a, OFFICE_OF[s]) for s, a, _ in self.authors),
                 review=review and review[2],
                 test=test and test[1],
-                must_reject=self.signals,
+                must_reject=frozenset(self._signals(authors)),
                 submitted=frozenset(s for s, _, _ in self.authors),
                 amended=self.amended,
                 overruled=review is not None and review[1] is not review[2],
             ),
         )
 
+    def _signals(self, authors):
+        """What the system found in the TASKS and the IMPLEMENTATION that are in force."""
+        if self.tasks and self.unverifiable:
+            yield Signal.UNVERIFIABLE_TASK
+        is_written = Stage.IMPLEMENTATION in {stage for stage, _ in authors}
+        if is_written and self.at.ruled_round in self.unauthorised:
+            yield Signal.UNAUTHORISED_CHANGE
+
+
+def submissions():
+    """Every stage, its outcomes, and what the system may find in it."""
+    for stage in Stage:
+        if stage is not Stage.VERDICT:
+            outcomes = OFFICES[OFFICE_OF[stage]].outcomes
+            yield from itertools.product([stage], outcomes, FOUND.get(stage, (None,)))
+
 
 def acts():
     """Every act of every actor."""
     for office, agent in AGENTS.items():
         for who in (agent, agent + SECOND):
-            for stage in Stage:
-                if stage is Stage.VERDICT:
-                    continue
-                for outcome in OFFICES[OFFICE_OF[stage]].outcomes:
-                    yield ("submit", office, who, stage, outcome)
+            for stage, outcome, found in submissions():
+                yield ("submit", office, who, stage, outcome, found)
             for ruling in Ruling:
                 yield ("rule", office, who, ruling)
         yield ("ask", office, agent)
@@ -93,12 +114,12 @@ ACTS = tuple(acts())
 def step(world, act):
     """What an act makes of the world; None where it is refused and changes nothing."""
     match act:
-        case ("submit", office, who, stage, outcome):
+        case ("submit", office, who, stage, outcome, found):
             officer = Officer(who, frozenset({office}))
             decision = rules.can_submit(world.facts, officer, stage, outcome)
             if isinstance(decision, Allow):
                 # Two agents of one office can be exchanged: whoever submits counts as the first.
-                return _submitted(world, AGENTS[office], stage, outcome)
+                return _submitted(world, AGENTS[office], stage, outcome, found)
             return _violated(world, decision)
         case ("rule", office, who, ruling):
             decision = rules.can_rule(world.facts, Officer(who, frozenset({office})), ruling)
@@ -112,7 +133,13 @@ def step(world, act):
     return _intervened(world, act)
 
 
-def _submitted(world, who, stage, outcome):
+@cache
+def moves_from(world):
+    """Every act that changes the world, with what it makes of it."""
+    return [(act, to) for act in ACTS if (to := step(world, act)) is not None]
+
+
+def _submitted(world, who, stage, outcome, found):
     number = world.at.round
     changes = {
         "at": rules.after_submission(world.at, stage, outcome).at,
@@ -122,9 +149,10 @@ def _submitted(world, who, stage, outcome):
         case Stage.ANALYSIS:
             changes |= {"analysis": True}
         case Stage.TASKS:
-            changes |= {"tasks": True}
+            changes |= {"tasks": True, "unverifiable": found is not None}
         case Stage.IMPLEMENTATION:
-            changes |= {"amended": False}
+            others = world.unauthorised - {number}
+            changes |= {"amended": False, "unauthorised": others | ({number} if found else set())}
         case Stage.REVIEW:
             changes |= {"reviews": (*world.reviews, (number, outcome, outcome))}
         case Stage.TEST:
@@ -148,7 +176,8 @@ def _intervened(world, act):  # noqa: PLR0911  one return for each act
             to = people.after_amendment(facts, stage).at
             tasks = world.tasks if stage is Stage.ANALYSIS else True
             tasks = tasks and stage is not Stage.ANALYSIS
-            return replace(world, at=to, amended=True, tasks=tasks)
+            is_same = stage is Stage.ANALYSIS and world.unverifiable
+            return replace(world, at=to, amended=True, tasks=tasks, unverifiable=is_same)
         case ("overrule", outcome):
             if not isinstance(people.can_overrule(facts, outcome), Allow):
                 return None
@@ -184,5 +213,7 @@ def invariants(world):
         assert (at.round, Outcome.APPROVED) in {(r[0], r[2]) for r in world.reviews}
         assert (at.round, Outcome.PASSED) in world.tests
         assert at.failed_by is None
+    if at.state is State.DELIVERED or (at.state is State.OPEN and at.stage is Stage.TEST):
+        assert not world.facts.record.must_reject, "a failure signal obliges the REVIEW to reject"
     if at.failed_by is Signal.NON_VERIFIABLE:
         assert at.state in (State.PAUSED, State.STOPPED)

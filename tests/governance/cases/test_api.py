@@ -8,7 +8,8 @@ from core.decision import Denied
 from governance.interventions.services import open_case_as_person
 from governance.models import Artifact, Case, Violation
 from ledger.models import Event
-from mailroom.models import OutgoingNotice
+from mailroom.escalations import answers
+from mailroom.models import Escalation, OutgoingNotice
 from orgchart.models import Agent, Organisation
 from tests.company import load_company
 from tests.governance.cases.world import EVIDENCE, Play
@@ -270,6 +271,30 @@ class TestTheWayDown:
         up = company.call(office, "escalate", subject="Help", body="It does not build.")
         assert up.status == 200
         assert company.call("conductor", "send_mail", **mail).code == "TOOL_NOT_BOUND"
+
+
+class TestTheWayUp:
+    @pytest.mark.parametrize("office", ["analyst", "planner", "implementer", "reviewer", "tester"])
+    def test_ends_with_an_answer_of_people_only(self, company, office):
+        up = company.call(office, "escalate", subject="Help", body="It does not build.").result
+        for tool, params in [
+            ("send_mail", {"to": office, "type": "info", "subject": "a", "body": "Rename x.",
+                           "reply_to": up["mail_id"]}),
+            ("escalate", {"subject": "a", "body": "b", "follows": up["escalation_id"]}),
+            ("generate_contract", {"to": office, "title": "a", "body": "Rename x."}),
+            ("task_create", {"subject": "Rename x", "description": "b", "requiredRole": office}),
+        ]:  # fmt: skip
+            assert company.call("conductor", tool, **params).status == 403, tool
+        row = Escalation.objects.get()
+        assert row.state == "open"
+        answers.answer_as_person(
+            escalation_id=row.id, text="The machine is back.", expected_version=row.version,
+            person=company.person("Board"), now=timezone.now(),
+        )  # fmt: skip
+        assert Escalation.objects.get().state == "answered"
+        (mail,) = company.call(office, "read_inbox").result["mails"]
+        said = company.call(office, "read_mail", mail_id=mail["mail_id"]).result["body"]
+        assert "The machine is back." in said
 
 
 class TestVerifiable:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from governance.cases.facts import FINAL
 from governance.cases.vocabulary import MOVES, Outcome, State
-from tests.governance.cases.model import ACTS, World, invariants, step
+from tests.governance.cases.model import ACTS, World, invariants, moves_from, step
 
 MOST_ROUND = 4  # the fourth is the overflow of three
 
@@ -16,7 +16,7 @@ def key(world):
     """States that no rule tells apart: the past of earlier rounds decides nothing."""
     record = world.facts.record
     return (world.at, record.in_force, record.review, record.test, record.overruled,
-            record.amended, record.submitted)  # fmt: skip
+            record.amended, record.submitted, record.must_reject)  # fmt: skip
 
 
 def reachable():
@@ -25,9 +25,8 @@ def reachable():
     seen, queue = {key(first): first}, [first]
     while queue:
         world = queue.pop()
-        for act in ACTS:
-            to = step(world, act)
-            if to is None or to.at.round > MOST_ROUND or to.at.max_rounds > MOST_ROUND:
+        for _, to in moves_from(world):
+            if to.at.round > MOST_ROUND or to.at.max_rounds > MOST_ROUND:
                 continue
             invariants(to)
             if key(to) not in seen:
@@ -43,7 +42,7 @@ class TestTheWholeSpace:
         edges = interleavings = 0
         positions = {}
         for world in seen.values():
-            moves = [(act, to) for act in ACTS if (to := step(world, act)) is not None]
+            moves = moves_from(world)
             edges += len(moves)
             if world.at.state in FINAL:
                 assert not moves, "what has ended does not change"
@@ -57,6 +56,8 @@ class TestTheWholeSpace:
                 if after is not None:
                     invariants(after)
         assert states == set(State)
+        signals = {world.facts.record.must_reject for world in seen.values()}
+        assert len(signals) == 4, "each failure signal alone, both and none"
         with capsys.disabled():
             print(f"\n{len(seen)} states, {edges} steps, {interleavings} interleavings of two")
 
@@ -86,7 +87,7 @@ class TestAnyWalk:
     def test_of_allowed_acts_never_delivers_without_them_either(self, data):
         world = World()
         for _ in range(25):
-            moves = [to for act in ACTS if (to := step(world, act)) is not None]
+            moves = [to for _, to in moves_from(world)]
             if not moves:
                 break
             going = [to for to in moves if to.at.state is not State.STOPPED] or moves

@@ -1,10 +1,13 @@
 """People: their pages, their codes, and what they may not do."""
 
 import re
+import time
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.core import signing
 from django.db import IntegrityError, InternalError, transaction
 from django.db.models import F, ProtectedError
 from django.utils import timezone
@@ -14,7 +17,10 @@ from core.decision import Denied
 from governance.cases.vocabulary import Outcome, Stage
 from governance.interventions import confirmation, services
 from governance.models import Artifact, Case, CodeAttempt, Intervention
+from ledger.models import Event
+from mailroom.models import OutgoingNotice
 from orgchart.models import Agent, Organisation
+from orgchart.services import set_settings
 from tests.governance.cases.world import CONTENT, Play, code_of, enrolled
 from tests.people import join
 
@@ -288,6 +294,42 @@ class TestCodes:
         bob = play.company.person("Board", username="bob")
         refused(lambda: self.tried(play, code, person=bob), "APPROVAL_REQUIRED")
 
+    def test_of_ones_own_confirm_nothing_that_another_person_was_shown(self, play):
+        code = code_of(enrolled("bob"), self.now)
+        bob = play.company.person("Board", username="bob")
+        refused(lambda: self.tried(play, code, person=bob), "APPROVAL_REQUIRED")
+        assert not CodeAttempt.objects.exists()
+
+    @pytest.mark.parametrize(("seconds", "accepted"), [(590, True), (610, False)])
+    def test_confirm_what_was_shown_in_the_last_ten_minutes(
+        self, play, monkeypatch, seconds, accepted
+    ):
+        code, person = code_of(enrolled("alice"), self.now), play.company.person("Board")
+        purpose = confirmation.purpose_of("end_case", play.id, 1, {"reason": "r"})
+        earlier = time.time() - seconds
+        with monkeypatch.context() as patch:
+            patch.setattr(signing, "time", SimpleNamespace(time=lambda: earlier))
+            token = confirmation.preview_token(purpose, person)
+
+        def confirm():
+            return confirmation.confirm(
+                token=token, code=code, purpose=purpose, person=person, now=self.now
+            )
+
+        if accepted:
+            assert confirm()
+        else:
+            refused(confirm, "APPROVAL_REQUIRED")
+
+    def test_for_something_else_do_nothing_in_a_service(self, play):
+        confirmed = self.tried(play, code_of(enrolled("alice"), self.now))
+        call = lambda: services.end_case(  # noqa: E731
+            case_id=play.id, reason="another", expected_version=1,
+            person=play.company.person("Board"), now=self.now, confirmed=confirmed,
+        )  # fmt: skip
+        refused(call, "APPROVAL_REQUIRED")
+        assert play.row.state == "open"
+
     def test_of_another_person_do_nothing_in_a_service(self, play):
         confirmed = self.tried(play, code_of(enrolled("alice"), self.now))
         bob = play.company.person("Board", username="bob")
@@ -297,7 +339,9 @@ class TestCodes:
         )  # fmt: skip
         refused(call, "APPROVAL_REQUIRED")
 
-    @pytest.mark.parametrize(("seconds", "accepted"), [(-30, True), (30, True), (-95, False)])
+    @pytest.mark.parametrize(
+        ("seconds", "accepted"), [(-30, True), (30, True), (-60, False), (60, False)]
+    )
     def test_allow_a_clock_that_is_a_step_off(self, play, seconds, accepted):
         code = code_of(enrolled("alice"), self.now + timedelta(seconds=seconds))
         if accepted:
@@ -315,25 +359,92 @@ class TestCodes:
         later = self.now + timedelta(hours=1, seconds=1)
         assert self.tried(play, code_of(device, later), now=later)
 
-    @pytest.mark.parametrize("code", ["", "abc", "١٢٣٤٥٦", "0" * 16])
+    def test_that_are_wrong_are_told_to_the_board_and_recorded(self, play):
+        set_settings(
+            organisation=play.company.organisation, values={"board_email": "board@example.org"},
+            caller=play.company.system, now=self.now,
+        )  # fmt: skip
+        enrolled("alice")
+        for _ in range(5):
+            refused(lambda: self.tried(play, "000000"), "APPROVAL_REQUIRED")
+        assert Event.objects.filter(action="code.refused", actor="human:alice").count() == 5
+        assert Event.objects.filter(action="code.locked").count() == 1
+        assert "alice" in str(OutgoingNotice.objects.values_list("payload", flat=True).get())
+
+    def test_that_are_wrong_lock_only_in_a_row(self, play):
+        device, later = enrolled("alice"), self.now + timedelta(minutes=5)
+        for _ in range(4):
+            refused(lambda: self.tried(play, "000000"), "APPROVAL_REQUIRED")
+        assert self.tried(play, code_of(device, self.now))
+        refused(lambda: self.tried(play, "000000"), "APPROVAL_REQUIRED")
+        assert self.tried(play, code_of(device, later), now=later)
+
+    def test_of_a_device_that_is_not_in_use_confirm_nothing(self, play):
+        device = enrolled("alice")
+        TOTPDevice.objects.update(confirmed=False)
+        refused(lambda: self.tried(play, code_of(device, self.now)), "APPROVAL_REQUIRED")
+        assert not CodeAttempt.objects.exists()
+
+    @pytest.mark.parametrize("code", ["", "abc", "0" * 16])
     def test_are_six_digits(self, play, code):
         enrolled("alice")
         refused(lambda: self.tried(play, code), "APPROVAL_REQUIRED")
+
+    @pytest.mark.parametrize("change", ["other digits", "a zero in front", "no zero in front"])
+    def test_are_the_six_digits_as_shown(self, play, change):
+        device = enrolled("alice")
+        now = next(
+            moment
+            for step in range(2000)
+            if code_of(device, moment := self.now + timedelta(seconds=30 * step))[0] == "0"
+        )
+        code = code_of(device, now)
+        wrong = {
+            "other digits": "".join(chr(0x660 + int(digit)) for digit in code),
+            "a zero in front": f"0{code}",
+            "no zero in front": code.lstrip("0"),
+        }[change]
+        refused(lambda: self.tried(play, wrong, now=now), "APPROVAL_REQUIRED")
+        assert self.tried(play, code, now=now)
 
     def test_need_an_authenticator(self, play):
         refused(lambda: self.tried(play, "000000"), "APPROVAL_REQUIRED")
 
 
+class TestEnrolling:
+    def confirmed(self):
+        return list(TOTPDevice.objects.filter(user__username="alice", confirmed=True))
+
+    @pytest.fixture
+    def alice(self):
+        get_user_model().objects.create(username="alice", is_staff=True)
+
+    def test_takes_the_first_code_of_the_new_device(self, alice):
+        device, now = confirmation.new_device("alice"), timezone.now()
+        wrong = f"{(int(code_of(device, now)) + 1) % 10**6:06d}"
+        assert not confirmation.enrol(username="alice", code=wrong, now=now)
+        assert self.confirmed() == []
+        assert confirmation.enrol(username="alice", code=code_of(device, now), now=now)
+        assert self.confirmed() == [device]
+
+    def test_ends_a_device_that_was_shown_and_not_enrolled(self, alice):
+        old, now = confirmation.new_device("alice"), timezone.now()
+        new = confirmation.new_device("alice")
+        assert not confirmation.enrol(username="alice", code=code_of(old, now), now=now)
+        assert list(TOTPDevice.objects.all()) == [new]
+
+    def test_gives_nobody_a_second_device(self, alice):
+        mine, now = enrolled("alice"), timezone.now()
+        second = confirmation.new_device("alice")
+        assert not confirmation.enrol(username="alice", code=code_of(second, now), now=now)
+        assert self.confirmed() == [mine]
+
+
 class TestPages:
     @pytest.fixture
     def client(self, client, db):
-        from django.apps import apps
         from django.contrib.auth.models import Group
 
-        from nexus_site.console.rights import grant
-
-        for config in apps.get_app_configs():
-            grant(config)
         user, _ = get_user_model().objects.get_or_create(username="alice", is_staff=True)
         user.groups.set([Group.objects.get(name="Board")])
         join(user)

@@ -24,7 +24,9 @@ class Engine:
     asked: list = field(default_factory=list)
     builds: list = field(default_factory=list)
     trouble: dict = field(default_factory=dict)
-    """By the end of a path: a status, `hang up`, `slow`, `drip` or a function."""
+    """By the end of a path: a status, `hang up`, `slow`, `drip`, pieces or a function."""
+    hung_up: list = field(default_factory=list)
+    """Paths whose client went away while it got pieces."""
     exits: int | None = None
     address: str = "127.0.0.1"
 
@@ -94,6 +96,8 @@ class Handler(BaseHTTPRequestHandler):
                     time.sleep(0.05)
             except OSError:
                 pass
+        elif isinstance(how, list):
+            self._send_pieces(how)
         elif isinstance(how, bytes):
             self._send(200, how)
         elif isinstance(how, int):
@@ -107,6 +111,18 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
+
+    def _send_pieces(self, pieces):
+        """Each piece as a chunk, with a moment before it."""
+        try:
+            self.send_response(200)
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            for piece in [*pieces, b""]:
+                time.sleep(0.3)
+                self.wfile.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
+        except OSError:
+            self.engine.hung_up.append(self.path)
 
     def post_build(self, _):
         files = {}

@@ -17,6 +17,7 @@ from toolbox.explaining import explain
 from workspace.builds import containers, deployments
 from workspace.builds.engine import Engine as Client
 from workspace.builds.models import Deployment
+from workspace.runs import queue
 
 OTHER = "sha256:" + "b" * 64
 
@@ -253,6 +254,11 @@ class TestProduction:
 
 @pytest.mark.django_db(transaction=True)
 class TestAtOnce:
+    @pytest.fixture(autouse=True)
+    def without_queue(self, monkeypatch):
+        """So that one agent's deployments meet."""
+        monkeypatch.setattr(queue, "_start", lambda *_: True)
+
     def test_one_approval_starts_one_deployment(self, engine):
         nexus = found()
         built_in(nexus, engine)

@@ -10,6 +10,7 @@ from orgchart.policy.vocabulary import ToolMode
 from tests.documents.world import NOW, caller_of, found
 from tests.workspace.builds.engine import engine_at
 from toolbox import door
+from toolbox.models import ModeGrant, Session
 from workspace.builds import containers
 from workspace.builds.models import ImageBuild
 
@@ -31,6 +32,9 @@ def nexus(db):
 
 def devops_of(nexus):
     caller = caller_of(nexus, "devops_worker")
+    given = {"mode": ToolMode.CODING, "session_id": caller.session.id, "closed_at": None}
+    ModeGrant.objects.get_or_create(**given, defaults={"opened_at": NOW})
+    Session.objects.filter(id=caller.session.id).update(mode=ToolMode.CODING)
     return replace(caller, session=replace(caller.session, mode=ToolMode.CODING))
 
 

@@ -194,7 +194,8 @@ class TestWhatIsCommitted:
         (tmp_path / "secret").write_text("s")
         tree.rmdir()
         tree.symlink_to(tmp_path)
-        assert hands.call("backend_worker", "git_commit", message="m", paths=[FILE]).status != 200
+        answer = hands.call("backend_worker", "git_commit", message="m", paths=[FILE])
+        assert answer.code == "ISOLATION_UNAVAILABLE"
         assert not BranchMove.objects.filter(kind="push").exists()
 
 

@@ -2,7 +2,9 @@
 
 import pytest
 
+from core.database import in_transaction
 from tests.workspace.git.world import SCOPE, needs_walls
+from workspace.git import judging
 from workspace.models import Run
 from workspace.tree import agent_folder
 
@@ -38,6 +40,35 @@ class TestAJudge:
         hands.write(SOURCE, "def add(a, b):\n    return 0\n")
         read = hands.call("qa_worker", "read_file", path=SOURCE)
         assert read.result["content"] == "def add(a, b):\n    return a + b\n"
+
+    @pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "once"}])
+    @pytest.mark.parametrize("tool", ["read_file", "run_test"])
+    def test_has_it_checked_out_without_a_transaction(
+        self, hands, submitted, monkeypatch, tool, headers
+    ):
+        original, open_meanwhile = judging._check_out, []
+
+        def watched(*place):
+            open_meanwhile.append(in_transaction())
+            original(*place)
+
+        monkeypatch.setattr(judging, "_check_out", watched)
+        params = {"path": SOURCE} if tool == "read_file" else {"paths": [TEST]}
+        for _ in range(2):
+            assert hands.company.call("qa_worker", tool, headers, **params).status == 200
+        assert open_meanwhile == [False]
+
+    def test_is_told_before_what_it_may_read_and_nothing_is_checked_out(self, hands, submitted):
+        def asked(path):
+            answer = hands.company.post(
+                "/api/v1/explain", {"tool": "read_file", "params": {"path": path}}, "qa_worker"
+            )
+            return answer.body["allowed"] or answer.body["error_code"]
+
+        assert asked(SOURCE) is True
+        assert asked(f"{SCOPE}none.py") == "NOT_FOUND"
+        assert asked(f"{SCOPE}.env") == "SCOPE_DENIED"
+        assert not (agent_folder(hands.company.organisation.slug, "qa_worker") / "judged").exists()
 
     def test_runs_it_and_the_verdict_names_commit_and_run(self, hands, submitted):
         contract, commit = submitted

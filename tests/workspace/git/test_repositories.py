@@ -1,16 +1,26 @@
 """Repositories: created once, imported, replaced only while empty, pushed back when asked."""
 
+import os
+import shutil
+
 import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
+from core.actors import System
+from core.database import in_transaction
 from core.decision import Code, Denied
 from ledger.models import Event
+from orgchart import services
 from orgchart.models import Organisation
+from tests.company import load_company
+from tests.concurrency import at_once
 from tests.workspace.git.world import needs_walls, run_git
+from workspace.git import control, importing, repositories
+from workspace.git.collecting import collect_garbage
 from workspace.git.models import Branch, Repository
 from workspace.git.pushing_back import push_back, push_back_due
-from workspace.git.repositories import bare_of, ensure_repositories
+from workspace.git.repositories import bare_of, ensure_repositories, ensure_repository
 
 
 @pytest.fixture
@@ -30,6 +40,10 @@ def other(tmp_path):
 
 def set_repository(value):
     call_command("org", "set", "nexus", f"repository={value}")
+
+
+def prepared(nexus):
+    return list(bare_of(nexus.organisation).folder.parent.glob("*import-*"))
 
 
 class TestEnsure:
@@ -72,6 +86,107 @@ class TestImport:
         row = Repository.objects.get()
         assert bare_of(nexus.organisation).commit_at("refs/heads/main") == row.branches.get().commit
 
+    def test_leaves_no_folder_behind(self, nexus, other, tmp_path):
+        ensure_repositories(now=timezone.now())
+        set_repository(other)
+        with pytest.raises(CommandError, match="cannot be imported"):
+            set_repository(tmp_path / "none.git")
+        assert prepared(nexus) == []
+
+    def test_is_recorded_in_a_transaction_that_it_does_not_wait_in(self, nexus, other, monkeypatch):
+        ensure_repositories(now=timezone.now())
+        open_meanwhile = []
+
+        def watched(*words, **options):
+            open_meanwhile.append(in_transaction())
+            return control.run_git(*words, **options)
+
+        monkeypatch.setattr(importing, "run_git", watched)
+        set_repository(other)
+        Repository.objects.all().delete()
+        ensure_repositories(now=timezone.now())
+        assert open_meanwhile == [False, False]
+
+    @needs_walls
+    def test_is_refused_where_agents_pushed_meanwhile(self, hands, nexus, other, monkeypatch):
+        ensure_repositories(now=timezone.now())
+        row = Repository.objects.get()
+
+        def cloned(*words, **options):
+            hands.hire()
+            hands.pushed()
+            return control.run_git(*words, **options)
+
+        monkeypatch.setattr(importing, "run_git", cloned)
+        with pytest.raises(CommandError, match="agents have pushed"):
+            set_repository(other)
+        assert Organisation.objects.get().settings.get("repository", "") == ""
+        assert Repository.objects.get().id == row.id
+        assert prepared(nexus) == []
+
+    def test_is_refused_where_another_was_created_meanwhile(self, nexus, other, monkeypatch):
+        original = services.change_policy
+
+        def changed(**change):
+            ensure_repositories(now=timezone.now())
+            return original(**change)
+
+        monkeypatch.setattr(services, "change_policy", changed)
+        with pytest.raises(CommandError, match="created meanwhile"):
+            set_repository(other)
+        assert Organisation.objects.get().settings.get("repository", "") == ""
+
+    def test_takes_what_the_setting_names_when_it_is_recorded(self, nexus, other, monkeypatch):
+        original = importing._create
+
+        def created(*place):
+            monkeypatch.setattr(importing, "_create", original)
+            set_repository(other)
+            return original(*place)
+
+        monkeypatch.setattr(importing, "_create", created)
+        ensure_repositories(now=timezone.now())
+        row = Repository.objects.get()
+        assert (row.main, row.source) == ("trunk", str(other))
+        assert bare_of(nexus.organisation).commit_at("refs/heads/trunk")
+        assert prepared(nexus) == []
+
+    @pytest.mark.parametrize("kept", ["before it is moved", "old one moved aside"])
+    def test_is_put_in_its_place_after_a_crash(self, nexus, other, monkeypatch, kept):
+        ensure_repositories(now=timezone.now())
+        bare = bare_of(nexus.organisation).folder
+
+        def died(_):
+            if kept == "old one moved aside":
+                bare.rename(bare.with_name("repository-x.old"))
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(repositories, "put_in_place", died)
+            with pytest.raises(KeyboardInterrupt):
+                set_repository(other)
+        assert Repository.objects.get().main == "trunk"
+        caller = System(name="git", organisation_id=nexus.organisation.id)
+        ensure_repository(organisation=nexus.organisation, caller=caller, now=timezone.now())
+        assert bare_of(nexus.organisation).commit_at("refs/heads/trunk")
+        assert prepared(nexus) == []
+
+    def test_never_puts_an_old_folder_in_the_place_of_a_repository_at_work(self, nexus, other):
+        set_repository(other)
+        ensure_repositories(now=timezone.now())
+        bare = bare_of(nexus.organisation)
+        commit = bare.commit_at("refs/heads/trunk")
+        left = bare.folder.with_name(f"import-{commit}-0.git")
+        shutil.copytree(bare.folder, left)
+        bare.set_ref("refs/heads/mine", commit)
+        caller = System(name="git", organisation_id=nexus.organisation.id)
+        ensure_repository(organisation=nexus.organisation, caller=caller, now=timezone.now())
+        assert bare.commit_at("refs/heads/mine")
+        assert left.exists()
+        os.utime(left, (0, 0))
+        collect_garbage(now=timezone.now())
+        assert prepared(nexus) == []
+
     @pytest.mark.parametrize("value", ["ext::sh -c id", "--upload-pack=id", "file:///x", "a/b"])
     def test_takes_no_other_transport(self, nexus, value):
         with pytest.raises(CommandError, match="repository"):
@@ -84,6 +199,35 @@ class TestImport:
         with pytest.raises(CommandError, match="agents have pushed"):
             set_repository(other)
         assert hands.tip("main")
+
+
+@pytest.mark.django_db(transaction=True)
+class TestTwoAtOnce:
+    @pytest.fixture
+    def nexus(self, transactional_db):
+        return load_company("nexus")
+
+    def test_import_one_after_the_other(self, nexus, other, tmp_path):
+        second = tmp_path / "second.git"
+        run_git("clone", "--quiet", "--bare", str(other), str(second))
+        ensure_repositories(now=timezone.now())
+        sources = [other, second, other, second]
+        at_once([lambda each=each: set_repository(each) for each in sources])
+        row = Repository.objects.get()
+        assert row.source == Organisation.objects.get().settings["repository"]
+        assert bare_of(nexus.organisation).commit_at("refs/heads/trunk") == row.pushed_back
+        assert prepared(nexus) == []
+
+    def test_create_one(self, nexus, other):
+        def ensure():
+            caller = System(name="git", organisation_id=nexus.organisation.id)
+            ensure_repository(organisation=nexus.organisation, caller=caller, now=timezone.now())
+
+        at_once([ensure] * 4)
+        row = Repository.objects.get()
+        assert bare_of(nexus.organisation).commit_at("refs/heads/main") == row.branches.get().commit
+        assert Event.objects.filter(action="repository.created").count() == 1
+        assert prepared(nexus) == []
 
 
 @needs_walls

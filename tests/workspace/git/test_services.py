@@ -4,7 +4,9 @@ import pytest
 
 from contracts.models import Report, Verdict
 from ledger.models import Event
+from orgchart.models import ContactRule
 from tests.contracts import world
+from tests.mailroom.world import configure, move_backend_away
 from tests.workspace.git.world import BRANCH, needs_walls, run_git
 from workspace.git import reviews
 from workspace.git.models import Branch, BranchMove
@@ -155,6 +157,29 @@ class TestReviewPr:
         assert (move.verdict, move.merged) == (Verdict.objects.get(), hands.tip())
         mail = hands.call("backend_worker", "read_inbox", status="all").result["mails"][0]
         assert (mail["from"], mail["subject"]) == ("it_manager", f"{BRANCH} is merged")
+
+    def test_tells_the_comment_to_no_assignee_that_was_moved_away(self, hands, judged):
+        """Spec: mail 43."""
+        move_backend_away(hands.company)
+        assert hands.review(comment="For your eyes.").status == 200
+        event = Event.objects.get(action="branch.reviewed")
+        assert (event.reason, event.for_agent_id) == (
+            "For your eyes.",
+            hands.company.agent("it_manager").id,
+        )
+        mail = hands.call("backend_worker", "read_inbox", status="all").result["mails"][0]
+        assert (mail["from"], mail["subject"]) == ("system", f"{BRANCH} is reviewed")
+
+    def test_tells_the_comment_where_the_rules_carry_no_info(self, hands, judged):
+        """What is said of an act follows its contract, as the reason of a closed one does."""
+        rules = ContactRule.objects.filter(
+            organisation=hands.company.organisation, sender__name="it_manager"
+        )
+        rules.filter(recipient__name="backend_worker").update(types=["report", "contract"])
+        configure(hands.company)
+        assert hands.review(comment="For your eyes.").status == 200
+        mails = hands.call("backend_worker", "read_inbox", status="all").result["mails"]
+        assert (mails[0]["from"], mails[0]["subject"]) == ("it_manager", f"{BRANCH} is reviewed")
 
     def test_merges_once(self, hands, judged):
         first = hands.review(approve=True).result

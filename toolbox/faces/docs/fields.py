@@ -8,12 +8,35 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from core.language import gettext_noop as _
+from core.wording import Part, Wording
+
 Schema = Mapping[str, Any]
 
 DEEPEST = 6
 """Levels of fields that are shown; below, a type that contains itself would have no end."""
-RANGES = (("minLength", "maxLength", " characters"), ("minimum", "maximum", ""),
-          ("minItems", "maxItems", " items"))  # fmt: skip
+BETWEEN, EXACTLY, AT_MOST, AT_LEAST = range(4)
+RANGES = {
+    ("minLength", "maxLength"): (
+        _("%(low)s to %(high)s characters"),
+        _("%(low)s characters"),
+        _("at most %(high)s characters"),
+        _("at least %(low)s characters"),
+    ),
+    ("minimum", "maximum"): (
+        _("%(low)s to %(high)s"),
+        "%(low)s",
+        _("at most %(high)s"),
+        _("at least %(low)s"),
+    ),
+    ("minItems", "maxItems"): (
+        _("%(low)s to %(high)s items"),
+        _("%(low)s items"),
+        _("at most %(high)s items"),
+        _("at least %(low)s items"),
+    ),
+}
+"""What a pair of limits says: between two, exactly, at most and at least."""
 NOT_BLANK = r"\S"
 RULE = re.compile(r" *\([A-Z]\w+: [a-z]+ \d+[^)]*\)")
 """Where a description names the rule that it follows: for readers of the source."""
@@ -28,7 +51,7 @@ class Field:
     is_required: bool
     description: str = ""
     default: str = ""
-    limits: Sequence[str] = ()
+    limits: Sequence[Part] = ()
     values: Sequence[str] = ()
     fields: Sequence[Field] = ()
     place: str = ""  # header, path or query, of a parameter
@@ -120,22 +143,29 @@ def _default(schema: Schema) -> str:
     return "" if value is None else json.dumps(value)
 
 
-def _limits(shapes: Sequence[Schema]) -> list[str]:
-    said = [words for one in shapes for words in _limits_of(one)]
-    return list(dict.fromkeys(said))
+def _limits(shapes: Sequence[Schema]) -> list[Part]:
+    said = {str(words): words for one in shapes for words in _limits_of(one)}
+    return [*said.values()]
 
 
-def _limits_of(shape: Schema) -> Iterator[str]:
+def _limits_of(shape: Schema) -> Iterator[Part]:
     """Ranges as `1 to 64 characters`; a pattern as it is written."""
-    for least, most, unit in RANGES:
-        low, high = shape.get(least), shape.get(most)
-        if low is not None and high is not None:
-            yield f"{low} to {high}{unit}" if low != high else f"{low}{unit}"
-        elif high is not None:
-            yield f"at most {high}{unit}"
-        elif low is not None:
-            yield f"at least {low}{unit}"
+    for (least, most), words in RANGES.items():
+        limits = {"low": shape.get(least), "high": shape.get(most)}
+        if (said := _words_for(limits["low"], limits["high"])) is not None:
+            yield Wording(words[said], limits)
     if (above := shape.get("exclusiveMinimum")) is not None:
-        yield f"more than {above}"
+        yield Wording(_("more than %(low)s"), {"low": above})
     if pattern := shape.get("pattern"):
-        yield "not blank" if pattern == NOT_BLANK else str(pattern)
+        yield Wording(_("not blank"), {}) if pattern == NOT_BLANK else str(pattern)
+
+
+def _words_for(low: float | None, high: float | None) -> int | None:
+    """Which of a range's four sentences says these limits."""
+    if low is None and high is None:
+        return None
+    if low is None:
+        return AT_MOST
+    if high is None:
+        return AT_LEAST
+    return EXACTLY if low == high else BETWEEN

@@ -1,0 +1,102 @@
+"""API keys of agents: issue one, revoke one; only a digest of it is stored."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from datetime import datetime
+
+from django.db import transaction
+
+from core.actions import Action
+from core.actors import Actor
+from core.decision import Code, refuse
+from core.deeds import Deed, require_deed
+from core.interventions import record_intervention
+from ledger.services import record
+from orgchart.models import Agent, ApiKey
+
+KEY_PREFIX = "nxs_"
+KEY_BYTES = 32
+PREFIX_LENGTH = 12
+"""How much of a key is kept in the clear, so that people can tell keys apart."""
+
+
+def digest_of(key: str) -> bytes:
+    """What is stored of a key: SHA-256 of its text; the key has 256 random bits of its own."""
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
+
+
+def issue_key(*, agent: Agent, caller: Actor, now: datetime, reason: str = "") -> str:
+    """Make a new API key for an agent and return it, the only time it can be seen.
+
+    Raises Denied AGENT_INACTIVE for a deactivated agent.
+    """
+    require_deed(caller, Deed.ISSUE_KEY, reason=reason)
+    if not agent.active:
+        raise refuse(
+            Code.AGENT_INACTIVE,
+            f"{agent.handle} is deactivated and gets no key",
+            "activate the agent first",
+        )
+    key = KEY_PREFIX + secrets.token_urlsafe(KEY_BYTES)
+    with transaction.atomic():
+        row = ApiKey.objects.create(
+            agent=agent, prefix=key[:PREFIX_LENGTH], digest=digest_of(key), created_by=caller.actor
+        )
+        record(
+            Action.KEY_ISSUED,
+            by=caller,
+            at=now,
+            reason=reason,
+            subject=f"agent:{agent.handle}",
+            details={"prefix": row.prefix},
+        )
+    return key
+
+
+def revoke_key(
+    *,
+    prefix: str,
+    caller: Actor,
+    now: datetime,
+    reason: str = "",
+    agent_id: int | None = None,
+) -> None:
+    """End a key at once. Revoking twice is no error and changes nothing (Spec: people 32).
+
+    Raises Denied INVALID_PARAMS for a person without a reason, NOT_FOUND when no key of the
+    caller's organisation (or, where one is named, of the agent) has the prefix.
+    """
+    require_deed(caller, Deed.REVOKE_KEY, reason=reason)
+    with transaction.atomic():
+        mine = ApiKey.objects.filter(
+            prefix=prefix[:PREFIX_LENGTH], agent__organisation_id=caller.organisation_id
+        )
+        if agent_id is not None:
+            mine = mine.filter(agent_id=agent_id)
+        ended = mine.filter(revoked_at=None).update(revoked_at=now, revoked_by=caller.actor)
+        if ended:
+            subject = f"key:{prefix[:PREFIX_LENGTH]}"
+            record(Action.KEY_REVOKED, by=caller, at=now, subject=subject, reason=reason)
+            record_intervention(
+                caller,
+                Deed.REVOKE_KEY,
+                subject=subject,
+                trigger_condition="key in use",
+                action_taken="revoke_key",
+                reason=reason,
+                now=now,
+            )
+        elif not mine.exists():
+            raise refuse(
+                Code.NOT_FOUND,
+                f"no key begins with {prefix[:PREFIX_LENGTH]}",
+                "look its prefix up in the admin",
+            )
+
+
+def revoke_keys_of(agent: Agent, *, caller: Actor, now: datetime) -> None:
+    """End every key of an agent, as a part of the change that its caller records."""
+    keys = ApiKey.objects.filter(agent=agent, revoked_at=None)
+    keys.update(revoked_at=now, revoked_by=caller.actor)

@@ -1,0 +1,116 @@
+"""An agent that is activated again: nothing that was opened for it before works."""
+
+import shutil
+import threading
+import time
+from functools import partial
+
+import pytest
+from django.utils import timezone
+
+from core.decision import Code, Denied
+from governance.staff.deactivation import deactivate_by_person
+from orgchart.packs import load_pack
+from orgchart.policy.vocabulary import ToolMode
+from orgchart.staffing import activate_agent
+from tests.company import PACKS, load_company
+from tests.concurrency import at_once, is_waiting_for_a_lock
+from toolbox import modes
+from toolbox.models import ModeGrant
+from toolbox.modes import open_mode
+
+pytestmark = pytest.mark.django_db
+
+AGENT = "research_worker"
+
+
+@pytest.fixture
+def company(db):
+    return load_company("nexus")
+
+
+def open_coding(company, session_id=None):
+    open_mode(
+        session_id=session_id or company.caller(AGENT).session.id, mode=ToolMode.CODING,
+        caller=company.person("Board"), now=timezone.now(), reason="To repair it.",
+    )  # fmt: skip
+
+
+def deactivate(company):
+    deactivate_by_person(
+        person=company.person("HR"), agent=AGENT, reason="Misused it.",
+        expected_version=company.policy.version, now=timezone.now(),
+    )  # fmt: skip
+
+
+def deactivate_by_pack(company, folder):
+    shutil.copytree(PACKS / "nexus", folder)
+    agent = folder / "agents" / f"{AGENT}.yaml"
+    agent.write_text(f"{agent.read_text(encoding='utf-8')}active: false\n", encoding="utf-8")
+    load_pack(folder, caller=company.system, now=timezone.now())
+
+
+def activate(company):
+    activate_agent(
+        handle=AGENT, caller=company.person("Board"), now=timezone.now(), reason="Is back."
+    )
+
+
+class TestActivatedAgain:
+    def test_is_in_no_mode_that_a_person_opened_before(self, company):
+        open_coding(company)
+        assert company.caller(AGENT).session.mode is ToolMode.CODING
+        deactivate(company)
+        activate(company)
+        del company.keys[AGENT]
+        assert company.caller(AGENT).session.mode is ToolMode.CHAT_SAFE
+        grant = ModeGrant.objects.get()
+        assert (grant.closed_at is not None, grant.closed_by) == (True, "human:alice")
+
+    def test_is_in_none_after_a_pack_deactivated_it_either(self, company, tmp_path):
+        open_coding(company)
+        deactivate_by_pack(company, tmp_path / "nexus")
+        load_pack(PACKS / "nexus", caller=company.system, now=timezone.now())
+        assert company.caller(AGENT).session.mode is ToolMode.CHAT_SAFE
+
+    def test_is_in_none_that_a_person_would_open_meanwhile(self, company):
+        session_id = company.caller(AGENT).session.id
+        deactivate(company)
+        with pytest.raises(Denied) as refused:
+            open_coding(company, session_id)
+        assert refused.value.deny.code is Code.AGENT_INACTIVE
+        assert not ModeGrant.objects.exists()
+
+    def test_needs_a_new_key_after_a_pack_deactivated_it_too(self, company, tmp_path):
+        assert company.call(AGENT, "current_time").status == 200
+        deactivate_by_pack(company, tmp_path / "nexus")
+        assert company.call(AGENT, "current_time").status == 401
+        activate(company)
+        assert company.call(AGENT, "current_time").status == 401
+
+
+class TestDeactivatedAtTheSameMoment:
+    @pytest.mark.django_db(transaction=True)
+    def test_keeps_no_mode_that_a_person_opens(self, company, monkeypatch):
+        """The mode is opened, and not yet committed, when the deactivation closes modes."""
+        session_id = company.caller(AGENT).session.id
+        is_open = threading.Event()
+
+        def late(action, **fields):
+            is_open.set()
+            for _ in range(100):
+                if is_waiting_for_a_lock():
+                    break
+                time.sleep(0.02)
+            return record(action, **fields)
+
+        record = modes.record
+        monkeypatch.setattr(modes, "record", late)
+
+        def leave():
+            is_open.wait(10)
+            deactivate(company)
+
+        ends = at_once([partial(open_coding, company, session_id), leave])
+        assert ends == [None, None]
+        assert not ModeGrant.objects.filter(closed_at=None).exists()

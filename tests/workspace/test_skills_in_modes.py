@@ -1,0 +1,93 @@
+"""Skills of agents that work on code: what their commands see, in which mode."""
+
+import pytest
+from django.utils import timezone
+
+from core.actors import System
+from core.decision import Code
+from orgchart.models import Agent
+from orgchart.services import change_policy
+from tests.documents.world import caller_of
+from tests.workspace.calls import call, coding
+from tests.workspace.watching import board_member, meanwhile, wait_for
+from toolbox.models import Frame
+from toolbox.modes import close_mode
+from workspace.models import Run
+from workspace.sandbox import driver
+from workspace.skills import folders, services
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(
+        isinstance(driver.strongest(), str), reason=f"no sandbox here: {driver.strongest()}"
+    ),
+]
+
+
+@pytest.fixture
+def skill(nexus, tmp_path, settings):
+    """Approve a skill with this command, for the backend worker."""
+    settings.NEXUS_SKILL_FOLDERS = [tmp_path / "skills"]
+
+    def approved(command):
+        path = tmp_path / "skills" / "look" / "SKILL.md"
+        path.parent.mkdir(parents=True)
+        path.write_text(f"---\nname: look\ndescription: looks\n---\n!{command}\n")
+        services.approve(
+            name="look",
+            digest=folders.read("look").digest,
+            reason="read it",
+            caller=board_member(nexus),
+            now=timezone.now(),
+        )
+        rows = Agent.objects.filter(organisation=nexus, handle="backend_worker")
+        change_policy(
+            organisation_id=nexus.id,
+            apply=lambda _: rows.update(skills=["look"]) and None,
+            caller=System(name="tests", organisation_id=nexus.id),
+            action="agent.changed",
+            now=timezone.now(),
+        )
+
+    return approved
+
+
+class TestCommands:
+    def test_see_code_in_coding_mode_only(self, nexus, backend, write, skill):
+        write("src/feature/a.py", "found = 1\n")
+        skill("cat /work/src/feature/a.py; true")
+        prompt = call(caller_of(nexus, "backend_worker"), "use_skill", name="look")["result"]
+        assert "found" not in prompt["prompt"]
+        Frame.objects.all().delete()
+        again = call(coding(nexus, "backend_worker"), "use_skill", name="look")["result"]
+        assert "found = 1" in again["prompt"]
+
+    def test_end_when_coding_mode_is_closed(self, nexus, backend, write, skill):
+        write("src/feature/a.py", "found = 1\n")
+        skill("sleep 15; cat /work/src/feature/a.py")
+
+        def close():
+            wait_for(lambda: Run.objects.exclude(started_at=None).exists())
+            close_mode(
+                session_id=backend.session.id,
+                caller=board_member(nexus),
+                reason="Wait.",
+                now=timezone.now(),
+            )
+
+        with meanwhile(close):
+            answer = call(coding(nexus, "backend_worker"), "use_skill", name="look")
+        assert answer["error_code"] == Code.INVALID_TRANSITION
+        assert not Frame.objects.exists()
+
+    def test_open_no_frame_for_an_agent_that_was_deactivated_meanwhile(self, nexus, backend, skill):
+        skill("sleep 0.5")
+
+        def leave():
+            wait_for(lambda: Run.objects.exclude(started_at=None).exists())
+            Agent.objects.filter(id=backend.agent.id).update(active=False)
+
+        with meanwhile(leave):
+            answer = call(coding(nexus, "backend_worker"), "use_skill", name="look")
+        assert answer["error_code"] == Code.AGENT_INACTIVE
+        assert not Frame.objects.exists()

@@ -1,0 +1,159 @@
+"""A repository before its row: created or cloned into a folder of its own, without a transaction.
+
+The folder is named after the commit of its main branch, so that the row alone says which folder
+belongs to it, whatever happened between the two.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from uuid import uuid4
+
+from core.decision import Code, refuse
+from orgchart.models import Organisation
+from workspace.git.control import (
+    BareRepository,
+    GitFailed,
+    Signature,
+    create_bare,
+    install,
+    run_git,
+)
+from workspace.tree import repository_folder
+
+MAIN = "main"
+PREFIX, CLONING = "import-", ".import-"
+IMPORT_SECONDS = 300
+KEPT = 86_400
+"""Seconds after which a folder that no row took is deleted."""
+FIRST_MESSAGE = "Begin the repository"
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """A repository that is ready to be taken: where it came from, and its main branch."""
+
+    source: str
+    main: str
+    commit: str
+    folder: Path
+
+    def discard(self) -> None:
+        """Delete its folder, if it was not taken; renamed first, so that it cannot be taken."""
+        unused = self.folder.with_name(f"{CLONING}{uuid4().hex}")
+        with suppress(FileNotFoundError):
+            self.folder.rename(unused)
+            shutil.rmtree(unused, ignore_errors=True)
+
+
+@contextmanager
+def prepared(organisation: Organisation, source: str, now: datetime) -> Iterator[Fresh]:
+    """Clone `source`, or create a repository where it is ''. Open no transaction meanwhile.
+
+    Where the block fails, nothing of it is left; else the caller has it taken or discards it.
+    Raises Denied DRIVER_UNAVAILABLE.
+    """
+    parent = repository_folder(organisation.slug).parent
+    parent.mkdir(parents=True, exist_ok=True)
+    made = parent / f"{CLONING}{uuid4().hex}"
+    try:
+        main, commit = _clone(made, source) if source else _create(made, now)
+    except BaseException:
+        shutil.rmtree(made, ignore_errors=True)
+        raise
+    ready = parent / f"{PREFIX}{commit}-{uuid4().hex}.git"
+    fresh = Fresh(source, main, commit, made.rename(ready))
+    try:
+        yield fresh
+    except BaseException:
+        fresh.discard()
+        raise
+
+
+def has_prepared(place: Path) -> bool:
+    """Whether any prepared repository waits next to this place."""
+    return next(place.parent.glob(f"{PREFIX}*.git"), None) is not None
+
+
+def take(place: Path, commit: str) -> None:
+    """Move a prepared repository whose main branch is at this commit to its place, if there is one.
+
+    What is at the place is kept aside: it was replaced, or is of a database that was lost.
+    """
+    for ready in place.parent.glob(f"{PREFIX}{commit}-*.git"):
+        if place.exists():
+            place.rename(place.with_name(f"repository-{uuid4().hex}.old"))
+        with suppress(FileNotFoundError):  # discarded meanwhile: another one is as good
+            ready.rename(place)
+            return
+
+
+def remove_old(place: Path) -> None:
+    """Delete prepared repositories next to this place that were not taken for a day."""
+    for found in (*place.parent.glob(f"{PREFIX}*.git"), *place.parent.glob(f"{CLONING}*")):
+        if found.stat().st_mtime < time.time() - KEPT:
+            shutil.rmtree(found, ignore_errors=True)
+
+
+def _create(folder: Path, now: datetime) -> tuple[str, str]:
+    bare = create_bare(folder, MAIN)
+    tree = bare.run("mktree").decode("ascii").strip()
+    author = Signature(name="NEXUS", email="nexus@nexus.invalid", at=now)
+    commit = bare.commit(tree, [], FIRST_MESSAGE, author)
+    bare.set_ref(f"refs/heads/{MAIN}", commit, "")
+    return MAIN, commit
+
+
+def _clone(folder: Path, source: str) -> tuple[str, str]:
+    """Take in the default branch of another repository, and nothing else of it."""
+    words = [
+        *("clone", "--quiet", "--bare", "--no-local", "--no-tags", "--single-branch"),
+        *("--template=", "--config", "core.sharedRepository=0644"),
+    ]
+    try:
+        folder.mkdir(mode=0o700)
+        done = run_git(
+            [*words, "--", source, str(folder)], environment=outside(), seconds=IMPORT_SECONDS
+        )
+        if done.returncode != 0:
+            raise GitFailed("clone", done.returncode, done.stderr)  # noqa: TRY301  translated below
+        bare = BareRepository(folder)
+        main = bare.run("symbolic-ref", "--short", "HEAD").decode("utf-8").strip()
+        commit = bare.commit_at(f"refs/heads/{main}")
+        if not commit:
+            raise GitFailed("clone", 0, b"it has no commit on its default branch")  # noqa: TRY301
+        bare.run("remote", "remove", "origin")
+        install(bare)
+    except GitFailed as problem:
+        raise refuse(
+            Code.DRIVER_UNAVAILABLE,
+            f"the repository cannot be imported: {problem}",
+            "check that this machine reaches it and that its default branch has a commit",
+            rule="a repository is imported by the control plane (spec: hands 22)",
+            driver="git repository",
+        ) from problem
+    return main, commit
+
+
+def outside() -> dict[str, str]:
+    """What git needs to reach another host: the server's home for its keys, and the proxies."""
+    proxies = {name: os.environ[name] for name in ("https_proxy", "HTTPS_PROXY", "no_proxy")
+               if name in os.environ}  # fmt: skip
+    return {
+        **proxies,
+        "HOME": os.environ.get("HOME", "/nonexistent"),
+        "GIT_ALLOW_PROTOCOL": "file:https:ssh",
+        "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
+        "GIT_CONFIG_COUNT": "2",
+        "GIT_CONFIG_KEY_0": "protocol.https.allow",
+        "GIT_CONFIG_VALUE_0": "always",
+        "GIT_CONFIG_KEY_1": "protocol.ssh.allow",
+        "GIT_CONFIG_VALUE_1": "always",
+    }
