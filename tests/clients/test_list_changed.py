@@ -80,11 +80,12 @@ def test_a_standing_get_ends_with_its_key(stage, url):
 
 
 def test_a_watch_outlasts_a_rate_that_is_used_up(stage, url, settings, monkeypatch):
-    limited = threading.Event()
+    limited, looking = threading.Event(), threading.Lock()
 
     def prove(**credentials):
         try:
-            return authenticate(**credentials)
+            with looking:
+                return authenticate(**credentials)
         except Denied:
             limited.set()
             raise
@@ -96,9 +97,10 @@ def test_a_watch_outlasts_a_rate_that_is_used_up(stage, url, settings, monkeypat
     with listening(url, company.key("devops_worker")) as heard:
         stage.get("devops_worker", "/api/v1/me")
         session = Session.objects.get(agent_id=agent.id, standing=True)
-        settings.NEXUS_RATE_BURST = 0
         opened = {"session_id": str(session.id), "caller": stage.board, "now": timezone.now()}
-        modes.open_mode(mode=ToolMode.CODING, reason="An outage.", **opened)
+        with looking:
+            settings.NEXUS_RATE_BURST = 0
+            modes.open_mode(mode=ToolMode.CODING, reason="An outage.", **opened)
         assert limited.wait(60)
         assert heard.told.empty()
         settings.NEXUS_RATE_BURST = burst
