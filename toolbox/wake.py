@@ -32,7 +32,7 @@ RETRY_SECONDS = 1.0
 LISTEN_SECONDS = 5.0
 IDLE_SECONDS = 0.5
 """Idle time after which the sender closes its connection."""
-GATHER_SECONDS = 0.05
+GATHER_SECONDS = 0.02
 """From one notification of a process to its next, which gathers agents meanwhile: the first is sent
 at once, and a busy process sends few.
 """

@@ -16,7 +16,6 @@ from lab.bench.served import Served
 TOOLS = "/api/v1/tools/"
 FLOOR = "/api/bench/"
 MCP = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
-SENDERS = ("backend_worker", "frontend_worker", "qa_worker", "devops_worker")
 FIRST_ROUNDS = 6
 """How often every organisation calls before it is measured: a connection leads to one process."""
 DRF, PLAIN = "APIView by hand", "plain view by hand"
@@ -38,14 +37,15 @@ def mcp(tool: str, params: dict[str, object], key: str) -> bytes:
 def sending(served: Served, company: Company) -> Sequence[Contender]:
     """A mail and its event: by hand, by the product over both faces, and a refused one.
 
-    The agents call in turn: each has a rate of its own, and one agent rarely calls twice at once.
+    There is an agent for each client, and they call in turn: each has a rate of its own, and one
+    agent rarely calls twice at once.
     """
     port = served.port
     plain = {**MAIL, "recipient_id": company.ids["it_manager"]}
     refused = {**MAIL, "to": "ceo"}
 
     def each(write: Callable[[str], bytes], expected: int = 200) -> Run:
-        in_turn = cycle([write(company.keys[sender]) for sender in SENDERS])
+        in_turn = cycle([write(company.keys[worker]) for worker in company.workers])
         return calls(port, in_turn.__next__, expected)
 
     script = postgres.send_script(company.organisation.id, company.ids)
@@ -102,13 +102,12 @@ def reading(served: Served, company: Company) -> Sequence[Contender]:
 
 def claiming(served: Served, company: Company) -> Sequence[Contender]:
     """Claims of free tasks: by the product, by hand under a lock, and two locked JSON files."""
-    free = company.free_tasks()
-    key, port = company.keys["backend_worker"], served.port
+    free, port = company.free_tasks(), served.port
 
     def claims(path: str) -> Iterator[bytes]:
-        for number in free:
-            body = {"taskId": str(number), "owner": "backend_worker", "expectedVersion": 1}
-            yield post(path, body, key)
+        for number, worker in zip(free, cycle(company.workers), strict=False):
+            body = {"taskId": str(number), "owner": worker, "expectedVersion": 1}
+            yield post(path, body, company.keys[worker])
 
     by_hand, files = f"{DRF}: claim", "two locked JSON files: claim"
     return [
@@ -123,13 +122,13 @@ def claiming(served: Served, company: Company) -> Sequence[Contender]:
 
 
 def in_turn(served: Served, company: Company) -> Sequence[Contender]:
-    """The same call by agents of one organisation, and of a thousand one after the other.
+    """The same call by the workers of one organisation, and by one of each of a thousand.
 
     Each organisation has called before, most likely in each web process: a process compiles a
     policy at the first call and keeps it.
     """
     path, port = TOOLS + "read_inbox", served.port
-    one = [post(path, {}, key) for key in islice(company.keys.values(), 1)]
+    one = [post(path, {}, company.keys[worker]) for worker in company.workers]
     many = [post(path, {}, key) for key in company.copied_keys]
     before = islice(cycle(many), FIRST_ROUNDS * len(many))
     measure(port=port, request=before.__next__, clients=8, seconds=60.0)

@@ -37,6 +37,8 @@ SELECT datname FROM pg_database d WHERE starts_with(datname, %s)
 AND NOT EXISTS (SELECT 1 FROM pg_stat_activity a WHERE a.datid = d.oid)
 """
 
+WORKERS = 32
+"""Backend workers of the first organisation: an agent for each client, as agents call."""
 MANY = 1000
 """Copies of the first organisation."""
 STEP = 1_000_000
@@ -105,6 +107,11 @@ class Company:
 
     organisation: Organisation
     keys: dict[str, str]
+
+    @property
+    def workers(self) -> list[str]:
+        """Handles of the backend workers."""
+        return [handle for handle in self.keys if handle.startswith("backend_worker")]
 
     @cached_property
     def ids(self) -> dict[str, int]:
@@ -175,12 +182,27 @@ def found_company() -> Company:
         now=now,
     )
     organisation = Organisation.objects.get(slug="nexus")
+    _hire(organisation)
     system = System(name="bench", organisation_id=organisation.id)
     keys = {
         agent.handle: issue_key(agent=agent, caller=system, now=now)
         for agent in organisation.agents.all()
     }
     return Company(organisation, keys)
+
+
+def _hire(organisation: Organisation) -> None:
+    """Give the backend worker colleagues, before anybody has read the policy."""
+    first = organisation.agents.get(handle="backend_worker")
+    Agent.objects.bulk_create(
+        Agent(
+            organisation=organisation,
+            handle=f"{first.handle}_{number}",
+            role=first.role,
+            reports_to=first.reports_to,
+        )
+        for number in range(2, WORKERS + 1)
+    )
 
 
 def _copy(model: type[models.Model]) -> None:
