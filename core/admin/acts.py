@@ -19,6 +19,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
+from unfold.admin import ModelAdmin
 from unfold.enums import ActionVariant
 from unfold.widgets import UnfoldAdminTextareaWidget
 
@@ -129,10 +130,13 @@ class Act:
 acts_for = Hook[[type[Model]], Sequence[Act]]("actions that rooms above add to a table's pages")
 
 
-class ActingAdmin(BrowseAdmin):
-    """A table with actions on its rows: a button for each possible one; GET asks, POST acts."""
+class ActPages(ModelAdmin):
+    """Actions on the rows of a table: a button for each possible one; GET asks, POST acts."""
 
     acts: tuple[Act, ...] = ()
+    organisation_id_of = BrowseAdmin.organisation_id_of
+    subject_of = BrowseAdmin.subject_of
+    gone = BrowseAdmin.gone
 
     def all_acts(self) -> list[Act]:
         """The table's own actions, and those that rooms above add."""
@@ -268,3 +272,7 @@ class ActingAdmin(BrowseAdmin):
             and act.possible(row)
             and act.is_for(request.user.get_username(), row)
         ]
+
+
+class ActingAdmin(ActPages, BrowseAdmin):
+    """A table that is only read, with actions on its rows."""

@@ -17,17 +17,18 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django_otp.plugins.otp_totp.models import TOTPDevice
-from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import BooleanRadioFilter, RelatedDropdownFilter
 from unfold.forms import AdminPasswordChangeForm
 
 from core.actions import Action
+from core.admin.acts import ActPages
 from core.admin.base import BrowseAdmin, chips, column
 from core.admin.refused import refused
 from core.decision import Allow, Denied
 from core.events import Event
 from core.people import ADMIN_TOOL, SignedIn, record_refusal, signed_in
 from ledger.services import insert_event
+from nexus_site.console.second_factor import REMOVE_SECOND_FACTOR
 from nexus_site.console.user_forms import PersonChangeForm, PersonCreationForm
 from orgchart.models import Membership
 from orgchart.pending.services import waits_for_another
@@ -67,7 +68,7 @@ def record_person(request: HttpRequest, person: User, action: Action, remark: st
 
 
 @admin.register(User)
-class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]  # only in its stubs
+class PersonAdmin(DjangoUserAdmin, ActPages):  # type: ignore[type-arg]  # only in its stubs
     """People, their groups and organisations. Only the Board sees and changes them.
 
     A member of the Board sees the members of its organisations, and changes those who are in no
@@ -79,6 +80,7 @@ class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]  # onl
     add_form = PersonCreationForm
     change_password_form = AdminPasswordChangeForm
     actions = None
+    acts = (REMOVE_SECOND_FACTOR,)
     list_display = (
         "username",
         "name",
@@ -108,7 +110,6 @@ class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]  # onl
     )
 
     history_view = BrowseAdmin.history_view
-    gone = BrowseAdmin.gone
 
     def subject_of(self, row: User) -> str:
         """How the ledger names them."""
@@ -117,6 +118,10 @@ class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]  # onl
     def organisation_id_of(self, row: User) -> int:
         """Of no organisation."""
         return 0
+
+    def _is_member(self, request: HttpRequest, row: User) -> bool:
+        """Who may change the user at all."""
+        return _may_change(request, row)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
         """With the groups, in one query more."""
@@ -206,7 +211,7 @@ class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]  # onl
                     require_password_change(user=other, who=signed_in(request))
                 answer: HttpResponse = super().user_change_password(request, id, form_url)
                 if other is not None and answer.status_code == HTTPStatus.FOUND:
-                    give_password(other.pk)
+                    give_password(other.pk, by=request.user.get_username())
                 return answer
         except Denied as refusal:
             return self._refused(request, refusal)
@@ -227,7 +232,7 @@ class PersonAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]  # onl
     ) -> None:
         """The ledger in place of a log of the admin's own; the password is to be changed."""
         record_person(request, obj, Action.PERSON_ADDED, "")
-        give_password(obj.pk)
+        give_password(obj.pk, by=request.user.get_username())
 
     def log_change(  # type: ignore[override]  # no LogEntry is made
         self, request: HttpRequest, obj: User, message: Any

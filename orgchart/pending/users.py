@@ -7,12 +7,13 @@ from datetime import datetime
 
 from django.contrib.auth.models import Group, User
 from django.db import transaction
+from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from core.actions import Action
 from core.actors import Person
 from core.database import needs_transaction
-from core.decision import Code, refuse, require
-from core.deeds import Deed, PeopleGroup, require_deed
+from core.decision import Code, Denied, refuse, require
+from core.deeds import Deed, PeopleGroup, reason_missing, require_deed
 from core.people import SignedIn, board_members, signed_in_as
 from ledger.services import record
 from orgchart.models import Organisation, PendingChange
@@ -20,7 +21,7 @@ from orgchart.pending.rules import AS_SHOWN
 from orgchart.pending.vocabulary import SUBJECT
 from orgchart.people import rules
 from orgchart.people.members import save_standing, standing_of
-from orgchart.people.passwords import ask_for_code
+from orgchart.people.passwords import ask_for_code, known_to
 from orgchart.people.rules import EVERY, INSTALLATION, Standing
 
 ACT = "change the rights of"
@@ -55,6 +56,32 @@ def require_password_change(*, user: User, who: SignedIn) -> None:
         require(rules.can_set_password(asked, user.get_username()))
 
 
+def remove_second_factor(*, user: User, who: SignedIn, reason: str, now: datetime) -> str:
+    """Remove a user's authenticators; the code that they need at their next sign-in.
+
+    Raises Denied: NOT_YOURS for a user out of reach, oneself, and one whose password the person may
+    know (Spec: people 50); INVALID_PARAMS without a reason, NOT_FOUND where there is none.
+    """
+    if not reason.strip():
+        raise Denied(reason_missing(Deed.KEEP_PEOPLE))
+    with transaction.atomic():
+        who = _locked(who)
+        _asked(who, user, rules.NOTHING, standing_of(user))
+        name = user.get_username()
+        require(rules.can_have_code(who.username, name, known_to(user.pk)))
+        removed, _ = TOTPDevice.objects.filter(user=user).delete()
+        if not removed:
+            raise refuse(Code.NOT_FOUND, f"{name} has no second factor", "nothing is left to do")
+        record(
+            Action.CODE_REMOVED,
+            by=who.on(INSTALLATION),
+            at=now,
+            subject=f"user:{name}",
+            reason=reason,
+        )
+        return ask_for_code(user_id=user.pk, code_from=who.username)
+
+
 @needs_transaction
 def save_confirmed(row: PendingChange, caller: Person, now: datetime) -> str:
     """Let a proposed change of a user take effect, with the rights that its proposer has now.
@@ -64,7 +91,7 @@ def save_confirmed(row: PendingChange, caller: Person, now: datetime) -> str:
     """
     user = User.objects.get(pk=row.edit["key"])
     proposer = signed_in_as(row.proposed_by, caller.request_id)
-    before, after = (rules.standing_from(row.edit["values"][name]) for name in ("before", "after"))
+    before, after = _standings(row)
     asked, _ = _asked(proposer, user, before, after)
     if standing_of(user) != before or not asked <= set(row.boards):
         raise refuse(
@@ -80,9 +107,24 @@ def save_confirmed(row: PendingChange, caller: Person, now: datetime) -> str:
 
 
 def require_confirmer(row: PendingChange, caller: Person) -> None:
-    """Check that a person belongs to every Board that confirms a change. Raises Denied."""
+    """Check that a person belongs to every Board that confirms a change. Raises Denied.
+
+    Nor is it who may know the password of the user, where a code goes with it (Spec: people 49).
+    """
     boards = {one: board_members(one) for one in row.boards}
     require(rules.can_confirm(caller.username, row.boards, boards))
+    if not row.boards:
+        return
+    user = User.objects.get(pk=row.edit["key"])
+    before, after = _standings(row)
+    if rules.needs_code(before, after):
+        require(rules.can_have_code(caller.username, user.get_username(), known_to(user.pk)))
+
+
+def _standings(row: PendingChange) -> tuple[Standing, Standing]:
+    """Of a proposed change of a user: before and after it."""
+    values = row.edit["values"]
+    return rules.standing_from(values["before"]), rules.standing_from(values["after"])
 
 
 def lock_users() -> None:

@@ -10,19 +10,31 @@ from orgchart.people.models import GivenPassword
 CODE_BYTES = 9
 
 
-def give_password(user_id: int) -> None:
-    """Say that somebody else chose a user's password."""
-    GivenPassword.objects.get_or_create(person_id=user_id)
+def give_password(user_id: int, *, by: str = "") -> None:
+    """Say that somebody else chose a user's password; `by` is a person, or '' the operator."""
+    given = {"given_by": by, "is_changed": False}
+    GivenPassword.objects.update_or_create(person_id=user_id, defaults=given)
 
 
 def take_password(user_id: int) -> None:
-    """Say that a user has chosen the password themself."""
-    GivenPassword.objects.filter(person_id=user_id).delete()
+    """Say that a user has chosen the password themself, with the code where one is asked.
+
+    Without a code it may have been the person who chose the one before (Spec: people 49).
+    """
+    rows = GivenPassword.objects.filter(person_id=user_id)
+    rows.exclude(code_from="").delete()
+    rows.update(is_changed=True)
 
 
 def is_given(user_id: int) -> bool:
     """Whether others know a user's password."""
-    return GivenPassword.objects.filter(person_id=user_id).exists()
+    return GivenPassword.objects.filter(person_id=user_id, is_changed=False).exists()
+
+
+def known_to(user_id: int) -> str:
+    """The person who may know a user's password, having chosen it or an earlier one; '' if none."""
+    rows = GivenPassword.objects.filter(person_id=user_id)
+    return rows.values_list("given_by", flat=True).first() or ""
 
 
 def ask_for_code(*, user_id: int, code_from: str) -> str:
@@ -31,7 +43,7 @@ def ask_for_code(*, user_id: int, code_from: str) -> str:
     It is stored as a digest: only the person who is answered it can hand it over.
     """
     code = secrets.token_urlsafe(CODE_BYTES)
-    asked = {"code_from": code_from, "code_digest": _digest(code)}
+    asked = {"code_from": code_from, "code_digest": _digest(code), "is_changed": False}
     GivenPassword.objects.update_or_create(person_id=user_id, defaults=asked)
     return code
 

@@ -185,6 +185,18 @@ def can_confirm(by: str, asked: Collection[int], boards: Mapping[int, Collection
     )
 
 
+def can_have_code(by: str, username: str, known_to: str) -> Decision:
+    """Decide whether a person may be shown the code of a user: not who may know the password."""
+    if by not in (username, known_to):
+        return Allow("the code and the password are with two persons (spec: people 49)")
+    return deny(
+        Code.NOT_YOURS,
+        f"you would have the code of {username} and may know the password, too",
+        f"let another member of the Board do it, or first let one choose a password for {username}",
+        rule="the code and the password are with two persons (spec: people 49)",
+    )
+
+
 def confirmers(asked: Collection[int], boards: Mapping[int, Collection[str]]) -> frozenset[str]:
     """Who is a member of all of these Boards."""
     members = [frozenset(boards.get(one, ())) for one in asked]

@@ -1,30 +1,22 @@
 """People, HR and the IT Manager change rights in any order; what must never come of it."""
 
 from contextlib import suppress
-from dataclasses import replace
 
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import User
 from django.utils import timezone
-from hypothesis import assume
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
 
 from core.decision import Denied
-from core.deeds import PeopleGroup
-from core.people import signed_in_as
 from governance.staff.deactivation import deactivate_by_person
-from orgchart.models import Agent, ContactRule, PendingChange, Role, ToolOverride
+from orgchart.models import Agent, ContactRule, Role, ToolOverride
 from orgchart.pending.edits import activating, apply_edit, deleting, saving
-from orgchart.pending.services import confirm_change, propose_change, reject_change
-from orgchart.pending.users import change_user, require_password_change
-from orgchart.people.members import standing_of
+from orgchart.pending.services import propose_change
 from orgchart.services import SecondPersonNeeded
+from proofs.governance.accounts_machine import Accounts
 from tests.loaded import rolled_back
-from tests.machines import CompanyMachine
 from tests.oracle.mail import CEILING
-from tests.people import join
 
-PEOPLE = {"ada": "Board", "bob": "Board", "hans": "HR", "eve": "Observer"}
 TOOLS = ("escalate", "send_mail", "web_search", "write_note")
 TYPES = ("info", "report", "question", "escalation", "task_result")
 ROLES = ("backend_worker", "frontend_worker", "qa_worker", "research_worker", "it_manager")
@@ -36,29 +28,24 @@ LINES = [("move", who, None) for who in WORKERS] + [
     ("hire", "backend_two", role) for role in (None, *ROLES)
 ]
 
-person = st.sampled_from(sorted(PEOPLE))
+person = st.sampled_from(sorted(("ada", "bob", "hans", "eve")))
 worker = st.sampled_from(WORKERS)
 
 
-class Rights(CompanyMachine):
+class Rights(Accounts):
     """A day of one company. `agreed` says whether two human beings stand behind the present step.
 
-    `human` is who knows the password of an account. `lines` are the unused ones of the contracts
-    with which the CEO lets HR change the organisation.
+    `lines` are the unused ones of the contracts with which the CEO lets HR change the organisation.
     """
+
+    people = {"ada": "Board", "bob": "Board", "hans": "HR", "eve": "Observer"}
 
     def __init__(self):
         super().__init__()
         for agent in ("ceo", "hr_manager", "it_manager"):
             self.here.key(agent)  # a deactivated agent gets none
-        self.id = self.here.organisation.id
-        for name, group in PEOPLE.items():
-            user = join(User.objects.create_user(name, is_staff=True))
-            user.groups.set([Group.objects.get_or_create(name=group)[0]])
-        self.human = {name: name for name in PEOPLE}
-        self.proposer = {}
         self.lines = []
-        self.had, self.board = self.rights(), self.boards()
+        self.had = self.rights()
         self.version = self.here.policy.version
         self.took = 0
 
@@ -99,23 +86,14 @@ class Rights(CompanyMachine):
             above = above.reports_to
         return above and above.role_id
 
-    def boards(self):
-        """The human beings of the Board."""
-        users = User.objects.filter(is_active=True, is_staff=True, groups__name="Board")
-        return {self.human[name] for name in users.values_list("username", flat=True)}
-
     def now_is(self, *, agreed):
         """Compare with the last step: what was given needs two, and so does being left alone."""
-        rights, board = self.rights(), self.boards()
+        super().now_is(agreed=agreed)
+        rights = self.rights()
         given = rights - self.had
         self.took += bool(given)
         assert agreed or not given, given
-        assert agreed or len(board) > 1 or len(self.board) < 2, (self.board, board)
-        self.had, self.board = rights, board
-
-    def alone(self, by):
-        """Whether the person has nobody who could confirm."""
-        return self.board == {self.human[by]} and "Board" in PEOPLE.get(by, "")
+        self.had = rights
 
     # People and the organisation
 
@@ -170,9 +148,6 @@ class Rights(CompanyMachine):
             )  # fmt: skip
         self.now_is(agreed=False)
 
-    def acting(self, by):
-        return signed_in_as(by).on(self.id)
-
     def edit(self, by, edit):
         alone = self.alone(by)
         given = {
@@ -183,58 +158,10 @@ class Rights(CompanyMachine):
             apply_edit(**given, organisation_id=self.id)
         except SecondPersonNeeded:
             row = propose_change(**given)
-            self.proposer[row.pk] = self.human[by]
+            self.proposer[row.pk] = self.human(by)
         except Denied:
             pass
         self.now_is(agreed=alone)
-
-    # People and people
-
-    @rule(by=person, who=person, group=st.sampled_from([*PeopleGroup]), gone=st.booleans())
-    def give_a_group(self, by, who, group, gone):
-        user = User.objects.get(username=who)
-        before = standing_of(user)
-        groups = before.groups - {group} if gone else before.groups | {group.value}
-        self.change(by, user, replace(before, groups=frozenset(groups)))
-
-    @rule(by=person, who=person)
-    def switch_a_user(self, by, who):
-        user = User.objects.get(username=who)
-        before = standing_of(user)
-        self.change(by, user, replace(before, is_active=not before.is_active))
-
-    def change(self, by, user, after):
-        alone = self.alone(by)
-        with suppress(Denied):
-            row = change_user(user=user, after=after, who=signed_in_as(by), now=timezone.now())
-            if row is not None:
-                self.proposer[row.pk] = self.human[by]
-        self.now_is(agreed=alone)
-
-    @rule(by=person, who=person)
-    def set_a_password(self, by, who):
-        """Who sets it signs in as that user from then on."""
-        assume(by != who)
-        with suppress(Denied):
-            require_password_change(user=User.objects.get(username=who), who=signed_in_as(by))
-            self.human[who] = self.human[by]
-        self.now_is(agreed=False)
-
-    @rule(by=person, at=st.integers(0, 9), no=st.integers(0, 3))
-    def decide(self, by, at, no):
-        rows = PendingChange.objects.filter(state="proposed").order_by("-id")[:10]
-        if not rows:
-            return
-        row = rows[at % len(rows)]
-        asked = row.organisation_id or row.boards[0]
-        two = self.proposer[row.pk] != self.human[by] and self.human[by] in self.board
-        decided = confirm_change if no else reject_change
-        with suppress(Denied):
-            decided(
-                change_id=row.pk, expected_version=None, now=timezone.now(), reason="R",
-                caller=signed_in_as(by).on(asked),
-            )  # fmt: skip
-        self.now_is(agreed=two)
 
     # Agents
 

@@ -4,22 +4,30 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test as run
 
+from proofs.governance.accounts_machine import Accounts
 from proofs.governance.rights_machine import Rights
 from tests.company import load_company
 
 pytestmark = pytest.mark.django_db
-DAYS, STEPS = 60, 20
 
 
-def test_are_never_given_by_one_person_and_every_agent_reaches_its_superior(db):
+def play(machine, *, days, steps):
     run(
-        type("OneDay", (Rights,), {"company": load_company("nexus")}),
+        type("OneDay", (machine,), {"company": load_company("nexus")}),
         settings=settings(
-            max_examples=DAYS,
-            stateful_step_count=STEPS,
+            max_examples=days,
+            stateful_step_count=steps,
             deadline=None,
             database=None,
             suppress_health_check=list(HealthCheck),
             phases=[Phase.generate],
         ),
     )
+
+
+def test_are_never_given_by_one_person_and_every_agent_reaches_its_superior(db):
+    play(Rights, days=60, steps=20)
+
+
+def test_of_another_user_are_nobodys(db):
+    play(Accounts, days=60, steps=30)

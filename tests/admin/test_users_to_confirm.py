@@ -7,6 +7,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.test import Client
 from django.utils import timezone
+from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from core.decision import Code, Denied
 from core.deeds import PeopleGroup
@@ -17,7 +18,7 @@ from orgchart.pending.services import confirm_change
 from orgchart.pending.users import change_user
 from orgchart.pending.vocabulary import PendingState
 from orgchart.people.members import standing_of
-from orgchart.people.passwords import code_from, is_given
+from orgchart.people.passwords import code_from, give_password, is_given
 from orgchart.people.rules import EVERY, Standing
 from tests.admin.forms import filled
 from tests.admin.places import act_page, change_page, list_page
@@ -297,6 +298,30 @@ class TestTheCode:
         assert self.choose(as_grace, old).status_code == 200
         assert self.choose(as_grace, new).status_code == 302
 
+    def test_is_not_shown_to_who_chose_the_password(self, board, second, groups):
+        """Spec: people 49. The second member sets the password, then would confirm."""
+        grace = add(board, groups, BOARD)
+        self.give(second, grace)
+        assert "and may know the password" in decide(second, waiting(), "confirm").content.decode()
+        assert waiting().state == PendingState.PROPOSED
+        assert not User.objects.get(pk=grace.pk).groups.exists()
+
+    def test_is_not_shown_to_who_may_have_changed_the_password(self, board, second, groups):
+        """Spec: people 49. Who made the account signs in first, as its user, and changes it."""
+        grace = add(board, groups)
+        as_grace = self.signed_in("grace")
+        self.choose(as_grace, "")
+        change(second, grace, groups=[str(groups[BOARD].id)])
+        assert "and may know the password" in decide(board, waiting(), "confirm").content.decode()
+        assert not User.objects.get(pk=grace.pk).groups.exists()
+        self.give(second, grace)
+        assert decide(board, waiting(), "confirm").status_code == 200
+        assert User.objects.get(pk=grace.pk).groups.get().name == BOARD
+
+    def give(self, client, user, password=PASSWORD + "x"):
+        sent = {"password1": password, "password2": password, "usable_password": "true"}
+        assert client.post(f"{list_page(User)}{user.pk}/password/", sent).status_code == 302
+
     def test_is_kept_as_a_digest_only(self, board, second, groups):
         add(board, groups, HR)
         code = self.code_in(decide(second, waiting(), "confirm"))
@@ -513,3 +538,64 @@ class TestAPolicyChange:
                 reason="I know it.",
             )
         assert refusal.value.deny.code == Code.NOT_YOURS
+
+
+class TestALostSecondFactor:
+    """Spec: people 50."""
+
+    @pytest.fixture
+    def bob(self, member):
+        bob = member("bob", BOARD)
+        TOTPDevice.objects.create(user=bob, name="lost")
+        return bob
+
+    def remove(self, client, user, reason="Lost the phone."):
+        return client.post(act_page(user, "second_factor"), {"reason": reason})
+
+    def test_is_removed_by_another_member_who_cannot_act_as_them(self, board, bob):
+        answer = self.remove(board, bob)
+        code = answer.content.decode().split('id="secret">')[1].split("<")[0].strip()
+        assert not TOTPDevice.objects.exists()
+        assert (newest().action, newest().actor) == ("code.removed", "human:board")
+        as_bob = Client()
+        sent = {"username": "bob", "password": PASSWORD, "next": "/admin/"}
+        assert as_bob.post("/admin/login/", sent).status_code == 302
+        assert as_bob.get("/admin/").url == CHANGE_PASSWORD
+        new = {"old_password": PASSWORD, "new_password1": PASSWORD + "y",
+               "new_password2": PASSWORD + "y"}  # fmt: skip
+        assert as_bob.post(CHANGE_PASSWORD, {**new, "code": "guess"}).status_code == 200
+        assert as_bob.post(CHANGE_PASSWORD, {**new, "code": code}).status_code == 302
+        assert as_bob.get("/admin/").status_code == 200
+
+    def test_leaves_nobody_alone_meanwhile(self, board, bob, groups):
+        """Bob still counts: who removed it does not become the only member of the Board."""
+        self.remove(board, bob)
+        assert board_members(0) == {"board", "bob"}
+        add(board, groups, HR)
+        assert waiting().proposed_by == "board"
+
+    def test_is_not_removed_by_who_may_know_the_password(self, board, bob):
+        give_password(bob.pk, by="board")
+        assert "may know the password" in self.remove(board, bob).content.decode()
+        assert TOTPDevice.objects.exists()
+
+    @pytest.mark.parametrize(("name", "reason"), [("board", "Mine."), ("bob", " "), ("eve", "No.")])
+    def test_needs_another_person_and_a_reason_and_one_that_is_there(
+        self, board, bob, member, name, reason
+    ):
+        member("eve", OBSERVER)
+        user = User.objects.get(username=name)
+        if name == "board":
+            TOTPDevice.objects.create(user=user, name="mine")
+        kept = TOTPDevice.objects.count()
+        assert self.remove(board, user, reason).status_code in (200, 302)
+        assert TOTPDevice.objects.count() == kept
+        assert code_from(user.pk) == ""
+
+    @pytest.mark.parametrize("group", [HR, OBSERVER])
+    def test_is_not_removed_by_other_groups(self, client, bob, member, group):
+        client.force_login(
+            member("hans", group), backend="django.contrib.auth.backends.ModelBackend"
+        )
+        assert self.remove(client, bob).status_code in (302, 403)
+        assert TOTPDevice.objects.exists()

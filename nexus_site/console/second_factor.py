@@ -1,0 +1,53 @@
+"""The button that removes a lost second factor of a user (Spec: people 50)."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from django_otp import devices_for_user
+
+from core.admin.acts import Act, ActRequest, Answer, ShownOnce
+from core.deeds import Deed
+from core.people import signed_in_as
+from orgchart.pending.users import remove_second_factor
+
+REMARK = _(
+    "Hand it over to this person yourself, and only to them. They sign in with their present "
+    "password and choose a new one with this code, before any page. You do not know their "
+    "password, and so cannot act as this user."
+)
+
+
+def _remove(call: ActRequest) -> Answer:
+    code = remove_second_factor(
+        user=call.row,
+        who=signed_in_as(call.person.username, call.person.request_id),
+        reason=call.reason,
+        now=call.now,
+    )
+    return ShownOnce(gettext("The code for %(user)s") % {"user": call.row}, code, REMARK)
+
+
+def _has_one(user: User) -> bool:
+    return any(devices_for_user(user))
+
+
+def _is_of_another(username: str, user: User) -> bool:
+    return username != user.get_username()
+
+
+REMOVE_SECOND_FACTOR = Act(
+    name="second_factor",
+    title=_("Remove second factor"),
+    icon="phonelink_erase",
+    danger=True,
+    deed=Deed.KEEP_PEOPLE,
+    explanation=_(
+        "For a person who has lost their authenticator. They then need their password and a code "
+        "that is shown to you once, and enrol another authenticator."
+    ),
+    perform=_remove,
+    possible=_has_one,
+    is_for=_is_of_another,
+)
