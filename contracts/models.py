@@ -9,40 +9,31 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext
 
+from contracts.issuing.models import OrgChangeLine
 from contracts.vocabulary import (
-    AS_ROLE,
     FINAL_STATES,
     MACHINE,
     ContractKind,
     ContractState,
     Move,
-    OrgAct,
     ReportKind,
     VerdictFinding,
-    named_change,
 )
+from core.closed_sets import choices_of, one_of
 from documents.models import ReportType
 from mailroom.models import Escalation, Mail, Priority
 from orgchart.models import Agent, Organisation
 from orgchart.policy.vocabulary import BOARD, ToolMode
 
+__all__ = ["Contract", "Deadline", "OrgChangeLine", "Report", "Verdict"]
+
 BRANCH_FORM = r"^[A-Za-z0-9][A-Za-z0-9._/-]*$"
 EXPIRING = (ContractKind.ORG_CHANGE.value, ContractKind.DEPLOYMENT_APPROVAL.value)
 """Kinds of contracts that authorise something until a time."""
 APPROVAL = Q(kind=ContractKind.DEPLOYMENT_APPROVAL)
-NEEDS_ACCEPTANCE = (
-    ContractState.IN_PROGRESS,
-    ContractState.REVIEW,
-    ContractState.PASSED,
-    ContractState.FAILED,
-)
+FINAL = Q(state__in=FINAL_STATES)
 NEEDS_SUBMISSION = (ContractState.REVIEW, ContractState.PASSED, ContractState.FAILED)
-
-
-def _choices(
-    members: type[ContractKind | ContractState | ToolMode | ReportKind | VerdictFinding | OrgAct],
-) -> list[tuple[str, str]]:
-    return [(m.value, m.value.replace("_", " ")) for m in members]
+NEEDS_ACCEPTANCE = (ContractState.IN_PROGRESS, *NEEDS_SUBMISSION)
 
 
 class Contract(models.Model):
@@ -55,7 +46,7 @@ class Contract(models.Model):
     id = models.CharField(primary_key=True, max_length=32)
     organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+", db_index=False)
     kind = models.CharField(
-        max_length=24, choices=_choices(ContractKind), default=ContractKind.WORK
+        max_length=24, choices=choices_of(ContractKind), default=ContractKind.WORK
     )
     issuer = models.ForeignKey(
         Agent, models.PROTECT, null=True, blank=True, related_name="+", db_index=False
@@ -66,7 +57,7 @@ class Contract(models.Model):
     body = models.TextField()
     priority = models.CharField(max_length=8, choices=Priority.choices, default=Priority.MEDIUM)
     deadline = models.DateTimeField(null=True, blank=True)
-    mode = models.CharField(max_length=16, choices=_choices(ToolMode), default=ToolMode.CHAT_SAFE)
+    mode = models.CharField(max_length=16, choices=choices_of(ToolMode), default=ToolMode.CHAT_SAFE)
     workspace_scope = ArrayField(models.CharField(max_length=1024), default=list, blank=True)
     assigned_branch = models.CharField(max_length=200, blank=True)
     grants = models.JSONField(default=list, blank=True)
@@ -110,18 +101,10 @@ class Contract(models.Model):
             ),
         ]
         constraints = [
-            models.CheckConstraint(
-                condition=Q(state__in=[s.value for s in ContractState]), name="contract_state_known"
-            ),
-            models.CheckConstraint(
-                condition=Q(kind__in=[k.value for k in ContractKind]), name="contract_kind_known"
-            ),
-            models.CheckConstraint(
-                condition=Q(mode__in=[m.value for m in ToolMode]), name="contract_mode_known"
-            ),
-            models.CheckConstraint(
-                condition=Q(priority__in=Priority.values), name="contract_priority_known"
-            ),
+            one_of("state", ContractState, name="contract_state_known"),
+            one_of("kind", ContractKind, name="contract_kind_known"),
+            one_of("mode", ToolMode, name="contract_mode_known"),
+            one_of("priority", Priority, name="contract_priority_known"),
             models.CheckConstraint(condition=Q(version__gte=1), name="contract_version_from_1"),
             models.CheckConstraint(
                 condition=Q(issuer__isnull=False) | Q(issuer_name=BOARD),
@@ -133,24 +116,17 @@ class Contract(models.Model):
             ),
             models.CheckConstraint(
                 condition=(
-                    Q(state__in=[s.value for s in FINAL_STATES], closed_at__isnull=False)
-                    & ~Q(closed_by="")
-                    & ~Q(closed_reason="")
+                    Q(closed_at__isnull=False) & FINAL & ~Q(closed_by="") & ~Q(closed_reason="")
                 )
-                | (
-                    ~Q(state__in=[s.value for s in FINAL_STATES])
-                    & Q(closed_at=None, closed_by="", closed_reason="")
-                ),
+                | (~FINAL & Q(closed_at=None, closed_by="", closed_reason="")),
                 name="contract_final_is_closed",
             ),
             models.CheckConstraint(
-                condition=Q(accepted_at__isnull=False)
-                | ~Q(state__in=[s.value for s in NEEDS_ACCEPTANCE]),
+                condition=Q(accepted_at__isnull=False) | ~Q(state__in=NEEDS_ACCEPTANCE),
                 name="contract_accepted_first",
             ),
             models.CheckConstraint(
-                condition=Q(submitted_at__isnull=False)
-                | ~Q(state__in=[s.value for s in NEEDS_SUBMISSION]),
+                condition=Q(submitted_at__isnull=False) | ~Q(state__in=NEEDS_SUBMISSION),
                 name="contract_submitted_first",
             ),
             models.CheckConstraint(
@@ -235,7 +211,7 @@ class Report(models.Model):
     """
 
     contract = models.ForeignKey(Contract, models.PROTECT, related_name="reports")
-    kind = models.CharField(max_length=16, choices=_choices(ReportKind))
+    kind = models.CharField(max_length=16, choices=choices_of(ReportKind))
     submission = models.PositiveSmallIntegerField(null=True, blank=True)
     report_type = models.CharField(max_length=16, choices=ReportType.choices)
     title = models.CharField(max_length=200)
@@ -248,13 +224,8 @@ class Report(models.Model):
     class Meta:
         ordering = ["-id"]
         constraints = [
-            models.CheckConstraint(
-                condition=Q(kind__in=[k.value for k in ReportKind]), name="report_kind_known"
-            ),
-            models.CheckConstraint(
-                condition=Q(report_type__in=ReportType.values),
-                name="report_type_known",
-            ),
+            one_of("kind", ReportKind, name="report_kind_known"),
+            one_of("report_type", ReportType, name="report_type_known"),
             models.UniqueConstraint(
                 fields=["contract", "submission"], name="report_submission_once"
             ),
@@ -280,7 +251,7 @@ class Verdict(models.Model):
 
     contract = models.ForeignKey(Contract, models.PROTECT, related_name="verdicts")
     report = models.ForeignKey(Report, models.PROTECT, related_name="verdicts")
-    finding = models.CharField(max_length=4, choices=_choices(VerdictFinding))
+    finding = models.CharField(max_length=4, choices=choices_of(VerdictFinding))
     evidence = models.JSONField(default=str, blank=True)
     body = models.TextField(blank=True)
     judge = models.ForeignKey(Agent, models.PROTECT, related_name="+")
@@ -292,10 +263,7 @@ class Verdict(models.Model):
     class Meta:
         ordering = ["-id"]
         constraints = [
-            models.CheckConstraint(
-                condition=Q(finding__in=[f.value for f in VerdictFinding]),
-                name="verdict_finding_known",
-            ),
+            one_of("finding", VerdictFinding, name="verdict_finding_known"),
             models.CheckConstraint(
                 condition=~Q(evidence="") | ~Q(body=""), name="verdict_has_evidence"
             ),
@@ -306,29 +274,6 @@ class Verdict(models.Model):
             "finding": self.get_finding_display(),
             "contract": self.contract_id,
         }
-
-
-class OrgChangeLine(models.Model):
-    """One change of the organisation that an org_change contract allows, once."""
-
-    contract = models.ForeignKey(Contract, models.PROTECT, related_name="changes")
-    act = models.CharField(max_length=16, choices=_choices(OrgAct))
-    subject = models.CharField(max_length=64)
-    role = models.CharField(max_length=64, blank=True, default="")
-    used_at = models.DateTimeField(null=True, blank=True)
-
-    class Meta:
-        ordering = ["id"]
-        constraints = [
-            models.CheckConstraint(
-                condition=Q(act__in=[a.value for a in OrgAct]), name="org_change_act_known"
-            ),
-            models.CheckConstraint(condition=~Q(subject=""), name="org_change_has_a_subject"),
-        ]
-
-    def __str__(self) -> str:
-        act = self.get_act_display()
-        return named_change(act, self.subject, self.role, as_role=gettext(AS_ROLE))
 
 
 class Deadline(models.Model):
@@ -344,9 +289,7 @@ class Deadline(models.Model):
         indexes = [models.Index(fields=["due_at"], condition=Q(done_at=None), name="deadline_due")]
         constraints = [
             models.UniqueConstraint(fields=["contract", "stage"], name="deadline_stage_once"),
-            models.CheckConstraint(
-                condition=Q(stage__in=["remind", "overdue"]), name="deadline_stage_known"
-            ),
+            one_of("stage", ["remind", "overdue"], name="deadline_stage_known"),
         ]
 
     def __str__(self) -> str:

@@ -12,6 +12,7 @@ from django.apps import apps
 from django.db import connection, models
 from django_fsm import FSMField, transition
 
+from core.closed_sets import choices_of
 from core.decision import Code, refuse
 from core.params import BIGGEST_VERSION
 
@@ -44,8 +45,9 @@ class Machine:
 
     def field(self, **options: Any) -> FSMField:
         """The model's state field: protected, so that only a transition sets it."""
-        choices = [(state.value, state.value.replace("_", " ")) for state in self.states]
-        made: FSMField = FSMField(default=self.initial, choices=choices, protected=True, **options)
+        made: FSMField = FSMField(
+            default=self.initial, choices=choices_of(self.states), protected=True, **options
+        )
         setattr(made, MARK, self)  # `machine_fields` finds it by this
         return made
 

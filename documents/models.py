@@ -7,6 +7,7 @@ from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 from django.db.models import Q
 
+from core.closed_sets import one_of
 from orgchart.models import Agent, Group, Organisation
 
 
@@ -73,9 +74,7 @@ class Document(models.Model):
         ]
         constraints = [
             models.UniqueConstraint(fields=["organisation", "path"], name="document_path_once"),
-            models.CheckConstraint(
-                condition=Q(kind__in=DocumentKind.values), name="document_kind_known"
-            ),
+            one_of("kind", DocumentKind, name="document_kind_known"),
             models.CheckConstraint(
                 condition=Q(kind=DocumentKind.REPORT, report_type__in=ReportType.values)
                 & ~Q(department="")

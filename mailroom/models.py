@@ -9,6 +9,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Collate, Now
 from django.utils.translation import gettext
 
+from core.closed_sets import one_of
 from core.params import MAX_SUBJECT
 from mailroom.outgoing.models import OutgoingNotice
 from mailroom.rules import Channel
@@ -110,12 +111,8 @@ class Mail(models.Model):
             ),
         ]
         constraints = [
-            models.CheckConstraint(
-                condition=Q(priority__in=Priority.values), name="mail_priority_known"
-            ),
-            models.CheckConstraint(
-                condition=Q(status__in=[s.value for s in MailStatus]), name="mail_status_known"
-            ),
+            one_of("priority", Priority, name="mail_priority_known"),
+            one_of("status", MailStatus, name="mail_status_known"),
             models.CheckConstraint(
                 condition=Q(read_at=None) | Q(status=MailStatus.READ), name="mail_read_is_marked"
             ),
@@ -259,10 +256,7 @@ class Escalation(models.Model):
                 condition=Q(first=None, state__in=UNSETTLED),
                 name="escalation_one_open_thread",
             ),
-            models.CheckConstraint(
-                condition=Q(state__in=[s.value for s in EscalationState]),
-                name="escalation_state_known",
-            ),
+            one_of("state", EscalationState, name="escalation_state_known"),
             models.CheckConstraint(
                 condition=Q(state="open", unanswered_at=None)
                 | Q(state="unanswered", unanswered_at__isnull=False)

@@ -7,6 +7,7 @@ from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import Q
 
+from core.closed_sets import one_of
 from orgchart.pauses.models import Pause as Pause  # noqa: PLC0414  a table of this app
 from orgchart.pending.models import PendingChange as PendingChange  # noqa: PLC0414  a table of this app
 from orgchart.people.models import GivenPassword as GivenPassword  # noqa: PLC0414  as above
@@ -81,9 +82,7 @@ class Role(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["organisation", "name"], name="role_name_once"),
             models.CheckConstraint(condition=Q(level__gte=1), name="role_level_from_1"),
-            models.CheckConstraint(
-                condition=Q(kind__in=[k.value for k in Kind]), name="role_kind_known"
-            ),
+            one_of("kind", Kind, name="role_kind_known"),
             models.CheckConstraint(condition=~Q(name=BOARD), name="role_is_not_board"),
             well_named("name"),
         ]

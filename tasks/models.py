@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import F, Q, Value
 from django.db.models.functions import Now
 
+from core.closed_sets import one_of
 from orgchart.models import Agent, Organisation
 from tasks.vocabulary import MACHINE, ListIndex, Status, TaskType
 
@@ -145,13 +146,8 @@ class Task(models.Model):
             models.UniqueConstraint(fields=["organisation", "number"], name="task_number_once"),
             models.CheckConstraint(condition=Q(number__gte=1), name="task_number_from_1"),
             models.CheckConstraint(condition=Q(version__gte=1), name="task_version_from_1"),
-            models.CheckConstraint(
-                condition=Q(status__in=[s.value for s in Status]), name="task_status_known"
-            ),
-            models.CheckConstraint(
-                condition=Q(task_type__in=["", *(t.value for t in TaskType)]),
-                name="task_type_known",
-            ),
+            one_of("status", Status, name="task_status_known"),
+            one_of("task_type", ["", *TaskType], name="task_type_known"),
             models.CheckConstraint(
                 condition=~Q(status="completed") | Q(completed_at__isnull=False),
                 name="task_completed_has_time",

@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext
 
+from core.closed_sets import one_of
 from governance.cases.vocabulary import (
     OFFICE_OF,
     OFFICES,
@@ -69,12 +70,8 @@ class Case(models.Model):
             models.Index(fields=["organisation", "state", "-id"], name="case_by_state"),
         ]
         constraints = [
-            models.CheckConstraint(
-                condition=Q(state__in=[s.value for s in State]), name="case_state_known"
-            ),
-            models.CheckConstraint(
-                condition=Q(stage__in=[s.value for s in Stage]), name="case_stage_known"
-            ),
+            one_of("state", State, name="case_state_known"),
+            one_of("stage", Stage, name="case_stage_known"),
             models.CheckConstraint(
                 condition=Q(failed_by__in=["", *(s.value for s in Signal)])
                 & Q(paused_by__in=["", *(s.value for s in Signal)]),
@@ -231,9 +228,7 @@ class Violation(models.Model):
             models.Index(fields=["organisation", "-at"], name="violation_at"),
         ]
         constraints = [
-            models.CheckConstraint(
-                condition=Q(fault__in=[f.value for f in Fault]), name="violation_fault_known"
-            ),
+            one_of("fault", Fault, name="violation_fault_known"),
         ]
 
     def __str__(self) -> str:

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from core.closed_sets import one_of
 from governance.cases.models import Case
 from governance.interventions.vocabulary import HumanOffice
 from orgchart.models import Organisation
@@ -50,10 +51,7 @@ class Intervention(models.Model):
             ),
         ]
         constraints = [
-            models.CheckConstraint(
-                condition=Q(operator_role__in=[office.value for office in HumanOffice]),
-                name="intervention_role_known",
-            ),
+            one_of("operator_role", HumanOffice, name="intervention_role_known"),
             *(
                 models.CheckConstraint(
                     condition=Q(**{f"{name}__regex": r"\S"}), name=f"intervention_{name}_given"

@@ -7,6 +7,7 @@ from datetime import datetime
 from django.db import models
 from django.db.models import Q
 
+from core.closed_sets import one_of
 from mailroom.vocabulary import NOTICE_MACHINE, NoticeState
 from orgchart.models import Organisation
 
@@ -37,9 +38,7 @@ class OutgoingNotice(models.Model):
         indexes = [models.Index(fields=["due_at"], condition=Q(state="pending"), name="notice_due")]
         constraints = [
             models.UniqueConstraint(fields=["event_id", "channel"], name="notice_once"),
-            models.CheckConstraint(
-                condition=Q(state__in=[s.value for s in NoticeState]), name="notice_state_known"
-            ),
+            one_of("state", NoticeState, name="notice_state_known"),
         ]
 
     def __str__(self) -> str:

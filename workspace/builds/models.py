@@ -9,6 +9,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils.translation import gettext
 
 from contracts.models import Contract
+from core.closed_sets import one_of
 from orgchart.models import Agent, Organisation
 from workspace.builds.rules import FREE_ENVIRONMENTS
 from workspace.builds.vocabulary import DEPLOYMENT, DeploymentState
@@ -81,10 +82,7 @@ class Deployment(models.Model):
                 condition=Q(state="started"),
                 name="deployment_one_at_a_time",
             ),
-            models.CheckConstraint(
-                condition=Q(state__in=[s.value for s in DeploymentState]),
-                name="deployment_state_known",
-            ),
+            one_of("state", DeploymentState, name="deployment_state_known"),
             models.CheckConstraint(
                 condition=Q(environment__in=sorted(FREE_ENVIRONMENTS)) | Q(approval__isnull=False),
                 name="deployment_has_an_approval",

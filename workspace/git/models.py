@@ -8,6 +8,7 @@ from django.db.models import Q
 from django.utils.translation import gettext
 
 from contracts.models import Contract, Verdict
+from core.closed_sets import one_of
 from orgchart.models import Agent, Organisation
 
 COMMIT = 64
@@ -123,9 +124,7 @@ class BranchMove(models.Model):
     class Meta:
         ordering = ["-id"]
         constraints = [
-            models.CheckConstraint(
-                condition=Q(kind__in=MoveKind.values), name="branch_move_kind_known"
-            ),
+            one_of("kind", MoveKind, name="branch_move_kind_known"),
             models.CheckConstraint(
                 condition=~Q(kind__in=["push", "merge"]) | Q(contract__isnull=False),
                 name="branch_move_under_a_contract",
