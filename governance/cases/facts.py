@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from governance.cases.vocabulary import SIGNALS, Move, Outcome, Signal, Stage, State
+from governance.cases.moves import Move
+from governance.cases.vocabulary import SIGNALS, Outcome, Signal, Stage, State
 from orgchart.policy.vocabulary import Office
 
 FINAL = (State.DELIVERED, State.STOPPED)

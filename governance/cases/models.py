@@ -11,18 +11,8 @@ from django.db.models import F, Q
 from django.utils.translation import gettext
 
 from core.closed_sets import one_of
-from governance.cases.vocabulary import (
-    OFFICE_OF,
-    OFFICES,
-    STAGES,
-    STATES,
-    SUBMITTED,
-    Fault,
-    Outcome,
-    Signal,
-    Stage,
-    State,
-)
+from governance.cases.moves import STAGES, STATES, SUBMITTED
+from governance.cases.vocabulary import OFFICE_OF, OFFICES, Fault, Outcome, Signal, Stage, State
 from orgchart.models import Agent, Organisation
 from orgchart.policy.vocabulary import Office
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from core.decision import Allow, Decision
 from governance.cases.facts import FINAL, CaseFacts, CaseRecord, Next, Officer, Position
+from governance.cases.moves import Move
 from governance.cases.refusals import Situation, refusal
 from governance.cases.vocabulary import (
     OFFICE_OF,
@@ -14,7 +15,6 @@ from governance.cases.vocabulary import (
     SIGNAL_OF,
     SIGNALS,
     Input,
-    Move,
     Outcome,
     Ruling,
     Signal,

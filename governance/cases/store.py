@@ -15,15 +15,10 @@ from core.machines import Cte, Swap, swap
 from governance.cases.content import digest_of
 from governance.cases.facts import Next, Officer
 from governance.cases.models import Case
+from governance.cases.moves import STATE_STEPS, stage_step
 from governance.cases.results import CaseMoved
 from governance.cases.turns import turn_events
-from governance.cases.vocabulary import (
-    STATE_STEPS,
-    Outcome,
-    Signal,
-    Stage,
-    stage_step,
-)
+from governance.cases.vocabulary import Outcome, Signal, Stage
 from ledger import sql as ledger_sql
 from orgchart.policy.compiled import Policy
 from toolbox.caller import Caller

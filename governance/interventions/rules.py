@@ -8,8 +8,9 @@ from dataclasses import replace
 from core.decision import Allow, Code, Decision, deny
 from core.deeds import Deed
 from governance.cases.facts import FINAL, CaseFacts, Next, Position
+from governance.cases.moves import Move
 from governance.cases.rules import MOST_ROUNDS, after_signal
-from governance.cases.vocabulary import Move, Outcome, Signal, Stage, State
+from governance.cases.vocabulary import Outcome, Signal, Stage, State
 from governance.interventions.vocabulary import (
     DEED_OF,
     OFFICE_OF_GROUP,

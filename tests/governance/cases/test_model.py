@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from governance.cases.facts import FINAL
-from governance.cases.vocabulary import MOVES, Outcome, State
+from governance.cases.moves import MOVES
+from governance.cases.vocabulary import Outcome, State
 from tests.governance.cases.model import ACTS, World, invariants, moves_from, step
 
 MOST_ROUND = 4  # the fourth is the overflow of three
