@@ -23,13 +23,11 @@ from orgchart.admin.editing import EditAdmin
 from orgchart.admin.forms import (
     AliasForm,
     GroupForm,
-    OrganisationForm,
     RoleForm,
-    setting_field,
-    setting_in_words,
 )
 from orgchart.admin.pausing import RESTART, STOP, own_pause
 from orgchart.admin.preview import Change
+from orgchart.admin.settings_form import OrganisationForm, setting_field, setting_in_words
 from orgchart.models import (
     Alias,
     Group,

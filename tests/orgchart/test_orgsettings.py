@@ -2,7 +2,7 @@
 
 import pytest
 
-from orgchart.admin.forms import OrganisationForm, setting_field
+from orgchart.admin.settings_form import OrganisationForm, setting_field
 from orgchart.orgsettings import SETTINGS, BadSetting, checked, enabled_modes, merged
 from orgchart.policy.vocabulary import ToolMode
 
