@@ -28,10 +28,9 @@ from core.decision import Denied
 from core.deeds import Deed
 from core.people import person, record_refusal, signed_in
 from mailroom.models import Priority
-from orgchart.admin.editing import chosen_organisation
+from orgchart.admin.choosing import choose_organisation, chosen_organisation
 from orgchart.compiling import current_policy
 from orgchart.models import Organisation
-from orgchart.people.members import visible_organisations
 from orgchart.policy.compiled import Policy
 from orgchart.policy.vocabulary import BOARD, ToolMode
 
@@ -113,8 +112,7 @@ def issue_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     }
     organisation = chosen_organisation(request)
     if organisation is None:
-        context["organisations"] = visible_organisations(signed_in(request)).order_by("name")
-        return TemplateResponse(request, "admin/nexus/choose_organisation.html", context)
+        return choose_organisation(request, context)
     form = IssueForm(
         request.POST if request.method == "POST" else None,
         policy=current_policy(organisation.id),

@@ -13,33 +13,21 @@ from django.contrib.admin.utils import flatten_fieldsets, unquote
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext
 from unfold.forms import AdminForm, Fieldline
 
 from core.decision import Denied
-from core.ids import row_id
-from core.people import person, signed_in
+from core.people import person
+from orgchart.admin.choosing import choose_organisation, chosen_organisation
 from orgchart.admin.fields import PolicyForm, ReasonedForm
 from orgchart.admin.preview import BACK, CONFIRM, Change, PreviewingAdmin
 from orgchart.editing import subject_of
 from orgchart.models import Organisation
 from orgchart.pending.edits import Edit, apply_edit, deleting, saving
 from orgchart.pending.services import propose_change, waits_for_another
-from orgchart.people.members import visible_organisations
 from orgchart.services import PolicyChange, SecondPersonNeeded
-
-
-def chosen_organisation(request: HttpRequest) -> Organisation | None:
-    """The organisation that a page is about: named in the address, or the person's only one."""
-    rows = visible_organisations(signed_in(request)).order_by("id")
-    chosen = row_id(request.GET.get("organisation", ""))
-    if chosen is not None:
-        return rows.filter(id=chosen).first()
-    first = list(rows[:2])
-    return first[0] if len(first) == 1 else None
 
 
 class EditAdmin(PreviewingAdmin):
@@ -131,9 +119,8 @@ class EditAdmin(PreviewingAdmin):
             **self.admin_site.each_context(request),
             "title": gettext("Add %(name)s") % {"name": self.opts.verbose_name},
             "opts": self.opts,
-            "organisations": visible_organisations(signed_in(request)).order_by("name"),
         }
-        return TemplateResponse(request, "admin/nexus/choose_organisation.html", context)
+        return choose_organisation(request, context)
 
     def get_form(
         self,

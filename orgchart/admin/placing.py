@@ -17,7 +17,7 @@ from core.deeds import Deed
 from core.hooks import Hook
 from core.ids import row_id
 from orgchart.admin.agent_page import AgentPage
-from orgchart.admin.editing import chosen_organisation
+from orgchart.admin.choosing import chosen_organisation
 from orgchart.admin.fields import ReasonedForm
 from orgchart.admin.preview import BACK, CONFIRM, Change
 from orgchart.compiling import current_policy

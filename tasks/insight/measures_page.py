@@ -14,11 +14,12 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from core.labels import Text
+from orgchart.admin.choosing import choose_organisation
 from orgchart.models import Organisation
 from tasks.insight.charts import Chart, Series, count_chart, rate_chart, spelled
 from tasks.insight.figures import Counts, Figure, figures_of
 from tasks.insight.measures import By, Duration, count_tasks, durations
-from tasks.pages.common import choice_page, page_context
+from tasks.pages.common import page_context
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 MAX_MEASURED = 20_000
@@ -93,7 +94,7 @@ def measures_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     """The measures, for people who may see tasks."""
     organisation, context = page_context(model_admin, request, gettext("Task measures"))
     if organisation is None:
-        return choice_page(request, context)
+        return choose_organisation(request, context)
     asked = request.GET.get("days", "")
     period = next((one for one in PERIODS if one.name == asked), USUAL)
     context |= {"period": period, "periods": PERIODS}

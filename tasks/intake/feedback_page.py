@@ -27,9 +27,10 @@ from core.admin.refused import refused
 from core.decision import Denied
 from core.deeds import Deed
 from core.people import person, record_refusal, signed_in
+from orgchart.admin.choosing import choose_organisation
 from orgchart.models import Organisation
 from tasks.intake.feedback import FeedbackItem, add_feedback, read_file, read_items
-from tasks.pages.common import choice_page, page_context
+from tasks.pages.common import page_context
 
 TAKE_IN = Deed.TAKE_IN_FEEDBACK.permission
 DEFAULT_SOURCE = "admin"
@@ -121,7 +122,7 @@ def intake_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
         raise PermissionDenied(TAKE_IN)
     organisation, context = page_context(model_admin, request, gettext("Add feedback"))
     if organisation is None:
-        return choice_page(request, context)
+        return choose_organisation(request, context)
     sent = request.POST if request.method == "POST" else None
     by_file = sent is not None and "_file" in sent
     report = ReportForm(None if by_file else sent)

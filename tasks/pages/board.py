@@ -25,12 +25,13 @@ from core.events import text
 from core.ids import row_id
 from core.params import BIGGEST_VERSION
 from core.people import person, record_refusal, signed_in
+from orgchart.admin.choosing import choose_organisation
 from orgchart.compiling import current_policy
 from orgchart.models import Agent, Organisation, Role
 from orgchart.people.members import visible_organisations
 from tasks.interventions import move_by_person
 from tasks.models import Counter, Task
-from tasks.pages.common import VIEW, choice_page, page_context
+from tasks.pages.common import VIEW, page_context
 from tasks.pages.refusals import for_people
 from tasks.results import TaskResult
 from tasks.vocabulary import LISTED, TRANSITIONS, UNFINISHED, Status, TaskType
@@ -120,7 +121,7 @@ def board_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     """The board, for people who may see tasks; only those who may change them can move cards."""
     organisation, context = page_context(model_admin, request, gettext("Task board"))
     if organisation is None:
-        return choice_page(request, context)
+        return choose_organisation(request, context)
     choice = choice_of(organisation, request.GET)
     rows, narrowed = _rows(organisation, choice.chosen)
     context |= {

@@ -7,16 +7,14 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.template.response import TemplateResponse
 
 from core.ids import row_id
 from core.people import signed_in
+from orgchart.admin.choosing import OFFERED
 from orgchart.models import Organisation
 from orgchart.people.members import visible_organisations
 
 VIEW = "tasks.view_task"
-OFFERED = 200
-"""Organisations on the page of choice; others are reached by their address."""
 
 
 def page_context(
@@ -54,8 +52,3 @@ def _chosen(
         known = next((one for one in found if one.id == number), None)
         return known or rows.filter(id=number).first()
     return found[0] if len(found) == 1 else None
-
-
-def choice_page(request: HttpRequest, context: dict[str, Any]) -> TemplateResponse:
-    """The page on which a person chooses the organisation."""
-    return TemplateResponse(request, "admin/nexus/choose_organisation.html", context)

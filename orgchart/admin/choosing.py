@@ -1,0 +1,33 @@
+"""Which organisation a page is about: named in the address, or chosen by the person."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.template.response import TemplateResponse
+
+from core.ids import row_id
+from core.people import signed_in
+from orgchart.models import Organisation
+from orgchart.people.members import visible_organisations
+
+OFFERED = 200
+"""Organisations on the page of choice; others are reached by their address."""
+
+
+def chosen_organisation(request: HttpRequest) -> Organisation | None:
+    """The organisation that the address names, or the person's only one."""
+    rows = visible_organisations(signed_in(request)).order_by("id")
+    chosen = row_id(request.GET.get("organisation", ""))
+    if chosen is not None:
+        return rows.filter(id=chosen).first()
+    first = list(rows[:2])
+    return first[0] if len(first) == 1 else None
+
+
+def choose_organisation(request: HttpRequest, context: dict[str, Any]) -> TemplateResponse:
+    """The page on which a person chooses one."""
+    rows = visible_organisations(signed_in(request)).order_by("name")
+    context = {**context, "organisations": rows[:OFFERED]}
+    return TemplateResponse(request, "admin/nexus/choose_organisation.html", context)
