@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ledger.admin import name_organisations
+from ledger.admin.filters import organisation_names
 from orgchart.admin.agents import AgentAdmin, ApiKeyAdmin
 from orgchart.admin.chart import AliasAdmin, GroupAdmin, OrganisationAdmin, RoleAdmin
 from orgchart.admin.contact_rules import ContactRuleAdmin, MailTypeAdmin, ToolRestrictionAdmin
@@ -22,4 +22,4 @@ __all__ = [
     "ToolRestrictionAdmin",
 ]
 
-name_organisations(lambda: dict(Organisation.objects.values_list("id", "name")))
+organisation_names.join(lambda: dict(Organisation.objects.values_list("id", "name")))

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from core.admin import exporting
 from core.deeds import PeopleGroup
-from ledger import admin as ledger_admin
+from ledger.admin import verifying
 from ledger.models import Event
 from ledger.rules import Fault, Finding
 from ledger.searching import find_events
@@ -180,7 +180,7 @@ class TestVerify:
     )
     def test_answers_plainly(self, observer, company, monkeypatch, finding, said):
         report = VerificationReport(seals=3, events=1200, unsealed=4, finding=finding)
-        monkeypatch.setattr(ledger_admin, "verify_ledger", lambda trusted, now: report)
+        monkeypatch.setattr(verifying, "verify_ledger", lambda trusted, now: report)
         page = "/admin/ledger/event/verify/"
         asked = observer.get(page).content.decode()
         assert "Verify now" in asked

@@ -11,8 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from core.events import EventOutcome
-from ledger import admin as ledger_admin
 from ledger import services
+from ledger.admin import filters
 from ledger.models import Event as EventRow
 from ledger.models import Seal
 from tests.ledger.world import make_event
@@ -124,7 +124,7 @@ class TestEventPages:
         assert len(of_the_ledger) <= 5, "a count, a page, and the values of three filters"
 
     def test_name_organisations_as_a_higher_room_says(self, person, events, monkeypatch):
-        monkeypatch.setattr(ledger_admin, "_organisations", lambda: {2: "NEXUS & Co"})
+        monkeypatch.setattr(filters, "organisation_names", lambda: [{2: "NEXUS & Co"}])
         page = person.get(reverse(EVENTS)).content.decode()
         assert "NEXUS &amp; Co" in page
 

@@ -1,112 +1,39 @@
-"""The ledger as people read it: everything to look at, nothing to touch."""
+"""The events as people read them."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.db import connection
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from unfold.contrib.filters.admin import ChoicesDropdownFilter, DropdownFilter
+from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import display
 
 from core.admin.browsing import (
-    INSTALLATION,
     MomentFilter,
-    PrefixFilter,
     ReadOnlyAdmin,
-    RecentFilter,
-    number,
 )
 from core.admin.refused import coded, reason_as_text, reason_of, shortened
 from core.events import text
-from core.people import signed_in
-from ledger import keys
+from ledger.admin.filters import (
+    ActionFilter,
+    ActorFilter,
+    CodeFilter,
+    OrganisationFilter,
+    ToolFilter,
+    names_of_organisations,
+)
+from ledger.admin.verifying import VERIFY, verify_page
 from ledger.models import Event, Seal
 from ledger.searching import find_events
-from ledger.verification import verify_ledger
-
-VERIFY = "ledger_event_verify"
-
-_organisations: Callable[[], Mapping[int, str]] = dict
-
-
-# The organisations with events, found by skipping along the index from one to the next.
-ORGANISATIONS = """
-WITH RECURSIVE found AS (
-    (SELECT organisation_id AS id FROM ledger_event
-     WHERE organisation_id IS NOT NULL ORDER BY organisation_id LIMIT 1)
-    UNION ALL
-    SELECT (SELECT e.organisation_id FROM ledger_event e
-            WHERE e.organisation_id > found.id ORDER BY e.organisation_id LIMIT 1)
-    FROM found WHERE found.id IS NOT NULL
-)
-SELECT id FROM found WHERE id IS NOT NULL ORDER BY id
-"""
-
-
-def name_organisations(names: Callable[[], Mapping[int, str]]) -> None:
-    """Tell the admin how organisations are called; a higher room knows, this one does not."""
-    global _organisations  # noqa: PLW0603 -- set once, while Django starts
-    _organisations = names
-
-
-class ActionFilter(RecentFilter):
-    """What happened."""
-
-    title = _("action")
-    parameter_name = "action"
-
-
-class CodeFilter(RecentFilter):
-    """Why it was denied."""
-
-    title = _("code")
-    parameter_name = "code"
-
-
-class ToolFilter(RecentFilter):
-    """With which tool."""
-
-    title = _("tool")
-    parameter_name = "tool"
-
-
-class OrganisationFilter(DropdownFilter):
-    """Whose event."""
-
-    title = _("organisation")
-    parameter_name = "organisation"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """Return the person's organisations that have events, by name."""
-        names, who = _organisations(), signed_in(request)
-        with connection.cursor() as cursor:
-            cursor.execute(ORGANISATIONS)
-            found = [key for (key,) in cursor.fetchall() if who.is_member_of(key)]
-        return [(str(key), names.get(key, str(key))) for key in found]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Event]) -> QuerySet[Event]:
-        """Keep the events of the chosen organisation."""
-        chosen = self.value()
-        return queryset.filter(organisation_id=number(chosen)) if chosen else queryset
-
-
-class ActorFilter(PrefixFilter):
-    """Who."""
-
-    title = _("actor")
-    parameter_name = "actor"
-
 
 LONG_ID = re.compile(r"(?:\w+:)?([A-Z]+-)\d{20}(-\w+)$")
 
@@ -179,7 +106,7 @@ class EventAdmin(ReadOnlyAdmin):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """Ask for the organisations' names once a page, not once a row."""
-        self.names = _organisations()
+        self.names = names_of_organisations()
         page: HttpResponse = super().changelist_view(request, extra_context)
         return page
 
@@ -189,7 +116,7 @@ class EventAdmin(ReadOnlyAdmin):
         number = event.organisation_id
         if number is None:
             return ""
-        return self.names.get(number) or _organisations().get(number, str(number))
+        return self.names.get(number) or names_of_organisations().get(number, str(number))
 
     @display(description=_("decision"))  # type: ignore[untyped-decorator]
     def verdict(self, event: Event) -> SafeString:
@@ -265,83 +192,4 @@ class EventAdmin(ReadOnlyAdmin):
         """Say what verifying is; on POST verify every event against its seal. Changes nothing."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        request.current_app = self.admin_site.name
-        context = {
-            **self.admin_site.each_context(request),
-            "title": gettext("Verify the ledger"),
-            "opts": self.opts,
-        }
-        if request.method == "POST":
-            context |= _verified()
-        return TemplateResponse(request, "admin/nexus/verify.html", context)
-
-
-def _verified() -> dict[str, Any]:
-    """Whether the ledger is whole, as a sentence."""
-    try:
-        report = verify_ledger(trusted=keys.trusted(), now=timezone.now())
-    except (keys.KeyMissing, OSError) as problem:
-        return {
-            "whole": False,
-            "answer": gettext("It could not be verified: %(problem)s.") % {"problem": problem},
-        }
-    if report.finding:
-        return {"whole": False, "answer": str(report.finding)}
-    answer = gettext(
-        "All %(events)s sealed events are as they were sealed, under %(seals)s seals; "
-        "%(unsealed)s newer ones wait for the next seal."
-    ) % {
-        "events": f"{report.events:,}",
-        "seals": f"{report.seals:,}",
-        "unsealed": f"{report.unsealed:,}",
-    }
-    return {"whole": True, "answer": answer}
-
-
-@admin.register(Seal)
-class SealAdmin(ReadOnlyAdmin):
-    """The signed roots."""
-
-    organisation_path = INSTALLATION
-    list_display = ("number", "at", "count", "lo", "hi", "key_id", "short_root")
-    list_filter = (("at", MomentFilter),)
-    list_filter_submit = True
-    ordering = ("-number",)
-    sortable_by = ("number",)
-    exclude = ("root", "marks", "previous", "digest", "signature")
-    readonly_fields = ("root_hex", "previous_hex", "digest_hex", "signature_hex")
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Seal]:
-        """Leave the marks where they are: they are long, and for verification."""
-        rows: QuerySet[Seal] = super().get_queryset(request)
-        return rows.defer("marks")
-
-    @display(description=_("root"))  # type: ignore[untyped-decorator]
-    def short_root(self, seal: Seal) -> str:
-        """The beginning of the root."""
-        return f"{bytes(seal.root).hex()[:16]}…"
-
-    @display(description=_("root"))  # type: ignore[untyped-decorator]
-    def root_hex(self, seal: Seal) -> str:
-        """The Merkle root."""
-        return bytes(seal.root).hex()
-
-    @display(description=_("previous seal's digest"))  # type: ignore[untyped-decorator]
-    def previous_hex(self, seal: Seal) -> str:
-        """The link of the chain."""
-        return bytes(seal.previous).hex()
-
-    @display(description=_("reason"))  # type: ignore[untyped-decorator]
-    def whole_reason(self, event: Event) -> SafeString | str:
-        """Why, in the language of the page."""
-        return reason_of(event) or "-"
-
-    @display(description=_("digest"))  # type: ignore[untyped-decorator]
-    def digest_hex(self, seal: Seal) -> str:
-        """What was signed."""
-        return bytes(seal.digest).hex()
-
-    @display(description=_("signature"))  # type: ignore[untyped-decorator]
-    def signature_hex(self, seal: Seal) -> str:
-        """The Ed25519 signature."""
-        return bytes(seal.signature).hex()
+        return verify_page(self, request)
