@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -149,23 +148,6 @@ def require_safe_production(
             raise ImproperlyConfigured(
                 f"TRUSTED_PROXIES={network} believes the internet; name your proxies"
             )
-
-
-def database_from_url(url: str) -> dict[str, Any]:
-    """Django's connection settings of `postgresql://user:password@host:port/name?option=value`."""
-    parts = urlsplit(url)
-    if parts.scheme not in {"postgres", "postgresql"}:
-        raise ImproperlyConfigured("DATABASE_URL must begin with postgresql://; no other database")
-    options = dict(parse_qsl(parts.query))
-    return {
-        "ENGINE": "nexus_site.run.database",
-        "NAME": unquote(parts.path.lstrip("/")),
-        "USER": unquote(parts.username or ""),
-        "PASSWORD": unquote(parts.password or ""),
-        "HOST": options.pop("host", unquote(parts.hostname or "")),
-        "PORT": options.pop("port", str(parts.port or "")),
-        "OPTIONS": options,
-    }
 
 
 @dataclass(frozen=True, slots=True)

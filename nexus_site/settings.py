@@ -2,18 +2,16 @@
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
-from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 from django.urls import reverse_lazy
 
 from nexus_site import logs
 from nexus_site.console import theme
+from nexus_site.databases import connection_as, database_from_url, embedded_database, pooled
 from nexus_site.environment import (
     UIDS,
     Environment,
-    database_from_url,
     first_uid,
     kept_secret,
     mail_server_from_url,
@@ -21,7 +19,6 @@ from nexus_site.environment import (
 )
 from nexus_site.languages.compiled import compiled_catalogues
 from nexus_site.run import broker
-from nexus_site.run.postgres import DATABASE, USER, Cluster
 
 env = Environment()
 ENVIRONMENT_NAMES = env.asked  # the variables of this installation, for a process as another user
@@ -111,15 +108,8 @@ else:
     ALLOWED_HOSTS = env.items("ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]")
 
 ROOMS = [
-    "ledger",
-    "orgchart",
-    "toolbox",
-    "documents",
-    "mailroom",
-    "contracts",
-    "tasks",
-    "workspace",
-    "governance",
+    *("ledger", "orgchart", "toolbox", "documents", "mailroom"),
+    *("contracts", "tasks", "workspace", "governance"),
 ]
 INSTALLED_APPS = [
     "unfold.apps.BasicAppConfig",  # our own site stands in for the theme's
@@ -189,37 +179,16 @@ TEMPLATES = [
 
 # Database: PostgreSQL by DATABASE_URL, or the embedded one under var/, started by its first user
 DATABASE_URL = env.text("DATABASE_URL")
-DATABASES: dict[str, dict[str, Any]] = {
-    "default": database_from_url(DATABASE_URL)
-    if DATABASE_URL
-    else {
-        "ENGINE": "nexus_site.run.database",
-        "NAME": DATABASE,
-        "USER": USER,
-        "HOST": str(Cluster.under(NEXUS_VAR).socket),
-        "OPTIONS": {},
-    }
-}
 DATABASE_OWNER_URL = env.text("DATABASE_OWNER_URL")  # migrates; DATABASE_URL then only serves
-SERVING_ROLE = DATABASES["default"]["USER"]
-OWNER = {
-    name: value
-    for name, value in (database_from_url(DATABASE_OWNER_URL) if DATABASE_OWNER_URL else {}).items()
-    if name not in {"ENGINE", "OPTIONS"}
-}
-DATABASES["default"]["TEST"] = {"NAME": env.text("TEST_DATABASE", "test_nexus")}
-DATABASES["default"]["CONN_MAX_AGE"] = 0  # the pool keeps connections instead
-DATABASES["default"]["OPTIONS"]["pool"] = {
-    "min_size": 1,
+DATABASE = pooled(
+    database_from_url(DATABASE_URL) if DATABASE_URL else embedded_database(NEXUS_VAR),
     # Agents' and people's threads, and the streams'.
-    "max_size": env.number("DATABASE_POOL", WEB_THREADS + WEB_PEOPLE_THREADS + 8, least=2),
-    "timeout": 20,
-    "reconnect_timeout": 20,  # as long as a request waits; then the next request tries again
-}
-if env.flag("DATABASE_PREPARED_STATEMENTS", default=True):
-    # PostgreSQL parses and plans a repeated statement once for each connection, not at every call.
-    DATABASES["default"]["OPTIONS"]["server_side_binding"] = True
-    DATABASES["default"]["OPTIONS"]["prepare_threshold"] = 1
+    connections=env.number("DATABASE_POOL", WEB_THREADS + WEB_PEOPLE_THREADS + 8, least=2),
+    prepared=env.flag("DATABASE_PREPARED_STATEMENTS", default=True),
+)
+DATABASES = {"default": DATABASE | {"TEST": {"NAME": env.text("TEST_DATABASE", "test_nexus")}}}
+SERVING_ROLE = DATABASE["USER"]
+OWNER = connection_as(DATABASE_OWNER_URL)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # Worker: Redis by REDIS_URL, or the embedded broker that `make up` runs
@@ -257,15 +226,12 @@ PASSWORD_HASHERS = [
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",
 ]
 AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": f"django.contrib.auth.password_validation.{name}"}
-    for name in [
-        "UserAttributeSimilarityValidator",
-        "MinimumLengthValidator",
-        "CommonPasswordValidator",
-        "NumericPasswordValidator",
-    ]
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+    {"NAME": "nexus_site.console.signing_in.RecordedPassword"},
 ]
-AUTH_PASSWORD_VALIDATORS.append({"NAME": "nexus_site.console.signing_in.RecordedPassword"})
 LOGIN_URL = reverse_lazy("admin:login")
 OTP_TOTP_ISSUER = "NEXUS"
 REQUIRE_SECOND_FACTOR = env.choice(
@@ -323,23 +289,7 @@ CSRF_COOKIE_NAME = "nexus_csrf"
 CSRF_TRUSTED_ORIGINS = env.items("CSRF_TRUSTED_ORIGINS")
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
-CONTENT_SECURITY_POLICY = {
-    "DIRECTIVES": {
-        "default-src": [SELF],
-        "script-src": [
-            SELF,
-            "'unsafe-eval'",
-        ],  # Alpine.js in the admin's theme evaluates attributes
-        "style-src": [SELF, "'unsafe-inline'"],  # the theme sets its colours inline
-        "img-src": [SELF, "data:"],
-        "connect-src": [SELF],
-        "object-src": [NONE],
-        "base-uri": [NONE],
-        "frame-ancestors": [NONE],
-        "form-action": [SELF],
-    }
-}
-
+CONTENT_SECURITY_POLICY = theme.CONTENT_SECURITY_POLICY
 UNFOLD = theme.UNFOLD
 
 # Watching it run

@@ -1,7 +1,8 @@
-"""How the admin looks: the theme's own settings, nothing that decides."""
+"""How the admin looks and what its pages may load: the theme's own settings."""
 
 from typing import Any
 
+from csp.constants import NONE, SELF
 from django.templatetags.static import static
 from django.utils.translation import gettext_lazy as _
 
@@ -64,3 +65,19 @@ def lighten_lists() -> None:
 
     unfold_list.ROW_CLASSES[:] = ["nx-td"]
     unfold_list.LINK_CLASSES[:] = ["nx-td-link"]
+
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "script-src": [SELF, "'unsafe-eval'"],  # the theme's Alpine.js evaluates attributes
+        "style-src": [SELF, "'unsafe-inline'"],  # the theme sets its colours inline
+        "img-src": [SELF, "data:"],
+        "connect-src": [SELF],
+        "object-src": [NONE],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+        "form-action": [SELF],
+    }
+}
+"""What pages may load: our own files alone, and what the theme cannot do without."""

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
+from nexus_site.databases import database_from_url
 from nexus_site.environment import (
     Environment,
     MailServer,
-    database_from_url,
     kept_secret,
     mail_server_from_url,
 )

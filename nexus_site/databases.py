@@ -1,0 +1,56 @@
+"""Django's settings of the database: PostgreSQL by its address, or the embedded one."""
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+from nexus_site.run.postgres import DATABASE, USER, Cluster
+
+ENGINE = "nexus_site.run.database"
+PATIENCE = 20  # seconds
+
+
+def embedded_database(var: Path) -> dict[str, Any]:
+    """The one under this folder; its first user starts it."""
+    socket = str(Cluster.under(var).socket)
+    return {"ENGINE": ENGINE, "NAME": DATABASE, "USER": USER, "HOST": socket, "OPTIONS": {}}
+
+
+def database_from_url(url: str) -> dict[str, Any]:
+    """Django's connection settings of `postgresql://user:password@host:port/name?option=value`."""
+    parts = urlsplit(url)
+    if parts.scheme not in {"postgres", "postgresql"}:
+        raise ImproperlyConfigured("DATABASE_URL must begin with postgresql://; no other database")
+    options = dict(parse_qsl(parts.query))
+    return {
+        "ENGINE": ENGINE,
+        "NAME": unquote(parts.path.lstrip("/")),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": options.pop("host", unquote(parts.hostname or "")),
+        "PORT": options.pop("port", str(parts.port or "")),
+        "OPTIONS": options,
+    }
+
+
+def connection_as(url: str) -> dict[str, Any]:
+    """The user and the place of a connection; nothing without an address."""
+    found = database_from_url(url) if url else {}
+    return {name: value for name, value in found.items() if name not in {"ENGINE", "OPTIONS"}}
+
+
+def pooled(database: dict[str, Any], *, connections: int, prepared: bool) -> dict[str, Any]:
+    """The same with a pool of so many connections, and statements prepared on the server."""
+    pool = {
+        "min_size": 1,
+        "max_size": connections,
+        "timeout": PATIENCE,
+        "reconnect_timeout": PATIENCE,  # as long as a request waits; then the next one tries again
+    }
+    options = {**database["OPTIONS"], "pool": pool}
+    if prepared:
+        # PostgreSQL parses and plans a statement once for each connection, not at every call.
+        options |= {"server_side_binding": True, "prepare_threshold": 1}
+    return {**database, "CONN_MAX_AGE": 0, "OPTIONS": options}  # the pool keeps connections
