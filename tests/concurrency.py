@@ -8,8 +8,7 @@ from typing import Any
 from django.db import connection, connections
 
 from core.decision import Denied
-
-PATIENCE = 30  # seconds until all have begun
+from tests.patience import PATIENCE
 
 
 def at_once(acts: Sequence[Callable[[], Any]], *, raising: bool = False) -> list[Any]:

@@ -18,6 +18,7 @@ from core.waiting import ringing
 from orgchart.compiling import POLICIES
 from tests.company import Company, load_company
 from tests.next_steps import every_refusal_checked
+from tests.patience import over  # noqa: F401  a fixture
 from tests.rows import delete_all, written_by_migrate
 from tests.stream_events import every_event_checked
 from tests.template import template

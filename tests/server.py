@@ -11,6 +11,7 @@ import httpx
 import uvicorn
 
 from nexus_site.run import web
+from tests.patience import PATIENCE
 
 
 @contextmanager
@@ -32,7 +33,7 @@ def serving() -> Iterator[str]:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
     finally:
         server.should_exit = True
-        thread.join(10)
+        thread.join(PATIENCE)
         listening.close()
 
 

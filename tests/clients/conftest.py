@@ -4,36 +4,27 @@ import shutil
 
 import httpx
 import pytest
-from django.core.management import call_command
 
 from tests.clients import installs
-from tests.company import load_company
+from tests.committed import company, url
 from tests.journeys.stage import Stage
-from tests.server import serving
+from tests.patience import PATIENCE
+
+__all__ = ["company", "url"]
 
 
 @pytest.fixture(scope="module")
-def served(django_db_setup, django_db_blocker):
-    """A stage in a NEXUS company that a real server shows, and the server's address."""
-    with django_db_blocker.unblock():
-        company = load_company("nexus")
-        with serving() as url, httpx.Client(base_url=url, timeout=40, trust_env=False) as http:
-            yield Stage(company, http), url
-        call_command("flush", verbosity=0, interactive=False, reset_sequences=False)
+def everybody(company, url):
+    """All of a company that a real server shows."""
+    with httpx.Client(base_url=url, timeout=PATIENCE, trust_env=False) as http:
+        yield Stage(company, http)
 
 
 @pytest.fixture
-def stage(served):
+def stage(everybody):
     """Everybody of the company; what a test leaves open ends with it."""
-    stage, _ = served
-    yield stage
-    stage.close_everything()
-
-
-@pytest.fixture
-def url(served):
-    """Where the company is served."""
-    return served[1]
+    yield everybody
+    everybody.close_everything()
 
 
 @pytest.fixture(scope="session")

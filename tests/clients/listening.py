@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import queue
 import threading
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -12,6 +11,8 @@ from dataclasses import dataclass, field
 import httpx
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
+
+from tests.patience import PATIENCE
 
 OPEN, ENDED = "open", "ended"
 
@@ -24,7 +25,7 @@ class Heard:
 
     def next(self):
         """The next thing that it was told; fails where there is none."""
-        return self.told.get(timeout=60)
+        return self.told.get(timeout=PATIENCE)
 
 
 @contextlib.asynccontextmanager
@@ -32,7 +33,7 @@ async def connected(url: str, key: str, *, mode: str = "auto") -> AsyncIterator[
     """The SDK's own client, with an agent's key."""
     headers = {"Authorization": f"Bearer {key}"}
     async with (
-        httpx.AsyncClient(headers=headers, timeout=60, trust_env=False) as http,
+        httpx.AsyncClient(headers=headers, timeout=PATIENCE, trust_env=False) as http,
         Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode) as client,
     ):
         yield client
@@ -75,16 +76,8 @@ def in_the_background(listen: Callable) -> Iterator[Heard]:
         yield heard
     finally:
         loop.call_soon_threadsafe(task.cancel)
-        thread.join(60)
+        thread.join(PATIENCE)
         loop.close()
-
-
-def wait_until(holds):
-    """Until it holds; a minute is an answer, too."""
-    ends = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < ends
-        time.sleep(0.01)
 
 
 def _innermost(problem: BaseException) -> BaseException:

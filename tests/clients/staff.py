@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import requests
-from django.core.management import call_command
 from django.test import override_settings
 from django.utils import timezone
 
+from tests.committed import committing
 from tests.company import Company, load_company
 from tests.oracle import tools as oracle
 from tests.oracle.org import AGENTS
@@ -67,13 +67,10 @@ class Staff:
 @contextmanager
 def at_work(blocker: Any) -> Iterator[Staff]:
     """The company, served; nothing of it is left afterwards."""
-    with blocker.unblock(), override_settings(**UNHURRIED):
+    with committing(blocker), override_settings(**UNHURRIED):
         company = load_company("nexus")
-        try:
-            with serving() as url:
-                yield Staff(company, url, load_company("constitution"))
-        finally:
-            call_command("flush", verbosity=0, interactive=False, reset_sequences=False)
+        with serving() as url:
+            yield Staff(company, url, load_company("constitution"))
 
 
 def holder_of(tool: str) -> str:

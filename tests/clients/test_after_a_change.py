@@ -23,6 +23,7 @@ from orgchart.keys import revoke_key
 from orgchart.models import Role
 from orgchart.services import change_policy
 from tests.clients.staff import Staff, asked_of_mcp, at_work
+from tests.patience import PATIENCE
 from toolbox.faces.rest.views import ToolCallView
 from toolbox.modes import close_mode
 from toolbox.registry import REGISTRY
@@ -161,7 +162,7 @@ class Crowd:
         threads = [threading.Thread(target=self.run) for _ in range(THREADS)]
         for thread in threads:
             thread.start()
-        self.warm.wait(30)
+        self.warm.wait(PATIENCE)
         try:
             take()
         finally:

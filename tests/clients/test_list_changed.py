@@ -16,8 +16,9 @@ from core.decision import Denied
 from orgchart.keys import PREFIX_LENGTH, issue_key, revoke_key
 from orgchart.policy.vocabulary import ToolMode
 from tests.clients import installs
-from tests.clients.listening import ENDED, listening, wait_until
+from tests.clients.listening import ENDED, listening
 from tests.loops import run as run_loop
+from tests.patience import PATIENCE, wait_until
 from toolbox import modes, wake
 from toolbox.authentication import authenticate
 from toolbox.faces import tool_list_changes
@@ -134,7 +135,8 @@ def test_no_watch_outlives_its_stream_even_if_the_bell_rings_as_it_ends(monkeypa
     agent = SimpleNamespace(agent=SimpleNamespace(id=-1))
     monkeypatch.setattr(wake, "listen", lambda: None)
     monkeypatch.setattr(tool_list_changes, "authenticate", lambda: agent)
-    monkeypatch.setattr(tool_list_changes, "tools_of", lambda _: ())
+    looks = []
+    monkeypatch.setattr(tool_list_changes, "tools_of", lambda _: looks.append(1) or ())
 
     async def watch():
         async for _ in tool_list_changes.changes(tool_list_changes.Watcher(agent, {})):
@@ -142,12 +144,13 @@ def test_no_watch_outlives_its_stream_even_if_the_bell_rings_as_it_ends(monkeypa
 
     async def end_as_it_rings():
         task = asyncio.create_task(watch())
-        await asyncio.sleep(0.1)  # it has looked, and waits
+        await asyncio.to_thread(wait_until, lambda: len(looks) == 2)
+        await asyncio.sleep(0.1)  # it waits
         wake.WAITERS.wake([-1])
         for _ in range(turns):
             await asyncio.sleep(0)
         task.cancel()
-        await asyncio.wait({task}, timeout=1)
+        await asyncio.wait({task}, timeout=PATIENCE)
         return task.cancelled()
 
     assert run_loop(end_as_it_rings())

@@ -10,8 +10,9 @@ from mcp.server.connection import Connection
 from mcp.server.streamable_http import StreamableHTTPServerTransport
 from mcp_types.version import KNOWN_PROTOCOL_VERSIONS
 
-from tests.clients.listening import connected, wait_until
+from tests.clients.listening import connected
 from tests.loops import run as run_loop
+from tests.patience import wait_until
 from toolbox import wake
 from toolbox.faces import mcp
 from toolbox.models import Session

@@ -33,6 +33,7 @@ from tests.contracts.world import (
     row,
     submit,
 )
+from tests.patience import PATIENCE
 from toolbox.models import ModeGrant
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -214,7 +215,7 @@ class TestClosing:
             contract_ref=contract_id,
         )  # fmt: skip
         sent = send_mail(caller=company.caller("frontend_worker"), draft=mail, now=now())
-        assert ended.wait(30)
+        assert ended.wait(PATIENCE)
         assert seen == [False]
         delivered = Event.objects.get(action="mail.delivered", subject=f"mail:{sent['mail_id']}")
         assert delivered.seq < Event.objects.get(action="grant.closed").seq
@@ -304,7 +305,7 @@ class TestDeactivation:
             return record(action, **fields)
 
         def deactivate():
-            written.wait(10)
+            written.wait(PATIENCE)
             held = self.deactivate(company, "devops_worker", "it_manager")
             gone.set()
             return held

@@ -15,6 +15,7 @@ from orgchart.policy.vocabulary import ToolMode
 from orgchart.staffing import activate_agent
 from tests.company import PACKS, load_company
 from tests.concurrency import at_once, is_waiting_for_a_lock
+from tests.patience import PATIENCE
 from toolbox import modes
 from toolbox.models import ModeGrant
 from toolbox.modes import open_mode
@@ -108,7 +109,7 @@ class TestDeactivatedAtTheSameMoment:
         monkeypatch.setattr(modes, "record", late)
 
         def leave():
-            is_open.wait(10)
+            is_open.wait(PATIENCE)
             deactivate(company)
 
         ends = at_once([partial(open_coding, company, session_id), leave])

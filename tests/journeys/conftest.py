@@ -2,11 +2,12 @@
 
 import httpx
 import pytest
-from django.core.management import call_command
 
-from tests.company import load_company
+from tests.committed import company
 from tests.journeys.stage import Stage
 from tests.server import serving
+
+__all__ = ["company"]
 
 
 @pytest.fixture(scope="session")
@@ -14,14 +15,6 @@ def address(django_db_setup):
     """One server for all journeys of a process; each module brings its own company."""
     with serving() as url:
         yield url
-
-
-@pytest.fixture(scope="module")
-def company(django_db_setup, django_db_blocker):
-    """The NEXUS company, committed, so that a server sees it; one for the stories of a module."""
-    with django_db_blocker.unblock():
-        yield load_company("nexus")
-        call_command("flush", verbosity=0, interactive=False, reset_sequences=False)
 
 
 @pytest.fixture

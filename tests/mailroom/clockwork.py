@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.core.management import call_command
 from django.db import Error, connection, transaction
 
 from contracts.approvals.deployments import approve_deployment
@@ -30,14 +29,15 @@ from mailroom.models import Escalation, Mail, OutgoingNotice
 from mailroom.outgoing import outbox, webhook
 from orgchart.models import Organisation
 from tasks.models import Task
+from tests.committed import committing
 from tests.company import Company, load_company
 from tests.ledger.world import wait_until_ended
+from tests.patience import PATIENCE
 from toolbox import door, idempotency, scheduler
 from toolbox.caller import Caller
 from toolbox.models import Frame, IdempotencyRecord, JobRun
 
 HOUR = timedelta(hours=1)
-PATIENCE = 60.0
 Effects = dict[str, Counter[Hashable]]
 _epoch = count()
 _number = count()
@@ -515,7 +515,7 @@ class Trial:
     keys: list[tuple[Hashable, datetime]] = field(default_factory=list)
     seen: datetime | None = None
     died: int = 0
-    patience: float = 3.0
+    patience: float = PATIENCE
 
     def run(self) -> None:
         """Raises AssertionError for anything early, lost or done twice."""
@@ -569,14 +569,13 @@ class Trial:
 @pytest.fixture(scope="module")
 def world(django_db_setup: None, django_db_blocker: Any) -> Iterator[World]:
     """One committed company for the module: beats have connections of their own."""
-    with django_db_blocker.unblock():
+    with committing(django_db_blocker):
         company = load_company("nexus")
         row = Organisation.objects.get(id=company.organisation.id)
         row.settings |= {"board_webhook": "https://board.example/hook", "task_lease": 1800}
         row.policy_version += 1
         row.save()
         yield World(company, load_company("soloqueue"))
-        call_command("flush", verbosity=0, interactive=False, reset_sequences=False)
 
 
 @pytest.fixture(autouse=True)

@@ -2,12 +2,13 @@
 
 import json
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.patience import PATIENCE, drip
 
 
 @dataclass
@@ -19,7 +20,9 @@ class Receiver:
     url: str = ""
     script: Iterator[Any] = field(default_factory=lambda: iter(()))
     arrived: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
-    cut_off: threading.Event = field(default_factory=threading.Event)
+    over: threading.Event = field(default_factory=threading.Event)
+    ended: threading.Event = field(default_factory=threading.Event)
+    """The sender hung up on an answer that came drop by drop."""
 
     @property
     def ids(self) -> list[str]:
@@ -27,16 +30,6 @@ class Receiver:
 
     def bodies(self) -> list[dict[str, Any]]:
         return [json.loads(body) for _, body in self.arrived]
-
-
-def _drip(handler: BaseHTTPRequestHandler, receiver: Receiver) -> None:
-    handler.close_connection = True
-    try:
-        for _ in range(200):
-            handler.wfile.write(b"H")
-            time.sleep(0.05)
-    except OSError:
-        receiver.cut_off.set()
 
 
 @contextmanager
@@ -54,10 +47,12 @@ def receiving() -> Iterator[Receiver]:
                 self.connection.close()
                 return
             if answer == "late":
-                time.sleep(0.6)
-                answer = 200
+                receiver.over.wait()
+                return
             if answer == "drop by drop":
-                _drip(self, receiver)
+                self.close_connection = True
+                drip(self.wfile.write, receiver.over)
+                receiver.ended.set()
                 return
             if answer == "twice":
                 self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
@@ -79,6 +74,7 @@ def receiving() -> Iterator[Receiver]:
     try:
         yield receiver
     finally:
+        receiver.over.set()
         server.shutdown()
         server.server_close()
-        thread.join(5)
+        thread.join(PATIENCE)

@@ -27,6 +27,7 @@ from tests.concurrency import at_once
 from tests.contracts import world as contracts
 from tests.contracts.world import refusal
 from tests.mailroom.world import configure, draft, notify_board
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -55,18 +56,18 @@ class Held:
             with transaction.atomic():
                 self.act()
                 self.ready.set()
-                self.end.wait(10)
+                self.end.wait(PATIENCE)
         finally:
             connection.close()
 
     def __enter__(self):
         self.thread.start()
-        assert self.ready.wait(10)
+        assert self.ready.wait(PATIENCE)
         return self
 
     def __exit__(self, *_):
         self.end.set()
-        self.thread.join(10)
+        self.thread.join(PATIENCE)
 
 
 class TestSendsAtOnce:
@@ -102,7 +103,7 @@ class TestAChannelThatCloses:
             closing_now.start()
             closing_now.join(0.3)
             assert closing_now.is_alive(), "the closing waits for the mail that is passing"
-        closing_now.join(10)
+        closing_now.join(PATIENCE)
         assert Mail.objects.filter(mail_type="question").count() == 1
         assert refusal(send).code == "CONTRACT_REQUIRED"
 
@@ -122,7 +123,7 @@ class TestAChannelThatCloses:
             waiting.start()
             waiting.join(0.3)
             assert waiting.is_alive(), "the mail waits to see how the closing ends"
-        waiting.join(10)
+        waiting.join(PATIENCE)
         assert ends == ["CONTRACT_REQUIRED"]
         assert not Mail.objects.filter(mail_type="question").exists()
 
@@ -174,7 +175,7 @@ class TestReadersAtOnce:
             waiting.start()
             waiting.join(0.3)
             assert waiting.is_alive(), "the second reader waits for the first"
-        waiting.join(10)
+        waiting.join(PATIENCE)
         assert seen == [first]
         assert Event.objects.filter(action="mail.read").count() == 1
 

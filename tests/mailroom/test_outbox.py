@@ -17,6 +17,7 @@ from mailroom.models import OutgoingNotice
 from mailroom.outgoing import outbox, webhook
 from tests.mailroom.receiver import receiving
 from tests.mailroom.world import NOW, after, configure, notify_board
+from tests.patience import PATIENCE
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +29,7 @@ def server():
 @pytest.fixture
 def receiver(server):
     server.arrived.clear()
+    server.ended.clear()
     server.script = iter(())
     return server
 
@@ -157,7 +159,7 @@ class TestSending:
         receiver.script = iter(["drop by drop"])
         notify(company)
         outbox.send_due(now=NOW)
-        assert receiver.cut_off.wait(10), "the receiver could let it drip to its own end"
+        assert receiver.ended.wait(PATIENCE), "the receiver could let it drip for ever"
         assert notice().state == "pending"
         assert notice().last_problem
 
@@ -178,11 +180,12 @@ class TestSending:
     def test_that_is_answered_too_late_comes_again_with_the_id_that_tells(
         self, company, receiver, monkeypatch
     ):
-        monkeypatch.setattr(webhook, "TIMEOUT", httpx.Timeout(0.3))
+        monkeypatch.setattr(webhook, "TIMEOUT", httpx.Timeout(PATIENCE, read=0.3))
         receiver.script = iter(["late"])
         notify(company)
         outbox.send_due(now=NOW)
         assert notice().last_problem.startswith("ReadTimeout")
+        monkeypatch.setattr(webhook, "TIMEOUT", httpx.Timeout(PATIENCE))
         outbox.send_due(now=after(seconds=60))
         assert notice().state == "sent"
         assert len(receiver.ids) == 2

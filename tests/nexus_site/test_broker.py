@@ -13,6 +13,7 @@ from nexus_site.run import broker
 from nexus_site.run.fork import fork, status_of
 from nexus_site.run.postgres import SOCKET_PATH_LIMIT
 from nexus_site.serving import health
+from tests.patience import PATIENCE
 
 
 def answers(var):
@@ -31,7 +32,7 @@ def serve(tmp_path):
 
     def start(var=tmp_path):
         started.append(fork(lambda: broker.serve(var)))
-        ends = time.monotonic() + 20
+        ends = time.monotonic() + PATIENCE
         while not answers(var):
             assert status_of(started[-1]) is None
             assert time.monotonic() < ends
@@ -59,7 +60,7 @@ class TestServe:
         with Connection(broker.url_under(tmp_path)) as connection:
             queue = connection.SimpleQueue("celery")
             queue.put({"number": 1})
-            message = queue.get(timeout=5)
+            message = queue.get(timeout=PATIENCE)
             assert message.payload == {"number": 1}
             message.ack()
             with pytest.raises(queue.Empty):

@@ -7,6 +7,8 @@ import psycopg
 import pytest
 from django.db import close_old_connections, connection
 
+from tests.patience import PATIENCE
+
 AT_ONCE = 4
 
 
@@ -27,7 +29,7 @@ def ask(together=None):
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_backend_pid()")
             if together:
-                together.wait(10)
+                together.wait(PATIENCE)
             return cursor.fetchone()[0]
     finally:
         close_old_connections()

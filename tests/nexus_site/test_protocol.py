@@ -5,29 +5,37 @@ import socket
 import threading
 import time
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 
 import pytest
 import uvicorn
 
 from nexus_site.run import web
 from nexus_site.serving.protocol import Limits, bounded
+from tests.patience import PATIENCE, wait_until
 
 LIMITS = Limits(
     header_bytes=8 * 1024,
-    header_seconds=0.4,
-    body_seconds=0.6,
-    write_seconds=0.4,
+    header_seconds=2 * PATIENCE,
+    body_seconds=2 * PATIENCE,
+    write_seconds=2 * PATIENCE,
     connections=8,
     connections_per_address=5,
     bodies=200_000,
     pipelined=4,
 )
+"""No time in them is reached."""
+BRIEF_HEADERS = replace(LIMITS, header_seconds=0.4)
+BRIEF_BODIES = replace(LIMITS, body_seconds=0.6)
+BRIEF_ANSWERS = replace(LIMITS, write_seconds=0.4)
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
-SOON = 5  # seconds; the limits are shorter
+
+
+RELEASED = threading.Event()
 
 
 async def echo(scope, receive, send):
-    """Answers with the length of the body; `/slow` after a while, `/large` with 20 MB."""
+    """Answers with the length of the body; `/slow` when it is released, `/large` with 20 MB."""
     length = 0
     while True:
         message = await receive()
@@ -37,7 +45,7 @@ async def echo(scope, receive, send):
         if not message.get("more_body"):
             break
     if scope["path"] == "/slow":
-        await asyncio.sleep(1)
+        await asyncio.to_thread(RELEASED.wait, PATIENCE)
     content = b"x" * 20_000_000 if scope["path"] == "/large" else str(length).encode()
     headers = [(b"content-length", str(len(content)).encode())]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
@@ -60,7 +68,7 @@ def serving(limits=LIMITS):
     finally:
         server.should_exit = True
         server.force_exit = True
-        thread.join(10)
+        thread.join(PATIENCE)
         listening.close()
 
 
@@ -75,9 +83,17 @@ def port(server):
     return server[0]
 
 
+@pytest.fixture
+def release():
+    """Lets `/slow` answer."""
+    RELEASED.clear()
+    yield RELEASED.set
+    RELEASED.set()
+
+
 def connect(port):
-    client = socket.create_connection(("127.0.0.1", port), timeout=SOON)
-    client.settimeout(SOON)
+    client = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+    client.settimeout(PATIENCE)
     return client
 
 
@@ -89,6 +105,10 @@ def send_all(client, *parts):
     except OSError:
         return False
     return True
+
+
+def drip_until_ended(client, drop):
+    wait_until(lambda: not send_all(client, drop), "it could drip for ever")
 
 
 def rest_of(client):
@@ -145,26 +165,24 @@ class TestHeaders:
             assert answer(client) == b"HTTP/1.1 200 OK"
 
     @pytest.mark.parametrize("sent", [b"", b"G", b"GET / HTTP/1.1\r\nHost: x\r\nX: "])
-    def test_must_come_in_time(self, port, sent):
-        begun = time.monotonic()
-        with connect(port) as client:
+    def test_must_come_in_time(self, sent):
+        with serving(BRIEF_HEADERS) as (port, _), connect(port) as client:
             send_all(client, sent)
             assert rest_of(client)[:12] in (b"", b"HTTP/1.1 408")
-        assert time.monotonic() - begun < SOON - 1
 
-    @pytest.mark.parametrize("drip", [b"\r\n", b"X"])
-    def test_gain_no_time_by_dripping(self, port, drip):
-        with connect(port) as client:
-            begun = time.monotonic()
-            while time.monotonic() - begun < SOON and send_all(client, drip):
-                time.sleep(0.1)
-            assert time.monotonic() - begun < SOON
+    @pytest.mark.parametrize("drop", [b"\r\n", b"X"])
+    def test_gain_no_time_by_dripping(self, drop):
+        with serving(BRIEF_HEADERS) as (port, _), connect(port) as client:
+            drip_until_ended(client, drop)
 
     @pytest.mark.parametrize("begun", [b"\r\n", b"GET"])
-    def test_of_a_second_request_must_come_in_time(self, port, begun):
-        with connect(port) as client:
+    def test_of_a_second_request_must_come_in_time(self, begun):
+        with serving() as (port, connections), connect(port) as client:
             send_all(client, GET)
             assert answer(client) == b"HTTP/1.1 200 OK"
+            wait_until(lambda: connections.waiting)
+            (connection,) = connections.waiting
+            connection.limits = BRIEF_HEADERS
             send_all(client, begun)
             assert rest_of(client)[:12] in (b"", b"HTTP/1.1 408")
 
@@ -175,24 +193,23 @@ class TestHeaders:
 
 
 class TestBodies:
-    def test_must_come_in_time(self, port):
-        with connect(port) as client:
+    def test_must_come_in_time(self):
+        with serving(BRIEF_BODIES) as (port, _), connect(port) as client:
             send_all(client, b"POST / HTTP/1.1\r\nContent-Length: 100\r\n\r\nx")
             assert rest_of(client).startswith(b"HTTP/1.1 408 ")
 
-    def test_gain_no_time_by_dripping(self, port):
-        with connect(port) as client:
+    def test_gain_no_time_by_dripping(self):
+        with serving(BRIEF_BODIES) as (port, _), connect(port) as client:
             send_all(client, b"POST / HTTP/1.1\r\nContent-Length: 10000\r\n\r\n")
-            begun = time.monotonic()
-            while time.monotonic() - begun < SOON and send_all(client, b"x"):
-                time.sleep(0.1)
-            assert time.monotonic() - begun < SOON
+            drip_until_ended(client, b"x")
 
-    def test_have_more_time_than_headers(self):
-        limits = Limits(header_seconds=0.3, body_seconds=30)
-        with serving(limits) as (port, _), connect(port) as client:
+    def test_have_a_time_of_their_own(self):
+        limits = Limits(header_seconds=PATIENCE, body_seconds=9 * PATIENCE)
+        with serving(limits) as (port, connections), connect(port) as client:
             send_all(client, b"POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\n")
-            time.sleep(0.6)
+            wait_until(lambda: connections.slow)
+            (connection,) = connections.slow
+            assert connection.timer.when() - connection.loop.time() > 5 * PATIENCE
             send_all(client, b"x")
             assert answer(client) == b"HTTP/1.1 200 OK"
 
@@ -201,7 +218,7 @@ class TestBodies:
         half = b"POST / HTTP/1.1\r\nContent-Length: 200000\r\n\r\n" + b"x" * 150_000
         with connect(port) as slow, connect(port) as quick:
             send_all(slow, half)
-            time.sleep(0.1)
+            wait_until(lambda: connections.body_bytes >= 150_000)
             send_all(quick, half, b"x" * 50_000)
             assert answer(quick) == b"HTTP/1.1 200 OK"
             assert rest_of(slow) == b""
@@ -223,10 +240,7 @@ class TestBodies:
         self.wait_until_empty(connections)
 
     def wait_until_empty(self, connections):
-        ends = time.monotonic() + SOON
-        while connections.body_bytes or connections.total:
-            assert time.monotonic() < ends, connections
-            time.sleep(0.02)
+        wait_until(lambda: not (connections.body_bytes or connections.total), str(connections))
 
     def test_may_not_be_mostly_framing(self, port):
         with connect(port) as client:
@@ -241,10 +255,12 @@ class TestBodies:
 
 
 class TestConnections:
-    def test_of_one_address_replace_the_longest_waiting(self, port):
+    def test_of_one_address_replace_the_longest_waiting(self, server):
+        port, connections = server
+        wait_until(lambda: not connections.total)
         with ExitStack() as stack:
             silent = [stack.enter_context(connect(port)) for _ in range(5)]
-            time.sleep(0.05)
+            wait_until(lambda: connections.total == 5)
             fresh = stack.enter_context(connect(port))
             send_all(fresh, GET)
             assert answer(fresh) == b"HTTP/1.1 200 OK"
@@ -259,25 +275,29 @@ class TestConnections:
         ],
     )
     def test_whose_client_is_slow_make_room_too(self, half):
-        with serving(Limits(connections=4)) as (port, _), ExitStack() as stack:
+        with serving(Limits(connections=4)) as (port, connections), ExitStack() as stack:
             slow = [stack.enter_context(connect(port)) for _ in range(4)]
             for client in slow:
                 send_all(client, half)
-            time.sleep(0.2)
+            wait_until(lambda: len(connections.slow) == 4)
             fresh = stack.enter_context(connect(port))
             send_all(fresh, GET)
             assert answer(fresh) == b"HTTP/1.1 200 OK"
             assert not rest_of(slow[0]).endswith(b"x" * 20_000_000)
 
-    def test_are_refused_while_all_are_at_work(self, port):
+    def test_are_refused_while_all_are_at_work(self, server, release):
+        port, connections = server
+        wait_until(lambda: not connections.total)
         slow = GET.replace(b"/ ", b"/slow ")
         with ExitStack() as stack:
             busy = [stack.enter_context(connect(port)) for _ in range(5)]
             for client in busy:
                 send_all(client, slow)
-            time.sleep(0.1)
+            wait_until(lambda: connections.total == 5 and not connections.waiting)
+            wait_until(lambda: not connections.slow)
             late = stack.enter_context(connect(port))
             assert rest_of(late).startswith(b"HTTP/1.1 503 ")
+            release()
             assert [answer(client) for client in busy] == [b"HTTP/1.1 200 OK"] * 5
 
     def test_are_counted_for_the_whole_process(self):
@@ -292,20 +312,15 @@ class TestConnections:
         with serving(limits) as (port, connections), ExitStack() as stack:
             for _ in range(6):
                 stack.enter_context(connect(port))
-            time.sleep(0.2)
-            assert connections.total == 6
+            wait_until(lambda: connections.total == 6)
 
-    def test_hold_few_requests_in_advance(self, port):
+    def test_hold_few_requests_in_advance(self, port, release):
         with connect(port) as client:
             send_all(client, GET.replace(b"/ ", b"/slow "), GET * 5000)
             assert rest_of(client).count(b"HTTP/1.1 200 OK") <= LIMITS.pipelined + 2
 
-    def test_that_never_read_their_answer_end(self, server):
-        port, connections = server
-        with connect(port) as client:
+    def test_that_never_read_their_answer_end(self):
+        with serving(BRIEF_ANSWERS) as (port, connections), connect(port) as client:
             send_all(client, GET.replace(b"/ ", b"/large "))
             assert client.recv(1)  # it is counted, and has begun to answer
-            ends = time.monotonic() + SOON
-            while connections.total:
-                assert time.monotonic() < ends
-                time.sleep(0.05)
+            wait_until(lambda: not connections.total)

@@ -15,19 +15,20 @@ from nexus_site.run import supervisor
 from nexus_site.run.fork import fork, status_of
 from nexus_site.run.processes import lives
 from nexus_site.run.supervisor import Child, Supervisor
+from tests.patience import PATIENCE, wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 WATCHER = """
 import pathlib, sys, time
 from nexus_site.run.supervisor import Child
-child = Child(name="child", run=lambda: time.sleep(60))
+child = Child(name="child", run=lambda: time.sleep(600))
 child.start(now=0.0)
 pathlib.Path(sys.argv[1]).write_text(str(child.pid))
-time.sleep(60)
+time.sleep(600)
 """
-STAY = "import time; time.sleep(60)"
+STAY = "import time; time.sleep(600)"
 END = "raise SystemExit(7)"
-STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
+STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
 
 
 def python(code):
@@ -40,15 +41,8 @@ def parent(marker):
     return python(
         "import subprocess, sys, time; "
         f"p = subprocess.Popen([sys.executable, '-S', '-c', {STAY!r}]); "
-        f"open({str(marker)!r}, 'w').write(str(p.pid)); time.sleep(60)"
+        f"open({str(marker)!r}, 'w').write(str(p.pid)); time.sleep(600)"
     )
-
-
-def wait_for(what, patience=10):
-    deadline = time.monotonic() + patience
-    while not what():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.01)
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +63,7 @@ def stop_after(watcher, condition):
 
     def wait():
         try:
-            wait_for(condition)
+            wait_until(condition)
         finally:
             os.kill(os.getpid(), signal.SIGTERM)
 
@@ -153,7 +147,7 @@ class TestRun:
             waiting = stop_after(watcher, lambda: marker.exists() and marker.read_text())
             watcher.run()
         waiting.join()
-        wait_for(lambda: not lives(int(marker.read_text())))
+        wait_until(lambda: not lives(int(marker.read_text())))
 
     def test_ends_a_child_that_will_not_go(self, said):
         child = Child(name="child", run=python(STUBBORN), grace=0.3)
@@ -166,7 +160,7 @@ class TestRun:
         assert not lives(pid)
 
     def test_is_not_patient_when_asked_twice(self, said):
-        child = Child(name="child", run=python(STUBBORN), grace=60.0)
+        child = Child(name="child", run=python(STUBBORN), grace=600.0)
         begun = time.monotonic()
         with Supervisor(children=[child], say=said.append) as watcher:
             waiting = stop_after(watcher, lambda: child.pid is not None)
@@ -174,7 +168,7 @@ class TestRun:
             time.sleep(0.3)
             threading.Timer(0.3, os.kill, [os.getpid(), signal.SIGTERM]).start()
         waiting.join()
-        assert time.monotonic() - begun < 30
+        assert time.monotonic() - begun < PATIENCE
 
 
 class TestChild:
@@ -192,10 +186,10 @@ class TestChild:
     def test_ends_with_a_watcher_that_was_killed(self, tmp_path):
         marker = tmp_path / "pid"
         watcher = subprocess.Popen([sys.executable, "-c", WATCHER, str(marker)], cwd=REPOSITORY)
-        wait_for(lambda: marker.exists() and marker.read_text())
+        wait_until(lambda: marker.exists() and marker.read_text())
         watcher.kill()
         watcher.wait()
-        wait_for(lambda: not lives(int(marker.read_text())))
+        wait_until(lambda: not lives(int(marker.read_text())))
 
 
 class TestFinish:
@@ -211,13 +205,13 @@ class TestFinish:
             raise ProcessLookupError
 
         monkeypatch.setattr(os, "killpg", young)
-        child = Child(name="young", run=lambda: time.sleep(60))
+        child = Child(name="young", run=lambda: time.sleep(600))
         child.start(now=0.0)
         child.kill_group()
         assert child.status == -signal.SIGKILL
 
     def test_breaks_the_task_off_when_asked_to_stop(self, said):
-        task = Child(name="task", run=lambda: time.sleep(60))
+        task = Child(name="task", run=lambda: time.sleep(600))
         with Supervisor(children=[], say=said.append) as watcher:
             waiting = stop_after(watcher, lambda: task.pid is not None)
             assert watcher.finish(task, lambda: None) == 1
@@ -242,10 +236,10 @@ class TestFork:
         assert status_of(fork(run), wait=True) == status
 
     def test_takes_none_of_our_signal_handlers_along(self, tmp_path):
-        marker = tmp_path / "handled"
+        marker, begun = tmp_path / "handled", tmp_path / "begun"
         signal.signal(signal.SIGTERM, lambda *_: marker.touch())
-        pid = fork(lambda: time.sleep(60))
-        time.sleep(0.1)
+        pid = fork(lambda: begun.touch() or time.sleep(600))
+        wait_until(begun.exists)
         os.kill(pid, signal.SIGTERM)
         assert status_of(pid, wait=True) == -signal.SIGTERM
         assert not marker.exists()

@@ -15,6 +15,7 @@ import pytest
 from nexus_site.run import up
 from nexus_site.run.postgres import Cluster
 from nexus_site.run.processes import PROCESSES
+from tests.patience import PATIENCE
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -80,7 +81,7 @@ class TestUp:
             self.sign_in(client, password)
             self.call(client, keys["ceo"])
         first.send_signal(signal.SIGINT)
-        assert first.wait(30) == 0
+        assert first.wait(PATIENCE) == 0
         assert processes_of(var) == []
 
         second = start(var, port)
@@ -91,7 +92,7 @@ class TestUp:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
             self.call(client, keys["ceo"])
         second.send_signal(signal.SIGTERM)
-        assert second.wait(30) == 0
+        assert second.wait(PATIENCE) == 0
         assert processes_of(var) == []
 
     def sign_in(self, client, password):

@@ -8,34 +8,20 @@ from contextlib import contextmanager
 
 import httpx
 import pytest
-from django.core.management import call_command
 from django.utils import timezone
 from mcp.client.session import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 
 from mailroom.models import Mail
 from orgchart.keys import revoke_key
-from tests.company import load_company
 from tests.contracts import world as contracts
 from tests.loops import run as run_loop
-from tests.server import serving
+from tests.patience import PATIENCE, wait_until
 from toolbox import wake
+from toolbox.faces.long_poll import LONGEST
 from toolbox.models import IdempotencyRecord
 
 MAIL = {"to": "it_manager", "type": "info", "subject": "Hello", "body": "A word."}
-
-
-@pytest.fixture(scope="module")
-def company(django_db_setup, django_db_blocker):
-    with django_db_blocker.unblock():
-        yield load_company("nexus")
-        call_command("flush", verbosity=0, interactive=False, reset_sequences=False)
-
-
-@pytest.fixture(scope="module")
-def url(company):
-    with serving() as address:
-        yield address
 
 
 def proof(company, who):
@@ -44,14 +30,19 @@ def proof(company, who):
 
 def rest(url, company, who, tool, **params):
     answer = httpx.post(
-        f"{url}/api/v1/tools/{tool}", json=params, headers=proof(company, who), timeout=40
+        f"{url}/api/v1/tools/{tool}",
+        json=params,
+        headers=proof(company, who),
+        timeout=LONGEST + PATIENCE,
     )
     return answer.json()
 
 
 def keyed_rest(url, company, who, key, tool, **params):
     headers = {**proof(company, who), "Idempotency-Key": key}
-    return httpx.post(f"{url}/api/v1/tools/{tool}", json=params, headers=headers, timeout=40).json()
+    return httpx.post(
+        f"{url}/api/v1/tools/{tool}", json=params, headers=headers, timeout=LONGEST + PATIENCE
+    ).json()
 
 
 def keyed_mcp(url, company, who, key, tool, **params):
@@ -65,7 +56,7 @@ def over_mcp(url, headers, *asks):
 
     async def talk():
         async with (
-            httpx.AsyncClient(headers=headers, timeout=40) as http,
+            httpx.AsyncClient(headers=headers, timeout=LONGEST + PATIENCE) as http,
             streamable_http_client(f"{url}/mcp", http_client=http) as streams,
             ClientSession(streams[0], streams[1]) as session,
         ):
@@ -79,7 +70,7 @@ def over_mcp(url, headers, *asks):
 def watching(url, headers):
     """An open event stream; the events as they come."""
     events, ready = [], threading.Event()
-    client = httpx.Client(timeout=httpx.Timeout(30, read=30))
+    client = httpx.Client(timeout=PATIENCE)
 
     def watch():
         try:
@@ -100,19 +91,12 @@ def watching(url, headers):
 
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()
-    assert ready.wait(10)
+    assert ready.wait(PATIENCE)
     try:
         yield events
     finally:
         client.close()
         thread.join(0.1)
-
-
-def soon(holds, *, seconds=10):
-    ends = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < ends, "it did not come"
-        time.sleep(0.02)
 
 
 class TestMcp:
@@ -166,10 +150,10 @@ class TestEvents:
             rest(url, company, "it_manager", "send_mail", **{**MAIL, "to": "backend_worker"})
             rest(url, company, "backend_worker", "send_mail", **{**MAIL, "to": "ceo"})
             contract = contracts.issue(company)
-            soon(lambda: {"mail", "tool_denied"} <= {e["event"] for e in mine})
-            soon(lambda: any(contract in json.dumps(e["data"]) for e in mine))
+            wait_until(lambda: {"mail", "tool_denied"} <= {e["event"] for e in mine})
+            wait_until(lambda: any(contract in json.dumps(e["data"]) for e in mine))
             last = rest(url, company, "it_manager", "send_mail", **{**MAIL, "to": "qa_worker"})
-            soon(lambda: others)
+            wait_until(lambda: others)
         denied = next(e for e in mine if e["event"] == "tool_denied")
         assert (denied["data"]["code"], denied["data"]["tool"]) == ("CONTACT_DENIED", "send_mail")
         seen = {name: denied["data"][name] for name in ("tool_name", "error_code", "mode")}
@@ -190,11 +174,11 @@ class TestEvents:
         to_frontend = {**MAIL, "to": "frontend_worker"}
         with watching(url, headers) as first:
             rest(url, company, "it_manager", "send_mail", **to_frontend)
-            soon(lambda: first)
+            wait_until(lambda: first)
         for _ in range(5):
             rest(url, company, "it_manager", "send_mail", **to_frontend)
         with watching(url, {**headers, "Last-Event-ID": first[-1]["id"]}) as later:
-            soon(lambda: len(later) >= 5)
+            wait_until(lambda: len(later) >= 5)
         subjects = [e["data"]["subject"] for e in [*first, *later]]
         assert len(subjects) == len(set(subjects)) == 6
 
@@ -242,17 +226,19 @@ class TestWaiting:
     def test_for_a_mail_ends_when_it_arrives(self, company, url):
         done = []
         waiting = threading.Thread(
-            target=lambda: done.append(rest(url, company, "research_worker", "read_inbox", wait=20))
+            target=lambda: done.append(
+                rest(url, company, "research_worker", "read_inbox", wait=LONGEST)
+            )
         )
         company.key("research_worker")
         waiting.start()
-        soon(lambda: company.agent("research_worker").id in wake.WAITERS._waiting)
+        wait_until(lambda: company.agent("research_worker").id in wake.WAITERS._waiting)
         assert not done
         begun = time.monotonic()
         mail = {**MAIL, "to": "research_worker"}
         rest(url, company, "product_manager", "send_mail", **mail)
-        waiting.join(10)
-        assert time.monotonic() - begun < 5
+        waiting.join()
+        assert time.monotonic() - begun < LONGEST / 2
         assert [m["from"] for m in done[0]["result"]["mails"]] == ["product_manager"]
 
     @pytest.mark.parametrize("ask", [keyed_rest, keyed_mcp])
@@ -261,17 +247,17 @@ class TestWaiting:
         company.key("devops_worker")
         waiting = threading.Thread(
             target=lambda: done.append(
-                ask(url, company, "devops_worker", key, "read_inbox", wait=20)
+                ask(url, company, "devops_worker", key, "read_inbox", wait=LONGEST)
             )
         )
         waiting.start()
-        soon(lambda: company.agent("devops_worker").id in wake.WAITERS._waiting)
+        wait_until(lambda: company.agent("devops_worker").id in wake.WAITERS._waiting)
         assert not IdempotencyRecord.objects.filter(key=key).exists()
         sent = rest(url, company, "it_manager", "send_mail", **{**MAIL, "to": "devops_worker"})
-        waiting.join(25)
+        waiting.join()
         assert [m["mail_id"] for m in done[0]["result"]["mails"]] == [sent["result"]["mail_id"]]
         rest(url, company, "devops_worker", "read_mail", mail_id=sent["result"]["mail_id"])
-        again = ask(url, company, "devops_worker", key, "read_inbox", wait=20)
+        again = ask(url, company, "devops_worker", key, "read_inbox", wait=LONGEST)
         assert again == done[0]
         other = ask(url, company, "devops_worker", key, "read_inbox", wait=0)
         assert other["error_code"] == "IDEMPOTENCY_MISMATCH"
@@ -288,18 +274,22 @@ class TestWaiting:
         begun = time.monotonic()
         answer = rest(url, company, "hr_manager", "read_inbox", wait=1)
         assert answer["result"]["mails"] == []
-        assert 0.9 < time.monotonic() - begun < 8
+        assert time.monotonic() - begun > 0.9
 
     def test_with_a_key_that_is_revoked_meanwhile_ends_in_401(self, company, url):
         done = []
         key = company.key("devops_worker")
         waiting = threading.Thread(
-            target=lambda: done.append(rest(url, company, "devops_worker", "read_inbox", wait=20))
+            target=lambda: done.append(
+                rest(url, company, "devops_worker", "read_inbox", wait=LONGEST)
+            )
         )
         waiting.start()
-        soon(lambda: company.agent("devops_worker").id in wake.WAITERS._waiting)
+        wait_until(lambda: company.agent("devops_worker").id in wake.WAITERS._waiting)
+        begun = time.monotonic()
         revoke_key(prefix=key[:12], caller=company.system, now=timezone.now(), reason="lost")
         rest(url, company, "it_manager", "send_mail", **{**MAIL, "to": "devops_worker"})
-        waiting.join(10)
+        waiting.join()
+        assert time.monotonic() - begun < LONGEST / 2
         assert done[0]["error_code"] == "UNAUTHENTICATED"
         del company.keys["devops_worker"]

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from tests.company import load_company
 from tests.loops import run as run_loop
+from tests.patience import PATIENCE
 from toolbox.faces import long_poll
 from toolbox.faces.long_poll import poll
 from toolbox.faces.sse import OpenStreams
@@ -70,10 +71,10 @@ class TestWaiting:
                 caller=caller, to=DEVELOPER, instruction="x", context=None, now=timezone.now()
             )
         )
-        frame, seconds = wait_for(committed, DEVELOPER, 20)
+        frame, seconds = wait_for(committed, DEVELOPER, PATIENCE)
         timer.join()
         assert frame["instruction"] == "x"
-        assert seconds < 5
+        assert seconds < PATIENCE / 2
 
     def test_for_a_result_ends_when_it_comes(self, committed):
         frame_id = committed.call(LEADER, "delegate_to", to=DEVELOPER, instruction="x").result[
@@ -86,10 +87,10 @@ class TestWaiting:
                 caller=caller, frame_id=frame_id, result="r", failed=False, now=timezone.now()
             )
         )
-        outcome, seconds = wait_for(committed, LEADER, 20, frame_id=frame_id)
+        outcome, seconds = wait_for(committed, LEADER, PATIENCE, frame_id=frame_id)
         timer.join()
         assert outcome["result"] == "r"
-        assert seconds < 5
+        assert seconds < PATIENCE / 2
 
     def test_ends_with_nothing_when_patience_ends(self, committed):
         frame, seconds = wait_for(committed, DEVELOPER, 0.6)
@@ -102,6 +103,8 @@ class TestWaiting:
         monkeypatch.setattr(long_poll.wake, "listen", lambda: None)
         monkeypatch.setattr(long_poll, "announce", at_once)
 
+        ended = []
+
         async def asked(agent_id):
             begun, lasts = time.monotonic(), []
 
@@ -110,14 +113,15 @@ class TestWaiting:
                 return ()
 
             await poll(agent_id=agent_id, seconds=0.5, ask=ask, is_empty=lambda _: True)
+            ended.append(lasts)
             return time.monotonic() - begun, lasts
 
         async def together():
             return await asyncio.gather(*[asked(1) for _ in range(3)], asked(2))
 
-        *waited, (soon, lasts), (other, _) = run_loop(together())
+        *waited, (_, lasts), (other, _) = run_loop(together())
         assert all(seconds >= 0.5 for seconds, _ in [*waited, (other, ())])
-        assert (soon < 0.4, lasts) == (True, [True])
+        assert lasts == ended[0] == [True]
 
     @pytest.mark.parametrize("wait", [-1, 31, "5", 1.5, True, None])
     def test_is_at_most_thirty_seconds(self, committed, wait):

@@ -2,30 +2,14 @@
 
 import httpx
 import pytest
-from django.core.management import call_command
 
 from ledger.models import Event
-from tests.company import load_company
-from tests.server import serving
 from toolbox.faces import mcp
 
 LISTS = b"[" + b"[]," * 10_000 + b"[]]"
 DEEP = b"[" * 40 + b"]" * 40
 KEYS = b"{" + b",".join(b'"%d":1' % n for n in range(10_001)) + b"}"
 CALL = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": %s}'
-
-
-@pytest.fixture(scope="module")
-def company(django_db_setup, django_db_blocker):
-    with django_db_blocker.unblock():
-        yield load_company("nexus")
-        call_command("flush", verbosity=0, interactive=False, reset_sequences=False)
-
-
-@pytest.fixture(scope="module")
-def url(company):
-    with serving() as address:
-        yield address
 
 
 @pytest.mark.parametrize("revision", ["", "2025-06-18", "2026-07-28", "nonsense"])

@@ -26,7 +26,10 @@ from tests.clients.listening import connected
 from tests.company import load_company
 from tests.concurrency import at_once
 from tests.contracts.world import accept, issue
+from tests.patience import PATIENCE, wait_until
 from tests.server import serving
+from toolbox import wake
+from toolbox.faces.long_poll import LONGEST
 from toolbox.models import ModeGrant, Session
 from toolbox.registry import REGISTRY
 
@@ -319,11 +322,16 @@ class TestLive:
         key = committed.key(WORKER)
         headers = {"Authorization": f"Bearer {key}"}
         found = {}
-        with serving() as url, httpx.Client(base_url=url, timeout=40, trust_env=False) as http:
+        with (
+            serving() as url,
+            httpx.Client(base_url=url, timeout=PATIENCE, trust_env=False) as http,
+        ):
 
             def wait():
                 begun = time.monotonic()
-                answer = http.post("/api/v1/tools/read_inbox", json={"wait": 30}, headers=headers)
+                answer = http.post(
+                    "/api/v1/tools/read_inbox", json={"wait": LONGEST}, headers=headers
+                )
                 found["waited"] = (answer.json()["error_code"], time.monotonic() - begun)
 
             def watch():
@@ -333,14 +341,15 @@ class TestLive:
             threads = [threading.Thread(target=each) for each in (wait, watch)]
             for each in threads:
                 each.start()
-            time.sleep(2)
+            agent = committed.agent(WORKER).id
+            wait_until(lambda: len(wake.WAITERS._waiting.get(agent, ())) == 2)
             pause(committed)
             for each in threads:
-                each.join(20)
+                each.join(PATIENCE)
                 assert not each.is_alive()
             code, seconds = found["waited"]
             assert code == "AGENT_PAUSED"
-            assert seconds < 20
+            assert seconds < LONGEST
             assert "event: agent" in found["stream"]
             assert REASON in found["stream"]
             refused = http.get("/api/v1/events", headers=headers)

@@ -8,6 +8,7 @@ from django.db import OperationalError, connection
 from django.utils import timezone
 from structlog.testing import capture_logs
 
+from tests.patience import PATIENCE
 from toolbox import jobs, scheduler
 from toolbox.models import IdempotencyRecord, JobRun
 
@@ -92,7 +93,7 @@ class TestThreeBeatsAtOnce:
             delete(row)
 
         def beat():
-            gate.wait(10)
+            gate.wait(PATIENCE)
             try:
                 counts.append(scheduler.sweep(due.all(), act, batch=2))
             finally:
@@ -102,7 +103,7 @@ class TestThreeBeatsAtOnce:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(30)
+            thread.join(PATIENCE)
         scheduler.sweep(due.all(), act)
         assert sum(counts) <= 10
         assert sorted(seen) == sorted(f"k{n}" for n in range(10))

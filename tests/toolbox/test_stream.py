@@ -7,7 +7,6 @@ from itertools import permutations
 
 import psycopg
 import pytest
-from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
 
@@ -15,17 +14,9 @@ from core.decision import Code, Denied
 from core.events import Event, EventOutcome
 from ledger import sql
 from orgchart.keys import digest_of, issue_key, revoke_key
-from tests.company import load_company
 from toolbox.faces import event_reader
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-@pytest.fixture(scope="module")
-def company(django_db_setup, django_db_blocker):
-    with django_db_blocker.unblock():
-        yield load_company("nexus")
-        call_command("flush", verbosity=0, interactive=False, reset_sequences=False)
 
 
 @pytest.fixture

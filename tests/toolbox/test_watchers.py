@@ -11,18 +11,16 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from django.core.management import call_command
 from django.db import connection
 
 from ledger.models import Event
-from tests.company import load_company
 from tests.loops import run as run_loop
-from tests.server import serving
+from tests.patience import PATIENCE, wait_until
 from toolbox import wake
 from toolbox.faces import event_reader, event_stream
+from toolbox.faces.long_poll import LONGEST
 
 MANY = 200
-PATIENCE = 30
 MAIL = {"type": "info", "subject": "Hello", "body": "A word."}
 PARENTS = {
     "it_manager": ("backend_worker", "devops_worker", "qa_worker", "frontend_worker"),
@@ -43,19 +41,10 @@ SELECT gen_random_uuid(), 'test.flooded', 'system:tests', now(), 'allow', %s, 'f
 
 
 @pytest.fixture(scope="module")
-def company(django_db_setup, django_db_blocker):
-    with django_db_blocker.unblock():
-        company = load_company("nexus")
-        for agent in company.organisation.agents.all():
-            company.key(agent.handle)
-        yield company
-        call_command("flush", verbosity=0, interactive=False, reset_sequences=False)
-
-
-@pytest.fixture(scope="module")
-def port(company):
-    with serving() as address:
-        yield urlsplit(address).port
+def port(company, url):
+    for agent in company.organisation.agents.all():
+        company.key(agent.handle)  # for coroutines, which ask the database nothing
+    return urlsplit(url).port
 
 
 @pytest.fixture
@@ -132,9 +121,7 @@ async def follow(reader, seen):
 
 
 async def until(holds):
-    async with asyncio.timeout(PATIENCE):
-        while not holds():  # noqa: ASYNC110  the server's threads set no event of ours
-            await asyncio.sleep(0.02)
+    await asyncio.to_thread(wait_until, holds)
 
 
 async def meanwhile(work):
@@ -185,7 +172,8 @@ class TestManyWatchers:
                         await until(lambda number=number: len(found[0][1]) == number)
 
             run_loop(others())
-            assert 1 <= looks[stalled] < pages
+            wait_until(lambda: looks[stalled])
+            assert looks[stalled] < pages
             ids, total = set(), pages * event_reader.PAGE
             for line in slow.makefile("rb"):
                 assert not line.startswith(b": alive"), "it fell silent too early"
@@ -224,16 +212,16 @@ class TestOwnDeeds:
                 f"http://127.0.0.1:{port}/api/v1/tools/read_inbox",
                 json={"wait": wait},
                 headers={"Authorization": f"Bearer {key}"},
-                timeout=PATIENCE + 10,
+                timeout=LONGEST + PATIENCE,
             )
             return [mail["subject"] for mail in answer.json()["result"]["mails"]]
 
         with ThreadPoolExecutor(1) as thread:
-            waiting = thread.submit(unread, wait=PATIENCE)
+            waiting = thread.submit(unread, wait=LONGEST)
             run_loop(until(lambda: me in wake.WAITERS._waiting))
             report = {**MAIL, "type": "report"}
             assert company.call("hr_manager", "send_mail", to="ceo", **report).code == "OK"
             assert not waiting.done()
             company.call("ceo", "send_mail", to="hr_manager", **{**MAIL, "subject": "Come"})
             assert waiting.result(PATIENCE) == ["Come"]
-        assert unread() == unread(wait=PATIENCE) == ["Come"]
+        assert unread() == unread(wait=LONGEST) == ["Come"]

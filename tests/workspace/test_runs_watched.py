@@ -23,9 +23,10 @@ from orgchart.tool_restrictions import set_tool_restriction
 from tests.admin.forms import filled
 from tests.admin.places import act_page, change_page
 from tests.documents.world import NOW
+from tests.patience import PATIENCE, wait_until
 from tests.people import join
 from tests.workspace.calls import call, coding
-from tests.workspace.watching import board_member, meanwhile, printed, wait_for
+from tests.workspace.watching import board_member, meanwhile, printed
 from toolbox.faces import event_reader
 from toolbox.modes import close_mode
 from toolbox.registry import CODING_ONLY
@@ -47,7 +48,7 @@ LONG = f"""import subprocess, time
 
 def test_it():
     subprocess.Popen(["setsid", "sleep", "{MARK}"])
-    time.sleep(60)
+    time.sleep(600)
 """
 TALKS = """import time
 
@@ -167,7 +168,7 @@ class TestALongRun:
         write("tests/test_long.py", LONG)
 
         def pause():
-            wait_for(is_started)
+            wait_until(is_started)
             pause_agent(person=alice, agent="backend_worker", reason="Wait.", now=timezone.now())
 
         with meanwhile(pause):
@@ -179,7 +180,7 @@ class TestALongRun:
         write("tests/test_long.py", LONG)
 
         def close():
-            wait_for(is_started)
+            wait_until(is_started)
             close_mode(
                 session_id=backend.session.id, caller=alice, reason="Wait.", now=timezone.now()
             )
@@ -193,7 +194,7 @@ class TestALongRun:
         write("tests/test_long.py", LONG)
 
         def restrict():
-            wait_for(is_started)
+            wait_until(is_started)
             set_tool_restriction(
                 organisation_id=nexus.id, tool="run_test", modes=frozenset(),
                 tool_modes=CODING_ONLY, caller=System(name="tests", organisation_id=nexus.id),
@@ -212,7 +213,7 @@ class TestStopping:
         begun = time.monotonic()
 
         def stop():
-            wait_for(daemons)
+            wait_until(daemons)
             run = Run.objects.get()
             assert "Stop run" in board.get(change_page(run)).content.decode()
             page = act_page(run, "stop")
@@ -221,7 +222,7 @@ class TestStopping:
 
         with meanwhile(stop):
             result = call(backend, "run_test", paths=["tests/"])["result"]
-        assert time.monotonic() - begun < 40
+        assert time.monotonic() - begun < 2 * PATIENCE
         assert daemons() == []
         assert result["exit_code"] == 137
         assert result["stopped_for"] == "board: It takes the machine."
@@ -238,7 +239,7 @@ class TestStopping:
         first = begun(backend)
 
         def stop():
-            wait_for(lambda: Run.objects.filter(started_at=None).exists())
+            wait_until(lambda: Run.objects.filter(started_at=None).exists())
             waiting = Run.objects.get(started_at=None)
             stop_run(run_id=waiting.id, caller=alice, reason="Later.", now=timezone.now())
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import time
+from functools import partial
 from io import StringIO
 from pathlib import Path
 
@@ -14,12 +15,14 @@ from ledger.models import Event
 from orgchart.models import Agent
 from orgchart.services import change_policy
 from tests.company import Company, load_company
-from tests.workspace.watching import meanwhile, printed, wait_for
+from tests.patience import PATIENCE, wait_until
+from tests.workspace.watching import meanwhile, printed
 from toolbox.models import Frame
 from toolbox.quoting import quoted
 from workspace.models import Run, Skill
 from workspace.runs.stopping import stop_run
 from workspace.sandbox import driver
+from workspace.sandbox.programs import Limits
 from workspace.skills import folders, preparing, services
 from workspace.skills.starting import start_skill
 
@@ -380,13 +383,17 @@ class TestCommandsAsARun:
         )  # fmt: skip
 
     @pytest.mark.parametrize("starting", ["agent", "agent with a key", "person"])
-    def test_are_stopped_by_a_person_and_the_skill_is_not_opened(self, company, home, starting):
-        write(home, "plan", "!sleep 15\n!sleep 15")
+    def test_are_stopped_by_a_person_and_the_skill_is_not_opened(
+        self, company, home, starting, monkeypatch
+    ):
+        monkeypatch.setattr(preparing, "SECONDS", 600.0)
+        monkeypatch.setattr(preparing, "Limits", partial(Limits, seconds=600.0))
+        write(home, "plan", "!sleep 600\n!sleep 600")
         give(company, LEADER, "plan")
         approve(company, "plan")
 
         def stop():
-            wait_for(lambda: Run.objects.exclude(started_at=None).exists())
+            wait_until(lambda: Run.objects.exclude(started_at=None).exists())
             stop_run(
                 run_id=Run.objects.get().id, caller=company.person("Board"), reason="Enough.",
                 now=timezone.now(),
@@ -403,7 +410,7 @@ class TestCommandsAsARun:
                 answer = company.call(LEADER, "use_skill", headers, name="plan")
                 code, message = answer.code, answer.body["message"]
         assert (code, "Enough." in message) == (Code.INVALID_TRANSITION, True)
-        assert time.monotonic() - begun < 12
+        assert time.monotonic() - begun < PATIENCE
         assert not Frame.objects.exists()
 
     def test_are_no_run_where_there_are_none(self, company, home):

@@ -8,8 +8,9 @@ from core.decision import Code
 from orgchart.models import Agent
 from orgchart.services import change_policy
 from tests.documents.world import caller_of
+from tests.patience import wait_until
 from tests.workspace.calls import call, coding
-from tests.workspace.watching import board_member, meanwhile, wait_for
+from tests.workspace.watching import board_member, meanwhile
 from toolbox.models import Frame
 from toolbox.modes import close_mode
 from workspace.models import Run
@@ -67,7 +68,7 @@ class TestCommands:
         skill("sleep 15; cat /work/src/feature/a.py")
 
         def close():
-            wait_for(lambda: Run.objects.exclude(started_at=None).exists())
+            wait_until(lambda: Run.objects.exclude(started_at=None).exists())
             close_mode(
                 session_id=backend.session.id,
                 caller=board_member(nexus),
@@ -84,7 +85,7 @@ class TestCommands:
         skill("sleep 0.5")
 
         def leave():
-            wait_for(lambda: Run.objects.exclude(started_at=None).exists())
+            wait_until(lambda: Run.objects.exclude(started_at=None).exists())
             Agent.objects.filter(id=backend.agent.id).update(active=False)
 
         with meanwhile(leave):

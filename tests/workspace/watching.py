@@ -1,7 +1,6 @@
 """What tests of long runs do meanwhile, and what they look at."""
 
 import threading
-import time
 from contextlib import contextmanager
 
 from django.db import connection
@@ -9,13 +8,6 @@ from django.db import connection
 from core.actors import Person
 from core.deeds import PeopleGroup
 from ledger.models import Event
-
-
-def wait_for(question, seconds=20.0):
-    until = time.monotonic() + seconds
-    while not question():
-        assert time.monotonic() < until, "it never happened"
-        time.sleep(0.1)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from tests.company import load_company
 from tests.governance.cases import oracle
 from tests.governance.cases.markers import HANDLE, MARKS, MAY_SEE, marked_case
 from tests.loops import run
+from tests.patience import PATIENCE
 from tests.server import serving
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -57,14 +58,14 @@ def streams(company, url):
     for each in found.values():
         each.thread.start()
     for each in found.values():
-        assert each.opened.wait(30)
+        assert each.opened.wait(PATIENCE)
     try:
         yield found
     finally:
         for office, each in found.items():
             company.call(HANDLE[office], "no_such_tool")
-            assert each.last.wait(30), f"the stream of {office} never showed its last event"
-            each.thread.join(10)
+            assert each.last.wait(PATIENCE), f"the stream of {office} never showed its last event"
+            each.thread.join(PATIENCE)
 
 
 async def over_mcp(url: str, key: str, case_id: str) -> str:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from tests.patience import PATIENCE, drip
+
 
 @dataclass
 class Engine:
@@ -27,6 +29,7 @@ class Engine:
     """By the end of a path: a status, `hang up`, `slow`, `drip`, pieces or a function."""
     hung_up: list = field(default_factory=list)
     """Paths whose client went away while it got pieces."""
+    over: threading.Event = field(default_factory=threading.Event)
     exits: int | None = None
     address: str = "127.0.0.1"
 
@@ -88,14 +91,9 @@ class Handler(BaseHTTPRequestHandler):
     def _misbehave(self, how):
         self.close_connection = True
         if how == "slow":
-            time.sleep(6)
+            self.engine.over.wait()
         elif how == "drip":
-            try:
-                for _ in range(200):
-                    self.wfile.write(b"H")
-                    time.sleep(0.05)
-            except OSError:
-                pass
+            drip(self.wfile.write, self.engine.over)
         elif isinstance(how, list):
             self._send_pieces(how)
         elif isinstance(how, bytes):
@@ -218,6 +216,7 @@ def engine_at(path) -> Iterator[Engine]:
     try:
         yield engine
     finally:
+        engine.over.set()
         server.shutdown()
         server.server_close()
-        thread.join(5)
+        thread.join(PATIENCE)

@@ -1,48 +1,61 @@
 """Git at work for seconds: no transaction is open, and what changed meanwhile decides."""
 
 import fcntl
-import os
 import threading
-import time
 from contextlib import contextmanager
-from functools import partial
 
-import psycopg
 import pytest
 from django.db import connection
 
 from ledger.models import Event
 from tests.company import load_company
 from tests.contracts import world
+from tests.patience import PATIENCE
 from tests.workspace.git.world import SCOPE, Hands, needs_walls
 from workspace import outside
 from workspace.git import holding
 from workspace.git.models import Draft
+from workspace.git.worktree import AgentPlace
 from workspace.tree import organisation_folder
 
 pytestmark = [needs_walls, pytest.mark.django_db(transaction=True)]
 FILE = f"{SCOPE}data.bin"
-IDLE = """
+OPEN = """
 SELECT query FROM pg_stat_activity
 WHERE datname = current_database() AND state LIKE 'idle in transaction%'
-  AND clock_timestamp() - state_change > interval '0.5 seconds'
 """
 
 
 @pytest.fixture
-def hands(transactional_db, settings):
-    settings.NEXUS_BYTES_PER_MINUTE = 100_000_000
+def hands(transactional_db):
     hands = Hands(load_company("nexus"))
     hands.contract = hands.hire()
     assert hands.branch().status == 200
+    hands.write(FILE)
+    hands.give()
     return hands
 
 
-def big(hands):
-    """A file that keeps git at work for a second or more."""
-    file = hands.write(FILE)
-    file.write_bytes(os.urandom(40_000_000))
-    hands.give()
+class Git:
+    """Git, which is at work until the test lets it end."""
+
+    def __init__(self, monkeypatch):
+        self.is_at_work, self.may_end = threading.Event(), threading.Event()
+        stage = AgentPlace.stage
+
+        def held(place, *args, **kwargs):
+            self.is_at_work.set()
+            assert self.may_end.wait(PATIENCE)
+            return stage(place, *args, **kwargs)
+
+        monkeypatch.setattr(AgentPlace, "stage", held)
+
+
+@pytest.fixture
+def git(monkeypatch):
+    git = Git(monkeypatch)
+    yield git
+    git.may_end.set()
 
 
 def lock_file(hands, handle="backend_worker"):
@@ -50,76 +63,45 @@ def lock_file(hands, handle="backend_worker"):
     return folder / str(hands.company.agent(handle).id)
 
 
-def is_at_work(hands):
-    with lock_file(hands).open() as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
-
-
 @contextmanager
-def elsewhere(work):
-    """Do this in another thread; its answer is in the list at the end."""
+def while_it_commits(hands, git):
+    """A commit in another thread, git at work; the answer is in the list at the end."""
     answers = []
 
     def run():
         try:
-            answers.append(work())
+            answers.append(hands.commit(FILE))
         finally:
             connection.close()
 
     thread = threading.Thread(target=run)
     thread.start()
-    yield answers
-    thread.join()
-
-
-def sampled(until):
-    """The statements of transactions that idled while a list was empty, and how often we looked."""
-    names = ("host", "port", "user", "password", "dbname")
-    given = connection.get_connection_params()
-    found, looks = [], 0
-    with psycopg.connect(**{n: given[n] for n in names if given.get(n)}, autocommit=True) as db:
-        while not until:
-            found += [query for (query,) in db.execute(IDLE)]
-            looks += 1
-            time.sleep(0.05)
-    return found, looks
+    try:
+        assert git.is_at_work.wait(PATIENCE)
+        yield answers
+    finally:
+        git.may_end.set()
+        thread.join()
 
 
 class TestACommit:
-    def test_holds_no_transaction_while_git_works(self, hands):
-        big(hands)
-        begun = time.monotonic()
-        with elsewhere(partial(hands.commit, FILE)) as answers:
-            idle, looks = sampled(answers)
+    def test_holds_no_transaction_while_git_works(self, hands, git):
+        with while_it_commits(hands, git) as answers, connection.cursor() as cursor:
+            cursor.execute(OPEN)
+            assert cursor.fetchall() == []
         assert answers[0].status == 200
-        assert time.monotonic() - begun > 1
-        assert looks > 5
-        assert idle == []
 
-    def test_is_refused_when_its_contract_ended_meanwhile(self, hands):
+    def test_is_refused_when_its_contract_ended_meanwhile(self, hands, git):
         before = hands.draft.commit
-        big(hands)
-        with elsewhere(partial(hands.commit, FILE)) as answers:
-            while not is_at_work(hands):
-                assert not answers
+        with while_it_commits(hands, git) as answers:
             world.close(hands.company, hands.contract, "cancelled", version=2)
-            assert is_at_work(hands), "git was faster than this test"
         assert answers[0].status in (403, 404, 409), answers[0].code
         assert Draft.objects.get().commit == before
         assert not Event.objects.filter(action="branch.committed").exists()
 
-    def test_is_refused_when_its_draft_moved_meanwhile(self, hands):
-        big(hands)
-        with elsewhere(partial(hands.commit, FILE)) as answers:
-            while not is_at_work(hands):
-                assert not answers
-            time.sleep(0.3)
+    def test_is_refused_when_its_draft_moved_meanwhile(self, hands, git):
+        with while_it_commits(hands, git) as answers:
             Draft.objects.update(updated_at="2020-01-01T00:00:00Z", commit="e" * 40)
-            assert is_at_work(hands), "git was faster than this test"
         assert answers[0].code == "INVALID_TRANSITION"
         assert Draft.objects.get().commit == "e" * 40
 

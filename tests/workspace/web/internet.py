@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from core import addresses, outgoing
+from tests.patience import PATIENCE
 
 PUBLIC, INSIDE = "127.0.0.2", "127.0.0.1"
 Script = Callable[["Handler"], None]
@@ -74,7 +75,7 @@ def server(address: str = PUBLIC, port: int = 0, context=None) -> Iterator[Serve
     finally:
         http.shutdown()
         http.server_close()
-        thread.join(5)
+        thread.join(PATIENCE)
 
 
 def install(monkeypatch, names: dict[str, list[str]]) -> list[str]:

@@ -11,6 +11,7 @@ from core.database import in_transaction
 from ledger.models import Event
 from nexus_site.environment import Environment
 from tests.documents.world import NOW, caller_of
+from tests.patience import PATIENCE, drip
 from tests.workspace.web.internet import INSIDE, answer, server
 from toolbox import door
 from workspace.models import WebUse
@@ -122,19 +123,17 @@ class TestAProvider:
         searxng.pages["/search"] = script
         assert code(search(reader)) == "DRIVER_UNAVAILABLE"
 
-    def test_that_is_slow_is_left(self, reader, searxng, monkeypatch):
+    def test_that_is_slow_is_left(self, reader, searxng, monkeypatch, over):
         monkeypatch.setattr(searching, "LONGEST", 0.5)
 
-        def drip(handler):
+        def slow(handler):
             handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n")
-            for _ in range(100):
-                handler.wfile.write(b" ")
-                time.sleep(0.05)
+            drip(handler.wfile.write, over, b" ")
 
-        searxng.pages["/search"] = drip
+        searxng.pages["/search"] = slow
         began = time.monotonic()
         assert code(search(reader)) == "DRIVER_UNAVAILABLE"
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < PATIENCE / 2
 
     def test_that_is_down_is_said(self, reader, settings):
         settings.WEB_SEARCH_URL = "searxng+http://127.0.0.1:9"
