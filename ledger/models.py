@@ -7,6 +7,8 @@ from django.db.models.functions import Length
 from django.db.models.lookups import Exact
 from django.utils.translation import gettext
 
+from core.admin.happened import sentence_of
+
 XID = RawSQL("pg_current_xact_id()::text::bigint", ())
 ERA = RawSQL("(pg_control_system()).system_identifier", ())
 
@@ -86,7 +88,7 @@ class Event(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.seq} {self.action}"
+        return f"{self.seq} {sentence_of(self.action)}"
 
 
 class Seal(models.Model):

@@ -21,6 +21,7 @@ from core.admin.browsing import (
     MomentFilter,
     ReadOnlyAdmin,
 )
+from core.admin.happened import facts_of, happened
 from core.admin.refused import coded, reason_as_text, reason_of, shortened
 from core.events import text
 from ledger.admin.filters import (
@@ -46,7 +47,7 @@ class EventAdmin(ReadOnlyAdmin):
         "seq",
         "at",
         "who",
-        "action",
+        "what",
         "verdict",
         "tool",
         "short_subject",
@@ -58,12 +59,12 @@ class EventAdmin(ReadOnlyAdmin):
         "at",
         "organisation",
         "who",
-        "action",
+        "what",
         "verdict",
         "whole_reason",
         "tool",
         "subject",
-        "details",
+        "facts",
         "policy_version",
         "session_id",
         "request_id",
@@ -96,9 +97,12 @@ class EventAdmin(ReadOnlyAdmin):
     ordering = ("-seq",)
     sortable_by = ()
     exclude = ("digest",)
-    readonly_fields = ("organisation", "who", "verdict", "whole_reason", "digest_hex", "sealed_by")
+    readonly_fields = (
+        "organisation", "who", "what", "verdict", "whole_reason", "facts", "digest_hex", "sealed_by"
+    )  # fmt: skip
     in_other_words = (
-        "organisation_id", "actor", "decision", "code", "reason", "for_agent_id", "kind"
+        "action", "details", "organisation_id", "actor", "decision", "code", "reason",
+        "for_agent_id", "kind",
     )  # fmt: skip
     names: Mapping[int, str] = {}
 
@@ -136,8 +140,23 @@ class EventAdmin(ReadOnlyAdmin):
         """What the event has: most columns of most events are empty."""
         if obj is None:
             return self.fields
-        named = {"organisation": obj.organisation_id, "who": obj.actor, "whole_reason": obj.reason}
+        named = {
+            "organisation": obj.organisation_id,
+            "who": obj.actor,
+            "whole_reason": obj.reason,
+            "facts": obj.details,
+        }
         return [name for name in self.fields if named.get(name, getattr(obj, name, name))]
+
+    @display(description=_("what happened"))  # type: ignore[untyped-decorator]
+    def what(self, event: Event) -> SafeString | str:
+        """What happened in words, and its code."""
+        return happened(event.action)
+
+    @display(description=_("details"))  # type: ignore[untyped-decorator]
+    def facts(self, event: Event) -> SafeString | str:
+        """The details by their names, and as they are recorded."""
+        return facts_of(event.details)
 
     @display(description=_("actor"))  # type: ignore[untyped-decorator]
     def who(self, event: Event) -> str:

@@ -14,6 +14,7 @@ from core.admin.browsing import (
     RecentFilter,
     number,
 )
+from core.admin.happened import sentence_of
 from core.hooks import Hook
 from core.people import signed_in
 from ledger.models import Event
@@ -45,6 +46,11 @@ class ActionFilter(RecentFilter):
 
     title = _("action")
     parameter_name = "action"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Return the actions by their words."""
+        actions = [value for value, _ in super().lookups(request, model_admin)]
+        return sorted(((each, sentence_of(each)) for each in actions), key=lambda pair: pair[1])
 
 
 class CodeFilter(RecentFilter):

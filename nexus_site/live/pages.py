@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext
 
+from core.admin.happened import sentences_of_feed
 from core.people import signed_in
 from ledger.models import Event
 from nexus_site.live.events import SEES, Watcher
@@ -31,6 +32,7 @@ def feed_page(request: HttpRequest) -> HttpResponse:
         "events": list(rows.order_by("-seq").defer("digest", "details")[:SHOWN]),
         "organisations": visible_organisations(who).order_by("name").values_list("id", "name"),
         "asked": {name: request.GET.get(name, "") for name in ("organisation", "decision", "q")},
+        "sentences": sentences_of_feed(),
         "outcomes": Event._meta.get_field("decision").choices,  # noqa: SLF001  Django's public name
     }
     return TemplateResponse(request, "admin/nexus/feed.html", context)

@@ -8,9 +8,11 @@ from typing import Any
 from django import template
 from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext
 
+from core.admin.happened import happened
 from core.admin.refused import coded, meaning_of, reason_of, refused, said
+from core.detail_words import MODES
 from core.wording import Part
 from governance.cases.vocabulary import MEANINGS as CASE_MEANINGS
 from nexus_site.console.empty_lists import WHEN_EMPTY
@@ -21,9 +23,6 @@ from orgchart.people.models import SavedFilter
 from orgchart.policy.violation import MEANINGS as INVARIANTS
 
 register = template.Library()
-
-WORDS = {"chat_safe": gettext_noop("Messages only"), "coding": gettext_noop("May change code")}
-"""What people read for a code; pages show the code in small print."""
 
 
 @register.simple_tag
@@ -41,7 +40,7 @@ def in_words(code: str) -> str:
         return meaning
     if text in INVARIANTS:
         return gettext(INVARIANTS[text])
-    shown = WORDS.get(text, text if text.isupper() else text.replace("_", " "))
+    shown = MODES.get(text, text if text.isupper() else text.replace("_", " "))
     return gettext(shown) if shown else shown
 
 
@@ -57,6 +56,7 @@ def case_words(code: str) -> SafeString | str:
 
 
 register.filter("coded", coded)
+register.filter("happened", happened)
 register.filter("said", said)
 register.filter("reason_of", reason_of)
 

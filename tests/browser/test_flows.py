@@ -128,7 +128,7 @@ def test_issues_a_contract_and_follows_it_to_its_end(walker, company, complaints
         body="Both readers agree.", contract_ref=contract.id, submits=True,
     )  # fmt: skip
     page.reload()
-    for step in ("contract.issued", "contract.accepted", "contract.submitted"):
+    for step in ("Contract issued", "Contract accepted", "Work submitted for review"):
         expect(page.get_by_text(step).first).to_be_visible()
     page.goto(f"{live_server.url}/admin/")
     expect(page.locator("#waiting")).to_contain_text("A shop in Chinese")
@@ -175,4 +175,22 @@ def test_keeps_a_filter_and_finds_it_again(walker, company, live_server, complai
     expect(page.get_by_text("The filter Tokenisers is removed.")).to_be_visible()
     assert page.locator(".nx-saved").count() == 0
     assert walker.clicks <= 4
+    assert complaints == []
+
+
+def test_watches_what_happens_in_words(enter, company, live_server, complaints):
+    """A line that the script adds reads like one that the server wrote."""
+    page = enter(PeopleGroup.OBSERVER)
+    page.add_init_script("window.EventSource = function () { window.fed = this; };")
+    company.call("ceo", "send_mail", to="it_manager", type="info", subject="One", body="b")
+    page.goto(f"{live_server.url}/admin/feed/")
+    event = {
+        "seq": 1, "at": "2026-11-22T10:00:00+00:00", "actor": "agent:ceo", "decision": "deny",
+        "action": "tool.denied", "code": "MODE_DENIED", "tool": "write_file", "subject": "",
+    }  # fmt: skip
+    expect(page.locator("#feed li").first).to_contain_text("Mail delivered mail.delivered ceo")
+    page.evaluate("event => window.fed.onmessage({ data: JSON.stringify(event) })", event)
+    expect(page.locator("#feed li").first.locator("a")).to_have_text(
+        "Call of an agent blocked tool.denied ceo Not allowed in this mode MODE_DENIED write_file"
+    )
     assert complaints == []

@@ -9,17 +9,37 @@
   const parts = () => [...document.querySelectorAll("[data-live][id]")];
   const state = (words) => { const at = document.getElementById("feed-state"); if (at) at.textContent = words; };
 
+  function sentences() {
+    const at = document.getElementById("nx-sentences");
+    return at ? JSON.parse(at.textContent) : {};
+  }
+
+  function part(tag, look, words) {
+    const made = document.createElement(tag);
+    made.className = look;
+    made.textContent = words;
+    return made;
+  }
+
+  // What an action or a code says in words, with the code in small print, as the server writes it.
+  function named(tag, look, code) {
+    const words = sentences()[code];
+    const made = part(tag, look, words || code);
+    if (words) made.append(" ", part("code", "nx-code", code));
+    return made;
+  }
+
   function line(event) {
     const item = document.createElement("li");
     item.className = `nx-feed-${event.decision} nx-new`;
     const link = document.createElement("a");
     link.href = `/admin/ledger/event/${event.seq}/change/`;
-    for (const [tag, words, look] of [["b", event.action, ""], ["span", event.actor, ""], ["span", `${event.code} ${event.tool} ${event.subject}`.trim().slice(0, 90), "nx-mono"]]) {
-      const part = document.createElement(tag);
-      part.textContent = words;
-      part.className = look;
-      link.append(part, " ");
-    }
+    link.append(
+      named("b", "", event.action), " ",
+      part("span", "", event.actor.replace(/^agent:/, "")), " ",
+      ...(event.code ? [named("span", "nx-tag nx-deny", event.code), " "] : []),
+      part("span", "nx-mono", `${event.tool} ${event.subject}`.trim().slice(0, 90)),
+    );
     const time = document.createElement("time");
     time.className = "nx-time";
     time.dateTime = event.at;

@@ -1,0 +1,126 @@
+"""Events of the ledger as people read them, in words (Spec: people 51)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+
+from core.admin.refused import coded, said
+from core.detail_words import LABELS, MODES
+from core.event_words import SENTENCES
+from core.refusals import MEANINGS
+
+CODES = frozenset({"state", "from_state", "status"})
+"""Details whose values are names of ours, with underscores for spaces."""
+SAID = frozenset({"why", "next_action", "rule"})
+"""Details that are sentences of a rule."""
+TIMES = frozenset({"due_at", "since", "until"})
+SHOWN = 20
+"""Items of one list; the record itself has them all."""
+
+
+def sentence_of(action: str) -> str:
+    """What happened, in the language of the page; an action of an older release as it is."""
+    sentence = SENTENCES.get(action)  # type: ignore[call-overload]  # a StrEnum equals its value
+    return gettext(sentence) if sentence else action
+
+
+def happened(action: str) -> SafeString | str:
+    """What happened, with the code in small print."""
+    sentence = sentence_of(action)
+    if sentence == action:
+        return action
+    return format_html('{} <code class="nx-code">{}</code>', sentence, action)
+
+
+def sentences_of_feed() -> Mapping[str, str]:
+    """What the live feed's script says for actions and codes of refusals."""
+    meanings = {str(code): gettext(meaning) for code, meaning in MEANINGS.items()}
+    return {str(action): gettext(said) for action, said in SENTENCES.items()} | meanings
+
+
+def facts_of(details: Mapping[str, Any]) -> SafeString | str:
+    """The details of an event by their names, and the record itself one click away."""
+    if not details:
+        return ""
+    raw = json.dumps(details, indent=2, ensure_ascii=False, sort_keys=True)
+    return format_html(
+        '{}<details class="nx-raw"><summary>{}</summary><pre class="nx-file" translate="no">{}'
+        "</pre></details>",
+        _named(details),
+        gettext("As it is recorded (JSON)"),
+        raw,
+    )
+
+
+def _named(details: Mapping[str, Any]) -> SafeString:
+    rows = [(_label(name), _value(name, value)) for name, value in details.items()]
+    return format_html(
+        '<dl class="nx-facts">{}</dl>',
+        format_html_join("", "<dt>{}</dt><dd>{}</dd>", [row for row in rows if row[1] != ""]),
+    )
+
+
+def _label(name: str) -> str:
+    return gettext(LABELS[name]) if name in LABELS else name.replace("_", " ")
+
+
+def _value(name: str, value: Any) -> SafeString | str:
+    """One detail; '' where it says nothing."""
+    if value in (None, "", [], {}):
+        return ""
+    match value:
+        case bool():
+            return gettext("yes") if value else gettext("no")
+        case dict():
+            return _named(value)
+        case [before, after] if name in ("status", "owner"):
+            return format_html("{} → {}", _word(name, before), _word(name, after))
+        case list():
+            return _items(name, value)
+        case _:
+            return _word(name, value)
+
+
+def _items(name: str, values: Sequence[Any]) -> SafeString:
+    shown = [(_value(name, value),) for value in values[:SHOWN]]
+    if (more := len(values) - SHOWN) > 0:
+        shown.append((gettext("and %(more)s more") % {"more": more},))
+    return format_html('<ul class="nx-list">{}</ul>', format_html_join("", "<li>{}</li>", shown))
+
+
+def _word(name: str, value: Any) -> SafeString | str:
+    text = str(value)
+    if not text:
+        return "–"
+    if name in CODES:
+        return gettext(text.replace("_", " "))
+    if name in SAID:
+        return said(text)
+    if name == "mode" and text in MODES:
+        return format_html('{} <code class="nx-code">{}</code>', gettext(MODES[text]), text)
+    if name == "code":
+        return coded(text)
+    return _moment(text) if name in TIMES else _data(text)
+
+
+def _moment(text: str) -> SafeString:
+    try:
+        at = datetime.fromisoformat(text).astimezone(UTC)
+    except ValueError:
+        return _data(text)
+    return format_html(
+        '<time class="nx-time" datetime="{}">{} UTC</time>',
+        at.isoformat(timespec="seconds"),
+        f"{at:%Y-%m-%d %H:%M}",
+    )
+
+
+def _data(text: str) -> SafeString:
+    return format_html('<span translate="no">{}</span>', text)

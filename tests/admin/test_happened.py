@@ -1,0 +1,117 @@
+"""Events in words: every action has its sentence, every detail its name, codes in small print."""
+
+import re
+
+import pytest
+from django.utils.translation import override
+
+from core.actions import Action
+from core.admin.happened import facts_of, happened
+from core.detail_words import LABELS
+from core.event_words import SENTENCES
+from ledger.models import Event
+from tests.browser.day import play
+
+SMALL_PRINT = re.compile(r"<(code|script|pre|style)\b.*?</\1>", re.DOTALL)
+TAG = re.compile(r"<[^>]*>")
+
+
+def shown(html):
+    """The text of a page without its small print."""
+    return TAG.sub(" ", SMALL_PRINT.sub(" ", html))
+
+
+def bare_codes(html):
+    words = set(re.findall(r"[a-z_]+\.[a-z_]+", shown(html)))
+    return sorted(words & {str(action) for action in Action})
+
+
+class TestSentences:
+    def test_every_action_has_one_of_its_own(self):
+        assert set(SENTENCES) == set(Action)
+        assert len(set(SENTENCES.values())) == len(Action)
+        assert not [each for each in SENTENCES.values() if "." in each or "_" in each]
+
+    def test_the_code_is_in_small_print(self):
+        html = 'Work under a contract passed <code class="nx-code">contract.passed</code>'
+        assert happened("contract.passed") == html
+
+    def test_an_action_of_an_older_release_is_itself(self):
+        assert happened("horse.sold") == "horse.sold"
+
+    def test_they_are_in_the_language_of_the_page(self):
+        with override("zh-hans"):
+            assert "合同已签发" in happened("contract.issued")
+
+
+class TestFacts:
+    @pytest.mark.parametrize(
+        ("details", "name", "value"),
+        [
+            ({"version": 4}, "version", "4"),
+            ({"from_state": "in_progress"}, "state before", "in progress"),
+            ({"status": ["pending", "in_progress"]}, "status", "pending → in progress"),
+            ({"late": False}, "late", "no"),
+            ({"mode": "coding"}, "mode", "May change code"),
+            ({"due_at": "2026-11-22T22:35:25.8+00:00"}, "due", "2026-11-22 22:35 UTC"),
+            ({"holds": {"unread_mails": 2}}, "open work", "unread mails 2"),
+            ({"allowed": ["a", "<b>"]}, "newly allowed", "a &lt;b&gt;"),
+            ({"a_new_one": "x_y"}, "a new one", "x_y"),
+        ],
+    )
+    def test_have_names_and_values_that_people_read(self, details, name, value):
+        text = " ".join(shown(facts_of(details)).split())
+        assert text == f"{name} {value} As it is recorded (JSON)"
+
+    def test_empty_ones_are_left_out(self):
+        html = shown(facts_of({"failed_by": None, "signals": [], "source": "", "round": 1}))
+        assert " ".join(html.split()) == "round 1 As it is recorded (JSON)"
+        assert facts_of({}) == ""
+
+    def test_the_record_itself_is_one_click_away(self):
+        html = facts_of({"path": "src/<x>.py", "failed_by": None})
+        assert "<details" in html
+        assert "&quot;path&quot;: &quot;src/&lt;x&gt;.py&quot;" in html
+        assert "&quot;failed_by&quot;: null" in html
+
+    def test_a_long_list_is_cut_and_says_so(self):
+        assert "and 5 more" in facts_of({"rows": [str(n) for n in range(25)]}).partition("<pre")[0]
+
+
+class TestPages:
+    @pytest.fixture
+    def played(self, company):
+        return play(company)
+
+    def test_every_detail_of_a_day_has_a_name(self, played):
+        names = {name for details in Event.objects.values_list("details", flat=True)
+                 for name in details}  # fmt: skip
+        assert len(names) > 20
+        assert names - set(LABELS) == set()
+
+    @pytest.mark.parametrize("address", ["/admin/", "/admin/feed/", "/admin/ledger/event/"])
+    def test_show_no_bare_code(self, board, played, address):
+        page = board.get(address)
+        assert page.status_code == 200
+        assert bare_codes(page.content.decode()) == []
+
+    def test_of_rows_show_no_bare_code(self, board, company, played):
+        event = Event.objects.filter(action=Action.CONTRACT_SUBMITTED).first()
+        contract = event.subject.removeprefix("contract:")
+        agent = company.agent("backend_worker").pk
+        for address in (
+            f"/admin/ledger/event/{event.seq}/change/",
+            f"/admin/contracts/contract/{contract}/change/",
+            f"/admin/contracts/contract/{contract}/history/",
+            f"/admin/orgchart/agent/{agent}/change/",
+            f"/admin/search/?s={contract}",
+        ):
+            page = board.get(address)
+            assert page.status_code == 200, address
+            assert bare_codes(page.content.decode()) == [], address
+
+    def test_of_an_event_names_its_details(self, board, played):
+        event = Event.objects.filter(action=Action.CONTRACT_SUBMITTED).first()
+        html = board.get(f"/admin/ledger/event/{event.seq}/change/").content.decode()
+        assert "<dt>state before</dt><dd>in progress</dd>" in html
+        assert "&quot;from_state&quot;: &quot;in_progress&quot;" in html
