@@ -115,11 +115,12 @@ def registered_kinds() -> Sequence[WaitingKind | Alarm]:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One thing that waits, with its kind and whose turn it is."""
+    """One thing that waits, with its kind, whose turn it is, and in which organisation."""
 
     kind: WaitingKind | Alarm
     item: Waiting
     turn: str
+    organisation_id: int | None = None
 
 
 @dataclass
@@ -170,13 +171,18 @@ class Desk:
     def turns(self, most: int) -> list[Turn]:
         """What waits: alarms first, then the oldest; one query for each kind that waits."""
         rows = [
-            Turn(kind, kind.show(row), any_of(kind.deed.value.groups))
+            Turn(kind, kind.show(row), any_of(kind.deed.value.groups), _organisation_of(row))
             for kind in self.kinds
             if self.counts[str(kind.title)]
             for row in kind.oldest(self.viewer, most)
         ]
         rows.sort(key=lambda each: each.item.since or self.viewer.now)
         return [*self.alarms, *rows][:most]
+
+
+def _organisation_of(row: Any) -> int | None:
+    """Whose row it is; None for a row of the installation."""
+    return getattr(row, "organisation_id", None)
 
 
 def any_of(groups: Iterable[str]) -> str:

@@ -2,29 +2,45 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import OuterRef
+from django.db.models import (
+    Case,
+    Count,
+    F,
+    IntegerField,
+    OuterRef,
+    QuerySet,
+    Value,
+    When,
+    Window,
+)
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 
-from core.people import signed_in
+from core.people import Organisations, signed_in
+from core.waiting import Turn
 from governance.cases import waiting
+from mailroom.models import Mail
 from nexus_site.console import counting
 from orgchart.admin.pausing import own_pause, pause_number
 from orgchart.models import Organisation
 from orgchart.people.members import visible_organisations
 
+SEES_MAIL = "mailroom.view_mail"
 HOURS = 24
 STEP = 2
 """Hours of one bar."""
-SHOWN = 20
-"""Organisations on the first page; the rest are in their table."""
+SHOWN = 3
+"""Organisations on the first page: it costs the same with any number; the rest are in their table."""
+RECENT = 500
+"""The newest mails say which organisations are busy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,32 +102,58 @@ class DayFigures:
         return pause_number(self.organisation) is not None
 
     @property
-    def activity(self) -> int:
-        """Mails and refusals of the last day: the busiest organisation is shown first."""
-        return sum(chart.total for chart in self.charts)
-
-    @property
     def is_quiet(self) -> bool:
         """Whether nothing was written and nothing refused in the last day."""
-        return not (self.refusals or self.activity)
+        return not (self.refusals or any(chart.total for chart in self.charts))
 
 
-def figures(request: HttpRequest) -> dict[str, Any]:
-    """The context of these figures: nothing that the person could not open as a table."""
+def figures(request: HttpRequest, turns: Sequence[Turn]) -> dict[str, Any]:
+    """The context of these figures: nothing that the person could not open as a table.
+
+    `turns` are the decisions that wait: their organisations are shown first.
+    """
     now = timezone.now()
     may, who = request.user.has_perm, signed_in(request)
     mine = visible_organisations(who)
     shown: dict[str, Any] = {"now": now, "groups": sorted(who.groups)}
     newest = counting.newest_event()
     if may("orgchart.view_organisation"):
-        pause = own_pause(organisation=OuterRef("pk"), agent=None)
-        rows = list(mine.annotate(own_pause=pause).order_by("name")[:SHOWN])
-        shown["days"] = sorted(days_of(rows, now, newest, may), key=lambda day: -day.activity)
+        rows = shown_first(mine, turns, _busy(who.organisations) if may(SEES_MAIL) else ())
+        shown["days"] = days_of(rows, now, newest, may)
+        shown["organisations"] = rows[0].counted if rows else 0  # type: ignore[attr-defined]
     if may("ledger.view_seal") and who.is_member_of(None):
         shown["sealed"] = counting.sealed(newest)
     if may("governance.view_case"):
         shown["violators"] = waiting.repeated_violators(mine, now)
     return shown
+
+
+def shown_first(
+    mine: QuerySet[Organisation], turns: Sequence[Turn], busy: Sequence[int]
+) -> list[Organisation]:
+    """The organisations on the first page, with the number of all as `counted`.
+
+    Those where a decision waits longest, then those that are stopped, then the busy ones.
+    """
+    pause = own_pause(organisation=OuterRef("pk"), agent=None)
+    waits = dict.fromkeys(turn.organisation_id for turn in turns if turn.organisation_id)
+    rows = mine.annotate(own_pause=pause, counted=Window(Count("pk")))
+    order = (_rank([*waits]), F("own_pause").asc(nulls_last=True), _rank(busy), "name", "pk")
+    return list(rows.order_by(*order)[:SHOWN])
+
+
+def _rank(ids: Sequence[int]) -> Case:
+    """The place of a row's id among these; behind them where it is none of them."""
+    places = [When(pk=key, then=Value(place)) for place, key in enumerate(ids)]
+    return Case(*places, default=Value(len(ids)), output_field=IntegerField())
+
+
+def _busy(organisations: Organisations) -> Sequence[int]:
+    """The organisations of the newest mails, the busiest first."""
+    rows = Mail.objects.order_by("-id").values_list("organisation_id", flat=True)
+    if organisations is not None:
+        rows = rows.filter(organisation_id__in=organisations)
+    return [key for key, _ in Counter(rows[:RECENT]).most_common(SHOWN)]
 
 
 def days_of(
@@ -120,7 +162,7 @@ def days_of(
     """The figures of each organisation that this person may see; all of each kind in one query."""
     ids = [one.id for one in organisations]
     today, first = now.replace(hour=0, minute=0, second=0, microsecond=0), first_hour(now)
-    sees = {"mails": may("mailroom.view_mail"), "events": may("ledger.view_event")}
+    sees = {"mails": may(SEES_MAIL), "events": may("ledger.view_event")}
     agents = counting.agents(ids)
     mails = counting.mails_by_hour(ids, first) if sees["mails"] else {}
     refused = counting.refusals(ids, first, newest) if sees["events"] else {}

@@ -156,6 +156,7 @@ class PeopleSite(UnfoldAdminSite):
         from nexus_site.console.dashboard import figures
         from nexus_site.console.desk import waiting_figures
 
-        context = {**(extra_context or {}), **waiting_figures(request), **figures(request)}
+        waiting = waiting_figures(request)
+        context = {**(extra_context or {}), **waiting, **figures(request, waiting["turns"])}
         response: HttpResponse = super().index(request, context)
         return response

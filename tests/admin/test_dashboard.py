@@ -13,7 +13,7 @@ from core.deeds import PeopleGroup
 from mailroom.delivery import send_as
 from mailroom.models import Escalation
 from nexus_site.console import counting, dashboard
-from orgchart.models import Organisation
+from orgchart.models import Organisation, Pause
 from tests.admin.forms import confirm, preview
 from tests.admin.places import change_page
 from tests.browser.day import play
@@ -32,6 +32,15 @@ def pick(values, names):
 @pytest.fixture
 def played(company):
     return play(company)
+
+
+def make_organisations(number, before="z"):
+    """Organisations without a day, by name before or after the others."""
+    start = Organisation.objects.count()
+    return Organisation.objects.bulk_create(
+        Organisation(slug=f"{before}{n}", name=f"{before}{n}", policy_version=1)
+        for n in range(start - 1, start - 1 + number)
+    )
 
 
 def figure(html, name):
@@ -127,19 +136,43 @@ class TestDashboard:
         outside = re.findall(r"""(?:src|href|action)=["'](?:https?:)?//[^"']+""", html)
         assert outside == []
 
-    def test_asks_no_more_for_many_organisations_than_for_two(self, board, company, played):
-        def asked():
+    def test_costs_the_same_with_any_number_of_organisations(self, board, company, played):
+        def cost():
             board.get("/admin/")
             with CaptureQueriesContext(connection) as seen:
-                assert board.get("/admin/").status_code == 200
-            return len(seen)
+                page = board.get("/admin/")
+            longest = max(len(query["sql"]) for query in seen)
+            return len(seen), len(page.content), longest
 
-        load_company("dev-team")
-        two = asked()
-        for name in ("soloqueue", "constitution"):
-            load_company(name)
-        assert asked() == two
-        assert two <= 26
+        alone = cost()
+        assert alone[0] <= 26
+        found = {}
+        for many in (10, 50):
+            make_organisations(many - Organisation.objects.count())
+            found[many] = cost()
+        assert found[10][0] == found[50][0] == alone[0]
+        assert abs(found[50][1] - found[10][1]) < 500
+        assert abs(found[50][2] - found[10][2]) < 100
+
+    def test_shows_where_a_decision_waits_first_and_leads_to_the_rest(self, board, company, played):
+        make_organisations(5, before="a")
+        html = board.get("/admin/").content.decode()
+        sections = re.findall(r'id="organisation-(\w+)"', html)
+        assert len(sections) == dashboard.SHOWN
+        assert sections[0] == "nexus"
+        assert "All 6 organisations" in html
+
+    def test_shows_a_stopped_organisation_before_a_busy_one(self, company, played):
+        stopped = make_organisations(3, before="a")[2]
+        Pause.objects.create(
+            organisation=stopped, paused_by="human:ada", paused_at=timezone.now(), reason="Fire."
+        )
+        rows = dashboard.shown_first(Organisation.objects.all(), [], [company.organisation.id])
+        assert [row.slug for row in rows] == [stopped.slug, "nexus", "a0"]
+        assert "All" not in str(rows[0].own_pause)
+
+    def test_of_few_organisations_names_no_more(self, board, company):
+        assert "more-organisations" not in board.get("/admin/").content.decode()
 
     def test_keeps_the_figures_of_each_organisation_apart(self, company, played, now):
         other = load_company("dev-team").organisation
