@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
+from core.admin.sentences import is_english
 from core.patterns import PLACE, Pattern
 from orgchart.policy.reach import LATER
 
@@ -74,4 +75,6 @@ def in_language(sentence: str) -> str:
 
 def all_in_language(sentences: Iterable[str]) -> list[str]:
     """The sentences in the language of the page."""
+    if is_english():
+        return [*sentences]
     return [in_language(each) for each in sentences]

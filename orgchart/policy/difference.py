@@ -38,7 +38,10 @@ def between(before: Policy | None, after: Policy) -> Difference:
 
 
 def _same_agents(before: Policy, after: Policy) -> frozenset[str]:
-    """The agents about which every fact is the same, contacts aside: most, after most changes."""
+    """The agents about which every fact is the same, apart from contacts and superiors.
+
+    Most, after most changes: when a manager leaves, only the superior of its reports changes.
+    """
     if (before.enabled_modes, before.tool_restrictions) != (
         after.enabled_modes,
         after.tool_restrictions,
@@ -48,8 +51,15 @@ def _same_agents(before: Policy, after: Policy) -> frozenset[str]:
     return frozenset(
         handle
         for handle, agent in after.agents.items()
-        if agent.role in roles and before.agents.get(handle) == agent
+        if agent.role in roles
+        and (was := before.agents.get(handle)) is not None
+        and _told_by(was) == _told_by(agent)
     )
+
+
+def _told_by(agent: Agent) -> tuple[object, ...]:
+    """What `_agent_facts` and `_builtins_of` say of an agent, apart from its role's own columns."""
+    return agent.role, agent.active, agent.group, agent.is_leader, agent.skills
 
 
 def _gained(before: Policy | None, after: Policy | None, same: frozenset[str]) -> Iterator[str]:
@@ -98,11 +108,16 @@ def denials(policy: Policy) -> Iterator[str]:
 def facts(policy: Policy, without: frozenset[str] = frozenset()) -> Iterator[str]:
     """What the policy permits, one sentence each: exact, finite, comparable.
 
-    Contacts are in `reach`, built-in tools in `builtins`. Says nothing of the agents `without`.
+    Contacts are in `reach`, built-in tools in `builtins`. Of the agents `without` says only who
+    manages them.
     """
     yield from _shared_facts(policy)
     for agent in policy.agents.values():
-        if agent.active and agent.handle not in without:
+        if not agent.active:
+            continue
+        for manager in agent.managers:
+            yield f"{manager} manages {agent.handle}"
+        if agent.handle not in without:
             yield from _agent_facts(policy, agent)
     for role in policy.roles.values():
         if role.kind is not Kind.WORKER:
@@ -129,10 +144,9 @@ def _shared_facts(policy: Policy) -> Iterator[str]:
 
 
 def _agent_facts(policy: Policy, agent: Agent) -> Iterator[str]:
+    """What one agent is and may do, its superiors aside."""
     role = policy.role_of(agent)
     yield f"{agent.handle} acts as {role.name} (level {role.level})"
-    for manager in agent.managers:
-        yield f"{manager} manages {agent.handle}"
     if agent.group:
         yield f"{agent.handle} {'leads' if agent.is_leader else 'is a member of'} {agent.group}"
     for skill in agent.skills - catalogue.known().keys():
