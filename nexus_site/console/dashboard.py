@@ -38,7 +38,7 @@ HOURS = 24
 STEP = 2
 """Hours of one bar."""
 SHOWN = 3
-"""Organisations on the first page: it costs the same with any number; the rest are in their table."""
+"""Organisations on the first page, whatever their number; the rest are in their table."""
 RECENT = 500
 """The newest mails say which organisations are busy."""
 
