@@ -22,7 +22,7 @@ from toolbox.quoting import quoted
 from workspace.models import Run, Skill
 from workspace.runs.stopping import stop_run
 from workspace.sandbox import driver
-from workspace.sandbox.programs import Limits
+from workspace.sandbox.programs import CommandOutcome, Limits
 from workspace.skills import folders, preparing, services
 from workspace.skills.starting import start_skill
 
@@ -411,6 +411,41 @@ class TestCommandsAsARun:
                 code, message = answer.code, answer.body["message"]
         assert (code, "Enough." in message) == (Code.INVALID_TRANSITION, True)
         assert time.monotonic() - begun < PATIENCE
+        assert not Frame.objects.exists()
+
+    @pytest.mark.parametrize(
+        ("ended", "code"),
+        [
+            ("approval", "APPROVAL_REQUIRED"),
+            ("list", "TOOL_NOT_BOUND"),
+            ("file", "VERSION_MISMATCH"),
+        ],
+    )
+    @pytest.mark.parametrize("commands", ["!echo 1", "!echo 1\n!echo 2"])
+    def test_open_no_skill_that_may_be_used_no_more(
+        self, company, home, ended, code, commands, monkeypatch
+    ):
+        """Spec: skills 19. It ends during the first command; a second one does not begin."""
+        write(home, "plan", commands)
+        give(company, LEADER, "plan")
+        approve(company, "plan")
+        begun = []
+
+        def run(program, watch):
+            begun.append(program)
+            if ended == "approval":
+                board = company.person("Board")
+                services.withdraw(name="plan", reason="No.", caller=board, now=timezone.now())
+            elif ended == "list":
+                give(company, LEADER, "other")
+            else:
+                write(home, "plan", f"{commands} more")
+                approve(company, "plan")
+            return CommandOutcome(output=b"1", status=0)
+
+        monkeypatch.setattr(preparing.driver, "run", run)
+        assert use(company, LEADER, "plan").code == code
+        assert len(begun) == 1
         assert not Frame.objects.exists()
 
     def test_are_no_run_where_there_are_none(self, company, home):

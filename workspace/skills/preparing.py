@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import cast
 
-from core.decision import Allow, Code, refuse
+from core.decision import Allow, Code, Denied, refuse
 from orgchart.policy.vocabulary import ToolMode
 from toolbox.caller import Caller
+from toolbox.sessions import caller_now
 from workspace.models import Skill
 from workspace.runs.recording import RecordedRun, recorded_run
 from workspace.runs.view import WORK, mounts_of
@@ -60,8 +63,35 @@ def prepare_skill(
     if explained or not skill.commands:
         prompt, run = _prompt(skill, arguments, _unrun), None
     else:
-        prompt, run = _prompt_and_run(caller, skill, arguments, now)
+        still = partial(
+            require_still_usable, caller=caller, name=name, digest=found.digest, person=person
+        )
+        prompt, run = _prompt_and_run(caller, skill, arguments, still, now)
     return PreparedSkill(skill, found.digest, allowed, prompt, run)
+
+
+def require_still_usable(*, caller: Caller, name: str, digest: str, person: bool) -> None:
+    """Check again what may have changed while commands ran (Spec: skills 19).
+
+    Raises Denied: AGENT_INACTIVE, AGENT_PAUSED, VERSION_MISMATCH for another file, and what
+    `can_use_skill` refuses.
+    """
+    at_present = caller_now(caller)
+    if at_present is None:
+        raise refuse(
+            Code.AGENT_INACTIVE, f"{caller.handle} is deactivated", "nothing is left to do"
+        )
+    if at_present.pause is not None:
+        raise Denied(at_present.pause.refusal)
+    found = found_of(name, folders.read(name))
+    at_present.require(can_use_skill(at_present.agent, name, found, person=person))
+    if found.digest != digest:
+        raise refuse(
+            Code.VERSION_MISMATCH,
+            f"skill {name} changed while its commands ran",
+            "start it again",
+            rule="a person approves the exact file",
+        )
 
 
 def usable(*, caller: Caller) -> list[str]:
@@ -87,18 +117,20 @@ def found_of(name: str, on_disk: OnDisk | None) -> Found:
 
 
 def _prompt_and_run(
-    caller: Caller, skill: Definition, arguments: str, now: datetime
+    caller: Caller, skill: Definition, arguments: str, still: Callable[[], None], now: datetime
 ) -> tuple[str, RecordedRun]:
     driver.required()
     with recorded_run(caller=caller, paths=[skill.name], seconds=SECONDS, now=now) as run:
-        prompt = _prompt(skill, arguments, _within_time(caller, run))
+        prompt = _prompt(skill, arguments, _within_time(caller, run, still))
         run.end(0)
     run.require_not_stopped()
     return prompt, run
 
 
-def _within_time(caller: Caller, run: RecordedRun) -> Runner:
+def _within_time(caller: Caller, run: RecordedRun, still: Callable[[], None]) -> Runner:
     """Runs commands as the caller's user, each within what is left of the time of all.
+
+    `still` raises Denied where the skill may be used no more: no further command begins.
 
     They see of the repository what the caller may read, and nothing of it outside of coding mode
     (Spec: skills 11).
@@ -108,6 +140,7 @@ def _within_time(caller: Caller, run: RecordedRun) -> Runner:
     user = user_of(caller.agent.id)
 
     def outcome_of(command: str) -> CommandOutcome:
+        still()
         if not run(f"$ {command}\n".encode()):
             return CommandOutcome(output=b"", status=None, cancelled=True)
         limits = Limits()

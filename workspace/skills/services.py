@@ -21,7 +21,7 @@ from workspace.models import Skill
 from workspace.results import StartedSkill
 from workspace.skills import folders
 from workspace.skills.folders import OnDisk
-from workspace.skills.preparing import PreparedSkill, prepare_skill
+from workspace.skills.preparing import PreparedSkill, prepare_skill, require_still_usable
 
 PREFIX = "skill__"
 TO_BE_SEEN = "next_frame"
@@ -116,12 +116,18 @@ def open_skill(
 ) -> StartedSkill:
     """Open a skill for the caller as `skill__<name>`, in a frame on its session (Spec: skills 15).
 
-    Its tools are those it allows, of those the caller has now. Raises Denied INVALID_TRANSITION.
+    Its tools are those it allows, of those the caller has now. Raises Denied INVALID_TRANSITION,
+    and after commands what `require_still_usable` raises.
     """
     extra = (TO_BE_SEEN,) if person else ()
     has = {tool.name for tool in effective_tools(REGISTRY.all(), caller.holder)}
     definition = skill.definition
     with transaction.atomic():
+        if skill.run is not None:
+            Skill.objects.select_for_update(no_key=True).filter(name=definition.name).first()
+            require_still_usable(
+                caller=caller, name=definition.name, digest=skill.digest, person=person
+            )
         frame = enter_skill(
             caller=caller,
             name=f"{PREFIX}{definition.name}",
