@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from django.db import IntegrityError, OperationalError, connection, transaction
 
@@ -54,6 +54,21 @@ def hold_lock(*name: object) -> None:
         cursor.execute(
             "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [" ".join(map(str, name))]
         )
+
+
+@needs_transaction
+def fetch_each(
+    statement: str, values: Sequence[Mapping[str, Any]]
+) -> Sequence[tuple[Any, ...] | None]:
+    """Execute a statement once for each set of values; the first row that each returned.
+
+    All are sent before the first answer is read, so many cost one wait (psycopg's pipeline, which
+    Django's cursor has no name for).
+    """
+    with connection.cursor() as cursor, connection.wrap_database_errors:
+        pipeline: Any = cursor.cursor
+        pipeline.executemany(statement, values, returning=True)
+        return [result.fetchone() for result in pipeline.results()] if values else []
 
 
 def retry_broken(work: Callable[[], T]) -> T:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NotRequired, TypedDict
+from typing import Any, NamedTuple, NotRequired, TypedDict
 
 from django.db import connection
 from pydantic_core import to_json
 
 from core.actions import Action
 from core.actors import Actor, System
-from core.database import ATTEMPTS
+from core.database import ATTEMPTS, fetch_each
 from core.decision import Code, refuse
 from core.events import Event
 from core.ids import timed_id
@@ -88,26 +88,42 @@ def insert_mail(
     The sender is the calling agent, `system` or `board`. Raises Denied RECIPIENT_INACTIVE where
     sender or recipient was deactivated after the policy was read.
     """
-    mail = mail_params(draft, caller, recipient, route_log, now)
-    details = {"from": mail["m_from"], "to": recipient.handle, "type": draft.mail_type}
-    if draft.contract_ref:
-        details["contract_ref"] = draft.contract_ref
+    sending = Sending(draft, recipient, route_log, caller, now)
+    mail_id = execute_with_free_id(INSERT_MAIL, sending.values, now)
+    wake(recipient.id)
+    return mail_id
 
-    def values(mail_id: str) -> dict[str, Any]:
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """A decided mail that is to be inserted."""
+
+    draft: MailDraft
+    recipient: Party
+    route_log: Sequence[str]
+    caller: Actor
+    now: datetime
+
+    def values(self, mail_id: str) -> dict[str, Any]:
+        """The parameters of INSERT_MAIL under this id."""
+        mail = mail_params(self.draft, self.caller, self.recipient, self.route_log, self.now)
+        details = {
+            "from": mail["m_from"],
+            "to": self.recipient.handle,
+            "type": self.draft.mail_type,
+        }
+        if self.draft.contract_ref:
+            details["contract_ref"] = self.draft.contract_ref
         event = Event.by(
-            caller,
+            self.caller,
             Action.MAIL_DELIVERED,
-            at=now,
+            at=self.now,
             subject=f"mail:{mail_id}",
-            for_agent_id=recipient.id,
+            for_agent_id=self.recipient.id,
             kind="mail",
             details=details,
         )
         return mail | {"m_id": mail_id} | ledger_sql.params(event)
-
-    mail_id = execute_with_free_id(INSERT_MAIL, values, now)
-    wake(recipient.id)
-    return mail_id
 
 
 def mail_params(
@@ -194,6 +210,14 @@ def send_as(  # noqa: PLR0913  a mail has these parts
 SYSTEM_ROUTE = ("system notice",)
 
 
+class Letter(NamedTuple):
+    """One of many mails of the system."""
+
+    recipient: Agent
+    subject: str
+    body: str
+
+
 def build_system_mail(
     *,
     recipient: Party,
@@ -239,3 +263,24 @@ def send_system_mail(
         caller=System(name=system, organisation_id=organisation_id),
         now=now,
     )
+
+
+def send_system_mails(
+    letters: Sequence[Letter], *, organisation_id: int, now: datetime
+) -> Sequence[Agent]:
+    """Insert many mails of the system at once; returns the recipients, but who has just left."""
+    system = System(name="mailroom", organisation_id=organisation_id)
+    sendings = [
+        Sending(build_system_mail(**letter._asdict()), letter.recipient, SYSTEM_ROUTE, system, now)
+        for letter in letters
+    ]
+    answers = fetch_each(INSERT_MAIL, [each.values(timed_id("MAIL", now)) for each in sendings])
+    reached = []
+    for letter, sending, answer in zip(letters, sendings, answers, strict=True):
+        parties, inserted = answer or (0, 0)
+        if parties and not inserted:  # the id was taken
+            inserted = bool(execute_with_free_id(INSERT_MAIL, sending.values, now))
+        if inserted:
+            reached.append(letter.recipient)
+    wake(*(agent.id for agent in reached))
+    return reached

@@ -7,16 +7,16 @@ from datetime import datetime
 
 from core.actions import Action
 from core.actors import System
-from core.decision import Allow, Code, Denied
-from ledger.services import record
-from mailroom.delivery import send_system_mail
+from core.decision import Allow
+from core.events import Event
+from ledger.services import insert_events
+from mailroom.delivery import Letter, send_system_mails
 from orgchart.policy.compiled import Agent, Policy
 from tasks.rules.changes import subject_of
 from tasks.rules.ownership import can_take
 from tasks.rules.values import TaskRow
 from tasks.rules.visibility import readership_of
 from tasks.vocabulary import Status
-from toolbox.wake import wake
 
 MAX_NOTIFIED = 200
 """Agents notified of one task; the others find it with task_recommend."""
@@ -75,35 +75,30 @@ def notify_agents(
 ) -> None:
     """Send a system mail and record an event for each agent; skip agents that have left.
 
+    Many cost the caller one wait: an update may be announced to MAX_NOTIFIED agents.
+
     The task's subject goes only to agents that may read it (Spec: tasks 34).
     """
     system = System(name="tasks", organisation_id=policy.organisation_id)
+    reasons, letters = {}, []
     for agent in recipients:
+        reasons[agent.id] = reason = why(agent)
         is_reader = readership_of(policy, agent).covers_task(row)
-        reason = why(agent)
-        body = _body(row, reason) if is_reader else reason
-        try:
-            send_system_mail(
-                organisation_id=policy.organisation_id,
-                recipient=agent,
-                subject=f"{subject}: {row.subject}" if is_reader else subject,
-                body=body,
-                now=now,
-            )
-        except Denied as refusal:
-            if refusal.deny.code is not Code.RECIPIENT_INACTIVE:
-                raise
-            continue
-        record(
+        about = f"{subject}: {row.subject}" if is_reader else subject
+        letters.append(Letter(agent, about, _body(row, reason) if is_reader else reason))
+    reached = send_system_mails(letters, organisation_id=policy.organisation_id, now=now)
+    insert_events(
+        Event.by(
+            system,
             action,
-            by=system,
             at=now,
             subject=subject_of(policy, row.number),
             kind="task",
             for_agent_id=agent.id,
-            details={"why": reason},
+            details={"why": reasons[agent.id]},
         )
-        wake(agent.id)
+        for agent in reached
+    )
 
 
 def _body(row: TaskRow, why: str) -> str:
