@@ -7,7 +7,7 @@ from celery import Celery
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "nexus_site.settings")
 app = Celery("nexus")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks(related_name="jobs")
+app.autodiscover_tasks(related_name="celery_task")
 
 
 @app.on_after_finalize.connect  # type: ignore[untyped-decorator]
@@ -15,7 +15,7 @@ def schedule_jobs(sender: Celery, **_: object) -> None:
     """Let beat send a message for every scheduled job, once per period.
 
     Messages do not expire: sender and receiver would compare two machines' clocks, and with one an
-    hour off no message would ever be taken. Duplicates are cheap (toolbox.jobs).
+    hour off no message would ever be taken. Duplicates are cheap (toolbox.celery_task).
     """
     from toolbox.scheduler import JOBS
 

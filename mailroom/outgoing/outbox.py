@@ -158,7 +158,7 @@ def _attempt(row: OutgoingNotice, now: datetime) -> str:
     """Send the notice once; returns what went wrong, or ''."""
     try:
         if row.channel == "webhook":
-            webhook.send(row, now=now)
+            webhook.send(row)
         else:
             _send_email(row)
     except Exception as failure:  # noqa: BLE001  after any failure it is sent again

@@ -36,7 +36,7 @@ def secret_of(organisation: str) -> str:
     return "whsec_" + base64.b64encode(key).decode()
 
 
-def send(row: OutgoingNotice, *, now: datetime) -> None:
+def send(row: OutgoingNotice) -> None:
     """Post the notice. Raises NoticeRefused, AddressRefused, NotResolved, or httpx's own errors."""
     policy = current_policy(row.organisation_id)
     body = to_json(row.payload)

@@ -96,9 +96,7 @@ def _tools(
         allowed = [mode for mode, answer in answers.items() if not isinstance(answer, Deny)]
         if allowed:
             needs = ToolMode.CHAT_SAFE not in allowed
-            usable.setdefault(_why(tool, role, agent), []).append(
-                Usable(tool.name, allowed[0], needs)
-            )
+            usable.setdefault(_why(tool, role), []).append(Usable(tool.name, allowed[0], needs))
         elif tool.name in role.tools | role.denied_tools | agent.skills:
             refusal = next((a for a in answers.values() if isinstance(a, Deny)), None)
             if refusal is not None:
@@ -106,7 +104,7 @@ def _tools(
     return usable, taken
 
 
-def _why(tool: Tool, role: Role, agent: Agent) -> str:
+def _why(tool: Tool, role: Role) -> str:
     match tool.source:
         case Source.BUILTIN:
             return gettext("Built in: every agent has these")

@@ -29,12 +29,8 @@ from workspace.git.repositories import ensure_repositories
 
 log = structlog.get_logger(__name__)
 
-PEOPLE = {
-    "board": PeopleGroup.BOARD,
-    "hr": PeopleGroup.HR,
-    "reviewer": PeopleGroup.REVIEWER,
-    "observer": PeopleGroup.OBSERVER,
-}
+PEOPLE = {group.lower(): group for group in PeopleGroup}
+"""The first user of each group, by name."""
 
 
 def migrate() -> bool:

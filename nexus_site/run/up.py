@@ -38,7 +38,7 @@ SHARED = (
     "kombu.transport.redis",
     "nexus_site.run.beat",
     "psycopg_pool",
-    "toolbox.jobs",
+    "toolbox.celery_task",
 )
 """The modules that web processes, worker and beat have in common."""
 

@@ -211,8 +211,8 @@ class TestAnEffect:
 
 class TestANotice:
     def test_with_a_new_id_at_each_attempt_is_a_stranger(self, world, monkeypatch):
-        def send(row, *, now):
-            world.arrived.append((str(uuid.uuid4()), now))
+        def send(row):
+            world.arrived.append(str(uuid.uuid4()))
 
         monkeypatch.setattr(webhook, "send", send)
         caught(world, "notices", LOST)

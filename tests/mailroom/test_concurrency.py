@@ -284,7 +284,7 @@ class TestStepsAtOnce:
 
     @pytest.fixture
     def notice(self, company, monkeypatch):
-        monkeypatch.setattr(webhook, "send", lambda row, *, now: None)
+        monkeypatch.setattr(webhook, "send", lambda row: None)
         configure(company, board_webhook="https://board.example/hook")
         notify_board(company, subject="An escalation has no answer")
         return OutgoingNotice.objects.get()
@@ -364,5 +364,5 @@ def only_event(action):
     return Event.objects.filter(action=action).count() == 1
 
 
-def fails(row, *, now):
+def fails(row):
     raise OSError("nothing listens there")

@@ -9,7 +9,7 @@ from django.utils import timezone
 from structlog.testing import capture_logs
 
 from tests.patience import PATIENCE
-from toolbox import jobs, scheduler
+from toolbox import celery_task, scheduler
 from toolbox.models import IdempotencyRecord, JobRun
 
 NOW = timezone.now()
@@ -178,13 +178,13 @@ class TestJob:
     def test_runs_unless_it_just_ran(self, seconds_ago, problem, runs):
         last = scheduler.database_now() - timedelta(seconds=seconds_ago)
         JobRun.objects.create(name="idempotency", last_at=last, runs=1, last_problem=problem)
-        jobs.run_job("idempotency")
+        celery_task.run_job("idempotency")
         assert JobRun.objects.get().runs == runs
 
     def test_leaves_a_job_alone_that_another_thread_runs(self):
-        with jobs.RUNNING["idempotency"]:
-            jobs.run_job("idempotency")
-            jobs.run_job("frames")
+        with celery_task.RUNNING["idempotency"]:
+            celery_task.run_job("idempotency")
+            celery_task.run_job("frames")
         assert list(JobRun.objects.values_list("name", flat=True)) == ["frames"]
 
     def test_runs_again_after_a_run_that_failed(self, monkeypatch):
@@ -194,11 +194,11 @@ class TestJob:
         monkeypatch.setitem(scheduler.JOBS, "broken", scheduler.ScheduledJob("broken", 1, broken))
         for _ in range(2):
             with pytest.raises(RuntimeError):
-                jobs.run_job("broken")
+                celery_task.run_job("broken")
         assert JobRun.objects.get(name="broken").runs == 2
 
     def test_runs_the_first_time(self):
-        jobs.run_job("idempotency")
+        celery_task.run_job("idempotency")
         assert JobRun.objects.get().runs == 1
 
 

@@ -1,1 +1,1 @@
-"""The door's faces: REST now, each a thin translation to `toolbox.door`."""
+"""The door's faces, REST, MCP and events: each a thin translation to `toolbox.door`."""

@@ -56,7 +56,7 @@ def deploy(*, caller: Caller, environment: str, artifact: str, now: datetime) ->
     what = [artifact, environment]
     with (
         recorded_run(caller=caller, paths=what, seconds=LONGEST, now=now) as run,
-        engine_answers(caller),
+        engine_answers(),
         opened(LONGEST) as engine,
     ):
         image = _resolved(engine.image(artifact), artifact)

@@ -36,7 +36,7 @@ def check_health(*, caller: Caller, service: str, environment: str | None) -> Se
     with slot("health checks"):
         problem = _problem_of_deployment(row)
         if not problem:
-            with engine_answers(caller), opened(LONGEST) as engine:
+            with engine_answers(), opened(LONGEST) as engine:
                 container = engine.container(container_name(row))
                 image = engine.image(row.artifact)
             problem = problem_of(container) or answer_problem(_address(row, container, image))

@@ -41,7 +41,7 @@ def require_engine(caller: Caller) -> None:
 
 
 @contextmanager
-def engine_answers(caller: Caller) -> Iterator[None]:
+def engine_answers() -> Iterator[None]:
     """Say that the engine does not answer, or cannot, in place of failing."""
     try:
         yield
@@ -77,7 +77,7 @@ def build(*, caller: Caller, path: str, tag: str, now: datetime) -> BuiltImage:
     seconds = settings.CONTAINER_BUILD_SECONDS
     with recorded_run(caller=caller, paths=[path], seconds=seconds, now=now) as run:
         record_started(caller, subject, path, now)
-        with engine_answers(caller), opened(seconds) as engine:
+        with engine_answers(), opened(seconds) as engine:
             digest, said = _build(engine, context, name, run)
         run.end(0)
     run.require_not_stopped()

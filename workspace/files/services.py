@@ -43,7 +43,7 @@ def read_file(*, caller: Caller, path: str, now: datetime) -> FileContent:
     what is no text.
     """
     require_paths(caller, [path], Access.READ)
-    with _translated(caller, path):
+    with _translated(path):
         data = _read(caller, path)
         content = data.decode("utf-8")
     return {"content": content, "sha256": hashlib.sha256(data).hexdigest()}
@@ -52,7 +52,7 @@ def read_file(*, caller: Caller, path: str, now: datetime) -> FileContent:
 def can_read_file(*, caller: Caller, path: str) -> None:
     """Raise Denied where `read_file` would be refused; no commit is checked out."""
     require_paths(caller, [path], Access.READ)
-    with _translated(caller, path):
+    with _translated(path):
         place = place_of(caller, path)
         try:
             place.tree.read(place.path, limit=MAX_READ).decode("utf-8")
@@ -82,7 +82,7 @@ def write_file(*, caller: Caller, path: str, content: str, now: datetime) -> Wri
     require_paths(caller, [path], Access.WRITE)
     data = content.encode()
     digest = hashlib.sha256(data).hexdigest()
-    with transaction.atomic(), _translated(caller, path):
+    with transaction.atomic(), _translated(path):
         record(
             Action.FILE_WRITTEN,
             by=caller,
@@ -99,14 +99,14 @@ def write_file(*, caller: Caller, path: str, content: str, now: datetime) -> Wri
 def read_log(*, caller: Caller, path: str, lines: int, now: datetime) -> LogLines:
     """The last lines of a log file in the caller's scope (Spec: hands 11). Raises as read_file."""
     require_paths(caller, [path], Access.READ)
-    with _translated(caller, path):
+    with _translated(path):
         place = place_of(caller, path)
         data = place.tree.read_end(place.path, limit=MAX_LOG)
     return {"lines": data.decode("utf-8", errors="replace").splitlines()[-lines:]}
 
 
 @contextmanager
-def _translated(caller: Caller, path: str) -> Iterator[None]:
+def _translated(path: str) -> Iterator[None]:
     """Answer what the tree finds at a path as a refusal."""
     try:
         yield
