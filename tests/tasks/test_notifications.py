@@ -101,7 +101,7 @@ def test_a_freed_task_is_announced_to_all_who_could_claim_it(team, http):
     begun = {"owner": "architect", "status": "in_progress"}
     assert http.call("architect", "task_update", taskId=task, **begun).status == 200
     assert release_overdue(now=NOW + timedelta(days=36500)) == 1
-    subjects = {to: subject for to, subject in inboxes()}
+    subjects = dict(inboxes())
     assert subjects.pop("architect") == "Your claim on task #1 expired: x"
     others = Agent.objects.filter(organisation=team).exclude(handle="architect")
     assert subjects == {agent.handle: "Task #1 is free again: x" for agent in others}
