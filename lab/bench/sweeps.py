@@ -27,7 +27,7 @@ FILL = """
 INSERT INTO tasks_task (organisation_id, number, subject, description, active_form, status,
     metadata, required_role, task_type, created_by, owner_id, owner_role, claimed_at, lease_due_at)
 SELECT %(organisation)s, %(first)s + n, 'Task ' || n, '', '', 'in_progress', '{}',
-    'backend_worker', '', 'system:bench', %(owner)s, 'backend_worker', now(),
+    'frontend_worker', '', 'system:bench', %(owner)s, 'frontend_worker', now(),
     now() + CASE WHEN n <= %(due)s THEN interval '-1 day' ELSE interval '1 day' END
 FROM generate_series(1, %(count)s) AS n
 """
@@ -62,7 +62,7 @@ def rows(report: Report, organisation: Organisation, *, due: int) -> None:
         (first,) = cursor.fetchone()
         values = {
             "organisation": organisation.id,
-            "owner": agents["backend_worker"],
+            "owner": agents["frontend_worker"],
             "first": first,
             "due": due,
             "count": due + OTHERS,
@@ -115,7 +115,7 @@ def _script(organisation: int, agents: dict[str, int], first: int) -> str:
     """What the job does for one row, in a transaction: read, release, mail, two events."""
     now = datetime.now(UTC)
     read = postgres.literal(READ, {"organisation": organisation, "number": "@n@"})
-    event = postgres.event_values(organisation, agents["backend_worker"], now)
+    event = postgres.event_values(organisation, agents["frontend_worker"], now)
     release = postgres.save_task_script(
         organisation, {"lease_due_at": None, "owner_id": None, "owner_role": ""}, now
     )
