@@ -84,7 +84,7 @@ LABELS: Mapping[str, str] = {
     "path": _("path"),
     "paths": _("paths"),
     "paused_by": _("paused because of"),
-    "policy_version": _("policy version"),
+    "policy_version": _("policy version from then on"),
     "prefix": _("key begins with"),
     "proposed_by": _("proposed by"),
     "recipient": _("recipient"),

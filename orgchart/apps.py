@@ -11,9 +11,12 @@ class OrgchartConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Answer who is a member of what; register the changes that wait for a second person."""
+        """Answer who is a member of what and how facts read; register the changes that wait."""
+        from core.admin.happened import fact_in_language
         from core.waiting import register_kinds
+        from orgchart.facts import in_language
         from orgchart.pending import waiting
         from orgchart.people import members  # noqa: F401  joins the hooks
 
+        fact_in_language.join(in_language)
         register_kinds(waiting.KINDS)

@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, Self, TypeVar
 
+from django.contrib import admin
 from django.contrib.admin.utils import unquote
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import DataError
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
@@ -21,6 +23,7 @@ from core.decision import Code, deny
 from core.hooks import Hook
 from core.labels import Text
 from core.people import record_refusal, signed_in
+from core.waiting import page_of
 
 history_of = Hook[[str, int | None], list[Any]]("the newest events about a subject")
 """Subject and organisation to rows with `at`, `actor`, `action`, …; the ledger joins it."""
@@ -83,6 +86,8 @@ class BrowseAdmin(ReadOnlyAdmin):
     list_filter_submit = True
     list_per_page = 50
     sortable_by = ()
+    subject_key = "pk"
+    """The column whose value the ledger names a row by."""
 
     def organisation_id_of(self, row: Any) -> int:
         """Whose row it is; 0 for a row of the installation."""
@@ -94,6 +99,18 @@ class BrowseAdmin(ReadOnlyAdmin):
     def subject_of(self, row: Any) -> str:
         """How the ledger names the row; '' where it never does."""
         return f"{self.opts.model_name}:{row.pk}"
+
+    def address_of_subject(
+        self, request: HttpRequest, key: str, organisation_id: int | None
+    ) -> str:
+        """The page of the row that the ledger names so; '' if this person sees no such row."""
+        if not self.has_view_permission(request):
+            return ""
+        rows = self.get_queryset(request).filter(**{self.subject_key: key})
+        if self.organisation_path and organisation_id is not None:
+            rows = rows.filter(**{self.organisation_path.replace(".", "__"): organisation_id})
+        row = rows.first()
+        return page_of(row) if row else ""
 
     def gone(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Back to the index, saying that there is no such row that this person sees."""
@@ -135,6 +152,18 @@ class BrowseAdmin(ReadOnlyAdmin):
             **(extra_context or {}),
         }
         return TemplateResponse(request, "admin/nexus/history.html", context)
+
+
+def address_of(request: HttpRequest, subject: str, organisation_id: int | None) -> str:
+    """The page of what an event is about; '' where it has none that this person may open."""
+    noun, _, key = subject.partition(":")
+    for model, page in admin.site._registry.items():  # noqa: SLF001  Django's public name
+        if isinstance(page, BrowseAdmin) and model._meta.model_name == noun:  # noqa: SLF001  as above
+            try:
+                return page.address_of_subject(request, key, organisation_id)
+            except (ValueError, ValidationError, DataError):  # no key of this table
+                return ""
+    return ""
 
 
 def listed(items: Any) -> SafeString:

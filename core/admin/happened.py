@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,15 +14,14 @@ from django.utils.translation import gettext
 from core.admin.refused import coded, said
 from core.detail_words import LABELS, MODES
 from core.event_words import SENTENCES
+from core.hooks import Hook
 from core.refusals import MEANINGS
 
-CODES = frozenset({"state", "from_state", "status"})
-"""Details whose values are names of ours, with underscores for spaces."""
-SAID = frozenset({"why", "next_action", "rule"})
-"""Details that are sentences of a rule."""
-TIMES = frozenset({"due_at", "since", "until"})
 SHOWN = 20
 """Items of one list; the record itself has them all."""
+
+
+fact_in_language = Hook[[str], str]("a fact of a policy in the language of the page")
 
 
 def sentence_of(action: str) -> str:
@@ -97,17 +96,23 @@ def _items(name: str, values: Sequence[Any]) -> SafeString:
 
 def _word(name: str, value: Any) -> SafeString | str:
     text = str(value)
-    if not text:
-        return "–"
-    if name in CODES:
-        return gettext(text.replace("_", " "))
-    if name in SAID:
-        return said(text)
-    if name == "mode" and text in MODES:
-        return format_html('{} <code class="nx-code">{}</code>', gettext(MODES[text]), text)
-    if name == "code":
-        return coded(text)
-    return _moment(text) if name in TIMES else _data(text)
+    return WORDS.get(name, _data)(text) if text else "–"
+
+
+def _state(text: str) -> str:
+    return gettext(text.replace("_", " "))
+
+
+def _right(text: str) -> SafeString:
+    return _data(next(iter(fact_in_language(text)), text))
+
+
+def _mode(text: str) -> SafeString:
+    return (
+        format_html('{} <code class="nx-code">{}</code>', gettext(MODES[text]), text)
+        if text in MODES
+        else _data(text)
+    )
 
 
 def _moment(text: str) -> SafeString:
@@ -124,3 +129,14 @@ def _moment(text: str) -> SafeString:
 
 def _data(text: str) -> SafeString:
     return format_html('<span translate="no">{}</span>', text)
+
+
+WORDS: Mapping[str, Callable[[str], SafeString | str]] = {
+    **dict.fromkeys(("state", "from_state", "status"), _state),
+    **dict.fromkeys(("why", "next_action", "rule"), said),
+    **dict.fromkeys(("allowed", "forbidden"), _right),
+    **dict.fromkeys(("due_at", "since", "until"), _moment),
+    "mode": _mode,
+    "code": coded,
+}
+"""How the values of some details are shown; others are data."""

@@ -84,7 +84,7 @@ def confirm(*, token: str, code: str, purpose: Purpose, person: Person, now: dat
             .first()
         )
         if device is None:
-            raise _refused("you have no authenticator", "enrol one on the page Confirmation codes")
+            raise _refused("you have no authenticator", "enrol one on the page Second factor")
         if is_locked(device.user_id, now):
             raise _refused("your codes are locked after five wrong ones", "try again in an hour")
         accepted = _verify(device, code, now)

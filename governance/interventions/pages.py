@@ -43,7 +43,7 @@ def codes_page(request: HttpRequest) -> HttpResponse:
     device = None if enrolled else confirmation.pending_device(username)
     context: dict[str, Any] = {
         **site.each_context(request),
-        "title": gettext("Confirmation codes"),
+        "title": gettext("Second factor"),
         "enrolled": enrolled,
         "form": form,
     }

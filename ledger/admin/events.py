@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import display
 
+from core.admin.base import address_of
 from core.admin.browsing import (
     MomentFilter,
     ReadOnlyAdmin,
@@ -63,7 +64,7 @@ class EventAdmin(ReadOnlyAdmin):
         "verdict",
         "whole_reason",
         "tool",
-        "subject",
+        "about",
         "facts",
         "policy_version",
         "session_id",
@@ -98,10 +99,11 @@ class EventAdmin(ReadOnlyAdmin):
     sortable_by = ()
     exclude = ("digest",)
     readonly_fields = (
-        "organisation", "who", "what", "verdict", "whole_reason", "facts", "digest_hex", "sealed_by"
+        "organisation", "who", "what", "verdict", "whole_reason", "about", "facts",
+        "digest_hex", "sealed_by"
     )  # fmt: skip
     in_other_words = (
-        "action", "details", "organisation_id", "actor", "decision", "code", "reason",
+        "action", "details", "subject", "organisation_id", "actor", "decision", "code", "reason",
         "for_agent_id", "kind",
     )  # fmt: skip
     names: Mapping[int, str] = {}
@@ -136,6 +138,15 @@ class EventAdmin(ReadOnlyAdmin):
         """The beginning of the reason."""
         return shortened(reason_as_text(event), 80)
 
+    def get_object(
+        self, request: HttpRequest, object_id: str, from_field: str | None = None
+    ) -> Event | None:
+        """With the person who looks: a link leads only where they may go."""
+        event: Event | None = super().get_object(request, object_id, from_field)
+        if event is not None:
+            event.viewer = request  # type: ignore[attr-defined]  # read by `about`
+        return event
+
     def get_fields(self, request: HttpRequest, obj: Event | None = None) -> Sequence[str]:
         """What the event has: most columns of most events are empty."""
         if obj is None:
@@ -144,6 +155,7 @@ class EventAdmin(ReadOnlyAdmin):
             "organisation": obj.organisation_id,
             "who": obj.actor,
             "whole_reason": obj.reason,
+            "about": obj.subject,
             "facts": obj.details,
         }
         return [name for name in self.fields if named.get(name, getattr(obj, name, name))]
@@ -152,6 +164,14 @@ class EventAdmin(ReadOnlyAdmin):
     def what(self, event: Event) -> SafeString | str:
         """What happened in words, and its code."""
         return happened(event.action)
+
+    @display(description=_("subject"))  # type: ignore[untyped-decorator]
+    def about(self, event: Event) -> SafeString | str:
+        """What it is about, with a link to its page."""
+        address = address_of(event.viewer, event.subject, event.organisation_id)  # type: ignore[attr-defined]  # get_object sets it
+        if not address:
+            return event.subject
+        return format_html('<a class="nx-link" href="{}">{}</a>', address, event.subject)
 
     @display(description=_("details"))  # type: ignore[untyped-decorator]
     def facts(self, event: Event) -> SafeString | str:

@@ -37,7 +37,7 @@ SEES_MAIL = "mailroom.view_mail"
 HOURS = 24
 STEP = 2
 """Hours of one bar."""
-SHOWN = 3
+SHOWN = 4
 """Organisations on the first page, whatever their number; the rest are in their table."""
 RECENT = 500
 """The newest mails say which organisations are busy."""

@@ -54,7 +54,7 @@ SECTIONS: tuple[Section, ...] = (
         (
             (_("Keys"), "key", "orgchart.apikey"),
             (_("Sessions"), "terminal", "toolbox.session"),
-            (_("Temporary contact permissions"), "swap_horiz", "mailroom.contactgrant"),
+            (_("Temporary contacts"), "swap_horiz", "mailroom.contactgrant"),
             (_("Skills"), "extension", "workspace.skill"),
             (_("Repositories"), "commit", "workspace.repository"),
             (_("Delegated work"), "stacks", "toolbox.frame"),

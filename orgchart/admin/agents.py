@@ -79,6 +79,7 @@ class AgentAdmin(PlacingAdmin):
     """Holders of roles. They are deactivated rather than deleted: their mails and events stay."""
 
     form = AgentForm
+    subject_key = "handle"
     acts = (PAUSE, RESUME, ISSUE)
     list_display = (
         "handle",

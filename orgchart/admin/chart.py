@@ -53,6 +53,7 @@ class OrganisationAdmin(EditAdmin):
     form = OrganisationForm
     acts = (STOP, RESTART)
     organisation_path = "id"
+    subject_key = "slug"
     list_display = ("name", "slug", "policy_version", "agents_active", "modes")
     search_fields = ("slug", "name")
     readonly_fields = ("policy_version", "all_settings", "stored")
@@ -120,6 +121,7 @@ class RoleAdmin(EditAdmin):
     """What its holders may do (Spec: organisation 3)."""
 
     form = RoleForm
+    subject_key = "name"
     list_display = ("name", "title", "organisation", "level", "kind_label", "tool_count")
     list_filter = (BY_ORGANISATION, ("kind", ChoicesDropdownFilter), "level", "task_lead")
     list_select_related = ("organisation",)
@@ -188,6 +190,7 @@ class GroupAdmin(EditAdmin):
     """Teams with one leader each (Spec: groups 2)."""
 
     form = GroupForm
+    subject_key = "slug"
     list_display = ("slug", "name", "organisation", "leader", "member_delegation")
     list_filter = (BY_ORGANISATION,)
     list_select_related = ("organisation",)

@@ -3,13 +3,18 @@
 import re
 
 import pytest
+from django.contrib.admin.utils import quote
+from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import override
 
 from core.actions import Action
 from core.admin.happened import facts_of, happened
 from core.detail_words import LABELS
 from core.event_words import SENTENCES
+from core.events import Event as Made
 from ledger.models import Event
+from ledger.services import record_alone
 from tests.browser.day import play
 
 SMALL_PRINT = re.compile(r"<(code|script|pre|style)\b.*?</\1>", re.DOTALL)
@@ -24,6 +29,10 @@ def shown(html):
 def bare_codes(html):
     words = set(re.findall(r"[a-z_]+\.[a-z_]+", shown(html)))
     return sorted(words & {str(action) for action in Action})
+
+
+def change_page_of(table, key):
+    return reverse(f"admin:{table}_change", args=[quote(key)])
 
 
 class TestSentences:
@@ -62,6 +71,11 @@ class TestFacts:
     def test_have_names_and_values_that_people_read(self, details, name, value):
         text = " ".join(shown(facts_of(details)).split())
         assert text == f"{name} {value} As it is recorded (JSON)"
+
+    def test_rights_are_in_the_language_of_the_page(self):
+        with override("zh-hans"):
+            html = facts_of({"allowed": ["ceo manages it_manager"]}).partition("<pre")[0]
+        assert "ceo 管理 it_manager" in html
 
     def test_empty_ones_are_left_out(self):
         html = shown(facts_of({"failed_by": None, "signals": [], "source": "", "round": 1}))
@@ -109,6 +123,33 @@ class TestPages:
             page = board.get(address)
             assert page.status_code == 200, address
             assert bare_codes(page.content.decode()) == [], address
+
+    def test_of_an_event_leads_to_what_it_is_about(self, board, hr, company, played):
+        contract = Event.objects.filter(action=Action.CONTRACT_SUBMITTED).first()
+        agent = record_alone(
+            Made(action=Action.AGENT_PAUSED, actor="human:ada", at=timezone.now(),
+                 subject="agent:qa_worker", organisation_id=company.organisation.id)
+        )  # fmt: skip
+        odd = [
+            record_alone(
+                Made(action=Action.MAIL_READ, actor="agent:ceo", at=timezone.now(), subject=subject)
+            )
+            for subject in (
+                "session:7",
+                "document:x",
+                "run:99999999999999999999",
+                "horse:1",
+                "mail",
+            )
+        ]
+        for seq, address in (
+            (contract.seq, change_page_of("contracts_contract", contract.subject[9:])),
+            (agent, change_page_of("orgchart_agent", company.agent("qa_worker").pk)),
+            *((seq, None) for seq in odd),
+        ):
+            html = board.get(f"/admin/ledger/event/{seq}/change/").content.decode()
+            found = re.search(r'class="nx-link" href="([^"]+)">(?:contract|agent):', html)
+            assert (found and found[1]) == address
 
     def test_of_an_event_names_its_details(self, board, played):
         event = Event.objects.filter(action=Action.CONTRACT_SUBMITTED).first()

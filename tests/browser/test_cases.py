@@ -91,7 +91,7 @@ def test_the_board_enrols_and_decides_the_paused_case(desk, play, complaints):
     expect(page.locator(".nx-steps .nx-failed")).to_have_text(["REVIEW"])
     expect(page.locator(".nx-steps .nx-now")).to_have_text(["VERDICT"])
     page.goto(f"{board.site}/admin/confirmation-codes/")
-    page.get_by_role("button", name="Begin").click()
+    page.get_by_role("button", name="Set it up").click()
     expect(page.get_by_alt_text("QR code of the authenticator")).to_be_visible()
     device = TOTPDevice.objects.get()
     page.fill("input[name=code]", "000000")
