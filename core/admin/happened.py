@@ -108,11 +108,9 @@ def _right(text: str) -> SafeString:
 
 
 def _mode(text: str) -> SafeString:
-    return (
-        format_html('{} <code class="nx-code">{}</code>', gettext(MODES[text]), text)
-        if text in MODES
-        else _data(text)
-    )
+    if text not in MODES:
+        return _data(text)
+    return format_html('{} <code class="nx-code">{}</code>', gettext(MODES[text]), text)
 
 
 def _moment(text: str) -> SafeString:
