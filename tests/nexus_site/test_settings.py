@@ -1,12 +1,14 @@
 """Settings as another process sees them, under one environment or another."""
 
+import importlib
 import json
 import os
 import stat
-import subprocess
 import sys
+import traceback
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from contextlib import redirect_stderr
+from dataclasses import dataclass
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -18,8 +20,8 @@ from nexus_site.environment import (
     kept_secret,
     mail_server_from_url,
 )
+from nexus_site.run.fork import fork, status_of
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 PRODUCTION = {
     "NEXUS_ENV": "production",
     "SECRET_KEY": "0123456789abcdef" * 4,
@@ -29,20 +31,34 @@ PRODUCTION = {
 }
 
 
+@dataclass
+class Done:
+    """How a process that read the settings ended, and what it said."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
 def settings_of(tmp_path, *names, **environment):
     """The values of these settings in a process with nothing else in its environment."""
-    read = (
-        "import json, sys, nexus_site.settings as settings; "
-        "print(json.dumps([getattr(settings, name, None) for name in sys.argv[1:]], default=str))"
-    )
-    return subprocess.run(
-        [sys.executable, "-c", read, *names],
-        env={"PATH": os.environ["PATH"], "NEXUS_VAR": str(tmp_path / "var")} | environment,
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    said, problems = tmp_path / "said", tmp_path / "problems"
+
+    def tell():
+        os.environ.clear()
+        os.environ |= {"PATH": os.defpath, "NEXUS_VAR": str(tmp_path / "var")} | environment
+        del sys.modules["nexus_site.settings"]
+        with problems.open("w") as file, redirect_stderr(file):
+            try:
+                settings = importlib.import_module("nexus_site.settings")
+            except ImproperlyConfigured:
+                traceback.print_exc()
+                return 1
+        said.write_text(json.dumps([getattr(settings, n, None) for n in names], default=str))
+        return 0
+
+    status = status_of(fork(tell), wait=True)
+    return Done(status, said.read_text() if status == 0 else "", problems.read_text())
 
 
 def read(done):
