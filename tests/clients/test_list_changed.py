@@ -125,7 +125,7 @@ def test_one_stream_too_many_is_refused_until_another_ends(stage, url, monkeypat
             with pytest.raises(MCPError, match="2 streams"), listening(url, key):
                 pass
         agent = stage.company.agent("product_manager").id
-        wait_until(lambda: tool_list_changes._open[agent] < 2)
+        wait_until(lambda: tool_list_changes._STREAMS._open[agent] < 2)
         with http.stream(**standing) as stream:
             assert stream.status_code == 200
 

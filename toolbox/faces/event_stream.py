@@ -27,8 +27,8 @@ HEARTBEAT = 15.0
 MOST = 50  # streams of one agent in one process
 TOO_MANY = deny(
     Code.RATE_LIMITED,
-    f"you have {MOST} event streams open here",
-    "listen with one of them, and end the others",
+    f"you have as many event streams open here as you may: {MOST}, fewer while many others listen",
+    "listen with one of them and end the others, or come again later",
     rule="event streams",
     retry_after=15,
 )

@@ -6,7 +6,10 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+
+from django.conf import settings
 
 Client = TypeVar("Client")
 Message = dict[str, Any]
@@ -25,24 +28,45 @@ ALIVE = b": alive\n\n"
 """What a silent stream says from time to time: proxies close one that says nothing."""
 
 
-class OpenStreams(Generic[Client]):
-    """The streams that each client has open in this process, up to a bound."""
+@dataclass(slots=True)
+class Budget:
+    """What all streams and waiting calls of a process take of its connections (Spec: wire 37)."""
 
-    def __init__(self, most: int) -> None:
-        self.most = most
+    most: int
+    open: int = 0
+
+    @property
+    def share(self) -> int:
+        """How many one client may hold: the fewer, the fewer are left for all."""
+        return -(-max(0, self.most - self.open) // PART_OF_REST)
+
+
+PART_OF_REST = 10
+"""One client gets a tenth of what is left: those that come late find room."""
+PROCESS = Budget(settings.WEB_CONNECTIONS * 3 // 4)
+"""The rest is for calls and pages that are answered at once."""
+
+
+class OpenStreams(Generic[Client]):
+    """The streams of one kind that each client has open in this process, up to a bound."""
+
+    def __init__(self, most: int, budget: Budget = PROCESS) -> None:
+        self.most, self.budget = most, budget
         self._open: Counter[Client] = Counter()
 
     def is_full(self, client: Client) -> bool:
         """Whether the client may open no other stream here."""
-        return self._open[client] >= self.most
+        return self._open[client] >= min(self.most, self.budget.share)
 
     @contextmanager
     def counting(self, client: Client) -> Iterator[None]:
         """Count one stream of the client for as long as it lasts."""
         self._open[client] += 1
+        self.budget.open += 1
         try:
             yield
         finally:
+            self.budget.open -= 1
             self._open[client] -= 1
             if not self._open[client]:
                 del self._open[client]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +22,7 @@ from toolbox.answers import envelope
 from toolbox.authentication import authenticate
 from toolbox.caller import Caller
 from toolbox.faces.exports import listing
+from toolbox.faces.sse import OpenStreams
 from toolbox.faces.threads import announce, in_thread
 
 Message = dict[str, Any]
@@ -44,28 +44,24 @@ class Watcher:
     credentials: Message
 
 
-_open: Counter[int] = Counter()
+_STREAMS = OpenStreams[int](MOST)
 
 
 @contextlib.contextmanager
 def count_stream(watcher: Watcher) -> Iterator[None]:
     """Count the watcher's stream while it is open. Raises Denied for one too many."""
     agent_id = watcher.caller.agent.id
-    if _open[agent_id] >= MOST:
+    if _STREAMS.is_full(agent_id):
         raise refuse(
             Code.RATE_LIMITED,
-            f"you have {MOST} streams of changes open here",
-            "listen with one of them, and end the others",
+            f"you have as many streams of changes open here as you may: {MOST}, fewer while many "
+            "others listen",
+            "listen with one of them and end the others, or come again later",
             rule="streams of changes",
             retry_after=SPACING,
         )
-    _open[agent_id] += 1
-    try:
+    with _STREAMS.counting(agent_id):
         yield
-    finally:
-        _open[agent_id] -= 1
-        if not _open[agent_id]:
-            del _open[agent_id]
 
 
 async def changes(watcher: Watcher) -> AsyncGenerator[None, None]:
