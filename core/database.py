@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from django.db import IntegrityError, OperationalError, connection, transaction
+import psycopg
+from django.db import Error, IntegrityError, connection, transaction
+from psycopg_pool import PoolTimeout
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -15,6 +17,8 @@ ATTEMPTS = 20
 TRIES = 3  # of work that PostgreSQL broke
 BROKEN = frozenset({"40P01", "40001"})
 """SQLSTATEs of a deadlock that PostgreSQL broke and of a serialisation that failed."""
+ENDED = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "25P04", "53300"})
+"""SQLSTATEs of a server that stops, starts, is full, or ends a connection at a time limit."""
 
 
 class OutsideTransaction(RuntimeError):
@@ -71,15 +75,45 @@ def fetch_each(
         return [result.fetchone() for result in pipeline.results()] if values else []
 
 
-def retry_broken(work: Callable[[], T]) -> T:
-    """Do it again where PostgreSQL broke a deadlock: the transaction has left nothing behind."""
-    for _ in range(TRIES - 1):
+def retry_broken(work: Callable[[], T], *, is_repeatable: bool = False) -> T:
+    """Do it again where PostgreSQL broke a deadlock: the transaction has left nothing behind.
+
+    Work that changes nothing when it is repeated is also done once more where the connection was
+    lost. Of other work no one can say whether it was committed.
+    """
+    left = {True: int(is_repeatable), False: TRIES - 1}
+    while True:
         try:
             return work()
-        except OperationalError as problem:
-            if getattr(problem.__cause__, "sqlstate", "") not in BROKEN:
+        except Error as problem:
+            lost = is_lost(problem)
+            if not left[lost] or not (_has_ended(problem) if lost else _is_broken(problem)):
                 raise
-    return work()
+            left[lost] -= 1
+            if lost and not connection.in_atomic_block:
+                connection.close()
+
+
+def is_lost(problem: BaseException | None) -> bool:
+    """Whether the cause is a connection that ended, or that there was none to be had."""
+    while problem is not None:
+        if isinstance(problem, psycopg.OperationalError) and not isinstance(
+            problem, psycopg.errors.PipelineAborted
+        ):
+            # What breaks a connection without a word of the server has no SQLSTATE.
+            state = problem.sqlstate or ""
+            return not state or state in ENDED or state.startswith("08")
+        problem = problem.__cause__ or problem.__context__
+    return False
+
+
+def _has_ended(problem: BaseException) -> bool:
+    """False where a connection was waited for in vain: a repetition would only wait again."""
+    return not isinstance(problem.__cause__, PoolTimeout)
+
+
+def _is_broken(problem: BaseException) -> bool:
+    return getattr(problem.__cause__, "sqlstate", "") in BROKEN
 
 
 def violated_constraint(problem: IntegrityError) -> str:

@@ -47,6 +47,7 @@ MEANINGS: Mapping[str, str] = {
     Code.QUOTA_EXCEEDED: _("A quota is used up"),
     Code.ISOLATION_UNAVAILABLE: _("Programs cannot be isolated here"),
     Code.STORAGE_FULL: _("The disk is almost full"),
+    Code.DATABASE_UNAVAILABLE: _("The database was interrupted"),
     Code.DRIVER_UNAVAILABLE: _("A service that this needs is not connected"),
     Code.INTERNAL: _("An error of the system"),
 }

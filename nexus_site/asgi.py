@@ -24,7 +24,7 @@ from django.urls import get_resolver  # noqa: E402
 
 from nexus_site.run import safety  # noqa: E402
 from nexus_site.serving import errors  # noqa: E402
-from nexus_site.serving.bridge import Bridge, Receive, Scope, Send  # noqa: E402
+from nexus_site.serving.bridge import Bridge, Message, Receive, Scope, Send  # noqa: E402
 from nexus_site.serving.handlers import ApiHandler, PeopleHandler  # noqa: E402
 from nexus_site.serving.proxies import Proxies  # noqa: E402
 from nexus_site.serving.waitable import WaitableCall, can_wait  # noqa: E402
@@ -132,7 +132,7 @@ class Site:
                 return
             face = self.faces.get((scope["method"], path)) or self.faces.get(("*", path))
             if face is not None:
-                await face.application(scope, receive, send)
+                await self.ask_face(face, scope, receive, send)
             elif can_wait(scope["method"], path):
                 await WaitableCall(self.agents, self.threads)(scope, receive, send)
             elif is_for_agents(path) and not is_a_browser(scope):
@@ -143,6 +143,23 @@ class Site:
             await self.live(receive, send)
         else:
             await send({"type": "websocket.close", "code": 1000})
+
+    async def ask_face(self, face: ModuleType, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a face answer; if it fails before its answer begins, say so as everywhere else."""
+        begun = False
+
+        async def send_on(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await face.application(scope, receive, send_on)
+        except Exception:
+            if begun:
+                raise
+            log.exception("request_failed", path=scope["path"])
+            await self.agents.send(errors.broken(scope["path"]), send)
 
     async def live(self, receive: Receive, send: Send) -> None:
         """Keep what the faces need alive between the server's start and its end.

@@ -22,7 +22,7 @@ from tests.patience import over  # noqa: F401  a fixture
 from tests.rows import delete_all, written_by_migrate
 from tests.stream_events import every_event_checked
 from tests.template import template
-from toolbox import authentication, wake
+from toolbox import authentication, evidence, wake
 from toolbox.quotas import AHEAD
 
 LONG = (
@@ -82,6 +82,7 @@ def forget() -> None:
     translation.deactivate()
     POLICIES.clear()
     authentication._last_recorded.clear()
+    evidence._last_recorded.clear()
     ringing.forget()
     AHEAD.take_all()
 

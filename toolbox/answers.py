@@ -43,6 +43,16 @@ INTERNAL = Deny(
 """What every face says of our own faults. It never claims that nothing was done: of a database
 that fails while it commits, no one can say whether it did."""
 
+DATABASE_UNAVAILABLE = Deny(
+    Code.DATABASE_UNAVAILABLE,
+    "the database was interrupted during this call: it may have been carried out, or not at all",
+    "repeat it with the same Idempotency-Key, it is never done twice; without a key look first "
+    "whether it was done",
+    "an interrupted call never says that nothing was done (spec: wire 41)",
+    {"retry_after": 1},
+)
+"""What every face says of a connection that broke in the middle of a call."""
+
 NOTHING_THERE = Deny(
     Code.NOT_FOUND,
     "there is nothing at this address",
@@ -70,7 +80,7 @@ def envelope(deny: Deny, *, tool: str = "", mode: str = "") -> dict[str, Any]:
 
 def _headers(deny: Deny) -> dict[str, str]:
     match deny.code:
-        case Code.RATE_LIMITED:
+        case Code.RATE_LIMITED | Code.DATABASE_UNAVAILABLE:
             return {"Retry-After": str(deny.details["retry_after"])}
         case Code.UNAUTHENTICATED:
             return {"WWW-Authenticate": "Bearer"}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 from uuid import UUID
 
 import structlog
@@ -14,6 +16,7 @@ from django.utils import timezone
 
 from core.actions import Action
 from core.actors import denial
+from core.database import retry_broken
 from core.decision import Code, Denied, refuse
 from core.events import Event
 from ledger.services import record_alone
@@ -24,6 +27,7 @@ from orgchart.pauses.rules import PauseFacts
 from orgchart.policy.compiled import Policy
 from orgchart.policy.vocabulary import ToolMode
 from toolbox.caller import Caller, CallerSession
+from toolbox.evidence import may_record
 from toolbox.models import Session
 
 log = structlog.get_logger(__name__)
@@ -90,6 +94,15 @@ _last_recorded: dict[bytes, float] = {}
 
 
 @dataclass(frozen=True, slots=True)
+class KnownAgent:
+    """Whose call is refused before there is a caller."""
+
+    id: int
+    handle: str
+    organisation_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class StoredMode:
     """The mode in the session row, and the mode of the open grant that backs it, if any."""
 
@@ -106,28 +119,25 @@ def authenticate(*, authorization: str, session_id: str | None, request_id: str)
     """
     digest = digest_of(_parse_key(authorization))
     per_second = settings.NEXUS_RATE_PER_MINUTE / 60
-    with connection.cursor() as cursor:
-        cursor.execute(
-            AUTHENTICATE,
-            {
-                "digest": digest,
-                "session": _session_uuid(session_id),
-                "burst": settings.NEXUS_RATE_BURST,
-                "per_second": per_second,
-            },
-        )
-        row = cursor.fetchone()
-    if row is None:
+    known = {
+        "digest": digest,
+        "session": _session_uuid(session_id),
+        "burst": settings.NEXUS_RATE_BURST,
+        "per_second": per_second,
+    }
+    # The first statement of a call: done twice it takes one more from the agent's rate.
+    found = retry_broken(partial(_find_caller, known), is_repeatable=True)
+    if found is None:
         raise _refused_key(digest, request_id)
-    agent_id, organisation_id, version, tokens, allowed, *row = row
+    agent_id, organisation_id, version, tokens, allowed, *row = found
     sid, mode, granted, contract, frame_id, frame_tools, *pause = row
     if not allowed:
         raise _rate_limited(tokens, per_second)
     policy = POLICIES.get(organisation_id, version)
     if sid is None:
         if session_id is not None:
-            handle = policy.by_id[agent_id].handle
-            raise record_refusal(_unknown_session(session_id), handle, organisation_id, request_id)
+            who = KnownAgent(agent_id, policy.by_id[agent_id].handle, organisation_id)
+            raise record_refusal(_unknown_session(session_id), who, request_id)
         sid, mode = get_or_create_standing_session(agent_id, organisation_id), ToolMode.CHAT_SAFE
     agent = policy.by_id.get(agent_id)
     if agent is None or not agent.active:
@@ -143,6 +153,13 @@ def authenticate(*, authorization: str, session_id: str | None, request_id: str)
         frame_tools=None if frame_tools is None else frozenset(frame_tools),
         pause=None if pause[0] is None else PauseFacts(*pause),
     )
+
+
+def _find_caller(known: dict[str, Any]) -> tuple[Any, ...] | None:
+    with connection.cursor() as cursor:
+        cursor.execute(AUTHENTICATE, known)
+        row: tuple[Any, ...] | None = cursor.fetchone()
+    return row
 
 
 def is_valid_key(authorization: str) -> bool:
@@ -223,28 +240,29 @@ def _refused_key(digest: bytes, request_id: str) -> Denied:
         Code.UNAUTHENTICATED, "this key is unknown, revoked or its agent deactivated", RENEW
     )
     known = ApiKey.objects.filter(digest=digest).values_list(
-        "agent__handle", "agent__organisation_id"
+        "agent_id", "agent__handle", "agent__organisation_id"
     )
-    for handle, organisation_id in known:
+    for row in known:
         now = time.monotonic()
         if now - _last_recorded.get(digest, -RECORD_INTERVAL) >= RECORD_INTERVAL:
             _last_recorded[digest] = now
-            return record_refusal(refusal, handle, organisation_id, request_id)
+            return record_refusal(refusal, KnownAgent(*row), request_id)
     return refusal
 
 
-def record_refusal(refusal: Denied, handle: str, organisation_id: int, request_id: str) -> Denied:
-    """Record the refusal of a known agent, if the database allows it, and return it."""
+def record_refusal(refusal: Denied, who: KnownAgent, request_id: str) -> Denied:
+    """Record the refusal of a known agent, if database and quota allow it, and return it."""
     event = Event(
         action=Action.TOOL_DENIED,
-        actor=f"agent:{handle}",
+        actor=f"agent:{who.handle}",
         at=timezone.now(),
-        organisation_id=organisation_id,
+        organisation_id=who.organisation_id,
         request_id=request_id,
         **denial(refusal.deny),
     )
     try:
-        record_alone(event)
+        if may_record(agent=who.id, organisation=who.organisation_id):
+            record_alone(event)
     except DatabaseError:
         log.exception("denial_not_recorded", code=refusal.deny.code)
     return refusal

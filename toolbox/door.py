@@ -19,12 +19,13 @@ from core.decision import Code, Denied
 from core.events import Event
 from ledger.services import record_alone
 from toolbox import idempotency
-from toolbox.answers import INTERNAL, Answer, answer_denial
+from toolbox.answers import Answer, answer_denial
 from toolbox.caller import Caller
+from toolbox.evidence import may_record
+from toolbox.faults import fault_of
 from toolbox.gate import run
 from toolbox.next_steps import with_usable_step
 from toolbox.registry import REGISTRY
-from toolbox.space import STORAGE_FULL, is_disk_full
 from toolbox.wake import wake
 
 log = structlog.get_logger(__name__)
@@ -89,16 +90,17 @@ def act(
             if tool is not None and tool.acts_outside:
                 return _answer_outside(caller, params, work, now, idempotency_key)
             if idempotency_key is None:
-                return Answer(200, retry_broken(partial(work, caller)))
+                only_reads = tool is not None and tool.read_only
+                return Answer(200, retry_broken(partial(work, caller), is_repeatable=only_reads))
             return retry_broken(
-                partial(_answer_once, caller, params, work, now, idempotency_key, is_final)
+                partial(_answer_once, caller, params, work, now, idempotency_key, is_final),
+                is_repeatable=True,
             )
         except Denied as refusal:
             return record_refusal(caller, refusal, now=now)
     except Exception as problem:
         log.exception("call_failed", tool=caller.tool)
-        deny = STORAGE_FULL if is_disk_full(problem) else INTERNAL
-        return answer_denial(deny, tool=caller.tool, mode=caller.session.mode)
+        return answer_denial(fault_of(problem), tool=caller.tool, mode=caller.session.mode)
 
 
 def _answer_once(
@@ -181,7 +183,8 @@ def _require_running(caller: Caller) -> None:
 def record_refusal(caller: Caller, refusal: Denied, *, now: datetime) -> Answer:
     """Record a refusal and answer it. A refusal that could not be recorded is still a refusal.
 
-    That the disk is full is not recorded: the event would need the room that is missing.
+    That the disk is full is not recorded: the event would need the room that is missing. Where the
+    organisation's quota is used up, few are.
     """
     deny = with_usable_step(refusal.deny, caller)
     if deny.code is Code.STORAGE_FULL:
@@ -197,7 +200,8 @@ def record_refusal(caller: Caller, refusal: Denied, *, now: datetime) -> Answer:
     )
     try:
         with transaction.atomic() if connection.in_atomic_block else nullcontext():
-            (refusal.on_refused or record_alone)(event)
+            if may_record(agent=caller.agent.id, organisation=caller.organisation_id):
+                (refusal.on_refused or record_alone)(event)
     except Exception:
         log.exception("denial_not_recorded", code=deny.code, tool=caller.tool)
     wake(caller.agent.id)

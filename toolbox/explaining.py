@@ -18,6 +18,7 @@ from ledger.services import record_alone
 from orgchart.explaining import CallQuestion
 from orgchart.pauses.services import pause_of
 from toolbox.caller import Caller, CallerSession
+from toolbox.evidence import may_record
 from toolbox.gate import admit, validate
 from toolbox.results import Explanation
 
@@ -28,18 +29,8 @@ def explain(caller: Caller, name: str, params: Mapping[str, Any], *, now: dateti
     Who asks about every call and makes none would otherwise search the rules unseen.
     """
     decision = decide(caller, name, params, now=now)
-    record_alone(
-        Event.by(
-            caller.calling(name[:64], params),
-            Action.CALL_EXPLAINED,
-            at=now,
-            details={
-                "allowed": isinstance(decision, Allow),
-                "code": "" if isinstance(decision, Allow) else decision.code.value,
-                "rule": decision.rule,
-            },
-        )
-    )
+    if may_record(agent=caller.agent.id, organisation=caller.organisation_id):
+        _record(caller.calling(name[:64], params), decision, now=now)
     if isinstance(decision, Deny):
         return {
             "allowed": False,
@@ -53,6 +44,15 @@ def explain(caller: Caller, name: str, params: Mapping[str, Any], *, now: dateti
         "rule": decision.rule,
         "message": f"{name} would be carried out",
     }
+
+
+def _record(caller: Caller, decision: Decision, *, now: datetime) -> None:
+    details = {
+        "allowed": isinstance(decision, Allow),
+        "code": "" if isinstance(decision, Allow) else decision.code.value,
+        "rule": decision.rule,
+    }
+    record_alone(Event.by(caller, Action.CALL_EXPLAINED, at=now, details=details))
 
 
 def decide_for_people(question: CallQuestion) -> Decision:

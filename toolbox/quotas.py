@@ -125,13 +125,20 @@ def charge(*, caller: Caller, size: int, now: datetime) -> None:
     Spec: settings 6. The rate of small calls bounds what a day can bring: they count in all only,
     many of an agent at once, before they are made. A process that dies has counted too many.
     """
-    agent = caller.agent.id
-    values = {"agent": agent, "organisation": caller.organisation_id}
+    agent, organisation = caller.agent.id, caller.organisation_id
     if size > SMALL:
         _charge_bytes(caller=caller, size=size, now=now)
-    elif AHEAD.take(agent, size):
+        _charge_total({"agent": agent, "organisation": organisation, "size": size, "rows": 1})
+    else:
+        charge_small(agent=agent, organisation=organisation, size=size)
+
+
+def charge_small(*, agent: int, organisation: int, size: int) -> None:
+    """Count a row of few bytes in all. Raises Denied QUOTA_EXCEEDED."""
+    values = {"agent": agent, "organisation": organisation}
+    if AHEAD.take(agent, size):
         return
-    elif _store(values | {"size": AHEAD_BYTES, "rows": AHEAD_ROWS}, **MARGIN)[0]:
+    if _store(values | {"size": AHEAD_BYTES, "rows": AHEAD_ROWS}, **MARGIN)[0]:
         # What is rolled back was not counted.
         transaction.on_commit(partial(AHEAD.put, agent, AHEAD_BYTES - size, AHEAD_ROWS - 1))
         return

@@ -1,5 +1,6 @@
 """Answers when no view could: the tool API's envelope under /api/ and /mcp, pages elsewhere."""
 
+import sys
 from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
@@ -7,8 +8,9 @@ from django.utils import translation
 from django.views import defaults
 
 from core.decision import Code, Deny, deny
-from toolbox.answers import INTERNAL, NOTHING_THERE
+from toolbox.answers import NOTHING_THERE
 from toolbox.faces.responses import error_response
+from toolbox.faults import fault_of
 
 MACHINE_PATHS = ("/api/", "/mcp")
 PAGES = "/api/docs/"
@@ -54,8 +56,17 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Our own fault; the log holds the traceback under this request's id."""
-    return _answer(request, INTERNAL, lambda: defaults.server_error(request))
+    """Our own fault, called while it is handled; the log has its traceback by the request's id."""
+    fault = fault_of(sys.exception())
+    return _answer(request, fault, lambda: _fault_page(request, fault))
+
+
+def _fault_page(request: HttpRequest, fault: Deny) -> HttpResponse:
+    if fault.code is not Code.DATABASE_UNAVAILABLE:
+        return defaults.server_error(request)
+    page = defaults.server_error(request, "503.html")
+    page.status_code = 503
+    return page
 
 
 def _answer(request: HttpRequest, deny: Deny, page: Callable[[], HttpResponse]) -> HttpResponse:
@@ -91,7 +102,7 @@ def too_large(path: str, limit: int) -> HttpResponse:
 
 
 def broken(path: str) -> HttpResponse:
-    """The last answer left when even the error page failed."""
+    """The last answer left when a face or the error page failed; called while it is handled."""
     if is_for_machine(path):
-        return error_response(INTERNAL)
+        return error_response(fault_of(sys.exception()))
     return HttpResponse("NEXUS failed to answer.\n", status=500, content_type="text/plain")

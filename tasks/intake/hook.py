@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -17,6 +18,7 @@ from core.strictjson import read_object
 from tasks.intake.feedback import FeedbackItem, add_feedback, read_items
 from tasks.models import FeedbackHook
 from toolbox.faces.responses import error_response, json_response
+from toolbox.faults import fault_of
 
 log = structlog.get_logger(__name__)
 
@@ -32,11 +34,10 @@ def feedback(request: HttpRequest, slug: str) -> HttpResponse:
         return _receive(request, slug)
     except Denied as refusal:
         return error_response(refusal.deny)
-    except Exception:
+    except Exception as problem:
         log.exception("feedback_failed", organisation=slug)
-        return error_response(
-            refuse(Code.INTERNAL, "something broke on our side; nothing was kept", "try again").deny
-        )
+        fault = replace(fault_of(problem), next_action="send it again: no item is kept twice")
+        return error_response(fault)
 
 
 def _receive(request: HttpRequest, slug: str) -> HttpResponse:

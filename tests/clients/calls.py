@@ -543,4 +543,5 @@ NOT_OF_A_TOOL = {
     "DELEGATION_CIRCLE": "a stack of frames of several agents",
     "QUOTA_EXCEEDED": "an organisation's quotas",
     "STORAGE_FULL": "the disk of the installation",
+    "DATABASE_UNAVAILABLE": "a database that ends its connections",
 }

@@ -41,9 +41,9 @@ class TestARefusalOnAPage:
             assert refused(NO) == refused_as_text(NO) == "there is no <agent>. Choose one."
 
     def test_is_its_sentence_in_another_language(self):
-        said = deny(Code.NOT_FOUND, "there is no file <a>", "try again")
+        said = deny(Code.NOT_FOUND, "there is no file <a>", "begin again")
         with override("zh-hans"):
-            assert refused(said) == refused_as_text(said) == "没有文件 <a>。重试。"
+            assert refused(said) == refused_as_text(said) == "没有文件 <a>。重新开始。"
 
     def test_is_its_meaning_and_the_english_where_no_pattern_fits(self):
         with override("zh-hans"):

@@ -10,7 +10,7 @@ from core.decision import Denied
 from ledger.models import Event
 from tests.company import load_company
 from tests.concurrency import at_once
-from toolbox import idempotency, quotas
+from toolbox import evidence, idempotency, quotas
 from toolbox.models import IdempotencyRecord, Session, Stored, Usage
 from toolbox.registry import REGISTRY
 from toolbox.schedule import delete_expired_answers
@@ -86,7 +86,7 @@ class TestWhatAnOrganisationStoresInAll:
         assert refused["error_code"] == "QUOTA_EXCEEDED"
         assert (refused["details"]["what"], refused["details"]["limit"]) == (what, limit)
         assert "the people who run NEXUS set the limit" in refused["next_action"]
-        assert sum(Stored.objects.values_list("rows", flat=True)) == 2
+        assert Event.objects.filter(action="mail.delivered").count() == 2
         assert nexus.call("ceo", READ).status == 200
 
     def test_of_one_leaves_another_unharmed(self, nexus, mail, settings):
@@ -106,6 +106,62 @@ class TestWhatAnOrganisationStoresInAll:
         monkeypatch.setattr(idempotency, "keep", broken)
         assert mail(**{"Idempotency-Key": "k"}).status == 500
         assert not Stored.objects.exists()
+
+
+@pytest.mark.django_db
+class TestEventsOfCallsThatChangeNothing:
+    """They count in all; an organisation without room still shows that it is being refused."""
+
+    def ways(self, nexus):
+        """Every way to leave an event without storing anything else."""
+        unknown = {"X-Nexus-Session": "2f6a8c70-1111-4222-8333-444455556666"}
+        asked = {"tool": "send_mail", "params": {}}
+        return {
+            "unknown tool": lambda: nexus.call("ceo", "send_male"),
+            "not bound": lambda: nexus.call("ceo", "git_push", name="x"),
+            "bad parameters": lambda: nexus.call("ceo", "send_mail", to=1),
+            "a rule": lambda: nexus.call("backend_worker", "send_mail", **{**SMALL, "to": "ceo"}),
+            "another session": lambda: nexus.call("ceo", READ, unknown),
+            "explained": lambda: nexus.post("/api/v1/explain", asked, "ceo"),
+        }
+
+    @pytest.mark.parametrize("way", range(6))
+    def test_count_one_row_each(self, nexus, settings, way):
+        settings.NEXUS_ORGANISATION_ROWS = quotas.MARGIN["rows_margin"]  # counted one by one
+        refused = list(self.ways(nexus).values())[way]
+        nexus.key("ceo"), nexus.key("backend_worker")
+        before = Event.objects.count()
+        refused()
+        assert Event.objects.count() == before + 1
+        assert Stored.objects.aggregate(n=Sum("rows"))["n"] >= 1
+
+    @pytest.mark.parametrize("way", range(6))
+    def test_are_few_once_the_quota_is_used_up(self, nexus, settings, way):
+        settings.NEXUS_ORGANISATION_ROWS = 0
+        refused = list(self.ways(nexus).values())[way]
+        first = refused()
+        after_one = Event.objects.count()
+        assert after_one
+        answers = [refused() for _ in range(5)]
+        assert {(a.status, a.code) for a in answers} == {(first.status, first.code)}
+        assert Event.objects.count() == after_one
+
+    def test_are_recorded_again_after_a_minute(self, nexus, settings):
+        settings.NEXUS_ORGANISATION_ROWS = 0
+        refused = self.ways(nexus)["unknown tool"]
+        refused()
+        refused()
+        before = Event.objects.count()
+        evidence._last_recorded[nexus.agent("ceo").id] -= evidence.RECORD_INTERVAL
+        refused()
+        assert Event.objects.count() == before + 1
+
+    def test_of_one_organisation_leave_another_unharmed(self, nexus, settings):
+        other = load_company("soloqueue")
+        settings.NEXUS_ORGANISATION_ROWS = quotas.MARGIN["rows_margin"] + quotas.AHEAD_ROWS
+        for _ in range(3):
+            self.ways(nexus)["unknown tool"]()
+        assert not Stored.objects.filter(organisation_id=other.organisation.id).exists()
 
 
 SMALL = {"to": "it_manager", "type": "info", "subject": "a", "body": "b"}

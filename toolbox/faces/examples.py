@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.decision import Code, deny
-from toolbox.answers import INTERNAL, envelope
+from toolbox.answers import DATABASE_UNAVAILABLE, INTERNAL, envelope
 from toolbox.faces.example_values import TIME, VALUES
 
 Schema = Mapping[str, Any]
@@ -171,6 +171,9 @@ REFUSALS: Mapping[Code, RefusalExample] = {
         "no search provider is configured",
         "tell the people who run this installation",
         "web_search",
+    ),
+    Code.DATABASE_UNAVAILABLE: _R(
+        DATABASE_UNAVAILABLE.message, DATABASE_UNAVAILABLE.next_action, "send_mail"
     ),
     Code.INTERNAL: _R(INTERNAL.message, INTERNAL.next_action, "send_mail"),
 }

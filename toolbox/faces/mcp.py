@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import mcp_types as types
+import structlog
 from django.conf import settings
+from django.db import DatabaseError
 from django.utils import timezone
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
@@ -32,9 +34,11 @@ from toolbox.faces.hosts import header_of
 from toolbox.faces.long_poll import poll, seconds_to_wait
 from toolbox.faces.mcp_calls import PlainCall, read_plain_call, write_result
 from toolbox.faces.threads import in_thread, prove_caller, send_denial
+from toolbox.faults import fault_of
 from toolbox.registry import REGISTRY
 
 Message = dict[str, Any]
+log = structlog.get_logger(__name__)
 Context = ServerRequestContext[Any, Any]
 
 logging.getLogger("mcp").setLevel(logging.WARNING)  # it narrates every request
@@ -80,6 +84,9 @@ async def call_tool(context: Context, params: types.CallToolRequestParams) -> ty
                 caller = await in_thread(lambda: authenticate(**credentials))
             except Denied as refusal:
                 return answer_denial(refusal.deny, tool=params.name)
+            except DatabaseError as problem:
+                log.exception("call_failed", tool=params.name[:64])
+                return answer_denial(fault_of(problem), tool=params.name)
             return await ask(replace(caller, face=Face.MCP), replace(first, last=last))
 
         answer = await poll(

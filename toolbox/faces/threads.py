@@ -8,21 +8,18 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-import structlog
 from django.conf import settings
 from django.db import close_old_connections
 from pydantic_core import to_json
 
 from core.decision import Denied, Deny
 from toolbox import wake
-from toolbox.answers import INTERNAL, answer_denial
+from toolbox.answers import answer_denial
 from toolbox.authentication import authenticate
 from toolbox.caller import Caller
 
 T = TypeVar("T")
 Credentials = dict[str, Any]
-
-log = structlog.get_logger(__name__)
 
 THREADS = ThreadPoolExecutor(settings.WEB_THREADS, thread_name_prefix="face")
 
@@ -63,9 +60,6 @@ async def prove_caller(scope: dict[str, Any], send: Any) -> tuple[Caller, Creden
         return await in_thread(lambda: authenticate(**credentials)), credentials
     except Denied as refusal:
         await send_denial(refusal.deny, send)
-    except Exception:
-        log.exception("call_failed", path=scope["path"])
-        await send_denial(INTERNAL, send)
     return None
 
 

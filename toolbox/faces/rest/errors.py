@@ -9,7 +9,8 @@ from rest_framework.exceptions import NotFound
 from rest_framework.response import Response
 
 from core.decision import Denied
-from toolbox.answers import INTERNAL, NOTHING_THERE, answer_denial
+from toolbox.answers import NOTHING_THERE, answer_denial
+from toolbox.faults import fault_of
 
 log = structlog.get_logger(__name__)
 
@@ -22,6 +23,6 @@ def handle_exception(problem: Exception, context: dict[str, Any]) -> Response:
         deny = NOTHING_THERE
     else:
         log.error("call_failed", path=context["request"].path, exc_info=problem)
-        deny = INTERNAL
+        deny = fault_of(problem)
     answer = answer_denial(deny, tool=str(context["kwargs"].get("name", ""))[:64])
     return Response(answer.body, answer.status, headers=answer.headers)

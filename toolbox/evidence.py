@@ -1,0 +1,27 @@
+"""Events of calls that change nothing: counted in what an organisation stores, then thinned out."""
+
+from __future__ import annotations
+
+import time
+
+from core.decision import Denied
+from toolbox import quotas
+
+EVENT_BYTES = 512
+RECORD_INTERVAL = 60.0
+"""Seconds between two such events of an agent whose organisation has no room, in one process."""
+
+_last_recorded: dict[int, float] = {}
+"""The time of the last event by the agent's id."""
+
+
+def may_record(*, agent: int, organisation: int) -> bool:
+    """Count one event of an agent; False where it has to be left out (Spec: ledger 3)."""
+    try:
+        quotas.charge_small(agent=agent, organisation=organisation, size=EVENT_BYTES)
+    except Denied:
+        now = time.monotonic()
+        if now - _last_recorded.get(agent, -RECORD_INTERVAL) < RECORD_INTERVAL:
+            return False
+        _last_recorded[agent] = now
+    return True
