@@ -261,7 +261,7 @@ def record_refusal(refusal: Denied, who: KnownAgent, request_id: str) -> Denied:
         **denial(refusal.deny),
     )
     try:
-        if may_record(agent=who.id, organisation=who.organisation_id):
+        if may_record(agent=who.id, organisation=who.organisation_id, now=event.at):
             record_alone(event)
     except DatabaseError:
         log.exception("denial_not_recorded", code=refusal.deny.code)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import datetime
 
 from core.decision import Denied
 from toolbox import quotas
@@ -15,13 +16,13 @@ _last_recorded: dict[int, float] = {}
 """The time of the last event by the agent's id."""
 
 
-def may_record(*, agent: int, organisation: int) -> bool:
+def may_record(*, agent: int, organisation: int, now: datetime) -> bool:
     """Count one event of an agent; False where it has to be left out (Spec: ledger 3)."""
     try:
-        quotas.charge_small(agent=agent, organisation=organisation, size=EVENT_BYTES)
+        quotas.charge(agent=agent, organisation=organisation, size=EVENT_BYTES, now=now)
     except Denied:
-        now = time.monotonic()
-        if now - _last_recorded.get(agent, -RECORD_INTERVAL) < RECORD_INTERVAL:
+        passed = time.monotonic()
+        if passed - _last_recorded.get(agent, -RECORD_INTERVAL) < RECORD_INTERVAL:
             return False
-        _last_recorded[agent] = now
+        _last_recorded[agent] = passed
     return True

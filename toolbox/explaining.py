@@ -29,7 +29,7 @@ def explain(caller: Caller, name: str, params: Mapping[str, Any], *, now: dateti
     Who asks about every call and makes none would otherwise search the rules unseen.
     """
     decision = decide(caller, name, params, now=now)
-    if may_record(agent=caller.agent.id, organisation=caller.organisation_id):
+    if may_record(agent=caller.agent.id, organisation=caller.organisation_id, now=now):
         _record(caller.calling(name[:64], params), decision, now=now)
     if isinstance(decision, Deny):
         return {

@@ -27,7 +27,8 @@ def run(caller: Caller, name: str, params: Mapping[str, Any], *, now: datetime) 
     require_size(caller.args_size, tool.largest_body, what=f"a body of {name}")
     if not tool.read_only:
         require_space()
-        quotas.charge(caller=caller, size=caller.args_size, now=now)
+        agent, organisation = caller.agent.id, caller.organisation_id
+        quotas.charge(agent=agent, organisation=organisation, size=caller.args_size, now=now)
     result = tool.function(caller, validate(tool, params), now)
     return {"ok": True, "tool_name": name, "result": result}
 

@@ -119,26 +119,18 @@ class Quota:
         )
 
 
-def charge(*, caller: Caller, size: int, now: datetime) -> None:
+def charge(*, agent: int, organisation: int, size: int, now: datetime) -> None:
     """Count bytes that a call wants to store, and a row. Raises Denied QUOTA_EXCEEDED.
 
     Spec: settings 6. The rate of small calls bounds what a day can bring: they count in all only,
     many of an agent at once, before they are made. A process that dies has counted too many.
     """
-    agent, organisation = caller.agent.id, caller.organisation_id
-    if size > SMALL:
-        _charge_bytes(caller=caller, size=size, now=now)
-        _charge_total({"agent": agent, "organisation": organisation, "size": size, "rows": 1})
-    else:
-        charge_small(agent=agent, organisation=organisation, size=size)
-
-
-def charge_small(*, agent: int, organisation: int, size: int) -> None:
-    """Count a row of few bytes in all. Raises Denied QUOTA_EXCEEDED."""
     values = {"agent": agent, "organisation": organisation}
-    if AHEAD.take(agent, size):
+    if size > SMALL:
+        _charge_bytes(agent=agent, organisation=organisation, size=size, now=now)
+    elif AHEAD.take(agent, size):
         return
-    if _store(values | {"size": AHEAD_BYTES, "rows": AHEAD_ROWS}, **MARGIN)[0]:
+    elif _store(values | {"size": AHEAD_BYTES, "rows": AHEAD_ROWS}, **MARGIN)[0]:
         # What is rolled back was not counted.
         transaction.on_commit(partial(AHEAD.put, agent, AHEAD_BYTES - size, AHEAD_ROWS - 1))
         return
@@ -149,7 +141,9 @@ def charge_answer(*, caller: Caller, size: int, now: datetime) -> bool:
     """Count the bytes of an answer that is kept for a day; False where a quota has no room."""
     try:
         if size > SMALL:
-            _charge_bytes(caller=caller, size=size, now=now)
+            _charge_bytes(
+                agent=caller.agent.id, organisation=caller.organisation_id, size=size, now=now
+            )
     except Denied:
         return False
     return True
@@ -164,11 +158,11 @@ def give_back() -> None:
         cursor.executemany(GIVE_BACK, [(*unused, agent) for agent, unused in left.items()])
 
 
-def _charge_bytes(*, caller: Caller, size: int, now: datetime) -> None:
+def _charge_bytes(*, agent: int, organisation: int, size: int, now: datetime) -> None:
     quotas = byte_quotas()
     values: dict[str, Any] = {
-        "agent": caller.agent.id,
-        "organisation": caller.organisation_id,
+        "agent": agent,
+        "organisation": organisation,
         "minute": now.replace(second=0, microsecond=0),
         "size": size,
     }

@@ -22,6 +22,7 @@ from tests.patience import PATIENCE, wait_until
 from toolbox import modes, wake
 from toolbox.authentication import authenticate
 from toolbox.faces import tool_list_changes
+from toolbox.faces.sse import OpenStreams
 from toolbox.models import Session
 
 LISTENS = installs.HERE / "npm" / "listens.mjs"
@@ -112,7 +113,7 @@ def test_a_watch_outlasts_a_rate_that_is_used_up(stage, url, settings, monkeypat
 
 
 def test_one_stream_too_many_is_refused_until_another_ends(stage, url, monkeypatch):
-    monkeypatch.setattr(tool_list_changes, "MOST", 2)
+    monkeypatch.setattr(tool_list_changes, "_STREAMS", OpenStreams(2))
     key = stage.company.key("product_manager")
     proof = {"Authorization": f"Bearer {key}", "Accept": "text/event-stream"}
     standing = {"method": "GET", "url": f"{url}/mcp", "headers": proof}
@@ -122,7 +123,7 @@ def test_one_stream_too_many_is_refused_until_another_ends(stage, url, monkeypat
             last.enter_context(listening(url, key))
             refused = http.request(**standing)
             assert (refused.status_code, refused.json()["error_code"]) == (429, "RATE_LIMITED")
-            with pytest.raises(MCPError, match="2 streams"), listening(url, key):
+            with pytest.raises(MCPError, match="as many streams of changes"), listening(url, key):
                 pass
         agent = stage.company.agent("product_manager").id
         wait_until(lambda: tool_list_changes._STREAMS._open[agent] < 2)

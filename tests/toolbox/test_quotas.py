@@ -225,7 +225,12 @@ class TestAtOnce:
         def write(caller):
             for _ in range(8):
                 try:
-                    quotas.charge(caller=caller, size=10_000, now=timezone.now())
+                    quotas.charge(
+                        agent=caller.agent.id,
+                        organisation=caller.organisation_id,
+                        size=10_000,
+                        now=timezone.now(),
+                    )
                 except Denied as refusal:
                     refused.append(refusal.deny.code)
 

@@ -183,7 +183,12 @@ def _store(
         with drafts.quarantined() as checked:
             checked.take_pack(staged.pack)
             _require_allowed(caller, contract, draft, checked, staged.tree)
-        charge(caller=caller, size=len(staged.pack), now=timezone.now())
+        charge(
+            agent=caller.agent.id,
+            organisation=caller.organisation_id,
+            size=len(staged.pack),
+            now=timezone.now(),
+        )
         drafts.take_pack(staged.pack)
         parents = [draft.commit, *([draft.merging] if draft.merging else [])]
         author = Signature(
