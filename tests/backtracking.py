@@ -52,7 +52,7 @@ class Counter:
         if self.left < 0:
             raise TooManySteps
 
-    def _run(self, items: list, at: int, then: Next) -> bool:
+    def _run(self, items: list, at: int, then: Next) -> bool:  # noqa: PLR0911  one for each kind
         if not items:
             return then(at)
         self._step()
