@@ -12,12 +12,15 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
+from nexus_site.celery import app
 from nexus_site.run import broker, roles, web, worker
 from nexus_site.run.postgres import Cluster
 from nexus_site.run.supervisor import Child
 
 SHARED = (
     "nexus_site.asgi",
+    "anyio._backends._asyncio",
+    "billiard.pool",
     "uvicorn.protocols.http.httptools_impl",
     "nexus_site.celery",
     "celery.app.amqp",
@@ -30,8 +33,10 @@ SHARED = (
     "celery.concurrency.thread",
     "celery.contrib.django.task",
     "celery.events",
+    "celery.worker.autoscale",
     "celery.worker.components",
     "celery.worker.consumer",
+    "celery.worker.consumer.delayed_delivery",
     "celery.worker.strategy",
     "django.core.management.commands.migrate",
     "django.views.csrf",
@@ -39,8 +44,11 @@ SHARED = (
     "nexus_site.run.beat",
     "psycopg_pool",
     "toolbox.celery_task",
+    "uvicorn.lifespan.on",
+    "uvicorn.loops.uvloop",
+    "uvloop",
 )
-"""The modules that web processes, worker and beat have in common."""
+"""The modules that web processes, worker and beat import."""
 
 
 class CannotStart(Exception):
@@ -135,8 +143,10 @@ def children(plan: Plan, *, reserved: socket.socket, on_ready: Callable[[], None
 
 
 def import_the_site() -> None:
-    """Import all that the children need, once for all of them: they share its memory."""
+    """Import and build all that the children need, once: they share its memory."""
     for name in SHARED:
         import_module(name)
+    app.finalize()
+    app.connection().transport  # noqa: B018 - is made here; it connects in each child
     gc.collect()
     gc.freeze()  # what is never collected is never copied
