@@ -54,6 +54,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-id'],
+                'indexes': [models.Index(fields=['organisation', '-id'], name='contract_organisation'), models.Index(fields=['organisation', 'state', '-id'], name='contract_state'), models.Index(fields=['assignee', '-id'], name='contract_assigned'), models.Index(fields=['assignee', 'state', '-id'], name='contract_assigned_state'), models.Index(fields=['issuer', '-id'], name='contract_issued'), models.Index(fields=['issuer', 'state', '-id'], name='contract_issued_state')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['pending', 'in_progress', 'review', 'passed', 'failed', 'cancelled'])), name='contract_state_known'), models.CheckConstraint(condition=models.Q(('kind__in', ['work', 'org_change', 'deployment_approval', 'budget'])), name='contract_kind_known'), models.CheckConstraint(condition=models.Q(('mode__in', ['chat_safe', 'coding'])), name='contract_mode_known'), models.CheckConstraint(condition=models.Q(('priority__in', ['low', 'medium', 'high', 'critical'])), name='contract_priority_known'), models.CheckConstraint(condition=models.Q(('version__gte', 1)), name='contract_version_from_1'), models.CheckConstraint(condition=models.Q(('issuer__isnull', False), ('issuer_name', 'board'), _connector='OR'), name='contract_has_an_issuer'), models.CheckConstraint(condition=models.Q(('issuer__isnull', True), models.Q(('issuer', models.F('assignee')), _negated=True), _connector='OR'), name='contract_not_to_oneself'), models.CheckConstraint(condition=models.Q(models.Q(('closed_at__isnull', False), ('state__in', ['passed', 'failed', 'cancelled']), models.Q(('closed_by', ''), _negated=True), models.Q(('closed_reason', ''), _negated=True)), models.Q(models.Q(('state__in', ['passed', 'failed', 'cancelled']), _negated=True), ('closed_at', None), ('closed_by', ''), ('closed_reason', '')), _connector='OR'), name='contract_final_is_closed'), models.CheckConstraint(condition=models.Q(('accepted_at__isnull', False), models.Q(('state__in', ['in_progress', 'review', 'passed', 'failed']), _negated=True), _connector='OR'), name='contract_accepted_first'), models.CheckConstraint(condition=models.Q(('submitted_at__isnull', False), models.Q(('state__in', ['review', 'passed', 'failed']), _negated=True), _connector='OR'), name='contract_submitted_first'), models.CheckConstraint(condition=models.Q(models.Q(('kind', contracts.vocabulary.ContractKind['DEPLOYMENT_APPROVAL']), ('expires_at__isnull', False), ('issuer__isnull', False), ('expires_at__gt', models.F('created_at')), models.Q(('environment', ''), _negated=True), models.Q(('artifact', ''), _negated=True)), models.Q(models.Q(('kind', contracts.vocabulary.ContractKind['DEPLOYMENT_APPROVAL']), _negated=True), ('artifact', ''), ('environment', ''), ('expires_at', None), ('used_at', None)), _connector='OR'), name='contract_approval_says_what'), models.CheckConstraint(condition=models.Q(('used_at', None), ('used_at__lt', models.F('expires_at')), _connector='OR'), name='contract_used_in_time'), models.CheckConstraint(condition=models.Q(models.Q(('amount', None), ('currency', '')), models.Q(('amount__gt', 0), ('amount__isnull', False), ('kind', contracts.vocabulary.ContractKind['BUDGET']), models.Q(('currency', ''), _negated=True)), _connector='OR'), name='contract_amount_is_a_budget'), models.CheckConstraint(condition=models.Q(('assigned_branch', ''), models.Q(('assigned_branch__regex', '^[A-Za-z0-9][A-Za-z0-9._/-]*$'), models.Q(('assigned_branch__iregex', '^(main|master|production|head)$'), _negated=True)), _connector='OR'), name='contract_branch_is_its_own')],
             },
         ),
         migrations.CreateModel(
@@ -71,6 +73,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-id'],
+                'constraints': [models.CheckConstraint(condition=models.Q(('kind__in', ['progress', 'completion'])), name='report_kind_known'), models.CheckConstraint(condition=models.Q(('report_type__in', ['status', 'completion', 'escalation', 'cost'])), name='report_type_known'), models.UniqueConstraint(condition=models.Q(('kind', contracts.vocabulary.ReportKind['COMPLETION'])), fields=('contract',), name='report_completion_once')],
             },
         ),
         migrations.CreateModel(
@@ -88,106 +91,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-id'],
+                'constraints': [models.CheckConstraint(condition=models.Q(('finding__in', ['PASS', 'FAIL'])), name='verdict_finding_known'), models.CheckConstraint(condition=models.Q(models.Q(('evidence', ''), _negated=True), models.Q(('body', ''), _negated=True), _connector='OR'), name='verdict_has_evidence')],
             },
-        ),
-        migrations.AddIndex(
-            model_name='contract',
-            index=models.Index(fields=['organisation', '-id'], name='contract_organisation'),
-        ),
-        migrations.AddIndex(
-            model_name='contract',
-            index=models.Index(fields=['organisation', 'state', '-id'], name='contract_state'),
-        ),
-        migrations.AddIndex(
-            model_name='contract',
-            index=models.Index(fields=['assignee', '-id'], name='contract_assigned'),
-        ),
-        migrations.AddIndex(
-            model_name='contract',
-            index=models.Index(fields=['assignee', 'state', '-id'], name='contract_assigned_state'),
-        ),
-        migrations.AddIndex(
-            model_name='contract',
-            index=models.Index(fields=['issuer', '-id'], name='contract_issued'),
-        ),
-        migrations.AddIndex(
-            model_name='contract',
-            index=models.Index(fields=['issuer', 'state', '-id'], name='contract_issued_state'),
-        ),
-        migrations.AddConstraint(
-            model_name='contract',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['pending', 'in_progress', 'review', 'passed', 'failed', 'cancelled'])), name='contract_state_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='contract',
-            constraint=models.CheckConstraint(condition=models.Q(('kind__in', ['work', 'org_change', 'deployment_approval', 'budget'])), name='contract_kind_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='contract',
-            constraint=models.CheckConstraint(condition=models.Q(('mode__in', ['chat_safe', 'coding'])), name='contract_mode_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='contract',
-            constraint=models.CheckConstraint(condition=models.Q(('priority__in', ['low', 'medium', 'high', 'critical'])), name='contract_priority_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='contract',
-            constraint=models.CheckConstraint(condition=models.Q(('version__gte', 1)), name='contract_version_from_1'),
-        ),
-        migrations.AddConstraint(
-            model_name='contract',
-            constraint=models.CheckConstraint(condition=models.Q(('issuer__isnull', False), ('issuer_name', 'board'), _connector='OR'), name='contract_has_an_issuer'),
-        ),
-        migrations.AddConstraint(
-            model_name='contract',
-            constraint=models.CheckConstraint(condition=models.Q(('issuer__isnull', True), models.Q(('issuer', models.F('assignee')), _negated=True), _connector='OR'), name='contract_not_to_oneself'),
-        ),
-        migrations.AddConstraint(
-            model_name='contract',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('closed_at__isnull', False), ('state__in', ['passed', 'failed', 'cancelled']), models.Q(('closed_by', ''), _negated=True), models.Q(('closed_reason', ''), _negated=True)), models.Q(models.Q(('state__in', ['passed', 'failed', 'cancelled']), _negated=True), ('closed_at', None), ('closed_by', ''), ('closed_reason', '')), _connector='OR'), name='contract_final_is_closed'),
-        ),
-        migrations.AddConstraint(
-            model_name='contract',
-            constraint=models.CheckConstraint(condition=models.Q(('accepted_at__isnull', False), models.Q(('state__in', ['in_progress', 'review', 'passed', 'failed']), _negated=True), _connector='OR'), name='contract_accepted_first'),
-        ),
-        migrations.AddConstraint(
-            model_name='contract',
-            constraint=models.CheckConstraint(condition=models.Q(('submitted_at__isnull', False), models.Q(('state__in', ['review', 'passed', 'failed']), _negated=True), _connector='OR'), name='contract_submitted_first'),
-        ),
-        migrations.AddConstraint(
-            model_name='contract',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('kind', contracts.vocabulary.ContractKind['DEPLOYMENT_APPROVAL']), ('expires_at__isnull', False), ('issuer__isnull', False), ('expires_at__gt', models.F('created_at')), models.Q(('environment', ''), _negated=True), models.Q(('artifact', ''), _negated=True)), models.Q(models.Q(('kind', contracts.vocabulary.ContractKind['DEPLOYMENT_APPROVAL']), _negated=True), ('artifact', ''), ('environment', ''), ('expires_at', None), ('used_at', None)), _connector='OR'), name='contract_approval_says_what'),
-        ),
-        migrations.AddConstraint(
-            model_name='contract',
-            constraint=models.CheckConstraint(condition=models.Q(('used_at', None), ('used_at__lt', models.F('expires_at')), _connector='OR'), name='contract_used_in_time'),
-        ),
-        migrations.AddConstraint(
-            model_name='contract',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('amount', None), ('currency', '')), models.Q(('amount__gt', 0), ('amount__isnull', False), ('kind', contracts.vocabulary.ContractKind['BUDGET']), models.Q(('currency', ''), _negated=True)), _connector='OR'), name='contract_amount_is_a_budget'),
-        ),
-        migrations.AddConstraint(
-            model_name='contract',
-            constraint=models.CheckConstraint(condition=models.Q(('assigned_branch', ''), models.Q(('assigned_branch__regex', '^[A-Za-z0-9][A-Za-z0-9._/-]*$'), models.Q(('assigned_branch__iregex', '^(main|master|production|head)$'), _negated=True)), _connector='OR'), name='contract_branch_is_its_own'),
-        ),
-        migrations.AddConstraint(
-            model_name='report',
-            constraint=models.CheckConstraint(condition=models.Q(('kind__in', ['progress', 'completion'])), name='report_kind_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='report',
-            constraint=models.CheckConstraint(condition=models.Q(('report_type__in', ['status', 'completion', 'escalation', 'cost'])), name='report_type_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='report',
-            constraint=models.UniqueConstraint(condition=models.Q(('kind', contracts.vocabulary.ReportKind['COMPLETION'])), fields=('contract',), name='report_completion_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='verdict',
-            constraint=models.CheckConstraint(condition=models.Q(('finding__in', ['PASS', 'FAIL'])), name='verdict_finding_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='verdict',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('evidence', ''), _negated=True), models.Q(('body', ''), _negated=True), _connector='OR'), name='verdict_has_evidence'),
         ),
     ]

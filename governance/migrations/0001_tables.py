@@ -14,8 +14,8 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
+        ('auth', '__first__'),
         ('orgchart', '0002_names'),
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
@@ -41,6 +41,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-id'],
+                'indexes': [models.Index(fields=['organisation', '-id'], name='case_newest'), models.Index(fields=['organisation', 'state', '-id'], name='case_by_state')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['open', 'paused', 'delivered', 'stopped'])), name='case_state_known'), models.CheckConstraint(condition=models.Q(('stage__in', ['ANALYSIS', 'TASKS', 'IMPLEMENTATION', 'REVIEW', 'TEST', 'VERDICT'])), name='case_stage_known'), models.CheckConstraint(condition=models.Q(('failed_by__in', ['', 'NON_VERIFIABLE', 'UNVERIFIABLE_TASK', 'UNAUTHORISED_CHANGE', 'REJECTED', 'TEST_FAILED', 'EVIDENCE_UNAVAILABLE', 'ITERATION_OVERFLOW', 'STRUCTURAL_VIOLATION']), ('paused_by__in', ['', 'NON_VERIFIABLE', 'UNVERIFIABLE_TASK', 'UNAUTHORISED_CHANGE', 'REJECTED', 'TEST_FAILED', 'EVIDENCE_UNAVAILABLE', 'ITERATION_OVERFLOW', 'STRUCTURAL_VIOLATION'])), name='case_signals_known'), models.CheckConstraint(condition=models.Q(('max_rounds__gte', 1), ('max_rounds__lte', 100), ('round__gte', 1), ('version__gte', 1)), name='case_counts_from_1'), models.CheckConstraint(condition=models.Q(models.Q(('stage', 'VERDICT'), ('state', 'paused'), models.Q(('paused_by', ''), _negated=True), models.Q(('failed_by', ''), _negated=True)), ('state', 'stopped'), models.Q(('paused_by', ''), ('state__in', ['open', 'delivered'])), _connector='OR'), name='case_paused_says_why'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'open'), _negated=True), ('round__lte', models.F('max_rounds')), _connector='OR'), name='case_runs_in_limit'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'delivered'), _negated=True), models.Q(('failed_by', ''), ('stage', 'VERDICT')), _connector='OR'), name='case_delivers_no_failure'), models.CheckConstraint(condition=models.Q(('request__regex', '\\S'), ('title__regex', '\\S')), name='case_has_a_request')],
             },
         ),
         migrations.CreateModel(
@@ -64,6 +66,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['case', 'number'],
+                'constraints': [models.UniqueConstraint(fields=('organisation', 'case', 'round', 'stage', 'revision'), name='artifact_stage_once'), models.UniqueConstraint(fields=('organisation', 'case', 'number'), name='artifact_number_once'), models.CheckConstraint(condition=models.Q(models.Q(('author__isnull', False), ('revision', 0)), models.Q(('author__isnull', True), ('revision__gte', 1), ('stage__in', ['ANALYSIS', 'TASKS', 'REVIEW'])), _connector='OR'), name='artifact_person_amends'), models.CheckConstraint(condition=models.Q(models.Q(('outcome__in', ['OK', 'NON_VERIFIABLE']), ('stage', 'ANALYSIS')), models.Q(('outcome__in', ['OK']), ('stage', 'TASKS')), models.Q(('outcome__in', ['OK']), ('stage', 'IMPLEMENTATION')), models.Q(('outcome__in', ['APPROVED', 'REJECTED']), ('stage', 'REVIEW')), models.Q(('outcome__in', ['PASSED', 'FAILED', 'EVIDENCE_UNAVAILABLE']), ('stage', 'TEST')), _connector='OR'), name='artifact_outcome_legal'), models.CheckConstraint(condition=models.Q(('stage', 'TEST'), ('evidence', []), _connector='OR'), name='artifact_evidence_is_of_test'), models.CheckConstraint(condition=models.Q(models.Q(('outcome', 'PASSED'), _negated=True), models.Q(('evidence', []), _negated=True), _connector='OR'), name='artifact_passes_on_evidence'), models.CheckConstraint(condition=models.Q(('sha256__regex', '^[0-9a-f]{64}$')), name='artifact_has_digest')],
             },
         ),
         migrations.CreateModel(
@@ -80,6 +83,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-id'],
+                'indexes': [models.Index(fields=['user', '-id'], name='code_attempt_newest')],
             },
         ),
         migrations.CreateModel(
@@ -100,6 +104,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-id'],
+                'indexes': [models.Index(fields=['organisation', '-id'], name='intervention_newest'), models.Index(fields=['organisation', 'subject', 'id'], name='intervention_subject'), models.Index(condition=models.Q(('case__isnull', False)), fields=['organisation', 'case', 'id'], name='intervention_case')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('operator_role__in', ['HUMAN_ADMIN', 'HUMAN_REVIEWER', 'HUMAN_OBSERVER', 'HR'])), name='intervention_role_known'), models.CheckConstraint(condition=models.Q(('operator__regex', '\\S')), name='intervention_operator_given'), models.CheckConstraint(condition=models.Q(('trigger_condition__regex', '\\S')), name='intervention_trigger_condition_given'), models.CheckConstraint(condition=models.Q(('action_taken__regex', '\\S')), name='intervention_action_taken_given'), models.CheckConstraint(condition=models.Q(('reason__regex', '\\S')), name='intervention_reason_given')],
             },
         ),
         migrations.CreateModel(
@@ -121,126 +127,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-id'],
+                'indexes': [models.Index(fields=['organisation', 'agent', '-id'], name='violation_of_agent'), models.Index(fields=['organisation', 'case', 'id'], name='violation_of_case'), models.Index(fields=['organisation', '-at'], name='violation_at')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('fault__in', ['EXCEEDED_AUTHORITY', 'OVERLAPPING_DUTIES', 'ILLEGAL_INPUT'])), name='violation_fault_known')],
             },
-        ),
-        migrations.AddIndex(
-            model_name='case',
-            index=models.Index(fields=['organisation', '-id'], name='case_newest'),
-        ),
-        migrations.AddIndex(
-            model_name='case',
-            index=models.Index(fields=['organisation', 'state', '-id'], name='case_by_state'),
-        ),
-        migrations.AddConstraint(
-            model_name='case',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['open', 'paused', 'delivered', 'stopped'])), name='case_state_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='case',
-            constraint=models.CheckConstraint(condition=models.Q(('stage__in', ['ANALYSIS', 'TASKS', 'IMPLEMENTATION', 'REVIEW', 'TEST', 'VERDICT'])), name='case_stage_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='case',
-            constraint=models.CheckConstraint(condition=models.Q(('failed_by__in', ['', 'NON_VERIFIABLE', 'UNVERIFIABLE_TASK', 'UNAUTHORISED_CHANGE', 'REJECTED', 'TEST_FAILED', 'EVIDENCE_UNAVAILABLE', 'ITERATION_OVERFLOW', 'STRUCTURAL_VIOLATION']), ('paused_by__in', ['', 'NON_VERIFIABLE', 'UNVERIFIABLE_TASK', 'UNAUTHORISED_CHANGE', 'REJECTED', 'TEST_FAILED', 'EVIDENCE_UNAVAILABLE', 'ITERATION_OVERFLOW', 'STRUCTURAL_VIOLATION'])), name='case_signals_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='case',
-            constraint=models.CheckConstraint(condition=models.Q(('max_rounds__gte', 1), ('max_rounds__lte', 100), ('round__gte', 1), ('version__gte', 1)), name='case_counts_from_1'),
-        ),
-        migrations.AddConstraint(
-            model_name='case',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('stage', 'VERDICT'), ('state', 'paused'), models.Q(('paused_by', ''), _negated=True), models.Q(('failed_by', ''), _negated=True)), ('state', 'stopped'), models.Q(('paused_by', ''), ('state__in', ['open', 'delivered'])), _connector='OR'), name='case_paused_says_why'),
-        ),
-        migrations.AddConstraint(
-            model_name='case',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('state', 'open'), _negated=True), ('round__lte', models.F('max_rounds')), _connector='OR'), name='case_runs_in_limit'),
-        ),
-        migrations.AddConstraint(
-            model_name='case',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('state', 'delivered'), _negated=True), models.Q(('failed_by', ''), ('stage', 'VERDICT')), _connector='OR'), name='case_delivers_no_failure'),
-        ),
-        migrations.AddConstraint(
-            model_name='case',
-            constraint=models.CheckConstraint(condition=models.Q(('request__regex', '\\S'), ('title__regex', '\\S')), name='case_has_a_request'),
-        ),
-        migrations.AddConstraint(
-            model_name='artifact',
-            constraint=models.UniqueConstraint(fields=('organisation', 'case', 'round', 'stage', 'revision'), name='artifact_stage_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='artifact',
-            constraint=models.UniqueConstraint(fields=('organisation', 'case', 'number'), name='artifact_number_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='artifact',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('author__isnull', False), ('revision', 0)), models.Q(('author__isnull', True), ('revision__gte', 1), ('stage__in', ['ANALYSIS', 'TASKS', 'REVIEW'])), _connector='OR'), name='artifact_person_amends'),
-        ),
-        migrations.AddConstraint(
-            model_name='artifact',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('outcome__in', ['OK', 'NON_VERIFIABLE']), ('stage', 'ANALYSIS')), models.Q(('outcome__in', ['OK']), ('stage', 'TASKS')), models.Q(('outcome__in', ['OK']), ('stage', 'IMPLEMENTATION')), models.Q(('outcome__in', ['APPROVED', 'REJECTED']), ('stage', 'REVIEW')), models.Q(('outcome__in', ['PASSED', 'FAILED', 'EVIDENCE_UNAVAILABLE']), ('stage', 'TEST')), _connector='OR'), name='artifact_outcome_legal'),
-        ),
-        migrations.AddConstraint(
-            model_name='artifact',
-            constraint=models.CheckConstraint(condition=models.Q(('stage', 'TEST'), ('evidence', []), _connector='OR'), name='artifact_evidence_is_of_test'),
-        ),
-        migrations.AddConstraint(
-            model_name='artifact',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('outcome', 'PASSED'), _negated=True), models.Q(('evidence', []), _negated=True), _connector='OR'), name='artifact_passes_on_evidence'),
-        ),
-        migrations.AddConstraint(
-            model_name='artifact',
-            constraint=models.CheckConstraint(condition=models.Q(('sha256__regex', '^[0-9a-f]{64}$')), name='artifact_has_digest'),
-        ),
-        migrations.AddIndex(
-            model_name='codeattempt',
-            index=models.Index(fields=['user', '-id'], name='code_attempt_newest'),
-        ),
-        migrations.AddIndex(
-            model_name='intervention',
-            index=models.Index(fields=['organisation', '-id'], name='intervention_newest'),
-        ),
-        migrations.AddIndex(
-            model_name='intervention',
-            index=models.Index(fields=['organisation', 'subject', 'id'], name='intervention_subject'),
-        ),
-        migrations.AddIndex(
-            model_name='intervention',
-            index=models.Index(condition=models.Q(('case__isnull', False)), fields=['organisation', 'case', 'id'], name='intervention_case'),
-        ),
-        migrations.AddConstraint(
-            model_name='intervention',
-            constraint=models.CheckConstraint(condition=models.Q(('operator_role__in', ['HUMAN_ADMIN', 'HUMAN_REVIEWER', 'HUMAN_OBSERVER', 'HR'])), name='intervention_role_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='intervention',
-            constraint=models.CheckConstraint(condition=models.Q(('operator__regex', '\\S')), name='intervention_operator_given'),
-        ),
-        migrations.AddConstraint(
-            model_name='intervention',
-            constraint=models.CheckConstraint(condition=models.Q(('trigger_condition__regex', '\\S')), name='intervention_trigger_condition_given'),
-        ),
-        migrations.AddConstraint(
-            model_name='intervention',
-            constraint=models.CheckConstraint(condition=models.Q(('action_taken__regex', '\\S')), name='intervention_action_taken_given'),
-        ),
-        migrations.AddConstraint(
-            model_name='intervention',
-            constraint=models.CheckConstraint(condition=models.Q(('reason__regex', '\\S')), name='intervention_reason_given'),
-        ),
-        migrations.AddIndex(
-            model_name='violation',
-            index=models.Index(fields=['organisation', 'agent', '-id'], name='violation_of_agent'),
-        ),
-        migrations.AddIndex(
-            model_name='violation',
-            index=models.Index(fields=['organisation', 'case', 'id'], name='violation_of_case'),
-        ),
-        migrations.AddIndex(
-            model_name='violation',
-            index=models.Index(fields=['organisation', '-at'], name='violation_at'),
-        ),
-        migrations.AddConstraint(
-            model_name='violation',
-            constraint=models.CheckConstraint(condition=models.Q(('fault__in', ['EXCEEDED_AUTHORITY', 'OVERLAPPING_DUTIES', 'ILLEGAL_INPUT'])), name='violation_fault_known'),
         ),
     ]

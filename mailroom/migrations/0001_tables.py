@@ -39,6 +39,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-id'],
+                'indexes': [models.Index(fields=['recipient', '-id'], name='mail_inbox'), models.Index(condition=models.Q(('read_at', None)), fields=['recipient', '-id'], name='mail_unread'), models.Index(fields=['recipient', 'mail_type', '-id'], name='mail_inbox_type'), models.Index(fields=['recipient', 'from_agent', '-id'], name='mail_inbox_from'), models.Index(fields=['sender', '-id'], name='mail_sent'), models.Index(fields=['organisation', '-id'], name='mail_organisation'), models.Index(condition=models.Q(('contract_ref__isnull', False)), fields=['contract_ref'], name='mail_contract')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('priority__in', ['low', 'medium', 'high', 'critical'])), name='mail_priority_known'), models.CheckConstraint(condition=models.Q(('status__in', ['sent', 'delivered', 'read', 'failed', 'rejected'])), name='mail_status_known'), models.CheckConstraint(condition=models.Q(('read_at', None), ('status', 'read'), _connector='OR'), name='mail_read_is_marked'), models.CheckConstraint(condition=models.Q(('sender__isnull', False), ('from_agent__in', ['system', 'board']), _connector='OR'), name='mail_has_a_sender'), models.CheckConstraint(condition=models.Q(('recipient__isnull', False), ('to_agent', 'board'), _connector='OR'), name='mail_has_a_recipient')],
             },
         ),
         migrations.CreateModel(
@@ -59,6 +61,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-id'],
+                'indexes': [models.Index(condition=models.Q(('state', 'open')), fields=['due_at'], name='escalation_due')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['open', 'answered', 'passed_on', 'unanswered'])), name='escalation_state_known')],
             },
         ),
         migrations.CreateModel(
@@ -75,6 +79,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-id'],
+                'indexes': [models.Index(fields=['organisation', 'from_agent', '-id'], name='rejection_from'), models.Index(fields=['organisation', '-attempted_at'], name='rejection_at')],
             },
         ),
         migrations.CreateModel(
@@ -94,69 +99,5 @@ class Migration(migrations.Migration):
                 'indexes': [models.Index(condition=models.Q(('closed_at', None)), fields=['contract_ref'], name='grant_contract_open')],
                 'constraints': [models.UniqueConstraint(fields=('contract_ref', 'sender', 'recipient'), name='grant_once'), models.CheckConstraint(condition=models.Q(('sender', models.F('recipient')), _negated=True), name='grant_between_two')],
             },
-        ),
-        migrations.AddIndex(
-            model_name='mail',
-            index=models.Index(fields=['recipient', '-id'], name='mail_inbox'),
-        ),
-        migrations.AddIndex(
-            model_name='mail',
-            index=models.Index(condition=models.Q(('read_at', None)), fields=['recipient', '-id'], name='mail_unread'),
-        ),
-        migrations.AddIndex(
-            model_name='mail',
-            index=models.Index(fields=['recipient', 'mail_type', '-id'], name='mail_inbox_type'),
-        ),
-        migrations.AddIndex(
-            model_name='mail',
-            index=models.Index(fields=['recipient', 'from_agent', '-id'], name='mail_inbox_from'),
-        ),
-        migrations.AddIndex(
-            model_name='mail',
-            index=models.Index(fields=['sender', '-id'], name='mail_sent'),
-        ),
-        migrations.AddIndex(
-            model_name='mail',
-            index=models.Index(fields=['organisation', '-id'], name='mail_organisation'),
-        ),
-        migrations.AddIndex(
-            model_name='mail',
-            index=models.Index(condition=models.Q(('contract_ref__isnull', False)), fields=['contract_ref'], name='mail_contract'),
-        ),
-        migrations.AddConstraint(
-            model_name='mail',
-            constraint=models.CheckConstraint(condition=models.Q(('priority__in', ['low', 'medium', 'high', 'critical'])), name='mail_priority_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='mail',
-            constraint=models.CheckConstraint(condition=models.Q(('status__in', ['sent', 'delivered', 'read', 'failed', 'rejected'])), name='mail_status_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='mail',
-            constraint=models.CheckConstraint(condition=models.Q(('read_at', None), ('status', 'read'), _connector='OR'), name='mail_read_is_marked'),
-        ),
-        migrations.AddConstraint(
-            model_name='mail',
-            constraint=models.CheckConstraint(condition=models.Q(('sender__isnull', False), ('from_agent__in', ['system', 'board']), _connector='OR'), name='mail_has_a_sender'),
-        ),
-        migrations.AddConstraint(
-            model_name='mail',
-            constraint=models.CheckConstraint(condition=models.Q(('recipient__isnull', False), ('to_agent', 'board'), _connector='OR'), name='mail_has_a_recipient'),
-        ),
-        migrations.AddIndex(
-            model_name='escalation',
-            index=models.Index(condition=models.Q(('state', 'open')), fields=['due_at'], name='escalation_due'),
-        ),
-        migrations.AddConstraint(
-            model_name='escalation',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['open', 'answered', 'passed_on', 'unanswered'])), name='escalation_state_known'),
-        ),
-        migrations.AddIndex(
-            model_name='mailrejection',
-            index=models.Index(fields=['organisation', 'from_agent', '-id'], name='rejection_from'),
-        ),
-        migrations.AddIndex(
-            model_name='mailrejection',
-            index=models.Index(fields=['organisation', '-attempted_at'], name='rejection_at'),
         ),
     ]

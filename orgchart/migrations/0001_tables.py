@@ -76,6 +76,7 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name_plural': 'aliases',
                 'ordering': ['organisation', 'alias'],
+                'constraints': [models.UniqueConstraint(fields=('organisation', 'alias'), name='alias_once')],
             },
         ),
         migrations.CreateModel(
@@ -101,6 +102,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['organisation', 'level', 'name'],
+                'constraints': [models.UniqueConstraint(fields=('organisation', 'name'), name='role_name_once'), models.CheckConstraint(condition=models.Q(('level__gte', 1)), name='role_level_from_1'), models.CheckConstraint(condition=models.Q(('kind__in', ['executive', 'manager', 'worker'])), name='role_kind_known'), models.CheckConstraint(condition=models.Q(('name', 'board'), _negated=True), name='role_is_not_board')],
             },
         ),
         migrations.CreateModel(
@@ -116,6 +118,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['organisation', 'sender', 'recipient'],
+                'constraints': [models.UniqueConstraint(fields=('sender', 'recipient'), name='contact_once', nulls_distinct=False)],
             },
         ),
         migrations.AddField(
@@ -138,6 +141,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['organisation', 'tool'],
+                'constraints': [models.UniqueConstraint(fields=('organisation', 'tool', 'role', 'agent'), name='override_once', nulls_distinct=False), models.CheckConstraint(condition=models.Q(('role__isnull', True), ('agent__isnull', True), _connector='OR'), name='override_one_scope')],
             },
         ),
         migrations.CreateModel(
@@ -178,30 +182,6 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(fields=('organisation', 'slug'), name='group_slug_once'),
         ),
         migrations.AddConstraint(
-            model_name='alias',
-            constraint=models.UniqueConstraint(fields=('organisation', 'alias'), name='alias_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='role',
-            constraint=models.UniqueConstraint(fields=('organisation', 'name'), name='role_name_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='role',
-            constraint=models.CheckConstraint(condition=models.Q(('level__gte', 1)), name='role_level_from_1'),
-        ),
-        migrations.AddConstraint(
-            model_name='role',
-            constraint=models.CheckConstraint(condition=models.Q(('kind__in', ['executive', 'manager', 'worker'])), name='role_kind_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='role',
-            constraint=models.CheckConstraint(condition=models.Q(('name', 'board'), _negated=True), name='role_is_not_board'),
-        ),
-        migrations.AddConstraint(
-            model_name='contactrule',
-            constraint=models.UniqueConstraint(fields=('sender', 'recipient'), name='contact_once', nulls_distinct=False),
-        ),
-        migrations.AddConstraint(
             model_name='agent',
             constraint=models.UniqueConstraint(fields=('organisation', 'handle'), name='agent_handle_once'),
         ),
@@ -220,13 +200,5 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='agent',
             constraint=models.CheckConstraint(condition=models.Q(('reports_to', models.F('id')), _negated=True), name='agent_not_own_superior'),
-        ),
-        migrations.AddConstraint(
-            model_name='tooloverride',
-            constraint=models.UniqueConstraint(fields=('organisation', 'tool', 'role', 'agent'), name='override_once', nulls_distinct=False),
-        ),
-        migrations.AddConstraint(
-            model_name='tooloverride',
-            constraint=models.CheckConstraint(condition=models.Q(('role__isnull', True), ('agent__isnull', True), _connector='OR'), name='override_one_scope'),
         ),
     ]

@@ -68,6 +68,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['organisation', '-number'],
+                'indexes': [models.Index(fields=['organisation', 'status', 'number'], name='task_by_status'), models.Index(fields=['organisation', 'status', 'required_role', 'number'], name='task_by_role'), models.Index(fields=['organisation', 'status', 'owner', 'number'], name='task_by_owner'), models.Index(condition=models.Q(models.Q(('required_role', ''), _negated=True), ('owner__isnull', False), ('cross_role', True)), fields=['organisation', 'status', 'owner_role', 'number'], name='task_across_roles'), models.Index(condition=models.Q(('owner__isnull', True)), fields=['organisation', 'status', 'required_role', 'number'], name='task_unowned'), models.Index(condition=models.Q(('owner__isnull', True), ('open_blockers', 0), ('status__in', ['pending', 'in_progress'])), fields=['organisation', 'required_role', 'task_type', '-rank', '-dependents', 'number'], name='task_takeable'), models.Index(condition=models.Q(('owner__isnull', True), ('status', 'pending')), fields=['organisation', '-rank', 'number'], name='task_backlog'), models.Index(condition=models.Q(('lease_due_at__isnull', False)), fields=['lease_due_at'], name='task_lease_due'), models.Index(condition=models.Q(('completed_at__isnull', False)), fields=['organisation', 'completed_at'], name='task_completed'), models.Index(condition=models.Q(('claimed_at__isnull', False)), fields=['organisation', 'claimed_at'], include=('cross_role',), name='task_claimed')],
+                'constraints': [models.UniqueConstraint(fields=('organisation', 'number'), name='task_number_once'), models.CheckConstraint(condition=models.Q(('number__gte', 1)), name='task_number_from_1'), models.CheckConstraint(condition=models.Q(('version__gte', 1)), name='task_version_from_1'), models.CheckConstraint(condition=models.Q(('status__in', ['pending', 'in_progress', 'completed', 'deleted'])), name='task_status_known'), models.CheckConstraint(condition=models.Q(('task_type__in', ['', 'requirement_analysis', 'tech_research', 'architecture_design', 'api_design', 'ui_design', 'backend_implementation', 'frontend_implementation', 'client_implementation', 'testing', 'deployment', 'documentation', 'code_review', 'bug_fix', 'optimization', 'other'])), name='task_type_known'), models.CheckConstraint(condition=models.Q(models.Q(('status', 'completed'), _negated=True), ('completed_at__isnull', False), _connector='OR'), name='task_completed_has_time'), models.CheckConstraint(condition=models.Q(('open_blockers__gte', 0), ('dependents__gte', 0)), name='task_counts_not_negative'), models.CheckConstraint(condition=models.Q(models.Q(('status', 'completed'), _negated=True), ('open_blockers', 0), _connector='OR'), name='task_completed_not_blocked'), models.CheckConstraint(condition=models.Q(('lease_due_at__isnull', True), models.Q(('owner__isnull', False), ('status__in', ['pending', 'in_progress'])), _connector='OR'), name='task_lease_has_holder'), models.CheckConstraint(condition=models.Q(('owner__isnull', True), ('claimed_at__isnull', False), _connector='OR'), name='task_owner_has_claimed')],
             },
         ),
         migrations.CreateModel(
@@ -87,6 +89,8 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name_plural': 'feedback',
                 'ordering': ['-id'],
+                'indexes': [models.Index(fields=['organisation', 'id'], name='feedback_newest'), models.Index(fields=['organisation', 'category', 'id'], name='feedback_category'), models.Index(fields=['organisation', 'source', 'id'], name='feedback_source')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('external_id', ''), _negated=True), fields=('organisation', 'external_id'), name='feedback_once'), models.CheckConstraint(condition=models.Q(('rating__isnull', True), ('rating__range', (1, 5)), _connector='OR'), name='feedback_rating_1_to_5')],
             },
         ),
         migrations.CreateModel(
@@ -99,6 +103,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'verbose_name_plural': 'dependencies',
+                'indexes': [models.Index(fields=['blocked', 'blocker'], name='dependency_blocked')],
+                'constraints': [models.UniqueConstraint(fields=('blocker', 'blocked'), name='dependency_once'), models.CheckConstraint(condition=models.Q(('blocker', models.F('blocked')), _negated=True), name='dependency_not_self')],
             },
         ),
         migrations.CreateModel(
@@ -112,6 +118,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['id'],
+                'indexes': [models.Index(fields=['task', 'id'], name='comment_of_task')],
             },
         ),
         migrations.CreateModel(
@@ -126,121 +133,5 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'experience',
                 'constraints': [models.UniqueConstraint(fields=('agent', 'task_type'), name='experience_once')],
             },
-        ),
-        migrations.AddIndex(
-            model_name='task',
-            index=models.Index(fields=['organisation', 'status', 'number'], name='task_by_status'),
-        ),
-        migrations.AddIndex(
-            model_name='task',
-            index=models.Index(fields=['organisation', 'status', 'required_role', 'number'], name='task_by_role'),
-        ),
-        migrations.AddIndex(
-            model_name='task',
-            index=models.Index(fields=['organisation', 'status', 'owner', 'number'], name='task_by_owner'),
-        ),
-        migrations.AddIndex(
-            model_name='task',
-            index=models.Index(condition=models.Q(models.Q(('required_role', ''), _negated=True), ('owner__isnull', False), ('cross_role', True)), fields=['organisation', 'status', 'owner_role', 'number'], name='task_across_roles'),
-        ),
-        migrations.AddIndex(
-            model_name='task',
-            index=models.Index(condition=models.Q(('owner__isnull', True)), fields=['organisation', 'status', 'required_role', 'number'], name='task_unowned'),
-        ),
-        migrations.AddIndex(
-            model_name='task',
-            index=models.Index(condition=models.Q(('owner__isnull', True), ('open_blockers', 0), ('status__in', ['pending', 'in_progress'])), fields=['organisation', 'required_role', 'task_type', '-rank', '-dependents', 'number'], name='task_takeable'),
-        ),
-        migrations.AddIndex(
-            model_name='task',
-            index=models.Index(condition=models.Q(('owner__isnull', True), ('status', 'pending')), fields=['organisation', '-rank', 'number'], name='task_backlog'),
-        ),
-        migrations.AddIndex(
-            model_name='task',
-            index=models.Index(condition=models.Q(('lease_due_at__isnull', False)), fields=['lease_due_at'], name='task_lease_due'),
-        ),
-        migrations.AddIndex(
-            model_name='task',
-            index=models.Index(condition=models.Q(('completed_at__isnull', False)), fields=['organisation', 'completed_at'], name='task_completed'),
-        ),
-        migrations.AddIndex(
-            model_name='task',
-            index=models.Index(condition=models.Q(('claimed_at__isnull', False)), fields=['organisation', 'claimed_at'], include=('cross_role',), name='task_claimed'),
-        ),
-        migrations.AddConstraint(
-            model_name='task',
-            constraint=models.UniqueConstraint(fields=('organisation', 'number'), name='task_number_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='task',
-            constraint=models.CheckConstraint(condition=models.Q(('number__gte', 1)), name='task_number_from_1'),
-        ),
-        migrations.AddConstraint(
-            model_name='task',
-            constraint=models.CheckConstraint(condition=models.Q(('version__gte', 1)), name='task_version_from_1'),
-        ),
-        migrations.AddConstraint(
-            model_name='task',
-            constraint=models.CheckConstraint(condition=models.Q(('status__in', ['pending', 'in_progress', 'completed', 'deleted'])), name='task_status_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='task',
-            constraint=models.CheckConstraint(condition=models.Q(('task_type__in', ['', 'requirement_analysis', 'tech_research', 'architecture_design', 'api_design', 'ui_design', 'backend_implementation', 'frontend_implementation', 'client_implementation', 'testing', 'deployment', 'documentation', 'code_review', 'bug_fix', 'optimization', 'other'])), name='task_type_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='task',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('status', 'completed'), _negated=True), ('completed_at__isnull', False), _connector='OR'), name='task_completed_has_time'),
-        ),
-        migrations.AddConstraint(
-            model_name='task',
-            constraint=models.CheckConstraint(condition=models.Q(('open_blockers__gte', 0), ('dependents__gte', 0)), name='task_counts_not_negative'),
-        ),
-        migrations.AddConstraint(
-            model_name='task',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('status', 'completed'), _negated=True), ('open_blockers', 0), _connector='OR'), name='task_completed_not_blocked'),
-        ),
-        migrations.AddConstraint(
-            model_name='task',
-            constraint=models.CheckConstraint(condition=models.Q(('lease_due_at__isnull', True), models.Q(('owner__isnull', False), ('status__in', ['pending', 'in_progress'])), _connector='OR'), name='task_lease_has_holder'),
-        ),
-        migrations.AddConstraint(
-            model_name='task',
-            constraint=models.CheckConstraint(condition=models.Q(('owner__isnull', True), ('claimed_at__isnull', False), _connector='OR'), name='task_owner_has_claimed'),
-        ),
-        migrations.AddIndex(
-            model_name='feedback',
-            index=models.Index(fields=['organisation', 'id'], name='feedback_newest'),
-        ),
-        migrations.AddIndex(
-            model_name='feedback',
-            index=models.Index(fields=['organisation', 'category', 'id'], name='feedback_category'),
-        ),
-        migrations.AddIndex(
-            model_name='feedback',
-            index=models.Index(fields=['organisation', 'source', 'id'], name='feedback_source'),
-        ),
-        migrations.AddConstraint(
-            model_name='feedback',
-            constraint=models.UniqueConstraint(condition=models.Q(('external_id', ''), _negated=True), fields=('organisation', 'external_id'), name='feedback_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='feedback',
-            constraint=models.CheckConstraint(condition=models.Q(('rating__isnull', True), ('rating__range', (1, 5)), _connector='OR'), name='feedback_rating_1_to_5'),
-        ),
-        migrations.AddIndex(
-            model_name='dependency',
-            index=models.Index(fields=['blocked', 'blocker'], name='dependency_blocked'),
-        ),
-        migrations.AddConstraint(
-            model_name='dependency',
-            constraint=models.UniqueConstraint(fields=('blocker', 'blocked'), name='dependency_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='dependency',
-            constraint=models.CheckConstraint(condition=models.Q(('blocker', models.F('blocked')), _negated=True), name='dependency_not_self'),
-        ),
-        migrations.AddIndex(
-            model_name='comment',
-            index=models.Index(fields=['task', 'id'], name='comment_of_task'),
         ),
     ]

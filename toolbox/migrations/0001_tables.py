@@ -36,6 +36,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-opened_at'],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('standing', True)), fields=('agent',), name='session_standing_once')],
             },
         ),
         migrations.CreateModel(
@@ -53,6 +54,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-opened_at'],
+                'indexes': [models.Index(condition=models.Q(('closed_at', None)), fields=['contract_ref'], name='mode_grant_contract'), models.Index(condition=models.Q(('closed_at', None)), fields=['session'], name='mode_grant_open')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('closed_at', None)), fields=('session', 'mode', 'contract_ref'), name='mode_grant_once'), models.CheckConstraint(condition=models.Q(('closed_at', None), ('closed_at__gte', models.F('opened_at')), _connector='OR'), name='mode_grant_closes_later')],
             },
         ),
         migrations.CreateModel(
@@ -69,25 +72,5 @@ class Migration(migrations.Migration):
             options={
                 'constraints': [models.UniqueConstraint(fields=('agent', 'key'), name='idempotency_once')],
             },
-        ),
-        migrations.AddConstraint(
-            model_name='session',
-            constraint=models.UniqueConstraint(condition=models.Q(('standing', True)), fields=('agent',), name='session_standing_once'),
-        ),
-        migrations.AddIndex(
-            model_name='modegrant',
-            index=models.Index(condition=models.Q(('closed_at', None)), fields=['contract_ref'], name='mode_grant_contract'),
-        ),
-        migrations.AddIndex(
-            model_name='modegrant',
-            index=models.Index(condition=models.Q(('closed_at', None)), fields=['session'], name='mode_grant_open'),
-        ),
-        migrations.AddConstraint(
-            model_name='modegrant',
-            constraint=models.UniqueConstraint(condition=models.Q(('closed_at', None)), fields=('session', 'mode', 'contract_ref'), name='mode_grant_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='modegrant',
-            constraint=models.CheckConstraint(condition=models.Q(('closed_at', None), ('closed_at__gte', models.F('opened_at')), _connector='OR'), name='mode_grant_closes_later'),
         ),
     ]

@@ -1,10 +1,10 @@
+
 import django.contrib.postgres.fields
 import django.db.models.deletion
 from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    """Frames of delegation and skills, and which one a session is in."""
 
     dependencies = [
         ('orgchart', '0001_tables'),
@@ -37,55 +37,13 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-id'],
+                'indexes': [models.Index(condition=models.Q(('state', 'open')), fields=['assignee', 'id'], name='frame_waiting'), models.Index(condition=models.Q(('kind', 'delegation'), ('state__in', ['returned', 'failed']), ('told_at', None)), fields=['opener', 'id'], name='frame_untold'), models.Index(condition=models.Q(('state__in', ['open', 'taken'])), fields=['due_at'], name='frame_due'), models.Index(fields=['organisation', '-id'], name='frame_organisation')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['open', 'taken', 'returned', 'failed', 'cancelled'])), name='frame_state_known'), models.CheckConstraint(condition=models.Q(('kind__in', ['delegation', 'skill'])), name='frame_kind_known'), models.CheckConstraint(condition=models.Q(('depth__gte', 1), ('depth__lte', 8)), name='frame_depth_limit'), models.CheckConstraint(condition=models.Q(models.Q(('depth', 1), ('parent__isnull', True)), models.Q(('depth__gte', 2), ('parent__isnull', False)), _connector='OR'), name='frame_depth_counts'), models.CheckConstraint(condition=models.Q(models.Q(('allowed_tools__isnull', False), ('kind', 'skill'), ('opener', models.F('assignee')), models.Q(('name', ''), _negated=True), models.Q(('state', 'open'), _negated=True)), models.Q(('kind', 'delegation'), ('name', ''), models.Q(('opener', models.F('assignee')), _negated=True)), _connector='OR'), name='frame_between_whom'), models.CheckConstraint(condition=models.Q(models.Q(('ended_at', None), ('state__in', ['open', 'taken'])), models.Q(('ended_at__isnull', False), ('state__in', ['returned', 'failed', 'cancelled'])), _connector='OR'), name='frame_ends_once'), models.CheckConstraint(condition=models.Q(models.Q(('state__in', ['taken', 'returned']), _negated=True), ('taken_at__isnull', False), _connector='OR'), name='frame_taken_by_someone')],
             },
         ),
         migrations.AddField(
             model_name='session',
             name='frame',
             field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='sessions', to='toolbox.frame'),
-        ),
-        migrations.AddIndex(
-            model_name='frame',
-            index=models.Index(condition=models.Q(('state', 'open')), fields=['assignee', 'id'], name='frame_waiting'),
-        ),
-        migrations.AddIndex(
-            model_name='frame',
-            index=models.Index(condition=models.Q(('kind', 'delegation'), ('state__in', ['returned', 'failed']), ('told_at', None)), fields=['opener', 'id'], name='frame_untold'),
-        ),
-        migrations.AddIndex(
-            model_name='frame',
-            index=models.Index(condition=models.Q(('state__in', ['open', 'taken'])), fields=['due_at'], name='frame_due'),
-        ),
-        migrations.AddIndex(
-            model_name='frame',
-            index=models.Index(fields=['organisation', '-id'], name='frame_organisation'),
-        ),
-        migrations.AddConstraint(
-            model_name='frame',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['open', 'taken', 'returned', 'failed', 'cancelled'])), name='frame_state_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='frame',
-            constraint=models.CheckConstraint(condition=models.Q(('kind__in', ['delegation', 'skill'])), name='frame_kind_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='frame',
-            constraint=models.CheckConstraint(condition=models.Q(('depth__gte', 1), ('depth__lte', 8)), name='frame_depth_limit'),
-        ),
-        migrations.AddConstraint(
-            model_name='frame',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('depth', 1), ('parent__isnull', True)), models.Q(('depth__gte', 2), ('parent__isnull', False)), _connector='OR'), name='frame_depth_counts'),
-        ),
-        migrations.AddConstraint(
-            model_name='frame',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('allowed_tools__isnull', False), ('kind', 'skill'), ('opener', models.F('assignee')), models.Q(('name', ''), _negated=True), models.Q(('state', 'open'), _negated=True)), models.Q(('kind', 'delegation'), ('name', ''), models.Q(('opener', models.F('assignee')), _negated=True)), _connector='OR'), name='frame_between_whom'),
-        ),
-        migrations.AddConstraint(
-            model_name='frame',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('ended_at', None), ('state__in', ['open', 'taken'])), models.Q(('ended_at__isnull', False), ('state__in', ['returned', 'failed', 'cancelled'])), _connector='OR'), name='frame_ends_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='frame',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('state__in', ['taken', 'returned']), _negated=True), ('taken_at__isnull', False), _connector='OR'), name='frame_taken_by_someone'),
         ),
     ]

@@ -26,6 +26,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'verbose_name_plural': 'repositories',
+                'constraints': [models.CheckConstraint(condition=models.Q(('main', ''), _negated=True), name='repository_has_a_main_branch')],
             },
         ),
         migrations.CreateModel(
@@ -45,6 +46,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-id'],
+                'constraints': [models.CheckConstraint(condition=models.Q(('kind__in', ['create', 'import', 'push', 'merge'])), name='branch_move_kind_known'), models.CheckConstraint(condition=models.Q(models.Q(('kind__in', ['push', 'merge']), _negated=True), ('contract__isnull', False), _connector='OR'), name='branch_move_under_a_contract'), models.CheckConstraint(condition=models.Q(models.Q(('kind', 'merge'), ('verdict__isnull', False), models.Q(('merged', ''), _negated=True)), models.Q(models.Q(('kind', 'merge'), _negated=True), ('merged', ''), ('verdict', None)), _connector='OR'), name='branch_merge_has_a_verdict')],
             },
         ),
         migrations.CreateModel(
@@ -59,6 +61,7 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name_plural': 'branches',
                 'ordering': ['name'],
+                'constraints': [models.UniqueConstraint(fields=('repository', 'name'), name='branch_once'), models.CheckConstraint(condition=models.Q(('commit', ''), _negated=True), name='branch_has_a_commit')],
             },
         ),
         migrations.CreateModel(
@@ -78,29 +81,5 @@ class Migration(migrations.Migration):
             options={
                 'constraints': [models.UniqueConstraint(condition=models.Q(('checked_out', True)), fields=('agent',), name='draft_one_checked_out'), models.CheckConstraint(condition=models.Q(('commit', ''), _negated=True), name='draft_has_a_commit')],
             },
-        ),
-        migrations.AddConstraint(
-            model_name='repository',
-            constraint=models.CheckConstraint(condition=models.Q(('main', ''), _negated=True), name='repository_has_a_main_branch'),
-        ),
-        migrations.AddConstraint(
-            model_name='branchmove',
-            constraint=models.CheckConstraint(condition=models.Q(('kind__in', ['create', 'import', 'push', 'merge'])), name='branch_move_kind_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='branchmove',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('kind__in', ['push', 'merge']), _negated=True), ('contract__isnull', False), _connector='OR'), name='branch_move_under_a_contract'),
-        ),
-        migrations.AddConstraint(
-            model_name='branchmove',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('kind', 'merge'), ('verdict__isnull', False), models.Q(('merged', ''), _negated=True)), models.Q(models.Q(('kind', 'merge'), _negated=True), ('merged', ''), ('verdict', None)), _connector='OR'), name='branch_merge_has_a_verdict'),
-        ),
-        migrations.AddConstraint(
-            model_name='branch',
-            constraint=models.UniqueConstraint(fields=('repository', 'name'), name='branch_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='branch',
-            constraint=models.CheckConstraint(condition=models.Q(('commit', ''), _negated=True), name='branch_has_a_commit'),
         ),
     ]
