@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, RelatedDropdownFilter
@@ -32,7 +33,7 @@ from governance.cases.models import Case, Violation
 from governance.cases.records import facts_of
 from governance.cases.timeline import timeline_of
 from governance.cases.verification import verify_case
-from governance.cases.wording import next_step, round_shown, stages_of
+from governance.cases.wording import case_words, next_step, round_shown, stages_of
 from governance.interventions import confirmation, rules, services
 from orgchart.models import Organisation
 from orgchart.people.members import visible_organisations
@@ -47,7 +48,8 @@ class CaseAdmin(ActingAdmin):
 
     acts = ACTS
     change_form_template = "admin/nexus/case.html"
-    list_display = ("headline", "state_label", "stage", "round", "paused_by", "organisation")
+    list_display = ("headline", "state_label", "stage", "round", "why_paused", "organisation")
+    in_other_words = ("paused_by",)
     list_filter = (
         BY_ORGANISATION,
         ("state", ChoicesDropdownFilter),
@@ -58,6 +60,11 @@ class CaseAdmin(ActingAdmin):
     ordering = ("-id",)
     search_fields = ("=id",)
     search_help_text = _("A case (CASE-…)")
+
+    @column(_("paused by"))
+    def why_paused(self, row: Case) -> SafeString | str:
+        """The failure signal in words."""
+        return case_words(row.paused_by or "") or "–"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Case]:
         """With the organisation, in one query."""

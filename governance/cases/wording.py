@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from core.labels import Text
 from governance.cases.facts import FINAL, CaseFacts, Position
-from governance.cases.vocabulary import OFFICE_OF, SIGNALS, Outcome, Signal, Stage, State
+from governance.cases.vocabulary import MEANINGS, OFFICE_OF, SIGNALS, Outcome, Signal, Stage, State
 
 MEANING: Mapping[Signal, Text] = {
     Signal.NON_VERIFIABLE: _("the Analyst found no way to verify the result"),
@@ -24,6 +26,13 @@ MEANING: Mapping[Signal, Text] = {
     Signal.STRUCTURAL_VIOLATION: _("an agent acted outside its office"),
 }
 """What each failure signal says to a person (Spec: constitution 9)."""
+
+
+def case_words(code: str) -> SafeString | str:
+    """What people read for a failure signal or a fault, with the code in small print."""
+    if code not in MEANINGS:
+        return code
+    return format_html('{} <code class="nx-code">{}</code>', gettext(MEANINGS[code]), code)
 
 
 def next_step(at: Position) -> str:

@@ -14,7 +14,7 @@ from core.admin.happened import happened
 from core.admin.refused import coded, meaning_of, reason_of, refused, said
 from core.detail_words import MODES
 from core.wording import Part
-from governance.cases.vocabulary import MEANINGS as CASE_MEANINGS
+from governance.cases.wording import case_words
 from nexus_site.console.empty_lists import WHEN_EMPTY
 from nexus_site.console.saved_filters import filters_in
 from nexus_site.languages.scripts import translated_texts
@@ -47,12 +47,7 @@ def in_words(code: str) -> str:
 register.filter("refused", refused)
 
 
-@register.filter
-def case_words(code: str) -> SafeString | str:
-    """What people read for a failure signal or a fault, with the code in small print."""
-    if code not in CASE_MEANINGS:
-        return code
-    return format_html('{} <code class="nx-code">{}</code>', gettext(CASE_MEANINGS[code]), code)
+register.filter("case_words", case_words)
 
 
 register.filter("coded", coded)

@@ -452,6 +452,15 @@ class TestPages:
         client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
         return client
 
+    def test_list_says_in_words_why_a_case_is_paused(self, client, play):
+        play.to("REVIEW")
+        play.submit("REVIEW", "APPROVED", by="planner")
+        page = client.get("/admin/governance/case/").content.decode()
+        words = (
+            'An agent acted outside its office <code class="nx-code">STRUCTURAL_VIOLATION</code>'
+        )
+        assert words in page
+
     def test_tell_the_story_of_a_case_in_order(self, client, play):
         play.to("REVIEW")
         play.submit("REVIEW", "APPROVED", by="planner")
