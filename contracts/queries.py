@@ -48,6 +48,9 @@ def read_contract(*, caller: Caller, contract_id: str) -> ContractDetail:
                 "act": OrgAct(line.act),
                 "subject": line.subject,
                 "role": line.role or None,
+                "reports_to": line.reports_to or None,
+                "co_managers": line.co_managers,
+                "skills": line.skills,
                 "used_at": line.used_at,
             }
             for line in row.changes.all()

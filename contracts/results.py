@@ -115,6 +115,9 @@ class AllowedChange(TypedDict):
     act: OrgAct
     subject: Annotated[str, Field(description="the agent's handle; of hire the new one")]
     role: Annotated[str | None, Field(description="the role that it gives, where it is named")]
+    reports_to: Annotated[str | None, Field(description="the superior, where it is named")]
+    co_managers: list[str]
+    skills: list[str]
     used_at: datetime | None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 
 from core.language import gettext_noop
@@ -69,12 +70,31 @@ class OrgAct(StrEnum):
 
 
 AS_ROLE = gettext_noop("%(change)s as %(role)s")
+REPORTING_TO = gettext_noop("%(change)s, reporting to %(superior)s")
+WITH_CO_MANAGERS = gettext_noop("%(change)s, co-managed by %(names)s")
+WITH_SKILLS = gettext_noop("%(change)s, with the skills %(names)s")
 
 
-def named_change(act: str, subject: str, role: str = "", *, as_role: str = AS_ROLE) -> str:
-    """A change as a line of a contract names it; `as_role` in the language of a page."""
+def named_change(
+    act: str,
+    subject: str,
+    role: str = "",
+    reports_to: str = "",
+    co_managers: Iterable[str] = (),
+    skills: Iterable[str] = (),
+    *,
+    say: Callable[[str], str] = str,
+) -> str:
+    """A change as a line of a contract names it; `say` gives a phrase in the language of a page."""
     change = f"{act} {subject}"
-    return as_role % {"change": change, "role": role} if role else change
+    if role:
+        change = say(AS_ROLE) % {"change": change, "role": role}
+    if reports_to:
+        change = say(REPORTING_TO) % {"change": change, "superior": reports_to}
+    for phrase, names in ((WITH_CO_MANAGERS, co_managers), (WITH_SKILLS, skills)):
+        if listed := ", ".join(names):
+            change = say(phrase) % {"change": change, "names": listed}
+    return change
 
 
 class ReportKind(StrEnum):

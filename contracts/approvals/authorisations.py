@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from contracts.issuing.changes import SoughtLine
+from contracts.issuing.changes import NamedChange, SoughtLine
 from contracts.models import Contract, OrgChangeLine
-from contracts.vocabulary import ContractKind, ContractState
+from contracts.vocabulary import ContractKind, ContractState, OrgAct
 from core.database import needs_transaction
 from core.decision import Code, refuse
 from toolbox.caller import Caller
@@ -50,17 +50,29 @@ def use_line(
 ) -> OrgChangeLine | None:
     """Use up the first unused line of these locked contracts that names this; None if none does."""
     lines = OrgChangeLine.objects.select_for_update().filter(
-        contract_id__in=contract_ids,
-        act=sought.act,
-        subject=sought.subject,
-        role__in=[sought.role] if sought.is_role_named else ["", sought.role],
-        used_at=None,
+        contract_id__in=contract_ids, act=sought.act, subject=sought.subject, used_at=None
     )
-    line = lines.order_by("-role", "id").first()
+    allowing = (
+        line
+        for line in lines.order_by("-role", "-reports_to", "id")
+        if sought.is_allowed_by(_named(line))
+    )
+    line = next(allowing, None)
     if line is not None:
         line.used_at = now
         line.save(update_fields=["used_at"])
     return line
+
+
+def _named(line: OrgChangeLine) -> NamedChange:
+    return NamedChange(
+        OrgAct(line.act),
+        line.subject,
+        line.role,
+        line.reports_to,
+        tuple(line.co_managers),
+        tuple(line.skills),
+    )
 
 
 @needs_transaction

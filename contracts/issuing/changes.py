@@ -21,40 +21,82 @@ LIFETIME = timedelta(days=7)
 class NamedChange:
     """One change of the organisation, allowed once; the subject of hire is the new handle.
 
-    `role` is the one that the act gives, where the contract names it.
+    The rest is what the act gives, where the contract names it.
     """
 
     act: OrgAct
     subject: str
     role: str = ""
+    reports_to: str = ""
+    co_managers: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return named_change(self.act, self.subject, self.role)
+        more = (self.reports_to, self.co_managers, self.skills)
+        return named_change(self.act, self.subject, self.role, *more)
+
+    @property
+    def names(self) -> bool:
+        """Whether it names anything that the act gives."""
+        return bool(self.role or self.reports_to or self.co_managers or self.skills)
 
 
 @dataclass(frozen=True, slots=True)
 class SoughtLine:
-    """An act that a line has to name; `role` is the one it gives, which the line may have to name.
+    """An act that a line has to name, with what it gives; some of it the line has to name, too.
 
-    A line that names a role allows that role only (Spec: contracts 51).
+    A line that names a role or a superior allows no other one (Spec: contracts 51, contracts 55).
     """
 
     act: OrgAct
     subject: str
     role: str = ""
     is_role_named: bool = False
+    reports_to: str = ""
+    is_superior_named: bool = False
+    co_managers: frozenset[str] = frozenset()
+    skills: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
-        return named_change(self.act, self.subject[:64], self.role if self.is_role_named else "")
+        return named_change(
+            self.act,
+            self.subject[:64],
+            self.role if self.is_role_named else "",
+            self.reports_to if self.is_superior_named else "",
+            sorted(self.co_managers),
+            sorted(self.skills),
+        )
+
+    def is_allowed_by(self, line: NamedChange) -> bool:
+        """Whether a line of this act and subject names what has to be named, and nothing else."""
+        return (
+            _fits(line.role, self.role, is_named=self.is_role_named)
+            and _fits(line.reports_to, self.reports_to, is_named=self.is_superior_named)
+            and self.co_managers <= set(line.co_managers)
+            and self.skills <= set(line.skills)
+        )
+
+
+def _fits(named: str, given: str, *, is_named: bool) -> bool:
+    return named == given or not (named or is_named)
 
 
 def resolve_changes(changes: Sequence[NamedChange], policy: Policy) -> list[NamedChange]:
     """The changes with each agent's handle in place of an address or alias."""
-    found = []
-    for change in changes:
-        agent = None if change.act is OrgAct.HIRE else policy.resolve(change.subject)
-        found.append(replace(change, subject=agent.handle if agent else change.subject))
-    return found
+
+    def handle(name: str) -> str:
+        agent = policy.resolve(name)
+        return agent.handle if agent else name
+
+    return [
+        replace(
+            change,
+            subject=change.subject if change.act is OrgAct.HIRE else handle(change.subject),
+            reports_to=handle(change.reports_to),
+            co_managers=tuple(map(handle, change.co_managers)),
+        )
+        for change in changes
+    ]
 
 
 def can_name_changes(
@@ -76,18 +118,26 @@ def can_name_changes(
             return _refused(f"hire {change.subject[:64]!r}: that is no handle")
         if change.act is not OrgAct.HIRE and not known and change.subject not in hired:
             return _refused(f"{change.act} {change.subject[:64]!r}: there is no such agent")
-        if change.role and isinstance(named := _can_name_role(change, policy), Deny):
+        if isinstance(named := _can_name_what_it_gives(change, policy), Deny):
             return named
     return Allow("named changes")
 
 
-def _can_name_role(change: NamedChange, policy: Policy) -> Decision:
-    """Decide whether a line may name its role: one there is, or the new kind that it hires."""
-    if change.act not in (OrgAct.HIRE, OrgAct.MOVE):
-        return _refused(f"{change.act} gives no role")
-    if change.role in policy.roles or (change.act, change.role) == (OrgAct.HIRE, change.subject):
-        return Allow("a role")
-    return _refused(f"role {change.role[:64]!r}: there is no such role")
+def _can_name_what_it_gives(change: NamedChange, policy: Policy) -> Decision:
+    """Decide whether a line may name this: a role there is, or the new kind that it hires; agents
+    there are, and skills of a new agent.
+    """
+    if change.names and change.act not in (OrgAct.HIRE, OrgAct.MOVE):
+        return _refused(f"{change.act} gives no role, superior, co-manager or skill")
+    if change.skills and change.act is not OrgAct.HIRE:
+        return _refused(f"{change.act} gives no skill")
+    is_new_kind = (change.act, change.role) == (OrgAct.HIRE, change.subject)
+    if change.role and change.role not in policy.roles and not is_new_kind:
+        return _refused(f"role {change.role[:64]!r}: there is no such role")
+    for name in filter(None, (change.reports_to, *change.co_managers)):
+        if name not in policy.agents:
+            return _refused(f"{name[:64]!r}: there is no such agent")
+    return Allow("what the act gives")
 
 
 def _refused(problem: str) -> Decision:
@@ -96,7 +146,7 @@ def _refused(problem: str) -> Decision:
         f"changes: {problem}",
         'give changes such as [{"act": "hire", "subject": "recruiter"}] with kind org_change only; '
         f"act is one of {', '.join(OrgAct)}, subject an agent's handle (for hire the new one), "
-        "role the one that hire or move gives",
+        "role, reports_to, co_managers and skills what hire or move gives",
         rule="an org_change contract names what it allows (Spec: contracts 13)",
         changes=problem,
     )

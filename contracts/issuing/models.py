@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext
 
-from contracts.vocabulary import AS_ROLE, OrgAct, named_change
+from contracts.vocabulary import OrgAct, named_change
 from core.closed_sets import choices_of, one_of
 
 
@@ -17,6 +17,9 @@ class OrgChangeLine(models.Model):
     act = models.CharField(max_length=16, choices=choices_of(OrgAct))
     subject = models.CharField(max_length=64)
     role = models.CharField(max_length=64, blank=True, default="")
+    reports_to = models.CharField(max_length=64, blank=True, default="")
+    co_managers = models.JSONField(default=list, blank=True)
+    skills = models.JSONField(default=list, blank=True)
     used_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -28,4 +31,5 @@ class OrgChangeLine(models.Model):
 
     def __str__(self) -> str:
         act = self.get_act_display()
-        return named_change(act, self.subject, self.role, as_role=gettext(AS_ROLE))
+        more = (self.reports_to, self.co_managers, self.skills)
+        return named_change(act, self.subject, self.role, *more, say=gettext)

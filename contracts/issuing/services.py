@@ -144,7 +144,15 @@ def _insert_contract(issue: _Issue, now: datetime) -> Contract:
     )
     row.save(force_insert=True)
     OrgChangeLine.objects.bulk_create(
-        OrgChangeLine(contract=row, act=change.act, subject=change.subject, role=change.role)
+        OrgChangeLine(
+            contract=row,
+            act=change.act,
+            subject=change.subject,
+            role=change.role,
+            reports_to=change.reports_to,
+            co_managers=list(change.co_managers),
+            skills=list(change.skills),
+        )
         for change in draft.changes
     )
     insert_deadlines(row, now=now)
@@ -167,11 +175,7 @@ def _insert_contract(issue: _Issue, now: datetime) -> Contract:
             "assigned_branch": row.assigned_branch,
             "state": str(row.state),
             "version": row.version,
-            **(
-                {"changes": [f"{c.act} {c.subject}" for c in draft.changes]}
-                if draft.changes
-                else {}
-            ),
+            **({"changes": [str(change) for change in draft.changes]} if draft.changes else {}),
         },
     )
     opened = [Channel(row.id, c.sender.id, c.recipient.id, c.types) for c in issue.channels]

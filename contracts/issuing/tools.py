@@ -94,6 +94,9 @@ class Change(Params):
     act: Literal["hire", "describe", "move", "deactivate", "restrict_tools"]
     subject: Name = Field(description="the agent's handle; for hire the new one")
     role: Name | None = Field(None, description="given by hire or move; to change one, required")
+    reports_to: Name | None = Field(None, description="of hire or move; to change it, required")
+    co_managers: list[Name] = Field(default_factory=list, max_length=20)
+    skills: list[Name] = Field(default_factory=list, max_length=50)
 
 
 class GenerateContract(IssueContract):
@@ -111,7 +114,14 @@ class GenerateContract(IssueContract):
         return replace(
             super().draft(),
             changes=[
-                NamedChange(OrgAct(each.act), each.subject, each.role or "")
+                NamedChange(
+                    OrgAct(each.act),
+                    each.subject,
+                    each.role or "",
+                    each.reports_to or "",
+                    tuple(each.co_managers),
+                    tuple(each.skills),
+                )
                 for each in self.changes
             ],
             expires_at=self.expires_at,

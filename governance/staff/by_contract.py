@@ -44,12 +44,20 @@ def allow_by_contract(person: Person, before: Policy, after: Policy, now: dateti
 
 
 def _line(act: NamedAct, before: Policy, after: Policy) -> SoughtLine:
-    """The line that allows the act; hiring and moving give the role that the agent then has."""
+    """The line that allows the act; hiring and moving give role and place."""
     if act.act not in (OrgAct.HIRE, OrgAct.MOVE):
         return SoughtLine(act.act, act.subject)
     old = before.agents.get(act.subject)
-    role = after.role_of(after.agents[act.subject])
-    return rules.line_of(act.act, act.subject, role, old.role if old else None)
+    new = after.agents[act.subject]
+    return rules.line_of(
+        act.act,
+        act.subject,
+        after.role_of(new),
+        old,
+        superior=new.superior,
+        co_managers=new.managers[1:],
+        skills=new.skills if act.act is OrgAct.HIRE else (),
+    )
 
 
 def _require_within(holder: Agent, act: NamedAct, before: Policy, after: Policy) -> None:

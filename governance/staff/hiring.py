@@ -53,13 +53,21 @@ def hire_agent(
         is_new_kind = role.name not in caller.policy.roles
         caller.require(rules.can_give_role(caller.agent, role, caller.policy))
         caller.require(rules.can_name(hire.handle, role, caller.policy))
-        sought = rules.line_of(OrgAct.HIRE, hire.handle, role, None)
-        contract = use_change(caller=caller, sought=sought, now=now)
-        version = org_changes.require_version(caller, expected_version)
         caller.require(rules.can_give_skills(hire.skills, catalogue.known()))
-        _require_place(caller, hire, role)
         above = _superior(caller, hire, role)
         co_managers = org_changes.find_co_managers(caller, hire.co_managers)
+        sought = rules.line_of(
+            OrgAct.HIRE,
+            hire.handle,
+            role,
+            None,
+            superior=above.handle,
+            co_managers=[agent.handle for agent in co_managers],
+            skills=hire.skills,
+        )
+        contract = use_change(caller=caller, sought=sought, now=now)
+        version = org_changes.require_version(caller, expected_version)
+        _require_place(caller, hire, role)
 
         def apply(organisation: Organisation) -> None:
             if is_new_kind:

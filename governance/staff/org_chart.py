@@ -73,10 +73,12 @@ def update_org_chart(
     invariant.
     """
     with transaction.atomic():
-        sought = {line.subject: line for line in (_line(caller, move) for move in moves)}
+        allowed = [_allowed(caller, move) for move in moves]
+        sought = {step.target.handle: _line(caller, step) for step in allowed}
         used = [use_change(caller=caller, sought=line, now=now) for line in sought.values()]
         version = org_changes.require_version(caller, expected_version)
-        allowed = [_check_move(caller, move) for move in moves]
+        for step in allowed:
+            _require_possible(caller, step)
         _require_each_once(allowed)
 
         def apply(organisation: Organisation) -> None:
@@ -101,28 +103,43 @@ def update_org_chart(
     }
 
 
-def _line(caller: Caller, move: AgentMove) -> SoughtLine:
-    """The line that allows a move: it names the role that the agent is to change to."""
+def _line(caller: Caller, step: _AllowedMove) -> SoughtLine:
+    """The line that allows a move: it names what the agent is to get."""
+    target = step.target
+    return rules.line_of(
+        OrgAct.MOVE,
+        target.handle,
+        org_changes.find_role(caller, step.move.role or target.role),
+        target,
+        superior=step.above.handle if step.above else target.superior,
+        co_managers=[agent.handle for agent in step.co_managers],
+    )
+
+
+def _allowed(caller: Caller, move: AgentMove) -> _AllowedMove:
+    """The move with the agents it names, where HR may move this agent and give this role."""
     target = org_changes.find_agent(caller, move.agent)
     caller.require(rules.can_manage(caller.agent, target, caller.policy))
-    role = org_changes.find_role(caller, move.role or target.role)
     if move.role is not None:
+        role = org_changes.find_role(caller, move.role)
         caller.require(rules.can_give_role(caller.agent, role, caller.policy))
-    return rules.line_of(OrgAct.MOVE, target.handle, role, target.role)
-
-
-def _check_move(caller: Caller, move: AgentMove) -> _AllowedMove:
-    target = org_changes.find_agent(caller, move.agent)
-    if move.is_empty:
-        raise _refusal(target.handle, "nothing to change was given", "give what is to change")
-    if move.reports_to == BOARD:
-        raise _refusal(target.handle, "only people let an agent report to the Board", rules.PEOPLE)
-    if move.group and move.group not in caller.policy.groups:
-        raise _refusal(target.handle, f"there is no group {move.group}", "name an existing group")
-    _require_address(caller, move, target)
-    above = move.reports_to and org_changes.find_active(caller, move.reports_to, "reports_to")
+    above = None
+    if move.reports_to not in (None, BOARD):
+        above = org_changes.find_active(caller, str(move.reports_to), "reports_to")
     co_managers = org_changes.find_co_managers(caller, move.co_managers or ())
-    return _AllowedMove(move, target, above or None, tuple(co_managers))
+    return _AllowedMove(move, target, above, tuple(co_managers))
+
+
+def _require_possible(caller: Caller, step: _AllowedMove) -> None:
+    """Raise Denied INVALID_PARAMS for a move that gives nothing, or a place there is not."""
+    move, handle = step.move, step.target.handle
+    if move.is_empty:
+        raise _refusal(handle, "nothing to change was given", "give what is to change")
+    if move.reports_to == BOARD:
+        raise _refusal(handle, "only people let an agent report to the Board", rules.PEOPLE)
+    if move.group and move.group not in caller.policy.groups:
+        raise _refusal(handle, f"there is no group {move.group}", "name an existing group")
+    _require_address(caller, move, step.target)
 
 
 def _require_address(caller: Caller, move: AgentMove, target: Agent) -> None:

@@ -60,16 +60,34 @@ def can_give_role(who: Agent, role: Role, policy: Policy) -> Decision:
     )
 
 
-def line_of(act: OrgAct, subject: str, role: Role, old_role: str | None) -> SoughtLine:
-    """The line of a contract that lets an agent into a role (Spec: contracts 51).
+def line_of(
+    act: OrgAct,
+    subject: str,
+    role: Role,
+    old: Agent | None,
+    *,
+    superior: str,
+    co_managers: Iterable[str] = (),
+    skills: Iterable[str] = (),
+) -> SoughtLine:
+    """The line of a contract that lets an agent into a role and a place (Spec: contracts 51).
 
     Of an agent that changes its role, and of one that is hired to lead, judge or approve the work
-    of others, the line names the role.
+    of others, the line names the role; of an agent that is moved below another one the superior;
+    of each the co-managers and skills that it gets (Spec: contracts 55).
     """
-    if role.name == old_role:
-        return SoughtLine(act, subject)
     is_worker = role.kind is Kind.WORKER and not role.tools & JUDGES.keys()
-    return SoughtLine(act, subject, role.name, old_role is not None or not is_worker)
+    is_same_role = old is not None and role.name == old.role
+    return SoughtLine(
+        act,
+        subject,
+        role="" if is_same_role else role.name,
+        is_role_named=not is_same_role and (old is not None or not is_worker),
+        reports_to=superior,
+        is_superior_named=old is not None and superior != old.superior,
+        co_managers=frozenset(co_managers) - frozenset(old.managers[1:] if old else ()),
+        skills=frozenset(skills) - (old.skills if old else frozenset()),
+    )
 
 
 def can_name(name: str, role: Role, policy: Policy) -> Decision:

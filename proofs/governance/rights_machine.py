@@ -24,9 +24,11 @@ WORKERS = ROLES[:4]
 MANAGERS = ("it_manager", "hr_manager", "product_manager", "ceo")
 ORDINARY = ("backend_worker", "frontend_worker", "research_worker")
 """The roles that a line needs not name to hire into them (Spec: contracts 51)."""
-LINES = [("move", who, None) for who in WORKERS] + [
-    ("hire", "backend_two", role) for role in (None, *ROLES)
+HEADS = ("it_manager", "product_manager")
+LINES = [("move", who, None, to) for who in WORKERS for to in HEADS] + [
+    ("hire", "backend_two", role, None) for role in (None, *ROLES)
 ]
+"""Act, subject, role and superior that a line of a contract names."""
 
 person = st.sampled_from(sorted(("ada", "bob", "hans", "eve")))
 worker = st.sampled_from(WORKERS)
@@ -167,22 +169,22 @@ class Rights(Accounts):
 
     @rule(line=st.sampled_from(LINES))
     def authorise(self, line):
-        act, subject, role = line
+        act, subject, role, above = line
         made = self.here.call(
             "ceo", "generate_contract", to="hr_manager", title="T", body="B", kind="org_change",
-            changes=[{"act": act, "subject": subject, "role": role}],
+            changes=[{"act": act, "subject": subject, "role": role, "reports_to": above}],
         )  # fmt: skip
         self.here.call("hr_manager", "accept_contract", contract_id=made.result["contract_id"])
         self.lines.append(line)
 
     @rule(who=worker, to=st.sampled_from(MANAGERS), by=st.sampled_from(["hr_manager", "ceo"]))
     def move_by_hr(self, who, to, by):
-        self.by_agent([("move", who, None)], by, "update_org_chart", reason="R",
+        self.by_agent([("move", who, None, to)], by, "update_org_chart", reason="R",
                       changes=[{"agent": who, "reports_to": to}])  # fmt: skip
 
     @rule(role=st.sampled_from(ROLES), by=st.sampled_from(["hr_manager", "it_manager"]))
     def hire(self, role, by):
-        lines = [("hire", "backend_two", each) for each in (role, None)]
+        lines = [("hire", "backend_two", each, None) for each in (role, None)]
         self.by_agent(lines if role in ORDINARY else lines[:1], by, "create_agent_jd",
                       handle="backend_two", role=role, title="T", job_description="D")  # fmt: skip
 

@@ -91,8 +91,12 @@ class World:
         return str(made["contract_id"])
 
     def org_change(self, *changes: str) -> None:
-        """HR may carry out these changes (`act subject`), each once."""
-        named = [{"act": act, "subject": who} for act, who in map(str.split, changes)]
+        """HR may carry out these changes (`act subject`), each once; a move gives a co-manager."""
+        more = {"move": {"co_managers": ["it_manager"]}}
+        named = [
+            {"act": act, "subject": who, **more.get(act, {})}
+            for act, who in map(str.split, changes)
+        ]
         made = self.done("ceo", "generate_contract", to="hr_manager", kind="org_change",
                          changes=named, **WORK)  # fmt: skip
         self.done("hr_manager", "accept_contract", contract_id=made["contract_id"])

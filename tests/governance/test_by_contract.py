@@ -23,6 +23,8 @@ from tests.company import load_company
 from tests.documents.world import NOW, caller_of
 from tests.governance.world import authorise
 
+PROMOTION = "move kim research_worker reports_to=product_manager"
+
 
 @pytest.fixture
 def nexus(db):
@@ -79,7 +81,10 @@ def refusal(nexus, edit, who, contract):
 class TestANamedContract:
     @pytest.mark.parametrize(
         ("edit", "line"),
-        [(promote, "move kim research_worker"), (hire, "hire recruiter")],
+        [
+            (promote, PROMOTION),
+            (hire, "hire recruiter"),
+        ],
     )
     def test_lets_the_change_it_names_take_effect_once(self, nexus, hr, edit, line):
         with pytest.raises(SecondPersonNeeded):
@@ -116,6 +121,7 @@ class TestANamedContract:
             "move qa_worker",
             "move kim",
             "move kim qa_worker",
+            "move kim research_worker",  # its superior changes, too (Spec: contracts 55)
             "describe kim",
             "deactivate kim",
         ],
@@ -137,7 +143,7 @@ class TestANamedContract:
             assert refusal(nexus, edit, hr, contract) == "AUTHORISATION_REQUIRED"
 
     def test_needs_a_line_for_each_act(self, nexus, hr):
-        contract = authorise(nexus.organisation, "move kim research_worker")
+        contract = authorise(nexus.organisation, PROMOTION)
         edit = promote(nexus, skills=["juggling"])
         assert refusal(nexus, edit, hr, contract) == "AUTHORISATION_REQUIRED"
 
@@ -194,7 +200,7 @@ class TestANamedContract:
 
     def test_is_free_again_where_the_change_is_refused(self, nexus, hr):
         """The line is used in the transaction of the change."""
-        contract = authorise(nexus.organisation, "move kim research_worker")
+        contract = authorise(nexus.organisation, PROMOTION)
         edit = promote(nexus, skills=["juggling"])  # its second line is missing
         with pytest.raises(Denied):
             change(nexus, edit, hr, contract)
@@ -240,7 +246,12 @@ class TestTheActsOfAChange:
 
 def test_is_named_on_the_page_of_an_agent_and_shown_on_its_own(nexus, client, django_user_model):
     lines = [
-        {"act": "move", "subject": "kim", "role": "research_worker"},
+        {
+            "act": "move",
+            "subject": "kim",
+            "role": "research_worker",
+            "reports_to": "product_manager",
+        },
         {"act": "hire", "subject": "recruiter"},
     ]
     issued = {"to": "hr_manager", "title": "Grow", "body": "Two acts.", "kind": "org_change"}
@@ -267,5 +278,5 @@ def test_is_named_on_the_page_of_an_agent_and_shown_on_its_own(nexus, client, dj
     assert not PendingChange.objects.exists()
     client.force_login(django_user_model.objects.get(username="root"))
     shown = client.get(f"/admin/contracts/contract/{contract}/change/").content.decode()
-    assert "move kim as research_worker</span>: used" in shown
+    assert "move kim as research_worker, reporting to product_manager</span>: used" in shown
     assert "hire recruiter</span>: not used" in shown

@@ -145,6 +145,64 @@ class TestAuthorisation:
         answer = call(nexus, "update_org_chart", changes=moves, reason="r")
         assert answer.get("error_code", "OK") == code
 
+    @pytest.mark.parametrize(
+        ("line", "more", "code"),
+        [
+            ("hire kim", {}, "OK"),
+            ("hire kim", {"co_managers": ["product_manager"]}, "AUTHORISATION_REQUIRED"),
+            ("hire kim co_managers=ceo", {"co_managers": ["product_manager"]},
+             "AUTHORISATION_REQUIRED"),
+            ("hire kim co_managers=pm", {"co_managers": ["product_manager"]}, "OK"),
+            ("hire kim co_managers=product_manager", {}, "OK"),
+            ("hire kim", {"skills": ["plan"]}, "AUTHORISATION_REQUIRED"),
+            ("hire kim skills=plan", {"skills": ["plan"]}, "OK"),
+            ("hire kim skills=plan", {"skills": ["plan", "more"]}, "AUTHORISATION_REQUIRED"),
+            ("hire kim kim", {"role": "kim", "reports_to": "product_manager"}, "OK"),
+            ("hire kim kim reports_to=it_manager", {"role": "kim", "reports_to": "product_manager"},
+             "AUTHORISATION_REQUIRED"),
+            ("hire kim kim reports_to=pm", {"role": "kim", "reports_to": "product_manager"}, "OK"),
+        ],
+    )  # fmt: skip
+    def test_to_hire_gives_the_place_and_skills_that_its_line_names(self, nexus, line, more, code):
+        """Spec: contracts 55."""
+        nexus.aliases.create(alias="pm", agent=Agent.objects.get(handle="product_manager"))
+        authorise(nexus, line)
+        hire = {**NEW, "handle": "kim", **more}
+        assert call(nexus, "create_agent_jd", **hire).get("error_code", "OK") == code
+
+    @pytest.mark.parametrize(
+        ("line", "move", "code"),
+        [
+            ("move kim", {"reports_to": "it_manager"}, "AUTHORISATION_REQUIRED"),
+            ("move kim reports_to=hr_manager", {"reports_to": "it_manager"},
+             "AUTHORISATION_REQUIRED"),
+            ("move kim reports_to=it_manager", {"reports_to": "it_manager"}, "OK"),
+            ("move kim reports_to=it_manager", {"co_managers": []}, "AUTHORISATION_REQUIRED"),
+            ("move kim", {"co_managers": []}, "OK"),
+            ("move kim", {"co_managers": ["ceo"]}, "OK"),
+            ("move kim", {"co_managers": ["ceo", "it_manager"]}, "AUTHORISATION_REQUIRED"),
+            ("move kim co_managers=it_manager", {"co_managers": ["ceo", "it_manager"]}, "OK"),
+            ("move kim reports_to=it_manager",
+             {"reports_to": "it_manager", "co_managers": ["product_manager"]},
+             "AUTHORISATION_REQUIRED"),
+        ],
+    )  # fmt: skip
+    def test_to_move_gives_the_place_that_its_line_names(self, nexus, line, move, code):
+        """Spec: contracts 55. Kim is of a new kind and has the CEO as co-manager."""
+        authorise(nexus, "hire kim kim reports_to=product_manager co_managers=ceo")
+        hire = {**NEW, "handle": "kim", "role": "kim", "reports_to": "product_manager"}
+        done(nexus, "create_agent_jd", **hire, co_managers=["ceo"])
+        kim, role = Role.objects.get(name="kim"), Role.objects.get(name="it_manager")
+        for sender, recipient in ((kim, role), (role, kim)):
+            ContactRule.objects.create(
+                organisation_id=nexus.id, sender=sender, recipient=recipient, relation="own"
+            )
+        Organisation.objects.filter(id=nexus.id).update(policy_version=F("policy_version") + 1)
+        authorise(nexus, line)
+        moves = [{"agent": "kim", **move}]
+        answer = call(nexus, "update_org_chart", changes=moves, reason="r")
+        assert answer.get("error_code", "OK") == code
+
     def test_to_repair_deactivates_no_manager(self, nexus):
         authorise(nexus, "describe it_manager")
         assert refused(nexus, "deactivate_agent", agent="it_manager", reason="Repair.") == (
@@ -159,7 +217,8 @@ class TestAuthorisation:
     ):
         if (act is OrgAct.HIRE) != (subject == "backend_two"):
             return
-        authorise(nexus, f"{act} {subject}")
+        more = " co_managers=product_manager" if act is OrgAct.MOVE else ""
+        authorise(nexus, f"{act} {subject}{more}")
         target = {
             "create_agent_jd": "backend_two", "update_org_chart": "qa_worker",
         }.get(tool, "backend_worker")  # fmt: skip
@@ -168,7 +227,7 @@ class TestAuthorisation:
         assert body.get("error_code", "OK") == ("OK" if covered else "AUTHORISATION_REQUIRED")
 
     def test_needs_a_line_for_each_agent_that_moves(self, nexus):
-        authorise(nexus, "move qa_worker")
+        authorise(nexus, "move qa_worker co_managers=product_manager")
         moves = [
             {"agent": "qa_worker", "co_managers": ["product_manager"]},
             {"agent": "devops_worker", "co_managers": ["product_manager"]},

@@ -13,13 +13,27 @@ AGENTS = (
 )  # fmt: skip
 EVERYTHING = (
     "hire backend_two",
-    *(f"{act} {agent}" for act in ("describe", "move", "deactivate") for agent in AGENTS),
+    *(f"{act} {agent}" for act in ("describe", "deactivate") for agent in AGENTS),
+    *(f"move {agent} co_managers={','.join(AGENTS)}" for agent in AGENTS),
+    *(f"move {agent} reports_to={above}" for agent in AGENTS for above in AGENTS),
 )
-"""One line of each act on each agent."""
+"""Lines of each act on each agent, and for moves below each other one."""
+
+
+def named(change: str) -> NamedChange:
+    """One line, from its words."""
+    act, *words = change.split()
+    names = [word for word in words if "=" not in word]
+    more = dict(word.split("=") for word in words if "=" in word)
+    lists = {key: tuple(more.pop(key, "").split(",")) for key in ("co_managers", "skills")}
+    given = {key: tuple(filter(None, value)) for key, value in lists.items()}
+    return NamedChange(OrgAct(act), *names, **more, **given)
 
 
 def authorise(organisation, *changes: str) -> str:
-    """The CEO lets HR carry out changes, each written as `act subject` or `act subject role`."""
+    """The CEO lets HR carry out changes, each written as `act subject`, with what it gives:
+    `hire kim qa_worker reports_to=it_manager co_managers=ceo,hr_manager skills=plan`.
+    """
     issued = issue_contract(
         caller=caller_of(organisation, "ceo"),
         draft=ContractDraft(
@@ -27,7 +41,7 @@ def authorise(organisation, *changes: str) -> str:
             title="Grow",
             body="Hire.",
             kind=ContractKind.ORG_CHANGE,
-            changes=[NamedChange(OrgAct(act), *names) for act, *names in map(str.split, changes)],
+            changes=[named(change) for change in changes],
         ),
         tool="generate_contract",
         now=NOW,
