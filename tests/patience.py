@@ -25,10 +25,12 @@ def over() -> Iterator[threading.Event]:
     ends.set()
 
 
-def drip(send: Callable[[bytes], object], over: threading.Event, drop: bytes = b"H") -> None:
-    """Send a drop again and again until the test is over or the client hangs up."""
+def drip(send: Callable[[bytes], object], over: threading.Event, drop: bytes = b"H") -> bool:
+    """Send a drop again and again until the test is over; whether the client hung up before."""
+    ends = time.monotonic() + PATIENCE
     try:
-        while not over.wait(0.05):
+        while time.monotonic() < ends and not over.wait(0.05):
             send(drop)
     except OSError:
-        pass
+        return True
+    return False

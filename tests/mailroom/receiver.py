@@ -21,8 +21,7 @@ class Receiver:
     script: Iterator[Any] = field(default_factory=lambda: iter(()))
     arrived: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
     over: threading.Event = field(default_factory=threading.Event)
-    ended: threading.Event = field(default_factory=threading.Event)
-    """The sender hung up on an answer that came drop by drop."""
+    cut_off: threading.Event = field(default_factory=threading.Event)
 
     @property
     def ids(self) -> list[str]:
@@ -47,12 +46,12 @@ def receiving() -> Iterator[Receiver]:
                 self.connection.close()
                 return
             if answer == "late":
-                receiver.over.wait()
+                receiver.over.wait(PATIENCE)
                 return
             if answer == "drop by drop":
                 self.close_connection = True
-                drip(self.wfile.write, receiver.over)
-                receiver.ended.set()
+                if drip(self.wfile.write, receiver.over):
+                    receiver.cut_off.set()
                 return
             if answer == "twice":
                 self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")

@@ -29,7 +29,7 @@ def server():
 @pytest.fixture
 def receiver(server):
     server.arrived.clear()
-    server.ended.clear()
+    server.cut_off.clear()
     server.script = iter(())
     return server
 
@@ -159,7 +159,7 @@ class TestSending:
         receiver.script = iter(["drop by drop"])
         notify(company)
         outbox.send_due(now=NOW)
-        assert receiver.ended.wait(PATIENCE), "the receiver could let it drip for ever"
+        assert receiver.cut_off.wait(PATIENCE), "the receiver could let it drip to its own end"
         assert notice().state == "pending"
         assert notice().last_problem
 

@@ -91,7 +91,7 @@ class Handler(BaseHTTPRequestHandler):
     def _misbehave(self, how):
         self.close_connection = True
         if how == "slow":
-            self.engine.over.wait()
+            self.engine.over.wait(PATIENCE)
         elif how == "drip":
             drip(self.wfile.write, self.engine.over)
         elif isinstance(how, list):
