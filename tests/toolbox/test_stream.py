@@ -14,6 +14,8 @@ from core.decision import Code, Denied
 from core.events import Event, EventOutcome
 from ledger import sql
 from orgchart.keys import digest_of, issue_key, revoke_key
+from orgchart.models import ContactRule
+from orgchart.services import change_policy
 from toolbox.faces import event_reader
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -263,3 +265,40 @@ class TestPlaces:
     def test_end_with_their_history(self, watcher):
         place = replace(watcher.place, history="00000000")
         assert event_reader.read(caller=watcher.caller, key=watcher.key, after=place).over
+
+
+class TestAnAgentWithOtherRights:
+    """Spec: wire 42. Its stream stays open, and follows its rights of each moment."""
+
+    def free(self, company):
+        """A task that QA could claim, where it may read it: its last blocker ends."""
+        task = {"subject": "One", "requiredRole": "backend_worker"}
+        blocker = company.call("it_manager", "task_create", **task).result["id"]
+        waiting = {"subject": "Two", "requiredRole": "qa_worker", "blockedBy": [blocker]}
+        answer = company.call("it_manager", "task_create", **waiting)
+        done = {"owner": "backend_worker", "status": "in_progress"}
+        assert company.call("backend_worker", "task_update", taskId=blocker, **done).code == "OK"
+        ended = company.call("backend_worker", "task_update", taskId=blocker, status="completed")
+        assert ended.code == "OK"
+        return answer.code
+
+    def test_is_told_only_of_what_it_may_read_now(self, company):
+        watcher = Watcher(company, "qa_worker")
+        self.free(company)
+        assert watcher.page()[0]
+        known = company.call("it_manager", "task_create", subject="Old").result["id"]
+        watcher.page()
+        rules = ContactRule.objects.filter(sender__name="it_manager", recipient__name="qa_worker")
+        change_policy(
+            organisation_id=company.organisation.id,
+            apply=lambda _: rules.delete() and None,
+            caller=company.system,
+            action="agent.changed",
+            now=timezone.now(),
+        )
+        assert company.call("qa_worker", "task_get", taskId=known).code == "NOT_FOUND"
+        watcher.page()  # its own refusal
+        assert self.free(company) == "CONTACT_DENIED"
+        company.call("it_manager", "task_comment", taskId=known, body="Now.")
+        company.call("it_manager", "task_update", taskId=known, subject="New")
+        assert watcher.page()[0] == []
