@@ -2,7 +2,9 @@
 
 import pytest
 
-from tests.tasks.world import Http, company, dev_team
+from tasks import services
+from tasks.rules.values import TaskUpdate
+from tests.tasks.world import NOW, Http, caller_of, company, dev_team
 
 
 @pytest.fixture(autouse=True)
@@ -24,3 +26,26 @@ def http(team) -> Http:
 @pytest.fixture
 def nexus(db):
     return company()
+
+
+@pytest.fixture
+def who(team):
+    return lambda handle: caller_of(team, handle)
+
+
+@pytest.fixture
+def make(who):
+    def made(by: str = "team-lead", **fields) -> str:
+        return services.create_task(caller=who(by), subject="x", now=NOW, **fields)["id"]
+
+    return made
+
+
+@pytest.fixture
+def update(who):
+    def updated(by: str, task_id: str, *, at=NOW, **fields) -> dict:
+        return services.update_task(
+            caller=who(by), task_id=task_id, update=TaskUpdate(**fields), now=at
+        )
+
+    return updated

@@ -10,32 +10,8 @@ from ledger.models import Event
 from mailroom.models import Mail
 from tasks import services
 from tasks.models import Dependency, Task
-from tasks.rules.values import TaskUpdate
 from tasks.vocabulary import Status
 from tests.tasks.world import NOW, caller_of, dev_team, permit
-
-
-@pytest.fixture
-def who(team):
-    return lambda handle: caller_of(team, handle)
-
-
-@pytest.fixture
-def make(who):
-    def made(by: str = "team-lead", **fields) -> str:
-        return services.create_task(caller=who(by), subject="x", now=NOW, **fields)["id"]
-
-    return made
-
-
-@pytest.fixture
-def update(who):
-    def updated(by: str, task_id: str, **fields) -> dict:
-        return services.update_task(
-            caller=who(by), task_id=task_id, update=TaskUpdate(**fields), now=NOW
-        )
-
-    return updated
 
 
 @pytest.fixture

@@ -14,11 +14,6 @@ from tests.tasks.world import NOW, Http, caller_of, configure, dev_team, permit
 
 
 @pytest.fixture
-def who(team):
-    return lambda handle: caller_of(team, handle)
-
-
-@pytest.fixture
 def task_id(who) -> str:
     made = services.create_task(
         caller=who("team-lead"), subject="x", task_type="deployment", now=NOW

@@ -6,37 +6,13 @@ import pytest
 from django.db import connection
 
 from core.decision import Code, Denied
-from tasks import listing, services
+from tasks import listing
 from tasks.backlog import PAGE as BACKLOG_PAGE
 from tasks.insight import recommendations
 from tasks.insight.recommendation_order import Candidate, Taker, best, reasons
-from tasks.rules.values import TaskUpdate
 from tasks.vocabulary import Status
 from tests.plans import rows_touched
-from tests.tasks.world import NOW, caller_of, permit
-
-
-@pytest.fixture
-def who(team):
-    return lambda handle: caller_of(team, handle)
-
-
-@pytest.fixture
-def make(who):
-    def made(by: str = "team-lead", **fields) -> str:
-        return services.create_task(caller=who(by), subject="x", now=NOW, **fields)["id"]
-
-    return made
-
-
-@pytest.fixture
-def update(who):
-    def updated(by: str, task_id: str, **fields) -> dict:
-        return services.update_task(
-            caller=who(by), task_id=task_id, update=TaskUpdate(**fields), now=NOW
-        )
-
-    return updated
+from tests.tasks.world import NOW, permit
 
 
 @pytest.fixture

@@ -23,29 +23,6 @@ STARTED = {"status": Status.IN_PROGRESS}
 
 
 @pytest.fixture
-def who(team):
-    return lambda handle: caller_of(team, handle)
-
-
-@pytest.fixture
-def make(who):
-    def made(by: str = "team-lead", **fields) -> str:
-        return services.create_task(caller=who(by), subject="x", now=NOW, **fields)["id"]
-
-    return made
-
-
-@pytest.fixture
-def update(who):
-    def updated(by: str, task_id: str, *, at=NOW, **fields) -> dict:
-        return services.update_task(
-            caller=who(by), task_id=task_id, update=TaskUpdate(**fields), now=at
-        )
-
-    return updated
-
-
-@pytest.fixture
 def refusal(update):
     """Try an update that must be refused; the refusal's code, once nothing has changed."""
 
