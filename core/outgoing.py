@@ -67,10 +67,13 @@ def resolve_once(url: str, *, internal: bool, within: float = 5.0) -> Destinatio
     `within` limits the name server, in seconds. Raises AddressRefused for other schemes and, unless
     `internal` is allowed, for a name of which one address is not public; NotResolved.
     """
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError:
+        raise AddressRefused("not an address") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise AddressRefused("not an http or https address")
-    port = parts.port or (443 if parts.scheme == "https" else 80)
     try:
         name = parts.hostname.encode("idna").decode("ascii")
     except UnicodeError:

@@ -42,7 +42,7 @@ BOUNDED = {
     ("nexus_site.languages.messages", "findall"): "our own sources",
     ("nexus_site.languages.sentences", "WORDS"): "our own sources",
     ("nexus_site.languages.sentences", "SEVERAL"): "our own sources",
-    ("documents.memory.query", "TERM"): "the query of search_memory has 500 characters at most",
+    ("documents.memory.query", "TERM"): "the query of memory_search has 500 characters at most",
 }
 """Patterns that are not linear, and why their text is short."""
 IN_FUNCTIONS = {("workspace.builds.rules", "joined")}

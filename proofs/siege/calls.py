@@ -66,6 +66,45 @@ def corpus(key: str) -> Iterator[Attack]:
     yield from _files(key)
     yield from _ids(key)
     yield from _mcp(key)
+    yield from _slow_texts(key)
+
+
+SLOW = (
+    "-",
+    "- ",
+    " ",
+    "(",
+    "a or ",
+    "a, ",
+    "!`",
+    "$1",
+    "\\",
+    '"',
+    "/",
+    "a.",
+    "\u4e00",
+    "<!--",
+    "%(a)s",
+)
+"""What makes patterns try every way there is, many times over."""
+
+
+def _slow_texts(key: str) -> Iterator[Attack]:
+    """Texts that a careless regular expression reads for minutes."""
+    places = (
+        ("memory_search", "query"),
+        ("write_note", "path"),
+        ("send_mail", "type"),
+        ("read_url", "url"),
+        ("use_skill", "name"),
+        ("git_branch", "name"),
+        ("task_update", "taskId"),
+        ("list_agents", "role"),
+    )
+    right = {200, *REFUSED}  # a search for it finds nothing
+    for (tool, field), text, size in product(places, SLOW, (480, 5_000, 40_000)):
+        sent = _call(tool, {field: (text * size)[:size] + "\n"}, key)
+        yield from attacks("texts that make patterns slow", right, sent)
 
 
 def _call(tool: str, body: object, key: str) -> bytes:

@@ -73,6 +73,19 @@ class TestARequest:
         with pytest.raises(AddressRefused):
             resolve_once(target, internal=True)
 
+    @pytest.mark.parametrize(
+        "target",
+        [
+            "http://b.example:99999/",
+            "http://b.example:-1/",
+            "http://b.example:0x50/",
+            "http://[::1",
+        ],
+    )
+    def test_never_to_what_is_no_address(self, target):
+        with pytest.raises(AddressRefused):
+            resolve_once(target, internal=True)
+
     def test_never_where_one_of_the_names_addresses_is_inside(self, monkeypatch):
         found = [("93.184.216.34", 80), ("10.0.0.1", 80)]
         monkeypatch.setattr(
