@@ -51,6 +51,8 @@ def read_contract(*, caller: Caller, contract_id: str) -> ContractDetail:
                 "reports_to": line.reports_to or None,
                 "co_managers": line.co_managers,
                 "skills": line.skills,
+                "group": line.group or None,
+                "leads": line.leads or None,
                 "used_at": line.used_at,
             }
             for line in row.changes.all()

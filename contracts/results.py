@@ -118,6 +118,8 @@ class AllowedChange(TypedDict):
     reports_to: Annotated[str | None, Field(description="the superior, where it is named")]
     co_managers: list[str]
     skills: list[str]
+    group: Annotated[str | None, Field(description="the group, where it is named")]
+    leads: Annotated[str | None, Field(description="the group that it comes to lead, likewise")]
     used_at: datetime | None
 
 

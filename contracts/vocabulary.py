@@ -73,6 +73,8 @@ AS_ROLE = gettext_noop("%(change)s as %(role)s")
 REPORTING_TO = gettext_noop("%(change)s, reporting to %(superior)s")
 WITH_CO_MANAGERS = gettext_noop("%(change)s, co-managed by %(names)s")
 WITH_SKILLS = gettext_noop("%(change)s, with the skills %(names)s")
+IN_GROUP = gettext_noop("%(change)s, in the group %(group)s")
+AS_LEADER = gettext_noop("%(change)s, as the leader of the group %(group)s")
 
 
 def named_change(
@@ -82,6 +84,8 @@ def named_change(
     reports_to: str = "",
     co_managers: Iterable[str] = (),
     skills: Iterable[str] = (),
+    group: str = "",
+    leads: str = "",
     *,
     say: Callable[[str], str] = str,
 ) -> str:
@@ -91,6 +95,9 @@ def named_change(
         change = say(AS_ROLE) % {"change": change, "role": role}
     if reports_to:
         change = say(REPORTING_TO) % {"change": change, "superior": reports_to}
+    for phrase, name in ((IN_GROUP, group), (AS_LEADER, leads)):
+        if name:
+            change = say(phrase) % {"change": change, "group": name}
     for phrase, names in ((WITH_CO_MANAGERS, co_managers), (WITH_SKILLS, skills)):
         if listed := ", ".join(names):
             change = say(phrase) % {"change": change, "names": listed}

@@ -72,6 +72,8 @@ def _named(line: OrgChangeLine) -> NamedChange:
         line.reports_to,
         tuple(line.co_managers),
         tuple(line.skills),
+        line.group,
+        line.leads,
     )
 
 

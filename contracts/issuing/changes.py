@@ -30,15 +30,18 @@ class NamedChange:
     reports_to: str = ""
     co_managers: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
+    group: str = ""
+    leads: str = ""
 
     def __str__(self) -> str:
-        more = (self.reports_to, self.co_managers, self.skills)
+        more = (self.reports_to, self.co_managers, self.skills, self.group, self.leads)
         return named_change(self.act, self.subject, self.role, *more)
 
     @property
     def names(self) -> bool:
         """Whether it names anything that the act gives."""
-        return bool(self.role or self.reports_to or self.co_managers or self.skills)
+        place = self.reports_to or self.co_managers or self.group or self.leads
+        return bool(self.role or self.skills or place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,8 @@ class SoughtLine:
     is_superior_named: bool = False
     co_managers: frozenset[str] = frozenset()
     skills: frozenset[str] = frozenset()
+    group: str = ""
+    leads: str = ""
 
     def __str__(self) -> str:
         return named_change(
@@ -65,6 +70,8 @@ class SoughtLine:
             self.reports_to if self.is_superior_named else "",
             sorted(self.co_managers),
             sorted(self.skills),
+            self.group,
+            self.leads,
         )
 
     def is_allowed_by(self, line: NamedChange) -> bool:
@@ -74,6 +81,8 @@ class SoughtLine:
             and _fits(line.reports_to, self.reports_to, is_named=self.is_superior_named)
             and self.co_managers <= set(line.co_managers)
             and self.skills <= set(line.skills)
+            and self.group in ("", line.group, line.leads)
+            and self.leads in ("", line.leads)
         )
 
 
@@ -125,18 +134,22 @@ def can_name_changes(
 
 def _can_name_what_it_gives(change: NamedChange, policy: Policy) -> Decision:
     """Decide whether a line may name this: a role there is, or the new kind that it hires; agents
-    there are, and skills of a new agent.
+    and groups there are, and skills of a new agent.
     """
     if change.names and change.act not in (OrgAct.HIRE, OrgAct.MOVE):
-        return _refused(f"{change.act} gives no role, superior, co-manager or skill")
+        return _refused(f"{change.act} gives no role, place or skill")
     if change.skills and change.act is not OrgAct.HIRE:
         return _refused(f"{change.act} gives no skill")
     is_new_kind = (change.act, change.role) == (OrgAct.HIRE, change.subject)
-    if change.role and change.role not in policy.roles and not is_new_kind:
-        return _refused(f"role {change.role[:64]!r}: there is no such role")
-    for name in filter(None, (change.reports_to, *change.co_managers)):
-        if name not in policy.agents:
-            return _refused(f"{name[:64]!r}: there is no such agent")
+    role = "" if is_new_kind else change.role
+    for known, names in (
+        (policy.roles, (role,)),
+        (policy.agents, (change.reports_to, *change.co_managers)),
+        (policy.groups, (change.group, change.leads)),
+    ):
+        for name in filter(None, names):
+            if name not in known:
+                return _refused(f"{name[:64]!r}: there is no such role, agent or group")
     return Allow("what the act gives")
 
 
@@ -146,7 +159,7 @@ def _refused(problem: str) -> Decision:
         f"changes: {problem}",
         'give changes such as [{"act": "hire", "subject": "recruiter"}] with kind org_change only; '
         f"act is one of {', '.join(OrgAct)}, subject an agent's handle (for hire the new one), "
-        "role, reports_to, co_managers and skills what hire or move gives",
+        "role, reports_to, co_managers, group, leads and skills what hire or move gives",
         rule="an org_change contract names what it allows (Spec: contracts 13)",
         changes=problem,
     )

@@ -20,6 +20,8 @@ class OrgChangeLine(models.Model):
     reports_to = models.CharField(max_length=64, blank=True, default="")
     co_managers = models.JSONField(default=list, blank=True)
     skills = models.JSONField(default=list, blank=True)
+    group = models.CharField(max_length=64, blank=True, default="")
+    leads = models.CharField(max_length=64, blank=True, default="")
     used_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -31,5 +33,5 @@ class OrgChangeLine(models.Model):
 
     def __str__(self) -> str:
         act = self.get_act_display()
-        more = (self.reports_to, self.co_managers, self.skills)
+        more = (self.reports_to, self.co_managers, self.skills, self.group, self.leads)
         return named_change(act, self.subject, self.role, *more, say=gettext)

@@ -152,6 +152,8 @@ def _insert_contract(issue: _Issue, now: datetime) -> Contract:
             reports_to=change.reports_to,
             co_managers=list(change.co_managers),
             skills=list(change.skills),
+            group=change.group,
+            leads=change.leads,
         )
         for change in draft.changes
     )

@@ -97,6 +97,8 @@ class Change(Params):
     reports_to: Name | None = Field(None, description="of hire or move; to change it, required")
     co_managers: list[Name] = Field(default_factory=list, max_length=20)
     skills: list[Name] = Field(default_factory=list, max_length=50)
+    group: Name | None = None
+    leads: Name | None = Field(None, description="group that the agent comes to lead")
 
 
 class GenerateContract(IssueContract):
@@ -121,6 +123,8 @@ class GenerateContract(IssueContract):
                     each.reports_to or "",
                     tuple(each.co_managers),
                     tuple(each.skills),
+                    each.group or "",
+                    each.leads or "",
                 )
                 for each in self.changes
             ],

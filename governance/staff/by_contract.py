@@ -57,6 +57,8 @@ def _line(act: NamedAct, before: Policy, after: Policy) -> SoughtLine:
         superior=new.superior,
         co_managers=new.managers[1:],
         skills=new.skills if act.act is OrgAct.HIRE else (),
+        group=new.group,
+        is_leader=new.is_leader,
     )
 
 

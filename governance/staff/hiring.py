@@ -54,6 +54,7 @@ def hire_agent(
         caller.require(rules.can_give_role(caller.agent, role, caller.policy))
         caller.require(rules.can_name(hire.handle, role, caller.policy))
         caller.require(rules.can_give_skills(hire.skills, catalogue.known()))
+        _require_place(caller, hire, role)
         above = _superior(caller, hire, role)
         co_managers = org_changes.find_co_managers(caller, hire.co_managers)
         sought = rules.line_of(
@@ -64,10 +65,10 @@ def hire_agent(
             superior=above.handle,
             co_managers=[agent.handle for agent in co_managers],
             skills=hire.skills,
+            group=hire.group or "",
         )
         contract = use_change(caller=caller, sought=sought, now=now)
         version = org_changes.require_version(caller, expected_version)
-        _require_place(caller, hire, role)
 
         def apply(organisation: Organisation) -> None:
             if is_new_kind:

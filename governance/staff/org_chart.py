@@ -105,14 +105,17 @@ def update_org_chart(
 
 def _line(caller: Caller, step: _AllowedMove) -> SoughtLine:
     """The line that allows a move: it names what the agent is to get."""
-    target = step.target
+    target, move = step.target, step.move
+    stays = move.group is None
     return rules.line_of(
         OrgAct.MOVE,
         target.handle,
-        org_changes.find_role(caller, step.move.role or target.role),
+        org_changes.find_role(caller, move.role or target.role),
         target,
         superior=step.above.handle if step.above else target.superior,
         co_managers=[agent.handle for agent in step.co_managers],
+        group=target.group if stays else str(move.group),
+        is_leader=(target.is_leader and stays) if move.is_leader is None else move.is_leader,
     )
 
 
@@ -123,6 +126,8 @@ def _allowed(caller: Caller, move: AgentMove) -> _AllowedMove:
     if move.role is not None:
         role = org_changes.find_role(caller, move.role)
         caller.require(rules.can_give_role(caller.agent, role, caller.policy))
+    if move.group and move.group not in caller.policy.groups:
+        raise _refusal(target.handle, f"there is no group {move.group}", "name an existing group")
     above = None
     if move.reports_to not in (None, BOARD):
         above = org_changes.find_active(caller, str(move.reports_to), "reports_to")
@@ -137,8 +142,6 @@ def _require_possible(caller: Caller, step: _AllowedMove) -> None:
         raise _refusal(handle, "nothing to change was given", "give what is to change")
     if move.reports_to == BOARD:
         raise _refusal(handle, "only people let an agent report to the Board", rules.PEOPLE)
-    if move.group and move.group not in caller.policy.groups:
-        raise _refusal(handle, f"there is no group {move.group}", "name an existing group")
     _require_address(caller, move, step.target)
 
 

@@ -69,13 +69,18 @@ def line_of(
     superior: str,
     co_managers: Iterable[str] = (),
     skills: Iterable[str] = (),
+    group: str = "",
+    is_leader: bool = False,
 ) -> SoughtLine:
     """The line of a contract that lets an agent into a role and a place (Spec: contracts 51).
 
     Of an agent that changes its role, and of one that is hired to lead, judge or approve the work
     of others, the line names the role; of an agent that is moved below another one the superior;
-    of each the co-managers and skills that it gets (Spec: contracts 55).
+    of each the co-managers and skills that it gets, and the group that it comes into or comes to
+    lead (Spec: contracts 55).
     """
+    comes_to_lead = is_leader and not (old is not None and old.is_leader and old.group == group)
+    comes_into = old is None or old.group != group
     is_worker = role.kind is Kind.WORKER and not role.tools & JUDGES.keys()
     is_same_role = old is not None and role.name == old.role
     return SoughtLine(
@@ -87,6 +92,8 @@ def line_of(
         is_superior_named=old is not None and superior != old.superior,
         co_managers=frozenset(co_managers) - frozenset(old.managers[1:] if old else ()),
         skills=frozenset(skills) - (old.skills if old else frozenset()),
+        group=group if comes_into else "",
+        leads=group if comes_to_lead else "",
     )
 
 

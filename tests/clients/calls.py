@@ -349,7 +349,7 @@ def use_skill(world: World) -> Call:
 
 def _approval_by_the_ceo(world: World) -> Call:
     world.ask_for_approval()
-    return Call("ceo", {"taskId": "1"})
+    return Call("ceo", {"taskId": world.task()})
 
 
 def _too_large_a_context(world: World) -> Call:
@@ -430,7 +430,10 @@ REFUSED |= {
             "devops_worker", {"environment": "canary", "artifact": DIGEST}, coding=True
         ),
     ),
-    "NOT_YOURS": ("assign_task", always("it_manager", taskId="1", to="research_worker")),
+    "NOT_YOURS": (
+        "assign_task",
+        lambda world: Call("it_manager", {"taskId": world.task(), "to": "research_worker"}),
+    ),
     "TOO_LARGE": ("delegate_to", _too_large_a_context),
     "DRIVER_UNAVAILABLE": ("web_search", always("research_worker", query="agents")),
     "NOT_FOUND": ("read_mail", always("ceo", mail_id="MAIL-none")),

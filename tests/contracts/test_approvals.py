@@ -188,6 +188,13 @@ class TestOrgChange:
             ("hire recruiter", "deactivate recruter"),
         ):  # fmt: skip
             assert refusal(org_change, nexus, *changes).code is Code.INVALID_PARAMS
+        place = {"role": "emperor"}, {"reports_to": "nobody"}, {"group": "none"}, {"leads": "none"}
+        for given in place:
+            lines = [NamedChange(OrgAct.MOVE, "backend_worker", **given)]
+            assert refusal(
+                issue, nexus, "hr_manager", by="ceo", tool="generate_contract",
+                kind=ContractKind.ORG_CHANGE, changes=lines,
+            ).code is Code.INVALID_PARAMS  # fmt: skip
         for kind in (ContractKind.WORK, ContractKind.BUDGET):
             change = [NamedChange(OrgAct.HIRE, "recruiter")]
             found = refusal(

@@ -317,7 +317,10 @@ class TestCreateAgent:
         Agent.objects.filter(handle="backend_worker").update(
             group=group, name="leader", is_leader=True
         )
-        answer = done(nexus, "create_agent_jd", **NEW, group="api", name="second")
+        hire = {**NEW, "group": "api", "name": "second"}
+        assert refused(nexus, "create_agent_jd", **hire) == "AUTHORISATION_REQUIRED"
+        authorise(nexus, "hire backend_two group=api")
+        answer = done(nexus, "create_agent_jd", **hire)
         assert answer["address"] == "api.second"
 
     def test_issues_no_key(self, nexus, contract):
@@ -601,10 +604,15 @@ class TestUpdateOrgChart:
         group = Group.objects.create(organisation=nexus, slug="api", name="API")
         for handle, leads in (("backend_worker", True), ("frontend_worker", False)):
             Agent.objects.filter(handle=handle).update(group=group, name=handle, is_leader=leads)
-        done(nexus, "update_org_chart", reason="r", changes=[
+        handed = [
             {"agent": "frontend_worker", "is_leader": True},
             {"agent": "backend_worker", "is_leader": False},
-        ])  # fmt: skip
+        ]
+        update = {"reason": "r", "changes": handed}
+        authorise(nexus, "move frontend_worker group=api")
+        assert refused(nexus, "update_org_chart", **update) == "AUTHORISATION_REQUIRED"
+        authorise(nexus, "move frontend_worker leads=api")
+        done(nexus, "update_org_chart", **update)
         assert compile_policy(nexus.id).agents["frontend_worker"].is_leader
 
     def test_lets_an_agent_leave_its_group(self, nexus, contract):
@@ -657,7 +665,20 @@ class TestUpdateOrgChart:
             group=group, name="one", is_leader=True
         )
         change = self.move(agent="qa_worker", group="api", name="one")
+        assert refused(nexus, "update_org_chart", **change) == "AUTHORISATION_REQUIRED"
+        authorise(nexus, "move qa_worker group=api")
         assert refused(nexus, "update_org_chart", **change) == "INVALID_PARAMS"
+
+    @pytest.mark.parametrize("line", ["group=ops", "leads=ops", "leads=api"])
+    def test_comes_into_the_group_that_the_line_names(self, nexus, contract, line):
+        for slug, handle in (("api", "backend_worker"), ("ops", "frontend_worker")):
+            group = Group.objects.create(organisation=nexus, slug=slug, name=slug)
+            Agent.objects.filter(handle=handle).update(group=group, name=handle, is_leader=True)
+        authorise(nexus, f"move qa_worker {line}")
+        change = self.move(agent="qa_worker", group="api", name="qa")
+        allowed = line == "leads=api"  # who may come to lead a group may come into it
+        answer = call(nexus, "update_org_chart", **change)
+        assert answer.get("error_code", "OK") == ("OK" if allowed else "AUTHORISATION_REQUIRED")
 
     def test_refuses_an_exchange_of_names_without_breaking(self, nexus, contract):
         group = Group.objects.create(organisation=nexus, slug="api", name="API")
