@@ -145,8 +145,7 @@ def can_give_skills(skills: Iterable[str], known: Mapping[str, Entry]) -> Decisi
 def can_make_co_managers(who: Agent, names: Iterable[str]) -> Decision:
     """Decide whether an agent may make these agents co-managers: never itself.
 
-    A co-manager reads the work of the agent, and no line of a contract names it.
-    Spec: organisation 33.
+    A co-manager reads the work of the agent. Spec: organisation 33.
     """
     if who.handle not in names:
         return Allow("co-managers other than itself")
