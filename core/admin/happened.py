@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
 from core.admin.refused import coded, said
+from core.deed_words import DONE
 from core.detail_words import LABELS, MODES
 from core.event_words import SENTENCES
 from core.hooks import Hook
@@ -107,10 +108,27 @@ def _right(text: str) -> SafeString:
     return _data(next(iter(fact_in_language(text)), text))
 
 
-def _mode(text: str) -> SafeString:
-    if text not in MODES:
-        return _data(text)
-    return format_html('{} <code class="nx-code">{}</code>', gettext(MODES[text]), text)
+def mode_shown(mode: str) -> SafeString:
+    """A mode in words, with the code in small print."""
+    return worded(MODES, mode)
+
+
+def modes_shown(modes: Sequence[str], empty: str = "") -> SafeString | str:
+    """Several modes; `empty` is what none says."""
+    shown = format_html_join(", ", "{}", ((mode_shown(each),) for each in modes))
+    return shown or empty or gettext("none")
+
+
+def deed_shown(action_taken: str) -> SafeString:
+    """What a person did, in words, with the code in small print."""
+    return worded(DONE, action_taken)
+
+
+def worded(words: Mapping[str, str], code: str) -> SafeString:
+    """What the table says for a code, with the code in small print; else the code alone."""
+    if code not in words:
+        return _data(code)
+    return format_html('{} <code class="nx-code">{}</code>', gettext(words[code]), code)
 
 
 def _moment(text: str) -> SafeString:
@@ -134,7 +152,8 @@ WORDS: Mapping[str, Callable[[str], SafeString | str]] = {
     **dict.fromkeys(("why", "next_action", "rule"), said),
     **dict.fromkeys(("allowed", "forbidden"), _right),
     **dict.fromkeys(("due_at", "since", "until"), _moment),
-    "mode": _mode,
+    "mode": mode_shown,
+    "action_taken": deed_shown,
     "code": coded,
 }
 """How the values of some details are shown; others are data."""

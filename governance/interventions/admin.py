@@ -2,13 +2,43 @@
 
 from __future__ import annotations
 
-from django.contrib import admin
-from django.utils.translation import gettext_lazy as _
-from unfold.contrib.filters.admin import ChoicesDropdownFilter, RelatedDropdownFilter
+from typing import Any
 
-from core.admin.base import BrowseAdmin
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from unfold.contrib.filters.admin import DropdownFilter, RelatedDropdownFilter
+
+from core.admin.base import BrowseAdmin, column
 from core.admin.browsing import MomentFilter
+from core.admin.happened import deed_shown, worded
+from core.events import text
 from governance.interventions.models import Intervention
+from governance.interventions.vocabulary import OFFICE_OF_GROUP
+
+OFFICES = {str(office): group.value for group, office in OFFICE_OF_GROUP.items()}
+"""People know the offices by the groups that hold them."""
+
+
+class OfficeFilter(DropdownFilter):
+    """In which office it was done."""
+
+    title = _("office")
+    parameter_name = "operator_role"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Return the offices by their words."""
+        return [(office, gettext(words)) for office, words in OFFICES.items()]
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[Intervention]
+    ) -> QuerySet[Intervention]:
+        """Keep what was done in the chosen office."""
+        chosen = self.value()
+        return queryset.filter(operator_role=text(chosen)) if chosen else queryset
 
 
 @admin.register(Intervention)
@@ -18,20 +48,45 @@ class InterventionAdmin(BrowseAdmin):
     list_display = (
         "timestamp",
         "operator",
-        "operator_role",
+        "office",
         "trigger_condition",
-        "action_taken",
+        "done",
         "subject",
         "reason",
     )
+    fields = (
+        "organisation",
+        "timestamp",
+        "operator",
+        "office",
+        "trigger_condition",
+        "done",
+        "subject",
+        "case",
+        "reason",
+        "details",
+        "confirmed",
+    )
+    readonly_fields = ("office", "done")
+    in_other_words = ("operator_role", "action_taken")
     list_filter = (
         ("organisation", RelatedDropdownFilter),
-        ("operator_role", ChoicesDropdownFilter),
+        OfficeFilter,
         ("timestamp", MomentFilter),
     )
     search_fields = ("=subject", "=operator")
     search_help_text = _("A subject (case:CASE-…) or a person")
     ordering = ("-id",)
+
+    @column(_("office"))
+    def office(self, row: Intervention) -> SafeString:
+        """The group in whose office it was done."""
+        return worded(OFFICES, row.operator_role)
+
+    @column(_("what the person did"))
+    def done(self, row: Intervention) -> SafeString:
+        """What was done, in words."""
+        return deed_shown(row.action_taken)
 
     def subject_of(self, row: Intervention) -> str:
         """Its events are those of what was intervened in."""

@@ -17,6 +17,7 @@ from unfold.contrib.filters.admin import (
 )
 
 from core.admin.base import chips, column, listed
+from core.admin.happened import modes_shown
 from core.hooks import Hook
 from core.labels import Text
 from orgchart.admin.editing import EditAdmin
@@ -91,9 +92,9 @@ class OrganisationAdmin(EditAdmin):
         return int(row.active_agents)
 
     @column(_("modes"))
-    def modes(self, row: Organisation) -> SafeString:
+    def modes(self, row: Organisation) -> SafeString | str:
         """The modes that its sessions may have."""
-        return chips(merged(row.settings)["enabled_modes"])
+        return modes_shown(merged(row.settings)["enabled_modes"])
 
     @column(_("settings"))
     def all_settings(self, row: Organisation) -> SafeString:

@@ -16,6 +16,7 @@ from unfold.contrib.filters.admin import (
 
 from core.admin.base import chips, column
 from core.admin.browsing import MomentFilter
+from core.admin.happened import modes_shown
 from orgchart.admin.chart import BY_ORGANISATION, WHY
 from orgchart.admin.editing import EditAdmin
 from orgchart.admin.forms import (
@@ -155,9 +156,9 @@ class ToolRestrictionAdmin(EditAdmin):
         return gettext("role %(role)s") % {"role": row.role} if row.role else gettext("everybody")
 
     @column(_("modes left"))
-    def left(self, row: ToolOverride) -> SafeString:
+    def left(self, row: ToolOverride) -> SafeString | str:
         """In which modes it still runs."""
-        return chips(row.modes, gettext("taken away"))
+        return modes_shown(row.modes, gettext("taken away"))
 
     def _row_url(self, row: Any) -> str:
         """A new restriction has no row yet; the list shows it."""

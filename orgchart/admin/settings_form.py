@@ -16,6 +16,7 @@ from unfold.widgets import (
     UnfoldBooleanSwitchWidget,
 )
 
+from core.admin.happened import modes_shown
 from core.admin.measures import duration
 from core.admin.refused import said
 from orgchart.admin.fields import PolicyForm
@@ -81,7 +82,7 @@ def setting_in_words(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return gettext("yes") if value else gettext("no")
     if isinstance(value, list):
-        return ", ".join(value) or gettext("none")
+        return modes_shown(value)
     if value in setting.choices:
         return gettext(setting.choices[value])
     return gettext("none") if value in ("", 0) else str(value)

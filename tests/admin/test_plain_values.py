@@ -1,17 +1,29 @@
 """Values that pages show in words; exports keep them as they are."""
 
+import re
+from pathlib import Path
+
 import pytest
+from django.conf import settings
+from django.utils import timezone
 from django.utils.translation import override
 
 from contracts.issuing.changes import NamedChange, SoughtLine
 from contracts.models import OrgChangeLine
-from contracts.vocabulary import OrgAct
+from contracts.vocabulary import ContractOutcome, OrgAct
+from core.deed_words import DONE
 from core.deeds import PeopleGroup
 from governance.cases.vocabulary import MEANINGS, Fault, Signal
+from governance.interventions.models import Intervention
+from governance.interventions.vocabulary import CaseAction
 from ledger.models import Event
 from mailroom.models import MailRejection
 from nexus_site.templatetags.nexus import case_words
+from tasks.vocabulary import Status
 from tests.admin.places import change_page, list_page
+
+ROOT = Path(settings.BASE_DIR)
+ROOMS = ("contracts", "governance", "mailroom", "orgchart", "toolbox", "workspace")
 
 
 class TestSettingsOfAnOrganisation:
@@ -20,10 +32,42 @@ class TestSettingsOfAnOrganisation:
         assert "2 hours <code" in html
         assert "['chat_safe'" not in html
 
+    def test_say_the_modes_in_words(self, sign_in, company):
+        html = sign_in(PeopleGroup.OBSERVER).get(change_page(company.organisation)).content.decode()
+        assert 'Messages only <code class="nx-code">chat_safe</code>, May change code' in html
+
     def test_are_numbers_with_their_length_for_who_edits(self, board, company):
         html = board.get(change_page(company.organisation)).content.decode()
         assert 'value="7200"' in html
         assert 'data-of="id_setting_escalation_timeout">2 hours</b>' in html
+
+
+class TestInterventions:
+    def test_have_words_for_everything_that_people_do(self):
+        sources = [p.read_text() for room in ROOMS for p in (ROOT / room).rglob("*.py")]
+        found = {one for text in sources for one in re.findall(r'action_taken="(\w+)"', text)}
+        found |= {f"close_contract_{outcome}" for outcome in ContractOutcome}
+        found |= {f"move_task_{status}" for status in Status}
+        found |= {*CaseAction} | {"pause_agent", "resume_agent", "stop_everything"}
+        found |= {"resume_everything", "open_mode", "close_mode"}
+        found |= {"correct_memory", "withdraw_memory", "release_task", "withdraw_task_approval"}
+        assert found - set(DONE) == set()
+
+    def test_are_shown_in_words_and_exported_as_they_are(self, board, company):
+        call = {"operator": "ada", "trigger_condition": "contract submitted", "reason": "Good."}
+        Intervention.objects.create(
+            organisation=company.organisation, subject="contract:CON-1", timestamp=timezone.now(),
+            operator_role="HUMAN_ADMIN", action_taken="close_contract_passed", **call,
+        )  # fmt: skip
+        html = board.get(list_page(Intervention)).content.decode()
+        assert 'Close contract as passed <code class="nx-code">close_contract_passed</code>' in html
+        assert 'Board <code class="nx-code">HUMAN_ADMIN</code>' in html
+        found = board.get(list_page(Intervention), {"operator_role": "HR"}).content.decode()
+        assert "close_contract_passed" not in found
+        address = f"{list_page(Intervention)}export/"
+        sent = board.post(address, {"format": "csv"}).getvalue().decode()
+        assert "HUMAN_ADMIN" in sent
+        assert "close_contract_passed" in sent
 
 
 class TestACaseInWords:

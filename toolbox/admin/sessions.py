@@ -23,7 +23,9 @@ from unfold.contrib.filters.admin import (
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, acts_for
 from core.admin.base import BrowseAdmin, column
 from core.admin.browsing import MomentFilter
+from core.admin.happened import mode_shown
 from core.deeds import Deed
+from core.detail_words import MODES
 from orgchart.compiling import current_policy
 from orgchart.models import Agent
 from orgchart.policy.vocabulary import ToolMode
@@ -170,9 +172,9 @@ class SessionAdmin(ActingAdmin):
         return rows.annotate(is_backed=Exists(grants))
 
     @column(_("mode"), label={"coding": "warning", "chat_safe": "success"})
-    def mode_label(self, row: Session) -> str:
+    def mode_label(self, row: Session) -> tuple[str, str]:
         """The stored mode, in colour."""
-        return str(row.mode)
+        return row.mode, gettext(MODES[row.mode])
 
     @column(
         _("grant"),
@@ -187,9 +189,9 @@ class SessionAdmin(ActingAdmin):
         return "missing", gettext("MISSING: chat_safe")
 
     @column(_("mode now"))
-    def effective(self, row: Session) -> str:
+    def effective(self, row: Session) -> SafeString:
         """The effective mode, which is chat_safe on every anomaly."""
-        return str(effective_session(row, current_policy(row.organisation_id)).mode)
+        return mode_shown(effective_session(row, current_policy(row.organisation_id)).mode)
 
     @column(_("grants, newest first"))
     def why(self, row: Session) -> SafeString:
@@ -199,7 +201,7 @@ class SessionAdmin(ActingAdmin):
             "<li><strong>{}</strong> {}: {} <span class='nx-quiet'>({})</span></li>",
             (
                 (
-                    g.mode,
+                    mode_shown(g.mode),
                     g.contract_ref or g.opened_by,
                     g.reason,
                     _duration(g),
