@@ -18,7 +18,7 @@ from unfold.contrib.filters.admin import BooleanRadioFilter
 from unfold.enums import ActionVariant
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, FileForm
-from core.admin.base import block, chips, column, listed
+from core.admin.base import actor_column, block, chips, column, listed
 from core.admin.browsing import MomentFilter
 from core.deeds import Deed
 from core.people import person, signed_in
@@ -122,7 +122,7 @@ class SkillAdmin(ActingAdmin):
 
     acts = (LOOK, APPROVE, WITHDRAW)
     organisation_path = None
-    list_display = ("name", "description", "state", "command_count", "approved_by", "seen_at")
+    list_display = ("name", "description", "state", "command_count", "approver", "seen_at")
     list_filter = (("installed", BooleanRadioFilter), ("seen_at", MomentFilter))
     search_fields = ("name",)
     ordering = ("name",)
@@ -137,13 +137,15 @@ class SkillAdmin(ActingAdmin):
         "tools",
         "digest",
         "approved_digest",
-        "approved_by",
+        "approver",
         "approved_at",
         "approval_reason",
         "problem",
         "seen_at",
     )
     readonly_fields = fields
+    in_other_words = ("approved_by",)
+    approver = actor_column("approved_by", _("approved by"))
 
     def get_urls(self) -> list[URLPattern]:
         """With the page that looks into the folders: a skill that was never read has no page."""

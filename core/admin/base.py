@@ -18,6 +18,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from unfold.decorators import display
 
+from core.admin.actors import actor_name
 from core.admin.browsing import ReadOnlyAdmin
 from core.decision import Code, deny
 from core.hooks import Hook
@@ -78,6 +79,16 @@ def column(
         return found
 
     return made
+
+
+def actor_column(field: str, description: Text) -> Callable[[Any, Any], str]:
+    """A column that names the actor kept in a field of the row."""
+
+    @column(description)
+    def shown(page: Any, row: Any) -> str:
+        return actor_name(getattr(row, field)) or "–"
+
+    return shown
 
 
 class BrowseAdmin(ReadOnlyAdmin):

@@ -11,6 +11,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
+from core.admin.actors import actor_name
 from core.admin.refused import coded, said
 from core.deed_words import DONE
 from core.detail_words import LABELS, MODES
@@ -143,6 +144,10 @@ def _moment(text: str) -> SafeString:
     )
 
 
+def _actor(text: str) -> SafeString:
+    return _data(actor_name(text))
+
+
 def _data(text: str) -> SafeString:
     return format_html('<span translate="no">{}</span>', text)
 
@@ -154,6 +159,7 @@ WORDS: Mapping[str, Callable[[str], SafeString | str]] = {
     **dict.fromkeys(("due_at", "since", "until"), _moment),
     "mode": mode_shown,
     "action_taken": deed_shown,
+    "by": _actor,
     "code": coded,
 }
 """How the values of some details are shown; others are data."""

@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import display
 
+from core.admin.actors import actor_name
 from core.admin.base import address_of
 from core.admin.browsing import (
     MomentFilter,
@@ -180,8 +181,8 @@ class EventAdmin(ReadOnlyAdmin):
 
     @display(description=_("actor"))  # type: ignore[untyped-decorator]
     def who(self, event: Event) -> str:
-        """Agents by their handles alone, as everywhere."""
-        return event.actor.removeprefix("agent:")
+        """Who, as everywhere."""
+        return actor_name(event.actor)
 
     @display(description=_("subject"))  # type: ignore[untyped-decorator]
     def short_subject(self, event: Event) -> SafeString | str:

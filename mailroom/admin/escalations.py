@@ -15,7 +15,7 @@ from unfold.contrib.filters.admin import AutocompleteSelectFilter, ChoicesDropdo
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
-from core.admin.base import column
+from core.admin.base import actor_column, column
 from core.admin.browsing import MomentFilter
 from core.deeds import Deed
 from core.events import text
@@ -102,7 +102,7 @@ class EscalationAdmin(ActingAdmin):
         "up_to",
         "state_label",
         "due_at",
-        "answered_by",
+        "answerer",
         "organisation",
     )
     list_filter = (
@@ -113,6 +113,8 @@ class EscalationAdmin(ActingAdmin):
         ("due_at", MomentFilter),
     )
     list_select_related = ("organisation", "sender", "recipient", "mail")
+    in_other_words = ("answered_by",)
+    answerer = actor_column("answered_by", _("answered by"))
     search_fields = ("=mail__id",)
     search_help_text = _("An escalation's mail (MAIL-…)")
 

@@ -91,8 +91,3 @@ class Escalation(models.Model):
     def is_notice_missing(self) -> bool:
         """Whether the Board should have got a notice of it, and there was no channel."""
         return self.board_waits_since is not None and self.state in UNSETTLED
-
-    @property
-    def answered_by_name(self) -> str:
-        """The name of who answered it or passed it on."""
-        return self.answered_by.partition(":")[2]

@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.utils.translation import gettext, pgettext
 
 from contracts.models import Contract
+from core.admin.actors import actor_name
 from core.admin.refused import said_as_text
 from core.waiting import page_of
 from ledger.models import Event
@@ -220,7 +221,7 @@ def _keys(agent: Agent) -> Listed:
                 at=row.created_at,
                 tag=gettext("revoked") if row.revoked_at else gettext("valid"),
                 tone="deny" if row.revoked_at else "allow",
-                detail=gettext("by %(who)s") % {"who": row.created_by},
+                detail=gettext("by %(who)s") % {"who": actor_name(row.created_by)},
             )
             for row in rows[:MOST]
         ],

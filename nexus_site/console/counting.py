@@ -13,6 +13,7 @@ from django.utils.translation import gettext
 
 from contracts.models import Contract
 from contracts.vocabulary import ContractState
+from core.admin.actors import actor_name
 from core.admin.refused import meaning_of
 from ledger.models import Event, Seal
 from mailroom.models import Escalation, Mail
@@ -61,7 +62,7 @@ class Refused:
     @property
     def name(self) -> str:
         """The actor as people call it."""
-        return self.actor.partition(":")[2]
+        return actor_name(self.actor)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +174,7 @@ def refusals_by_actor(refused: Iterable[RefusalCount]) -> list[Refused]:
 
 def _who(actors: Counter[str]) -> str:
     """The most frequent actors, by name."""
-    top = [f"{actor.partition(':')[2]} ×{n}" for actor, n in actors.most_common(3)]
+    top = [f"{actor_name(actor)} ×{n}" for actor, n in actors.most_common(3)]
     more = len(actors) - 3
     return ", ".join(top) + (gettext(" and %(more)s more") % {"more": more} if more > 0 else "")
 

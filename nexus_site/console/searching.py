@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from unfold.dataclasses import SearchResult
 
+from core.admin.actors import actor_name
 from core.decision import Code
 from core.events import text
 from core.waiting import page_of
@@ -88,7 +89,9 @@ def _title(row: Any) -> str:
 def _described(kind: str, row: Any) -> str:
     """The kind, and what tells rows of one title apart."""
     if hasattr(row, "seq"):
-        return f"{kind}, {row.actor} {row.code} {row.subject} {row.at:%Y-%m-%d %H:%M} UTC"
+        return (
+            f"{kind}, {actor_name(row.actor)} {row.code} {row.subject} {row.at:%Y-%m-%d %H:%M} UTC"
+        )
     key = row.pk if isinstance(row.pk, str) else ""
     return f"{kind} {key}".strip()
 

@@ -21,7 +21,7 @@ from unfold.contrib.filters.admin import (
 )
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, ShownOnce
-from core.admin.base import block, chips, column
+from core.admin.base import actor_column, block, chips, column
 from core.admin.browsing import MomentFilter
 from core.deeds import Deed
 from orgchart.admin.chart import BY_ORGANISATION, WHY
@@ -218,7 +218,7 @@ class ApiKeyAdmin(ActingAdmin):
 
     acts = (REVOKE,)
     organisation_path = "agent.organisation_id"
-    list_display = ("key", "agent", "organisation", "state", "created_at", "created_by")
+    list_display = ("key", "agent", "organisation", "state", "created_at", "creator")
     list_filter = (
         ("agent__organisation", RelatedDropdownFilter),
         ("agent", AutocompleteSelectFilter),
@@ -227,8 +227,11 @@ class ApiKeyAdmin(ActingAdmin):
     )
     list_select_related = ("agent", "agent__organisation")
     search_fields = ("prefix", "agent__handle")
-    fields = ("key", "whose", "state", "created_at", "created_by", "revoked_at", "revoked_by")
+    fields = ("key", "whose", "state", "created_at", "creator", "revoked_at", "revoker")
     readonly_fields = fields
+    in_other_words = ("created_by", "revoked_by")
+    creator = actor_column("created_by", _("created by"))
+    revoker = actor_column("revoked_by", _("revoked by"))
 
     def subject_of(self, row: ApiKey) -> str:
         """How the ledger names the key."""

@@ -14,7 +14,7 @@ from unfold.contrib.filters.admin import (
     ChoicesDropdownFilter,
 )
 
-from core.admin.base import chips, column
+from core.admin.base import actor_column, chips, column
 from core.admin.browsing import MomentFilter
 from core.admin.happened import modes_shown
 from orgchart.admin.chart import BY_ORGANISATION, WHY
@@ -128,7 +128,7 @@ class ToolRestrictionAdmin(EditAdmin):
     """Restrictions of single tools (Spec: tools 14): never more than the tool or the role has."""
 
     form = ToolRestrictionForm
-    list_display = ("tool", "organisation", "for_whom", "left", "set_by", "at")
+    list_display = ("tool", "organisation", "for_whom", "left", "setter", "at")
     list_filter = (BY_ORGANISATION, ("agent", AutocompleteSelectFilter), ("at", MomentFilter))
     list_select_related = ("organisation", "role", "agent")
     search_fields = ("tool", "agent__handle", "role__name")
@@ -140,9 +140,12 @@ class ToolRestrictionAdmin(EditAdmin):
     view_fieldsets = (
         (
             None,
-            {"fields": ("organisation", "tool", "for_whom", "left", "set_by", "reason", "at")},
+            {"fields": ("organisation", "tool", "for_whom", "left", "setter", "reason", "at")},
         ),
     )
+
+    in_other_words = ("set_by",)
+    setter = actor_column("set_by", _("set by"))
 
     def subject_of(self, row: ToolOverride) -> str:
         """The tool's events are those of its restrictions."""

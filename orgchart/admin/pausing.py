@@ -8,6 +8,7 @@ from django.db.models import Subquery
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from core.admin.actors import actor_name
 from core.admin.acts import Act, ActRequest, Answer
 from core.deeds import Deed
 from orgchart.models import Agent, Organisation, Pause
@@ -73,7 +74,7 @@ def pause_facts(row: Agent | Organisation) -> list[tuple[str, str]]:
         return []
     since = f"{found.paused_at:%Y-%m-%d %H:%M} UTC"
     return [
-        (gettext("Paused by"), found.paused_by),
+        (gettext("Paused by"), actor_name(found.paused_by)),
         (gettext("Since"), since),
         (gettext("Reason"), found.reason),
     ]

@@ -78,7 +78,8 @@ class TestDashboard:
         confirm(hr, page, preview(hr, page, "role_form", title="Quality", reason="A better name."))
         html = board.get("/admin/").content.decode()
         assert "role.changed" in html
-        assert "human:hr" in html
+        assert "human:hr" not in html
+        assert "by hr, <time" in html
         assert "A better name." in html
 
     def test_raises_the_alarm_for_an_escalation_past_its_time(self, board, company, played):

@@ -9,12 +9,14 @@ from django.utils import timezone
 from django.utils.translation import override
 
 from core.actions import Action
+from core.admin.actors import actor_name
 from core.admin.happened import facts_of, happened
 from core.detail_words import LABELS
 from core.event_words import SENTENCES
 from core.events import Event as Made
 from ledger.models import Event
 from ledger.services import record_alone
+from orgchart.models import ApiKey
 from tests.browser.day import play
 
 SMALL_PRINT = re.compile(r"<(code|script|pre|style)\b.*?</\1>", re.DOTALL)
@@ -51,6 +53,45 @@ class TestSentences:
     def test_they_are_in_the_language_of_the_page(self):
         with override("zh-hans"):
             assert "合同已签发" in happened("contract.issued")
+
+
+class TestActors:
+    @pytest.mark.parametrize(
+        ("actor", "name"),
+        [
+            ("agent:qa_worker", "qa_worker"),
+            ("human:ada", "ada"),
+            ("human:a:b", "a:b"),
+            ("system:up", "System (up)"),
+            ("ada", "ada"),
+            ("", ""),
+        ],
+    )
+    def test_are_called_as_people_call_them(self, actor, name):
+        assert actor_name(actor) == name
+
+    def test_are_in_the_language_of_the_page(self):
+        with override("zh-hans"):
+            assert actor_name("system:up") == "系统（up）"
+
+    def test_are_names_on_pages_and_codes_in_files(self, board, company):
+        worker = company.agent("qa_worker")
+        for by in ("human:ada", "system:up"):
+            ApiKey.objects.create(agent=worker, prefix=by[:5], digest=by.encode(), created_by=by)
+        address = "/admin/orgchart/apikey/"
+        html = board.get(address).content.decode()
+        assert "System (up)" in html
+        assert not re.search("human:ada|system:up", html)
+        sent = board.post(f"{address}export/", {"format": "csv"}).getvalue().decode()
+        assert "human:ada" in sent
+        assert "system:up" in sent
+
+    def test_are_no_codes_on_the_pages_of_a_day(self, board, company):
+        play(company)
+        for address in ("/admin/", "/admin/feed/", "/admin/ledger/event/"):
+            html = re.sub(r"<td[^>]*subject.*?</td>|nx-mono\">.*?<|<(script)\b.*?</script>", "",
+                          board.get(address).content.decode(), flags=re.DOTALL)  # fmt: skip
+            assert not re.search(r">\s*(human|system|agent):\w", html), address
 
 
 class TestFacts:

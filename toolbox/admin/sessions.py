@@ -20,8 +20,9 @@ from unfold.contrib.filters.admin import (
     RelatedDropdownFilter,
 )
 
+from core.admin.actors import actor_name
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, acts_for
-from core.admin.base import BrowseAdmin, column
+from core.admin.base import BrowseAdmin, actor_column, column
 from core.admin.browsing import MomentFilter
 from core.admin.happened import mode_shown
 from core.deeds import Deed
@@ -120,7 +121,7 @@ def _duration(grant: ModeGrant) -> str:
     if grant.closed_at is None:
         return gettext("%(since)s, open") % {"since": since}
     until = f"{grant.closed_at:%Y-%m-%d %H:%M}"
-    said = {"since": since, "until": until, "person": grant.closed_by}
+    said = {"since": since, "until": until, "person": actor_name(grant.closed_by)}
     return gettext("%(since)s to %(until)s, %(person)s") % said
 
 
@@ -202,7 +203,7 @@ class SessionAdmin(ActingAdmin):
             (
                 (
                     mode_shown(g.mode),
-                    g.contract_ref or g.opened_by,
+                    g.contract_ref or actor_name(g.opened_by),
                     g.reason,
                     _duration(g),
                 )
@@ -221,11 +222,25 @@ class ModeGrantAdmin(BrowseAdmin):
         "agent",
         "mode",
         "contract_ref",
-        "opened_by",
+        "opener",
         "opened_at",
         "closed_at",
         "reason",
     )
+    fields = (
+        "session",
+        "mode",
+        "contract_ref",
+        "opener",
+        "opened_at",
+        "reason",
+        "closer",
+        "closed_at",
+    )
+    readonly_fields = fields
+    in_other_words = ("opened_by", "closed_by")
+    opener = actor_column("opened_by", _("opened by"))
+    closer = actor_column("closed_by", _("closed by"))
     list_filter = (
         ("session__organisation", RelatedDropdownFilter),
         ("mode", ChoicesDropdownFilter),

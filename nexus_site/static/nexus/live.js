@@ -29,6 +29,12 @@
     return made;
   }
 
+  // As the server's `actor_name` says it.
+  function actorName(actor) {
+    const [, kind, name] = actor.match(/^(agent|human|system):(.+)$/s) || [];
+    return kind === "system" ? nexusText("System (%(part)s)", { part: name }) : name || actor;
+  }
+
   function line(event) {
     const item = document.createElement("li");
     item.className = `nx-feed-${event.decision} nx-new`;
@@ -36,7 +42,7 @@
     link.href = `/admin/ledger/event/${event.seq}/change/`;
     link.append(
       named("b", "", event.action), " ",
-      part("span", "", event.actor.replace(/^agent:/, "")), " ",
+      part("span", "", actorName(event.actor)), " ",
       ...(event.code ? [named("span", "nx-tag nx-deny", event.code), " "] : []),
       part("span", "nx-mono", `${event.tool} ${event.subject}`.trim().slice(0, 90)),
     );
