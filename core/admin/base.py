@@ -91,6 +91,16 @@ def actor_column(field: str, description: Text) -> Callable[[Any, Any], str]:
     return shown
 
 
+def yes_no_column(field: str, description: Text) -> Callable[[Any, Any], str]:
+    """A column for a plain yes or no, which is neither good nor bad."""
+
+    @column(description)
+    def shown(page: Any, row: Any) -> str:
+        return gettext("yes") if getattr(row, field) else gettext("no")
+
+    return shown
+
+
 class BrowseAdmin(ReadOnlyAdmin):
     """A table to look at, with the trace that each row left in the ledger as its history."""
 
@@ -197,3 +207,10 @@ def chips(items: Any, empty: str = "") -> SafeString:
 def block(text: str) -> SafeString:
     """A long agent-given text with its own line breaks, escaped."""
     return format_html('<div class="nx-block">{}</div>', text) if text else SafeString("–")
+
+
+def printed(text: str) -> SafeString:
+    """What a program wrote, in columns as it wrote it, escaped."""
+    if not text:
+        return SafeString("–")
+    return format_html('<pre class="nx-file" translate="no">{}</pre>', text)

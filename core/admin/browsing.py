@@ -1,5 +1,6 @@
 """Fast, read-only list pages for large tables: cheap counts, bounded filters."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -7,6 +8,7 @@ from django.core.paginator import Paginator
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils.functional import cached_property
+from django.utils.translation import gettext
 from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import DropdownFilter, RangeDateTimeFilter, TextFilter
 
@@ -43,6 +45,21 @@ class RecentFilter(DropdownFilter):
         newest = model_admin.get_queryset(request).order_by("-pk").values(column)[:RECENT]
         found = {row[column] for row in newest} | {self.value()}
         return [(value, value) for value in sorted(found - {None, ""})]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Keep the rows with the chosen value."""
+        chosen = self.value()
+        return queryset.filter(**{self.parameter_name: text(chosen)}) if chosen else queryset
+
+
+class WordsFilter(DropdownFilter):
+    """Offers the values of the column `parameter_name` by their words."""
+
+    words: Mapping[str, str] = {}
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Return the values with what people read for them."""
+        return [(value, gettext(words)) for value, words in self.words.items()]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Keep the rows with the chosen value."""

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib import admin
-from django.db.models import QuerySet
-from django.http import HttpRequest
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from unfold.contrib.filters.admin import DropdownFilter, RelatedDropdownFilter
+from unfold.contrib.filters.admin import RelatedDropdownFilter
 
 from core.admin.base import BrowseAdmin, column
-from core.admin.browsing import MomentFilter
+from core.admin.browsing import MomentFilter, WordsFilter
 from core.admin.happened import deed_shown, worded
-from core.events import text
 from governance.interventions.models import Intervention
 from governance.interventions.vocabulary import OFFICE_OF_GROUP
 
@@ -23,22 +17,12 @@ OFFICES = {str(office): group.value for group, office in OFFICE_OF_GROUP.items()
 """People know the offices by the groups that hold them."""
 
 
-class OfficeFilter(DropdownFilter):
+class OfficeFilter(WordsFilter):
     """In which office it was done."""
 
     title = _("office")
     parameter_name = "operator_role"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """Return the offices by their words."""
-        return [(office, gettext(words)) for office, words in OFFICES.items()]
-
-    def queryset(
-        self, request: HttpRequest, queryset: QuerySet[Intervention]
-    ) -> QuerySet[Intervention]:
-        """Keep what was done in the chosen office."""
-        chosen = self.value()
-        return queryset.filter(operator_role=text(chosen)) if chosen else queryset
+    words = OFFICES
 
 
 @admin.register(Intervention)

@@ -12,6 +12,7 @@ from django.utils.translation import gettext
 
 from core.admin.actors import actor_name
 from core.admin.happened import happened
+from core.admin.measures import duration
 from core.admin.refused import coded, meaning_of, reason_of, refused, said
 from core.detail_words import MODES
 from core.wording import Part
@@ -53,6 +54,7 @@ register.filter("case_words", case_words)
 
 register.filter("actor_name", actor_name)
 register.filter("coded", coded)
+register.filter("duration", lambda seconds: duration(round(seconds)))
 register.filter("happened", happened)
 register.filter("said", said)
 register.filter("reason_of", reason_of)

@@ -6,17 +6,16 @@ from typing import Any
 
 from django.contrib import admin
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import (
     AutocompleteSelectFilter,
     BooleanRadioFilter,
-    ChoicesDropdownFilter,
 )
 
-from core.admin.base import actor_column, chips, column
-from core.admin.browsing import MomentFilter
-from core.admin.happened import modes_shown
+from core.admin.base import actor_column, chips, column, yes_no_column
+from core.admin.browsing import MomentFilter, WordsFilter
+from core.admin.happened import modes_shown, worded
 from orgchart.admin.chart import BY_ORGANISATION, WHY
 from orgchart.admin.editing import EditAdmin
 from orgchart.admin.forms import (
@@ -29,7 +28,7 @@ from orgchart.models import (
     MailTypeRule,
     ToolOverride,
 )
-from orgchart.policy.vocabulary import BOARD
+from orgchart.policy.vocabulary import BOARD, Relation
 
 
 @admin.register(MailTypeRule)
@@ -37,7 +36,7 @@ class MailTypeAdmin(EditAdmin):
     """The ceiling of each mail type (Spec: mail 5)."""
 
     form = MailTypeForm
-    list_display = ("name", "organisation", "who", "how", "to_superior")
+    list_display = ("name", "organisation", "who", "how", "upwards")
     list_filter = (BY_ORGANISATION, ("to_superior", BooleanRadioFilter))
     list_select_related = ("organisation",)
     search_fields = ("name",)
@@ -59,8 +58,11 @@ class MailTypeAdmin(EditAdmin):
         WHY,
     )
     view_fieldsets = (
-        (None, {"fields": ("organisation", "name", "who", "how", "to_superior", "description")}),
+        (None, {"fields": ("organisation", "name", "who", "how", "upwards", "description")}),
     )
+
+    in_other_words = ("to_superior",)
+    upwards = yes_no_column("to_superior", _("to superior"))
 
     @column(_("senders"))
     def who(self, row: MailTypeRule) -> SafeString:
@@ -76,17 +78,31 @@ class MailTypeAdmin(EditAdmin):
         return chips(row.issued_by, "send_mail")
 
 
+RELATIONS = {
+    Relation.ANY.value: gettext_noop("any agents of these roles"),
+    Relation.OWN.value: gettext_noop("an agent and its own manager"),
+}
+
+
+class RelationFilter(WordsFilter):
+    """Between which agents."""
+
+    title = _("relation")
+    parameter_name = "relation"
+    words = RELATIONS
+
+
 @admin.register(ContactRule)
 class ContactRuleAdmin(EditAdmin):
     """Which role may send which mail types to which role (Spec: mail 8)."""
 
     form = ContactForm
-    list_display = ("sender", "to", "organisation", "with_types", "needs_contract", "relation")
+    list_display = ("sender", "to", "organisation", "with_types", "under_contract", "between")
     list_filter = (
         BY_ORGANISATION,
         ("sender", AutocompleteSelectFilter),
         ("needs_contract", BooleanRadioFilter),
-        ("relation", ChoicesDropdownFilter),
+        RelationFilter,
     )
     list_select_related = ("organisation", "sender", "recipient")
     search_fields = ("sender__name", "recipient__name")
@@ -105,12 +121,20 @@ class ContactRuleAdmin(EditAdmin):
                     "sender",
                     "to",
                     "with_types",
-                    "needs_contract",
-                    "relation",
+                    "under_contract",
+                    "between",
                 )
             },
         ),
     )
+
+    in_other_words = ("needs_contract", "relation")
+    under_contract = yes_no_column("needs_contract", _("needs contract"))
+
+    @column(_("relation"))
+    def between(self, row: ContactRule) -> SafeString:
+        """Between which agents it holds."""
+        return worded(RELATIONS, row.relation)
 
     @column(_("recipient"))
     def to(self, row: ContactRule) -> str:

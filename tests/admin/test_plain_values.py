@@ -11,6 +11,7 @@ from django.utils.translation import override
 from contracts.issuing.changes import NamedChange, SoughtLine
 from contracts.models import OrgChangeLine
 from contracts.vocabulary import ContractOutcome, OrgAct
+from core.admin.base import printed
 from core.deed_words import DONE
 from core.deeds import PeopleGroup
 from governance.cases.vocabulary import MEANINGS, Fault, Signal
@@ -19,6 +20,7 @@ from governance.interventions.vocabulary import CaseAction
 from ledger.models import Event
 from mailroom.models import MailRejection
 from nexus_site.templatetags.nexus import case_words
+from orgchart.models import ContactRule
 from tasks.vocabulary import Status
 from tests.admin.places import change_page, list_page
 
@@ -68,6 +70,26 @@ class TestInterventions:
         sent = board.post(address, {"format": "csv"}).getvalue().decode()
         assert "HUMAN_ADMIN" in sent
         assert "close_contract_passed" in sent
+
+
+class TestContactRules:
+    def test_are_shown_in_words_and_exported_as_they_are(self, board, company):
+        html = board.get(list_page(ContactRule)).content.decode()
+        assert 'an agent and its own manager <code class="nx-code">own</code>' in html
+        assert re.search(r"field-under_contract[^>]*>\s*no\s*<", html)
+        own = ContactRule.objects.filter(relation="own").first()
+        ContactRule.objects.exclude(pk=own.pk).update(relation="any")
+        found = board.get(list_page(ContactRule), {"relation": "own"}).content.decode()
+        assert 'class="nx-code">any<' not in found
+        sent = board.post(f"{list_page(ContactRule)}export/", {"format": "csv"}).getvalue().decode()
+        assert "relation" in sent
+        assert "needs_contract" in sent
+
+
+class TestTheLogOfARun:
+    def test_is_in_columns_as_the_program_wrote_it(self):
+        assert printed("a  b\n<i>") == '<pre class="nx-file" translate="no">a  b\n&lt;i&gt;</pre>'
+        assert printed("") == "–"
 
 
 class TestACaseInWords:

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from core.admin.measures import duration
 from core.waiting import ringing
 from tests.admin.places import list_page
 from toolbox import scheduler
@@ -36,7 +37,8 @@ class TestTheSchedule:
         html = page(observer)
         for each in scheduler.JOBS.values():
             assert each.name in html
-            assert f"{each.every:g} s" in html
+            assert f">{duration(round(each.every))}<" in html
+        assert ">1 day<" in html
         assert "42 ms" in html
         assert html.count("on time") == len(scheduler.JOBS)
         assert 'id="scheduler"' not in html
@@ -53,7 +55,7 @@ class TestTheSchedule:
     def test_names_a_job_that_never_ran(self, observer):
         record_runs()
         JobRun.objects.filter(name="charts").delete()
-        assert "Never run: charts (every 300 s)" in page(observer)
+        assert "Never run: charts (every 5 minutes)" in page(observer)
 
     def test_says_that_the_scheduler_is_not_running(self, observer):
         assert f"{scheduler.NOT_RUNNING} (no job has run yet)" in page(observer)

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from core.admin.base import BrowseAdmin, column
 from core.admin.browsing import INSTALLATION
+from core.admin.measures import duration
 from toolbox import scheduler
 from toolbox.models import JobRun
 from toolbox.waiting import stopped_scheduler
@@ -60,7 +61,7 @@ class JobRunAdmin(BrowseAdmin):
     def every(self, row: JobRun) -> str:
         """The period."""
         found = scheduler.JOBS.get(row.name)
-        return gettext("%(count)s s") % {"count": f"{found.every:g}"} if found else "–"
+        return duration(round(found.every)) if found else "–"
 
     @column(_("status"), label=LABELS)
     def status(self, row: JobRun) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
-from core.admin.base import block, column, listed
+from core.admin.base import column, listed, printed
 from core.admin.browsing import MomentFilter
 from core.deeds import Deed
 from workspace.models import Run
@@ -76,4 +76,4 @@ class RunAdmin(ActingAdmin):
     @column(_("log"))
     def log(self, row: Run) -> SafeString:
         """What the program wrote, escaped."""
-        return block(row.output)
+        return printed(row.output)
