@@ -134,7 +134,7 @@ class BrowseAdmin(ReadOnlyAdmin):
         return page_of(row) if row else ""
 
     def gone(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Back to the index, saying that there is no such row that this person sees."""
+        """The page that says that nothing is here: no such row that this person sees."""
         if request.method == "POST":
             record_refusal(
                 who=signed_in(request),

@@ -11,7 +11,7 @@ from django.contrib.admin.exceptions import DisallowedModelAdminLookup
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ERROR_FLAG, ChangeList
 from django.db import DataError
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext
 
@@ -71,6 +71,20 @@ class DeclaredLookups(AnyAdmin):
         except DisallowedModelAdminLookup as asked:
             return self._not_a_filter(request, str(asked))
         return answer
+
+    def _get_obj_does_not_exist_redirect(
+        self,
+        request: HttpRequest,
+        opts: Any,
+        object_id: str,
+    ) -> HttpResponse:
+        """The page that says that nothing is here, for a row that this person does not see.
+
+        Answered, not raised: what was recorded of the attempt stays.
+        """
+        from nexus_site.serving.errors import not_found
+
+        return not_found(request, Http404(object_id))
 
     def _not_a_filter(self, request: HttpRequest, asked: str) -> HttpResponse:
         request.current_app = self.admin_site.name

@@ -89,7 +89,7 @@ class TestThePage:
 
     def test_is_closed_to_other_organisations(self, board, company, nobody):
         assert nobody.get(change_page(company.agent("ceo"))).status_code == 403
-        assert board.get("/admin/orgchart/agent/999999/change/").status_code == 302
+        assert board.get("/admin/orgchart/agent/999999/change/").status_code == 404
 
     def test_is_bounded_and_asks_as_much_for_much_as_for_little(self, board, company, now):
         worker = company.agent("backend_worker")

@@ -22,6 +22,7 @@ from django.db.models import (
     UUIDField,
 )
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from django.utils import timezone
 
 from core.deeds import Deed, PeopleGroup
@@ -388,3 +389,13 @@ def change_page_of_mail(mail_id):
     from mailroom.models import Mail
 
     return change_page(Mail(id=mail_id))
+
+
+@pytest.mark.parametrize("kind", ["change", "history"])
+def test_a_row_that_does_not_exist_has_our_page_that_says_so(board, company, kind):
+    for model in MODELS:
+        name = f"admin:{model._meta.app_label}_{model._meta.model_name}_{kind}"
+        answer = board.get(reverse(name, args=["999999999"]))
+        assert answer.status_code == 404, label(model)
+        assert "There is no such page" in answer.content.decode(), label(model)
+    assert "exist" not in board.get("/admin/").content.decode()
