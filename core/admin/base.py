@@ -18,7 +18,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from unfold.decorators import display
 
-from core.admin.actors import actor_name
+from core.admin.actors import actor_shown
 from core.admin.browsing import ReadOnlyAdmin
 from core.decision import Code, deny
 from core.hooks import Hook
@@ -81,12 +81,12 @@ def column(
     return made
 
 
-def actor_column(field: str, description: Text) -> Callable[[Any, Any], str]:
+def actor_column(field: str, description: Text) -> Callable[[Any, Any], SafeString | str]:
     """A column that names the actor kept in a field of the row."""
 
     @column(description)
-    def shown(page: Any, row: Any) -> str:
-        return actor_name(getattr(row, field)) or "–"
+    def shown(page: Any, row: Any) -> SafeString | str:
+        return actor_shown(getattr(row, field)) or "–"
 
     return shown
 

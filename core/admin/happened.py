@@ -11,7 +11,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
-from core.admin.actors import actor_name
+from core.admin.actors import actor_shown
 from core.admin.refused import coded, said
 from core.deed_words import DONE
 from core.detail_words import LABELS, MODES
@@ -145,7 +145,7 @@ def _moment(text: str) -> SafeString:
 
 
 def _actor(text: str) -> SafeString:
-    return _data(actor_name(text))
+    return format_html("{}", actor_shown(text))
 
 
 def _data(text: str) -> SafeString:

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import display
 
-from core.admin.actors import actor_name
+from core.admin.actors import actor_shown
 from core.admin.base import address_of
 from core.admin.browsing import (
     MomentFilter,
@@ -180,9 +180,9 @@ class EventAdmin(ReadOnlyAdmin):
         return facts_of(event.details)
 
     @display(description=_("actor"))  # type: ignore[untyped-decorator]
-    def who(self, event: Event) -> str:
+    def who(self, event: Event) -> SafeString | str:
         """Who, as everywhere."""
-        return actor_name(event.actor)
+        return actor_shown(event.actor)
 
     @display(description=_("subject"))  # type: ignore[untyped-decorator]
     def short_subject(self, event: Event) -> SafeString | str:

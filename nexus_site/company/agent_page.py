@@ -11,10 +11,11 @@ from urllib.parse import urlencode
 from django.db.models import Q, QuerySet, Subquery
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.translation import gettext, pgettext
 
 from contracts.models import Contract
-from core.admin.actors import actor_name
+from core.admin.actors import actor_shown
 from core.admin.refused import said_as_text
 from core.waiting import page_of
 from ledger.models import Event
@@ -221,7 +222,9 @@ def _keys(agent: Agent) -> Listed:
                 at=row.created_at,
                 tag=gettext("revoked") if row.revoked_at else gettext("valid"),
                 tone="deny" if row.revoked_at else "allow",
-                detail=gettext("by %(who)s") % {"who": actor_name(row.created_by)},
+                detail=format_html(
+                    gettext("by %(who)s") % {"who": "{}"}, actor_shown(row.created_by)
+                ),
             )
             for row in rows[:MOST]
         ],

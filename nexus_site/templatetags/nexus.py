@@ -10,7 +10,7 @@ from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
-from core.admin.actors import actor_name
+from core.admin.actors import actor_shown
 from core.admin.happened import happened
 from core.admin.measures import duration
 from core.admin.refused import coded, meaning_of, reason_of, refused, said
@@ -52,7 +52,7 @@ register.filter("refused", refused)
 register.filter("case_words", case_words)
 
 
-register.filter("actor_name", actor_name)
+register.filter("actor_name", actor_shown)
 register.filter("coded", coded)
 register.filter("duration", lambda seconds: duration(round(seconds)))
 register.filter("happened", happened)

@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.translation import override
 
 from core.actions import Action
-from core.admin.actors import actor_name
+from core.admin.actors import actor_name, actor_shown
 from core.admin.happened import facts_of, happened
 from core.detail_words import LABELS
 from core.event_words import SENTENCES
@@ -69,6 +69,7 @@ class TestActors:
     )
     def test_are_called_as_people_call_them(self, actor, name):
         assert actor_name(actor) == name
+        assert TAG.sub("", actor_shown(actor)) == name
 
     def test_are_in_the_language_of_the_page(self):
         with override("zh-hans"):
@@ -80,7 +81,7 @@ class TestActors:
             ApiKey.objects.create(agent=worker, prefix=by[:5], digest=by.encode(), created_by=by)
         address = "/admin/orgchart/apikey/"
         html = board.get(address).content.decode()
-        assert "System (up)" in html
+        assert 'System (<span translate="no">up</span>)' in html
         assert not re.search("human:ada|system:up", html)
         sent = board.post(f"{address}export/", {"format": "csv"}).getvalue().decode()
         assert "human:ada" in sent

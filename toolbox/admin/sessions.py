@@ -20,7 +20,7 @@ from unfold.contrib.filters.admin import (
     RelatedDropdownFilter,
 )
 
-from core.admin.actors import actor_name
+from core.admin.actors import actor_name, actor_shown
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, acts_for
 from core.admin.base import BrowseAdmin, actor_column, column
 from core.admin.browsing import MomentFilter
@@ -203,7 +203,7 @@ class SessionAdmin(ActingAdmin):
             (
                 (
                     mode_shown(g.mode),
-                    g.contract_ref or actor_name(g.opened_by),
+                    g.contract_ref or actor_shown(g.opened_by),
                     g.reason,
                     _duration(g),
                 )
