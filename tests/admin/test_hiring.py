@@ -171,4 +171,4 @@ class TestLeading:
 
     def test_is_no_page_of_the_leader_or_of_who_is_in_no_group(self, board, company):
         for agent in (company.agent("ceo"), load_company("soloqueue").agent("coding_leader")):
-            assert board.get(change_page(agent).replace("change", "lead")).status_code == 302
+            assert board.get(change_page(agent).replace("change", "lead")).status_code == 404

@@ -14,19 +14,19 @@ END = "<END OF BLOCK>"
 AGENTS = ("it_manager", "backend_worker", "qa_worker")
 # The page's stream has no end of its own.
 WATCH = (
-    'curl() { case "$*" in *"/events "*) command curl -m 1 "$@";; *) command curl "$@";; esac; }'
+    'curl() { case "$*" in *"/events "*) command curl -m 5 "$@";; *) command curl "$@";; esac; }'
 )
 
 
 @pytest.fixture(scope="module")
-def printed(served, tmp_path_factory):
+def printed(everybody, url, tmp_path_factory):
     """What each block of the page prints, given some words of it."""
     if shutil.which("curl") is None:
         pytest.skip("these lines need curl, not installed here")
-    (stage, url), tmp_path = served, tmp_path_factory.mktemp("curl")
+    tmp_path = tmp_path_factory.mktemp("curl")
     keys = tmp_path / "var" / "keys" / "nexus.json"
     keys.parent.mkdir(parents=True)
-    keys.write_text(json.dumps({handle: stage.company.key(handle) for handle in AGENTS}))
+    keys.write_text(json.dumps({handle: everybody.company.key(handle) for handle in AGENTS}))
     blocks = [block for block in snippets.indented(PAGE) if not block.startswith(SHOWN)]
     done = subprocess.run(
         ["bash", "-c", "\n".join(f"{block}\necho '{END}'" for block in [WATCH, *blocks])],
@@ -34,7 +34,7 @@ def printed(served, tmp_path_factory):
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     _, *texts = done.stdout.split(f"{END}\n")[:-1]
