@@ -229,6 +229,8 @@ class Rights(Accounts):
             # A deactivation moves nobody: its people wait for another superior (escalation 7).
             if above is None or above.pk != agent.reports_to_id:
                 continue
+            if not agent.keys.filter(revoked_at=None).exists():
+                self.here.keys.pop(agent.handle, None)  # activated again: people give it a new key
             self.here.key(agent.handle)  # not one that is taken back
             undone = rolled_back()
             next(undone)
