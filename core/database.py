@@ -69,10 +69,12 @@ def fetch_each(
     All are sent before the first answer is read, so many cost one wait (psycopg's pipeline, which
     Django's cursor has no name for).
     """
+    if not values:
+        return []
     with connection.cursor() as cursor, connection.wrap_database_errors:
         pipeline: Any = cursor.cursor
         pipeline.executemany(statement, values, returning=True)
-        return [result.fetchone() for result in pipeline.results()] if values else []
+        return [result.fetchone() for result in pipeline.results()]
 
 
 def retry_broken(work: Callable[[], T], *, is_repeatable: bool = False) -> T:
