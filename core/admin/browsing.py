@@ -36,7 +36,16 @@ class CappedPaginator(AnyPaginator):
         return rows.order_by()[:COUNTED].count()
 
 
-class RecentFilter(DropdownFilter):
+class ValueFilter(DropdownFilter):
+    """Keeps the rows with a value of the column `parameter_name`."""
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Keep the rows with the chosen value."""
+        chosen = self.value()
+        return queryset.filter(**{self.parameter_name: text(chosen)}) if chosen else queryset
+
+
+class RecentFilter(ValueFilter):
     """Offers the values of the column `parameter_name` among the newest rows."""
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -46,13 +55,8 @@ class RecentFilter(DropdownFilter):
         found = {row[column] for row in newest} | {self.value()}
         return [(value, value) for value in sorted(found - {None, ""})]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Keep the rows with the chosen value."""
-        chosen = self.value()
-        return queryset.filter(**{self.parameter_name: text(chosen)}) if chosen else queryset
 
-
-class WordsFilter(DropdownFilter):
+class WordsFilter(ValueFilter):
     """Offers the values of the column `parameter_name` by their words."""
 
     words: Mapping[str, str] = {}
@@ -60,11 +64,6 @@ class WordsFilter(DropdownFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         """Return the values with what people read for them."""
         return [(value, gettext(words)) for value, words in self.words.items()]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Keep the rows with the chosen value."""
-        chosen = self.value()
-        return queryset.filter(**{self.parameter_name: text(chosen)}) if chosen else queryset
 
 
 class PrefixFilter(TextFilter):

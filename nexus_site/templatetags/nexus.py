@@ -52,7 +52,7 @@ register.filter("refused", refused)
 register.filter("case_words", case_words)
 
 
-register.filter("actor_name", actor_shown)
+register.filter("actor_shown", actor_shown)
 register.filter("coded", coded)
 register.filter("duration", lambda seconds: duration(round(seconds)))
 register.filter("happened", happened)

@@ -15,15 +15,13 @@ from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import (
     AutocompleteSelectFilter,
     BooleanRadioFilter,
-    ChoicesDropdownFilter,
-    DropdownFilter,
     RelatedDropdownFilter,
 )
 
 from core.admin.actors import actor_name, actor_shown
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, acts_for
 from core.admin.base import BrowseAdmin, actor_column, column
-from core.admin.browsing import MomentFilter
+from core.admin.browsing import MomentFilter, WordsFilter
 from core.admin.happened import mode_shown
 from core.deeds import Deed
 from core.detail_words import MODES
@@ -131,19 +129,12 @@ def acts_on_agents(model: type[Model]) -> tuple[Act, ...]:
     return (OPEN_FOR_AGENT,) if model is Agent else ()
 
 
-class ModeFilter(DropdownFilter):
+class ModeFilter(WordsFilter):
     """By the stored mode."""
 
     title = _("mode")
     parameter_name = "mode"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """Return the known modes."""
-        return [(mode.value, mode.value) for mode in ToolMode]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Keep the sessions with this mode."""
-        return queryset.filter(mode=self.value()) if self.value() else queryset
+    words = MODES
 
 
 @admin.register(Session)
@@ -243,7 +234,7 @@ class ModeGrantAdmin(BrowseAdmin):
     closer = actor_column("closed_by", _("closed by"))
     list_filter = (
         ("session__organisation", RelatedDropdownFilter),
-        ("mode", ChoicesDropdownFilter),
+        ModeFilter,
         ("opened_at", MomentFilter),
     )
     list_select_related = ("session", "session__agent")
