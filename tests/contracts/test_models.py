@@ -241,6 +241,20 @@ class TestALineOfAnOrgChange:
         late = OrgChangeLine(contract_id=contract_id, act="hire", subject="recruiter")
         assert "when it is issued" in refused(late.save)
 
+    def test_gives_for_ever_what_it_named(self, nexus):
+        """Whatever columns a line has: the guard knows each, also one that is added later."""
+        contract_id = org_change(nexus, "move devops_worker")
+        lines = OrgChangeLine.objects.filter(contract_id=contract_id)
+        named = [f for f in OrgChangeLine._meta.concrete_fields if f.default in ("", list)]
+        assert len(named) == 6
+        for field in named:
+            other = ["qa_worker"] if field.default is list else "qa_worker"
+            change = {field.attname: other}
+            assert "used once" in refused(lambda change=change: lines.update(**change))
+            assert "used once" in refused(
+                lambda change=change: lines.update(used_at=now(), **change)
+            )
+
     def test_names_a_known_act_and_a_subject(self, nexus):
         contract_id = org_change(nexus, "deactivate devops_worker", accepted=False)
         odd = OrgChangeLine(contract_id=contract_id, act="promote", subject="x")
