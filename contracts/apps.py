@@ -13,14 +13,17 @@ class ContractsConfig(AppConfig):
     def ready(self) -> None:
         """Join the hooks of lower rooms: folders and sessions of contracts, submissions by mail."""
         from contracts import waiting
+        from contracts.judges_to_be import require_verdicts_kept
         from contracts.scopes import work_scopes
         from contracts.services import submit_by_mail
         from contracts.working import session_of_contract
         from core.waiting import register_kinds
         from mailroom import services
+        from orgchart.services import policy_changing
         from toolbox import scopes, sessions
 
         scopes.work_scopes.join(work_scopes)
         sessions.contract_sessions.join(session_of_contract)
         services.submissions.join(submit_by_mail)
+        policy_changing.join(require_verdicts_kept)
         register_kinds(waiting.KINDS)

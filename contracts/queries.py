@@ -11,6 +11,7 @@ from contracts.judging import Submission, submission_of
 from contracts.models import Contract, Report, Verdict
 from contracts.results import ContractDetail, ContractPage, ContractSummary
 from contracts.rows import agent_of, contract_facts, find_contract, issuer_of
+from contracts.rules import ContractFacts
 from contracts.vocabulary import (
     OPEN_STATES,
     ContractKind,
@@ -21,8 +22,9 @@ from contracts.vocabulary import (
     VerdictFinding,
 )
 from core import paging
-from core.decision import Deny
+from core.decision import Denied, Deny
 from documents.models import ReportType
+from documents.reports import has_denied_report
 from mailroom.models import Priority
 from orgchart.policy.compiled import Policy
 from orgchart.policy.vocabulary import ToolMode
@@ -40,6 +42,8 @@ def read_contract(*, caller: Caller, contract_id: str) -> ContractDetail:
     if isinstance(seen, Deny):
         seen = rules.can_see(contract, caller.agent, caller.policy, judged=_has_judged(row, caller))
     caller.require(seen)
+    if _is_kept_from(row, contract, caller):
+        raise Denied(rules.not_found())
     return {
         **summary(row, caller.policy),
         "body": row.body,
@@ -85,6 +89,17 @@ def read_contract(*, caller: Caller, contract_id: str) -> ContractDetail:
             for v in row.verdicts.order_by("-id")
         ],
     }
+
+
+def _is_kept_from(row: Contract, contract: ContractFacts, caller: Caller) -> bool:
+    """Whether reports on a contract lie where the role of an agent above it is denied to read.
+
+    An assignee that moved to another department brings its contracts along (Spec: contracts 56).
+    """
+    if caller.agent.id in (row.issuer_id, row.assignee_id):
+        return False
+    is_above = caller.policy.is_above(caller.agent, contract.assignee)
+    return is_above and has_denied_report(caller, row.id)
 
 
 def _has_judged(row: Contract, caller: Caller) -> bool:

@@ -56,7 +56,8 @@ class Person(Unexplained):
     """A person in the admin or on the command line, acting on one organisation.
 
     `groups` are the names of the Django groups that give rights; a superuser has every right.
-    `is_member` says whether they belong to that organisation (Spec: people 35).
+    `is_member` says whether they belong to that organisation (Spec: people 35), `is_member_of_all`
+    whether to every one, and so to the installation.
     `confirmation` is given by the service that confirms a proposed change, and by nothing else.
     `contract` is the org_change contract that the person names for a change (Spec: people 34).
     """
@@ -66,6 +67,7 @@ class Person(Unexplained):
     groups: frozenset[str] = frozenset()
     is_superuser: bool = False
     is_member: bool = False
+    is_member_of_all: bool = False
     policy_version: int | None = None
     request_id: str = ""
     at_shell: bool = False

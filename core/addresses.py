@@ -5,13 +5,19 @@ from __future__ import annotations
 import ipaddress
 import re
 import socket
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 UNICAST = ipaddress.IPv6Network("2000::/3")
-PROTOCOLS = ipaddress.IPv4Network("192.0.0.0/24")
+NOT_PUBLIC: Sequence[ipaddress.IPv4Network | ipaddress.IPv6Network] = (
+    ipaddress.IPv4Network("192.0.0.0/24"),  # protocols
+    ipaddress.IPv4Network("192.88.99.0/24"),  # relays of 6to4
+    ipaddress.IPv6Network("3fff::/20"),  # documentation (RFC 9637)
+)
+"""Special networks that versions of Python count as global."""
 REPOSITORY_SCHEMES = ("https", "ssh")
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
 
@@ -27,7 +33,7 @@ def is_public(address: Address) -> bool:
             return is_public(ipaddress.IPv4Address(address.packed[-4:]))
         if address not in UNICAST or address.sixtofour or address.teredo:
             return False
-    elif address in PROTOCOLS:
+    if any(address in network for network in NOT_PUBLIC):
         return False
     return address.is_global and not address.is_multicast and not address.is_reserved
 

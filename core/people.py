@@ -51,6 +51,7 @@ class SignedIn:
             groups=self.groups,
             is_superuser=self.is_superuser,
             is_member=self.is_member_of(organisation_id),
+            is_member_of_all=self.is_member_of(None),
             policy_version=policy_version,
             request_id=self.request_id,
         )
@@ -112,6 +113,7 @@ def operator(organisation_id: int = 0, policy_version: int | None = None) -> Per
         groups=frozenset({PeopleGroup.BOARD}),
         is_superuser=True,
         is_member=True,
+        is_member_of_all=True,
         policy_version=policy_version,
         at_shell=True,
     )

@@ -180,9 +180,18 @@ def _in_scope(caller: Caller, path: str) -> bool:
 
 def _readable(caller: Caller, path: str, author_id: int) -> bool:
     author = caller.policy.by_id.get(author_id)
-    return _in_scope(caller, path) or (
-        author is not None and rules.can_read_of(author, caller.agent, caller.policy)
+    return rules.can_read_report(path, author, caller.agent, caller.policy)
+
+
+def has_denied_report(caller: Caller, contract_ref: str) -> bool:
+    """Whether a report on a contract is filed where the caller's role is denied to read."""
+    rows = Document.objects.filter(
+        organisation_id=caller.organisation_id,
+        kind=DocumentKind.REPORT,
+        contract_ref=contract_ref,
     )
+    folders = rows.values_list("folder", flat=True).distinct()
+    return any(rules.is_denied_to(each, caller.agent, caller.policy) for each in folders)
 
 
 def _listed(caller: Caller, row: tuple[Any, ...]) -> ListedReport:

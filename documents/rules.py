@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from core.decision import Allow, Code, Decision, deny
 from orgchart.policy.compiled import Agent, Policy
-from orgchart.policy.paths import can_touch, expand
+from orgchart.policy.paths import can_touch, expand, is_denied
 from orgchart.policy.vocabulary import BOARD, Access, Kind
 
 REPORTS = "reports/"
@@ -94,6 +94,24 @@ def can_read_of(author: Agent, reader: Agent, policy: Policy) -> bool:
     The author does, its managers, and those above them.
     """
     return reader.handle == author.handle or policy.is_above(reader, author)
+
+
+def is_denied_to(path: str, reader: Agent, policy: Policy) -> bool:
+    """Whether a reader's role is denied a path, whatever lies there (Spec: files 2)."""
+    return bool(is_denied(path, expand(policy.roles[reader.role].files.deny, reader)))
+
+
+def can_read_report(path: str, author: Agent | None, reader: Agent, policy: Policy) -> bool:
+    """Whether an agent reads a report at this path (Spec: files 14).
+
+    Its author does; its role's scope gives it, or a place above the author; a denial takes it away.
+    """
+    if author is not None and author.handle == reader.handle:
+        return True
+    if is_denied_to(path, reader, policy):
+        return False
+    in_scope = isinstance(can_read(path, reader, policy), Allow)
+    return in_scope or (author is not None and can_read_of(author, reader, policy))
 
 
 def authors_below(reader: Agent, policy: Policy) -> list[int]:

@@ -7,20 +7,29 @@ from typing import cast
 
 from core.decision import Code, refuse
 from documents.attachments import kept_contents
+from documents.rules import is_denied_to
 from mailroom.models import Mail
 from mailroom.results import AttachedFile
+from toolbox.caller import Caller
 
 SHOWN = 20_000
 """Bytes of an attachment that a mail shows without being asked."""
 
 
-def open_attachments(mail: Mail, wanted: str | None) -> list[AttachedFile]:
+def open_attachments(
+    mail: Mail, wanted: str | None, successor: Caller | None = None
+) -> list[AttachedFile]:
     """The attachments of a mail that its reader may read, with the content of short texts.
 
-    `wanted` is the digest of one to open whole. Raises Denied NOT_FOUND where the mail has no such
-    attachment.
+    A `successor`, who reads it in place of its recipient, gets none at a path that its role is
+    denied (Spec: mail 44). `wanted` is the digest of one to open whole. Raises Denied NOT_FOUND
+    where the mail has no such attachment.
     """
-    found: list[AttachedFile] = [cast("AttachedFile", dict(each)) for each in mail.attachments]
+    found: list[AttachedFile] = [
+        cast("AttachedFile", dict(each))
+        for each in mail.attachments
+        if successor is None or not is_denied_to(each["path"], successor.agent, successor.policy)
+    ]
     digests = [
         each["sha256"]
         for each in found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import cache
-from typing import cast
+from typing import Any, cast
 
 from django.db import connection
 
@@ -21,6 +21,7 @@ from mailroom.results import InboxPage, MailHeader, WholeMail
 from mailroom.rules import can_read_left_mail
 from mailroom.vocabulary import MailStatus
 from orgchart.policy.compiled import Agent
+from orgchart.policy.readership import readable_writers, rule_of_reading
 from toolbox.caller import Caller
 
 UNREAD_COUNTED = 1000
@@ -45,16 +46,23 @@ NAMES = (
 )
 
 
+LEFT = "(sender_id IS NULL OR sender_id = ANY(%(writers)s))"
+"""What the next agent above reads of the mail of one that left (Spec: mail 34)."""
+
+
 @cache
-def page_query(status: str, *, typed: bool, sent_by: bool, paged: bool) -> str:
+def page_query(status: str, *, typed: bool, sent_by: bool, paged: bool, left: bool = False) -> str:
     """The inbox query for one combination of filters, each on an index of its own.
 
+    Of mail that an agent `left`, only what `writers` wrote, people and the system besides.
     The filtered indexes hold read or unread mails; a page of both is merged from a page of each.
     """
     where = ["recipient_id = %(me)s"]
     where += ["mail_type = %(type)s"] if typed else []
     where += ["from_agent = %(from)s"] if sent_by else []
     where += ['id COLLATE "C" < %(before)s'] if paged else []
+    readable = f" AND {LEFT}" if left else ""
+    where += [LEFT] if left else []
     parts = {"unread": ["read_at IS NULL"], "read": ["read_at IS NOT NULL"]}
     parts["all"] = [*parts["unread"], *parts["read"]] if typed or sent_by else ["true"]
     pages = " UNION ALL ".join(
@@ -67,7 +75,7 @@ def page_query(status: str, *, typed: bool, sent_by: bool, paged: bool) -> str:
         SELECT * FROM ({pages}) AS merged ORDER BY id COLLATE "C" DESC LIMIT %(limit)s + 1
     ), unread AS (
         SELECT count(*) AS n FROM (
-            SELECT 1 FROM mailroom_mail WHERE recipient_id = %(me)s AND read_at IS NULL
+            SELECT 1 FROM mailroom_mail WHERE recipient_id = %(me)s AND read_at IS NULL{readable}
             ORDER BY id COLLATE "C" DESC LIMIT {UNREAD_COUNTED}) AS counted
     )
     SELECT unread.n, page.* FROM unread LEFT JOIN page ON true ORDER BY page.id COLLATE "C" DESC
@@ -100,8 +108,10 @@ def read_inbox(
         typed=mail_type is not None,
         sent_by=sent_by is not None,
         paged=before is not None,
+        left=left_by is not None,
     )
-    values = {
+    values: dict[str, Any] = {
+        "writers": [] if left_by is None else readable_writers(caller.policy, caller.agent),
         "me": holder.id,
         "type": mail_type,
         "from": sender.handle if sender else sent_by,
@@ -155,7 +165,8 @@ def read_mail(
             "list yours with read_inbox",
             rule="a mail is read by its sender and its recipient",
         )
-    attachments = open_attachments(row, attachment)
+    is_party = caller.agent.id in (row.sender_id, row.recipient_id)
+    attachments = open_attachments(row, attachment, None if is_party else caller)
     if row.recipient_id == caller.agent.id and row.read_at is None:
         row = mark_read(caller, row, now)
     mail: WholeMail = {
@@ -184,7 +195,9 @@ def _can_read(row: Mail, caller: Caller) -> bool:
     if caller.agent.id in (row.sender_id, row.recipient_id):
         return True
     recipient = caller.policy.by_id.get(row.recipient_id or 0)
-    return row.read_at is None and can_read_left_mail(caller.agent, recipient)
+    writer = caller.policy.by_id.get(row.sender_id or 0)
+    is_readable = writer is None or bool(rule_of_reading(caller.policy, writer, caller.agent))
+    return row.read_at is None and is_readable and can_read_left_mail(caller.agent, recipient)
 
 
 def mark_read(caller: Actor, row: Mail, now: datetime) -> Mail:

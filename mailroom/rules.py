@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from core.decision import Allow, Code, Decision, Deny, deny
+from documents.rules import is_denied_to
 from orgchart.policy.compiled import Agent, ContactRule, Policy
 from orgchart.policy.names import unknown_agent
 from orgchart.policy.parties import BOARD_PARTY, Board, Party
-from orgchart.policy.paths import can_touch
+from orgchart.policy.paths import can_touch, expand, is_within
 from orgchart.policy.vocabulary import BOARD, ESCALATION, Access
 
 
@@ -174,9 +175,15 @@ def can_submit_by_mail(mail_type: str, contract_ref: str | None) -> Decision:
 
 
 def can_attach(
-    paths: Sequence[str], sender: Agent, policy: Policy, contract_scope: Sequence[str] = ()
+    paths: Sequence[str],
+    sender: Agent,
+    recipient: Party,
+    policy: Policy,
+    contract_scope: Sequence[str] = (),
 ) -> Decision:
-    """Every attachment must be inside what the sender may read (Spec: mail 26)."""
+    """Every attachment must be inside what the sender may read (Spec: mail 26), and what it only
+    reads nothing that the recipient is denied (Spec: mail 44).
+    """
     for path in paths:
         decision = can_touch(
             path,
@@ -194,7 +201,21 @@ def can_attach(
                 decision.rule,
                 decision.details,
             )
+        if isinstance(recipient, Agent) and _is_kept_from(path, sender, recipient, policy):
+            return deny(
+                Code.SCOPE_DENIED,
+                f"Attachment path '{path[:200]}' is denied to {recipient.handle}, and "
+                f"{sender.handle} may only read it",
+                "write in the mail what the recipient needs to know of it",
+                rule="what is denied to the recipient is not attached (spec: mail 44)",
+            )
     return Allow("attachments in scope")
+
+
+def _is_kept_from(path: str, sender: Agent, recipient: Agent, policy: Policy) -> bool:
+    """Whether a path is denied to the recipient and no work of the sender's own."""
+    own = expand(policy.roles[sender.role].files.write, sender)
+    return is_denied_to(path, recipient, policy) and not any(is_within(path, each) for each in own)
 
 
 def can_escalate_to(sender: Agent, policy: Policy) -> Decision:

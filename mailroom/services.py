@@ -25,8 +25,10 @@ from mailroom.references import require_own
 from mailroom.refusals import as_rejection
 from mailroom.results import SentMail
 from mailroom.rules import Channel
+from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Agent
 from orgchart.policy.parties import Party
+from orgchart.policy.readership import readable_writers
 from orgchart.policy.vocabulary import ESCALATION
 from toolbox.caller import Caller
 from toolbox.scopes import active_scopes
@@ -118,7 +120,7 @@ def _decide(
         caller.require(rules.can_submit_by_mail(draft.mail_type, draft.contract_ref))
     if draft.attachments:
         paths = [each["path"] for each in draft.attachments]
-        caller.require(rules.can_attach(paths, sender, policy, active_scopes(caller)))
+        caller.require(rules.can_attach(paths, sender, recipient, policy, active_scopes(caller)))
     if draft.reply_to or (draft.contract_ref and not channels):
         require_own(caller, reply_to=draft.reply_to, contract_ref=draft.contract_ref)
     return [f"from {caller.actor}", f"allowed: {allowed.rule}", f"policy {policy.version}"]
@@ -168,6 +170,9 @@ def notify_successor(
 ) -> int:
     """Send the successor the list of unread mails that it may read now; returns how many."""
     unread = Mail.objects.filter(recipient_id=leaver.id, read_at=None).order_by("-id")
+    if successor is not None:
+        writers = readable_writers(current_policy(caller.organisation_id), successor)
+        unread = unread.filter(Q(sender=None) | Q(sender__in=writers))
     count = unread.count()
     if count and successor is not None:
         listed = "\n".join(

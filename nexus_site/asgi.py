@@ -164,7 +164,8 @@ class Site:
     async def live(self, receive: Receive, send: Send) -> None:
         """Keep what the faces need alive between the server's start and its end.
 
-        Whatever program serves this application, it does not start as a role that owns the tables.
+        Whatever program serves this application, it does not start as a role that owns the tables,
+        nor without what its pages load.
         """
         await receive()
         if problem := await asyncio.to_thread(_problem_of_start):
@@ -191,7 +192,7 @@ class Site:
 
 def _problem_of_start() -> str:
     try:
-        return safety.problem_of_start()
+        return safety.problem_of_start() or safety.problem_of_pages()
     finally:
         connection.close()
 

@@ -232,7 +232,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
     {"NAME": "nexus_site.console.signing_in.RecordedPassword"},
 ]
-LOGIN_URL = reverse_lazy("admin:login")
+LOGIN_URL, LOGIN_REDIRECT_URL = reverse_lazy("admin:login"), reverse_lazy("admin:index")
 OTP_TOTP_ISSUER = "NEXUS"
 REQUIRE_SECOND_FACTOR = env.choice(
     "REQUIRE_SECOND_FACTOR",

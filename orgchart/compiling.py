@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from sys import intern
 from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
@@ -26,8 +28,10 @@ from orgchart.policy.compiled import (
 from orgchart.policy.parties import active_superior
 from orgchart.policy.vocabulary import BOARD, ContractScope, Kind, Office, Relation, ToolMode
 
-CACHED_WEIGHT = 100_000
-"""Bound of the cache, in the unit of `weight_of`: about 100 MB for each process."""
+CACHED_BYTES = 100_000_000
+"""Bound of the cache of each process, as `bytes_of` estimates them."""
+BYTES_OF_POLICY, BYTES_OF_VALUE = 20_000, 180
+"""Measured: what every policy takes, and what each agent, name, role and rule adds."""
 
 VERSION = "SELECT policy_version FROM orgchart_organisation WHERE id = %s"
 
@@ -89,16 +93,16 @@ def _compiled(organisation: models.Organisation) -> Policy:
         roles=[_role(r) for r in roles],
         agents=_agents(
             organisation,
-            roles={role.id: role.name for role in roles},
-            groups={group.id: group.slug for group in groups},
+            roles={role.id: intern(role.name) for role in roles},
+            groups={group.id: intern(group.slug) for group in groups},
         ),
         groups=[Group(g.slug, g.name, g.context, g.member_delegation) for g in groups],
         mail_types=[_mail_type(t) for t in organisation.mail_types.all()],
         contacts=[
             ContactRule(
-                sender=c.sender.name,
-                recipient=c.recipient.name if c.recipient else BOARD,
-                types=None if c.types is None else frozenset(c.types),
+                sender=intern(c.sender.name),
+                recipient=intern(c.recipient.name) if c.recipient else BOARD,
+                types=None if c.types is None else _set(c.types),
                 needs_contract=c.needs_contract,
                 relation=Relation(c.relation),
             )
@@ -113,20 +117,39 @@ def _compiled(organisation: models.Organisation) -> Policy:
     )
 
 
+# Organisations of one pack say the same: in memory their words, and sets of words, are there once.
+@lru_cache(maxsize=4096)
+def _tuple_of(words: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(map(intern, words))
+
+
+@lru_cache(maxsize=4096)
+def _set_of(words: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(map(intern, words))
+
+
+def _tuple(words: Iterable[str]) -> tuple[str, ...]:
+    return _tuple_of(tuple(words))
+
+
+def _set(words: Iterable[str]) -> frozenset[str]:
+    return _set_of(tuple(words))
+
+
 def _role(row: models.Role) -> Role:
     return Role(
-        name=row.name,
-        title=row.title,
+        name=intern(row.name),
+        title=intern(row.title),
         level=row.level,
         kind=Kind(row.kind),
-        tools=frozenset(row.tools),
-        denied_tools=frozenset(row.denied_tools),
-        summary=row.summary,
-        prohibitions=tuple(row.prohibitions),
+        tools=_set(row.tools),
+        denied_tools=_set(row.denied_tools),
+        summary=intern(row.summary),
+        prohibitions=_tuple(row.prohibitions),
         files=FileScopes(
-            tuple(row.files_read),
-            tuple(row.files_write),
-            tuple(row.files_deny),
+            _tuple(row.files_read),
+            _tuple(row.files_write),
+            _tuple(row.files_deny),
             contract=ContractScope(row.files_contract),
         ),
         task_lead=row.task_lead,
@@ -141,7 +164,7 @@ def _agents(
     """The agents, read without a model instance for each: a policy may have thousands."""
     rows = list(organisation.agents.values_list(*AGENT_COLUMNS, named=True))
     by_id = {row.id: row for row in rows}
-    reports_to = {r.handle: by_id[r.reports_to_id].handle for r in rows if r.reports_to_id}
+    reports_to = {r.handle: intern(by_id[r.reports_to_id].handle) for r in rows if r.reports_to_id}
     active = {row.handle for row in rows if row.active}
     through = models.Agent.co_managers.through.objects.filter(from_agent__organisation=organisation)
     co_managers: dict[int, list[str]] = {}
@@ -150,9 +173,9 @@ def _agents(
     return [
         Agent(
             id=row.id,
-            handle=row.handle,
+            handle=intern(row.handle),
             role=roles[row.role_id],
-            title=row.title,
+            title=intern(row.title),
             active=row.active,
             reports_to=reports_to.get(row.handle, ""),
             managers=(
@@ -160,10 +183,10 @@ def _agents(
                 *sorted(co_managers.get(row.id, [])),
             ),
             group=groups[row.group_id] if row.group_id else "",
-            name=row.name,
+            name=intern(row.name),
             is_leader=row.is_leader,
-            skills=frozenset(row.skills),
-            system_prompt=row.system_prompt,
+            skills=_set(row.skills),
+            system_prompt=intern(row.system_prompt),
         )
         for row in rows
     ]
@@ -177,11 +200,11 @@ AGENT_COLUMNS = (
 
 def _mail_type(row: models.MailTypeRule) -> MailTypeRule:
     return MailTypeRule(
-        name=row.name,
-        senders=None if row.senders is None else frozenset(row.senders),
-        issued_by=tuple(row.issued_by),
+        name=intern(row.name),
+        senders=None if row.senders is None else _set(row.senders),
+        issued_by=_tuple(row.issued_by),
         to_superior=row.to_superior,
-        description=row.description,
+        description=intern(row.description),
     )
 
 
@@ -198,13 +221,13 @@ class PolicyCache:
 
     A version never changes its meaning, so an entry is never stale: the caller names the version
     that it read in the same query as its key. A policy is compiled by one thread; others that
-    need it wait for the result. The bound is a weight, not a number of policies: an organisation
-    of a thousand agents takes the place of a hundred small ones.
+    need it wait for the result. The bound is memory, not a number of policies: an organisation of
+    a thousand agents takes the place of twenty small ones.
     """
 
-    def __init__(self, capacity: int = CACHED_WEIGHT) -> None:
+    def __init__(self, capacity: int = CACHED_BYTES) -> None:
         self._capacity = capacity
-        self._weight = 0
+        self._bytes = 0
         self._lock = Lock()
         self._policies: OrderedDict[int, Policy] = OrderedDict()
         self._compiling: WeakValueDictionary[int, _CompileLock] = WeakValueDictionary()
@@ -229,7 +252,7 @@ class PolicyCache:
         """Forget everything; for tests that reuse ids."""
         with self._lock:
             self._policies.clear()
-            self._weight = 0
+            self._bytes = 0
 
     def _find(self, organisation_id: int, version: int) -> Policy | None:
         with self._lock:
@@ -243,10 +266,10 @@ class PolicyCache:
         with self._lock:
             replaced = self._policies.pop(policy.organisation_id, None)
             self._policies[policy.organisation_id] = policy
-            self._weight += weight_of(policy) - (weight_of(replaced) if replaced else 0)
-            while self._weight > self._capacity and len(self._policies) > 1:
+            self._bytes += bytes_of(policy) - (bytes_of(replaced) if replaced else 0)
+            while self._bytes > self._capacity and len(self._policies) > 1:
                 _, oldest = self._policies.popitem(last=False)
-                self._weight -= weight_of(oldest)
+                self._bytes -= bytes_of(oldest)
 
 
 class _CompileLock:
@@ -256,15 +279,16 @@ class _CompileLock:
         self.lock = Lock()
 
 
-def weight_of(policy: Policy) -> int:
-    """How many values a policy holds: about a kilobyte of memory for each."""
-    return (
+def bytes_of(policy: Policy) -> int:
+    """About how much memory a policy holds: a part that each has, and its agents and rules."""
+    values = (
         len(policy.agents)
         + len(policy.names)
         + len(policy.roles)
         + len(policy.contacts)
         + len(policy.mail_types)
     )
+    return BYTES_OF_POLICY + BYTES_OF_VALUE * values
 
 
 POLICIES = PolicyCache()

@@ -24,8 +24,9 @@ from orgchart.models import (
     Role,
     ToolOverride,
 )
-from orgchart.orgsettings import BOARD_SETTINGS, merged
+from orgchart.orgsettings import merged
 from orgchart.services import PolicyChange, change_policy
+from orgchart.settings_rights import require_settings
 
 
 class Table(NamedTuple):
@@ -72,8 +73,7 @@ def save_row(
     an empty reason, a broken invariant, or what a constraint of the database refuses.
     """
     require_deed(caller, TABLES[type(row)].deed, reason=reason)
-    if changes_board_settings(row):
-        require_deed(caller, Deed.SET_BOARD_SETTINGS, reason=reason)
+    require_settings(caller, changed_settings(row), reason=reason)
     added = row.pk is None
 
     def apply(_organisation: Organisation) -> None:
@@ -100,16 +100,17 @@ def save_row(
         raise _constraint(error) from error
 
 
-def changes_board_settings(row: models.Model) -> bool:
-    """Whether saving the row changes a setting that only the Board changes (Spec: people 13)."""
+def changed_settings(row: models.Model) -> frozenset[str]:
+    """The names of the settings that saving the row changes."""
     if isinstance(row, Group):
         before = Group.objects.filter(pk=row.pk).values_list("member_delegation", flat=True)
-        return row.member_delegation is not next(iter(before), False)
+        is_changed = row.member_delegation is not next(iter(before), False)
+        return frozenset({"member_delegation"} if is_changed else ())
     if isinstance(row, Organisation):
         stored = merged(Organisation.objects.get(pk=row.pk).settings)
         wanted = merged(row.settings)
-        return any(stored[name] != wanted[name] for name in BOARD_SETTINGS)
-    return False
+        return frozenset(name for name in stored if stored[name] != wanted[name])
+    return frozenset()
 
 
 def delete_row(

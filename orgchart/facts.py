@@ -25,6 +25,7 @@ PATTERNS = (
     _("%(role)s is denied %(denied)s"),
     _("%(role)s is of kind %(kind)s"),
     _("%(role)s leads tasks"),
+    _("%(role)s does with tasks what its permissions name"),
     _("%(role)s has %(name)s = %(value)s"),
     _("%(role)s holds the office %(office)s"),
     _("%(agent)s acts as %(role)s (level %(level)s)"),

@@ -8,9 +8,10 @@ from core.actions import Action
 from core.actors import Actor
 from core.decision import Code, refuse
 from core.deeds import Deed, require_deed
-from orgchart.editing import changes_board_settings
+from orgchart.editing import changed_settings
 from orgchart.models import Agent, Group, Organisation
 from orgchart.services import PolicyChange, change_policy
+from orgchart.settings_rights import require_settings
 
 
 def replace_leader(
@@ -31,8 +32,7 @@ def replace_leader(
     an agent that is no active member.
     """
     require_deed(caller, Deed.EDIT_GROUP, reason=reason)
-    if changes_board_settings(group):
-        require_deed(caller, Deed.SET_BOARD_SETTINGS, reason=reason)
+    require_settings(caller, changed_settings(group), reason=reason)
 
     def apply(_organisation: Organisation) -> None:
         group.save()

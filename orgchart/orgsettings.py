@@ -200,6 +200,7 @@ SETTINGS: Mapping[str, Setting] = {
         _("Task types that wait for approval"),
         _("task types that a task lead approves before they are completed"),
         _names,
+        board_only=True,
     ),
     "frame_timeout": Setting(
         3600,
@@ -212,6 +213,7 @@ SETTINGS: Mapping[str, Setting] = {
         _("Rounds before a case pauses"),
         _("rounds of a constitutional case before it pauses for people"),
         _rounds,
+        board_only=True,
     ),
     "board_webhook": Setting(
         "",

@@ -20,11 +20,12 @@ from core.people import board_members
 from ledger.services import record
 from orgchart.compiling import compile_policy, mark_changing
 from orgchart.models import Organisation
-from orgchart.orgsettings import BOARD_SETTINGS, BadSetting, checked
+from orgchart.orgsettings import BadSetting, checked
 from orgchart.pending.rules import can_apply, can_change_alone
 from orgchart.policy import difference, invariants
 from orgchart.policy.compiled import Policy
 from orgchart.policy.difference import Difference
+from orgchart.settings_rights import require_settings
 
 settings_changing = Hook[
     [Organisation, Mapping[str, Any], Actor, datetime], AbstractContextManager[Callable[[], None]]
@@ -32,6 +33,10 @@ settings_changing = Hook[
 """Entered before the transaction of the change, for what takes long, and left after it. What it
 yields is called in that transaction. Both may raise Denied; the settings do not change then.
 """
+policy_changing = Hook[[Policy, Policy], None](
+    "a policy changes: what the open work of agents does not allow"
+)
+"""Policy before and after, in the transaction of the change; raises Denied."""
 MOST_SENTENCES = 2000
 allow_by_contract = Hook[[Person, Policy, Policy, datetime], Allow](
     "an org_change contract that a person names in place of a second person"
@@ -186,6 +191,8 @@ def _apply_change(
                 for v in broken
             ],
         )
+    if before is not None:
+        policy_changing(before, after)
     return PolicyChange(after, difference.between(before, after), before)
 
 
@@ -216,8 +223,7 @@ def set_settings(
     """
     reason = ", ".join(f"{name}={value}" for name, value in values.items())
     require_deed(caller, Deed.EDIT_ORGANISATION, reason=reason)
-    if not BOARD_SETTINGS.isdisjoint(values):
-        require_deed(caller, Deed.SET_BOARD_SETTINGS, reason=reason)
+    require_settings(caller, values.keys(), reason=reason)
     try:
         valid = checked(values)
     except BadSetting as problem:

@@ -24,7 +24,15 @@ from tasks.vocabulary import UNFINISHED
 from toolbox.scheduler import scheduled_job, sweep
 
 BATCH = 20
-RELEASED = {"owner_id": None, "owner_role": "", "lease_due_at": None, "is_assigned": False}
+RELEASED = {
+    "owner_id": None,
+    "owner_role": "",
+    "lease_due_at": None,
+    "is_assigned": False,
+    "approved_by": "",
+    "approved_at": None,
+}
+"""A task without its owner; no lead took it away, so an approval ends too (Spec: tasks 45)."""
 
 
 @scheduled_job("leases", every=5)

@@ -101,6 +101,7 @@ class Company:
             organisation_id=self.organisation.id,
             groups=frozenset(offices),
             is_member=True,
+            is_member_of_all=True,
         )
 
     def caller(self, handle: str) -> Caller:

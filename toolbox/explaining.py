@@ -12,15 +12,17 @@ from django.utils import timezone
 
 from core.actions import Action
 from core.database import retry_broken
-from core.decision import Allow, Decision, Denied, Deny
+from core.decision import Allow, Code, Decision, Denied, Deny
 from core.events import Event
 from ledger.services import record_alone
 from orgchart.explaining import CallQuestion
 from orgchart.pauses.services import pause_of
+from toolbox import quotas
 from toolbox.caller import Caller, CallerSession
 from toolbox.evidence import may_record
-from toolbox.gate import admit, validate
+from toolbox.gate import admit, require_size, validate
 from toolbox.results import Explanation
+from toolbox.space import require_space
 
 
 def explain(caller: Caller, name: str, params: Mapping[str, Any], *, now: datetime) -> Explanation:
@@ -28,8 +30,10 @@ def explain(caller: Caller, name: str, params: Mapping[str, Any], *, now: dateti
 
     Who asks about every call and makes none would otherwise search the rules unseen.
     """
-    decision = decide(caller, name, params, now=now)
-    if may_record(agent=caller.agent.id, organisation=caller.organisation_id, now=now):
+    decision = _decide_within_quotas(caller, name, params, now=now)
+    if not _is_full(decision) and may_record(
+        agent=caller.agent.id, organisation=caller.organisation_id, now=now
+    ):
         _record(caller.calling(name[:64], params), decision, now=now)
     if isinstance(decision, Deny):
         return {
@@ -44,6 +48,27 @@ def explain(caller: Caller, name: str, params: Mapping[str, Any], *, now: dateti
         "rule": decision.rule,
         "message": f"{name} would be carried out",
     }
+
+
+def _decide_within_quotas(
+    caller: Caller, name: str, params: Mapping[str, Any], *, now: datetime
+) -> Decision:
+    """The decision; what a call writes is written, and takes room, although it is rolled back."""
+    asking = caller.calling(name, params)
+    try:
+        tool, _ = admit(asking, name)
+        require_size(asking.args_size, tool.largest_body, what=f"a body of {name}")
+        if tool.stores:
+            require_space()
+            quotas.charge_bytes(caller=caller, size=asking.args_size, now=now)
+    except Denied as refusal:
+        return refusal.deny
+    return decide(caller, name, params, now=now)
+
+
+def _is_full(decision: Decision) -> bool:
+    """Whether the room for an event is missing too."""
+    return isinstance(decision, Deny) and decision.code is Code.STORAGE_FULL
 
 
 def _record(caller: Caller, decision: Decision, *, now: datetime) -> None:

@@ -25,7 +25,7 @@ def run(caller: Caller, name: str, params: Mapping[str, Any], *, now: datetime) 
     """Pass the execution gate, check the parameters, let the tool act. Raises Denied."""
     tool, _ = admit(caller, name)
     require_size(caller.args_size, tool.largest_body, what=f"a body of {name}")
-    if not tool.read_only:
+    if tool.stores:
         require_space()
         agent, organisation = caller.agent.id, caller.organisation_id
         quotas.charge(agent=agent, organisation=organisation, size=caller.args_size, now=now)

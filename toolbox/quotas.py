@@ -140,13 +140,17 @@ def charge(*, agent: int, organisation: int, size: int, now: datetime) -> None:
 def charge_answer(*, caller: Caller, size: int, now: datetime) -> bool:
     """Count the bytes of an answer that is kept for a day; False where a quota has no room."""
     try:
-        if size > SMALL:
-            _charge_bytes(
-                agent=caller.agent.id, organisation=caller.organisation_id, size=size, now=now
-            )
+        charge_bytes(caller=caller, size=size, now=now)
     except Denied:
         return False
     return True
+
+
+def charge_bytes(*, caller: Caller, size: int, now: datetime) -> None:
+    """Count bytes of a minute and a day that do not stay. Raises Denied QUOTA_EXCEEDED."""
+    if size > SMALL:
+        agent, organisation = caller.agent.id, caller.organisation_id
+        _charge_bytes(agent=agent, organisation=organisation, size=size, now=now)
 
 
 def give_back() -> None:

@@ -49,9 +49,15 @@ class Tool:
     acts_outside: bool = False
     dry_run: ToolFunction | None = None
     waits_for: str = ""
+    leaves_trace: bool = False
     prompt_line: Callable[[Any], str] | None = None
     unusable: Callable[[Any], str] | None = None
     explicit_fields: frozenset[str] = frozenset()
+
+    @property
+    def stores(self) -> bool:
+        """Whether a call of it is counted among what its organisation stores (Spec: settings 6)."""
+        return self.leaves_trace or not self.read_only
 
     @property
     def input_schema(self) -> dict[str, Any]:
@@ -172,7 +178,8 @@ def tool(
     `group`, `modes`, `offices`, MCP's hints (`read_only`, `destructive`, `idempotent`,
     `open_world`), `acts_outside` (the door opens no transaction around it: it waits for others),
     `dry_run` (what an explanation does in its place, where no rollback undoes what the tool does),
-    `waits_for` (the result field that ends a `wait`), `prompt_line` (a line for the
+    `waits_for` (the result field that ends a `wait`), `leaves_trace` (it reads, and an event or a
+    run is kept of every call), `prompt_line` (a line for the
     prompt of an agent that may use the tool) and `unusable` (why a Holder can never use the tool;
     '' where it can) are declared here or keep their closed defaults.
     """

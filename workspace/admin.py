@@ -103,7 +103,7 @@ WITHDRAW = Act(
     icon="block",
     danger=True,
     deed=Deed.APPROVE_SKILL,
-    explanation=_("From the next use on, its commands no longer run."),
+    explanation=_("From the next use on, no agent can start it, until a person approves it again."),
     perform=_withdraw,
     possible=lambda row: row.approved_at is not None,
 )

@@ -26,7 +26,10 @@ HEX = r"^[0-9a-f]{64}$"
 
 
 class Skill(models.Model):
-    """A SKILL.md of this installation as it was last seen, and the exact file that was approved."""
+    """A SKILL.md of this installation as it was last seen, and the exact file that was approved.
+
+    `was_approved`: it was once, so every file of it needs approval, also after a withdrawal.
+    """
 
     name = models.CharField(max_length=64, unique=True)
     path = models.CharField(max_length=1024)
@@ -43,15 +46,20 @@ class Skill(models.Model):
     approved_by = models.CharField(max_length=100, blank=True)
     approved_at = models.DateTimeField(null=True, blank=True)
     approval_reason = models.TextField(blank=True)
+    was_approved = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         ordering = ["name"]
         constraints = [
             models.CheckConstraint(
+                condition=Q(approved_digest="") | Q(was_approved=True),
+                name="skill_approved_was_approved",
+            ),
+            models.CheckConstraint(
                 condition=Q(approved_digest="", approved_by="", approved_at=None)
                 | ~Q(approved_digest="") & ~Q(approved_by="") & Q(approved_at__isnull=False),
                 name="skill_approved_by_someone",
-            )
+            ),
         ]
 
     def __str__(self) -> str:

@@ -13,7 +13,6 @@ from orgchart.policy.vocabulary import Access, ContractScope
 from toolbox.caller import Caller
 from toolbox.scopes import active_scopes
 from workspace import rules
-from workspace.tree import in_own_work_tree
 
 
 def unavailable(caller: Caller, driver: str) -> NoReturn:
@@ -31,13 +30,10 @@ def unavailable(caller: Caller, driver: str) -> NoReturn:
 def require_paths(caller: Caller, paths: Iterable[str], access: Access) -> None:
     """Every path must be in the scope of the role or of the one contract the caller works under.
 
-    A path into the caller's own clone is one of the repository, too, whatever its home allows.
     Raises Denied SCOPE_DENIED for the first that is not, CONTRACT_REQUIRED to choose a contract.
     """
     scopes = active_scopes(caller)
-    named = list(paths)
-    inner = [in_own_work_tree(path, caller.handle) for path in named]
-    for path in (*named, *filter(None, inner)):
+    for path in paths:
         touching = can_touch(
             path, access, agent=caller.agent, files=caller.role.files, contract_scope=scopes
         )

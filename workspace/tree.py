@@ -6,8 +6,10 @@ from pathlib import Path
 
 from django.conf import settings
 
+from orgchart.policy.protected import CLONE
+
 AGENTS = "agents"
-WORK_TREE = "workspace"
+WORK_TREE = CLONE
 REPOSITORY = "repository.git"
 
 
@@ -29,9 +31,3 @@ def work_tree(organisation: str, handle: str) -> Path:
 def repository_folder(organisation: str) -> Path:
     """The organisation's bare repository, which belongs to the control plane alone."""
     return organisation_folder(organisation) / REPOSITORY
-
-
-def in_own_work_tree(path: str, handle: str) -> str:
-    """The path in the repository, where a path names one's own clone by its place; else ''."""
-    prefix = f"{AGENTS}/{handle}/{WORK_TREE}/"
-    return path.removeprefix(prefix) if path.startswith(prefix) else ""

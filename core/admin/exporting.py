@@ -27,8 +27,8 @@ MOST = 50_000
 """Rows of one file, the newest; the file says when there are more."""
 PAGE = 1_000
 FORMATS = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
-RISKY = ("=", "+", "-", "@", "\t", "\r")
-"""A spreadsheet takes a cell that begins so for a formula."""
+RISKY = (*"=+-@", *"\uff1d\uff0b\uff0d\uff20", "\t", "\r", "\n")
+"""A spreadsheet takes a cell that begins so for a formula; in Chinese or Japanese wide ones too."""
 
 
 class ExportingAdmin:

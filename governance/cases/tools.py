@@ -137,6 +137,7 @@ class CaseInputsOf(Params):
     group=ToolGroup.GOVERNANCE,
     modes=ANY_MODE,
     read_only=True,
+    leaves_trace=True,
 )
 def case_inputs(caller: Caller, params: CaseInputsOf, now: datetime) -> CaseInputs:
     """Read the legal inputs of your office. Naming an illegal one is a violation."""

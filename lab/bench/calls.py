@@ -124,12 +124,13 @@ def claiming(served: Served, company: Company) -> Sequence[Contender]:
 def in_turn(served: Served, company: Company) -> Sequence[Contender]:
     """The same call by the workers of one organisation, and by one of each of a thousand.
 
-    Each organisation has called before, most likely in each web process: a process compiles a
-    policy at the first call and keeps it.
+    No agent has read a mail, so that all get the same empty page. Each organisation has called
+    before, most likely in each web process: a process compiles a policy at the first call and keeps
+    it.
     """
-    path, port = TOOLS + "read_inbox", served.port
-    one = [post(path, {}, company.keys[worker]) for worker in company.workers]
-    many = [post(path, {}, key) for key in company.copied_keys]
+    port, page = served.port, partial(post, TOOLS + "read_inbox", {"status": "read"})
+    one = [page(company.keys[worker]) for worker in company.workers]
+    many = [page(key) for key in company.copied_keys]
     before = islice(cycle(many), FIRST_ROUNDS * len(many))
     measure(port=port, request=before.__next__, clients=8, seconds=60.0)
     return [

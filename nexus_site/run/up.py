@@ -129,6 +129,9 @@ def children(plan: Plan, *, reserved: socket.socket, on_ready: Callable[[], None
     first = partial(web.serve, reserved, on_ready)
     others = partial(web.serve, reserved)
     serve_broker = partial(broker.serve, plan.var)
+    work, beat = roles.serve(worker.work), roles.serve(worker.beat)
+    if plan.embedded_broker:
+        work, beat = broker.after_start(work, plan.var), broker.after_start(beat, plan.var)
     return [
         *([Child(name="broker", run=serve_broker)] if plan.embedded_broker else []),
         Child(name="web 1", run=roles.serve(first)),
@@ -136,8 +139,8 @@ def children(plan: Plan, *, reserved: socket.socket, on_ready: Callable[[], None
             Child(name=f"web {number}", run=roles.serve(others))
             for number in range(2, plan.workers + 1)
         ],
-        Child(name="worker", run=roles.serve(worker.work)),
-        Child(name="beat", run=roles.serve(worker.beat)),
+        Child(name="worker", run=work),
+        Child(name="beat", run=beat),
         *([Child(name="postgres", run=plan.cluster.keep)] if plan.cluster else []),
     ]
 

@@ -34,6 +34,7 @@ class Observe:
             response = self.get_response(request)
         response.headers["X-Request-ID"] = request_id
         response.headers.setdefault("X-Content-Type-Options", "nosniff")
+        response.headers.setdefault("Cache-Control", "no-store")
         route = request.resolver_match.route if request.resolver_match else "none"
         method = request.method if request.method in METHODS else "other"
         REQUESTS.labels(method, route, response.status_code).observe(perf_counter() - begun)

@@ -119,6 +119,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.writing_timer: asyncio.TimerHandle | None = None
         self.held = 0  # bytes of bodies
         self.header_size = 0
+        self.has_all_headers = False
         self.body_size = 0
         self.read_size = 0  # of the message that is being read, framing included
 
@@ -155,6 +156,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """Begin to count a message."""
         super().on_message_begin()
         self.header_size = self.body_size = 0
+        self.has_all_headers = False
         if self.timer is None:
             self._limit_time(self.limits.header_seconds)
 
@@ -164,15 +166,17 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header, or a trailer."""
+        """Take a header. A trailer is no header: no proxy looks at what comes after the body."""
         self._count_header(len(name) + len(value) + 4)
-        super().on_header(name, value)
+        if not self.has_all_headers:
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """Start the request; its body has a time of its own. Two hosts are no host."""
         hosts = sum(name == b"host" for name, _ in self.headers)
         if len(self.pipeline) >= self.limits.pipelined or hosts > 1:
             raise BoundExceeded
+        self.has_all_headers = True
         super().on_headers_complete()
         self.all.waiting.pop(self, None)
         self._note_slow()

@@ -18,7 +18,12 @@ from orgchart import catalogue
 from orgchart.admin.fields import Lines, PolicyForm, Several, several
 from orgchart.admin.settings_form import BOARD_ONLY
 from orgchart.models import Agent, Organisation
-from orgchart.policy.vocabulary import KINDS, Kind, Office, ToolMode
+from orgchart.policy.vocabulary import KINDS, Kind, Office, Permission, ToolMode
+
+PERMISSIONS_FORM = _(
+    "Write a JSON object with claim_task_type (a list of task types, or true for every type), "
+    "update_own_tasks and comment_on_all_tasks (true or false)."
+)
 
 
 class RoleForm(PolicyForm):
@@ -44,6 +49,22 @@ class RoleForm(PolicyForm):
         """Tools by what is registered."""
         several(self, "tools").offer(catalogue.bindable(), self.stored("tools"))
         several(self, "denied_tools").offer(catalogue.known(), self.stored("denied_tools"))
+
+    def clean_permissions(self) -> dict[str, Any]:
+        """What rules can read: an empty field is no permission, so no limit (Spec: tasks 40)."""
+        value = self.cleaned_data["permissions"] or {}
+        if not _is_permissions(value):
+            raise forms.ValidationError(PERMISSIONS_FORM)
+        return dict(value)
+
+
+def _is_permissions(value: Any) -> bool:
+    if not isinstance(value, dict) or not value.keys() <= set(Permission):
+        return False
+    types = value.get(Permission.CLAIM_TASK_TYPE, False)
+    others = [given for name, given in value.items() if name != Permission.CLAIM_TASK_TYPE]
+    is_list = isinstance(types, list) and all(isinstance(each, str) for each in types)
+    return (is_list or isinstance(types, bool)) and all(isinstance(each, bool) for each in others)
 
 
 class GroupForm(PolicyForm):

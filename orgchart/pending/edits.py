@@ -8,14 +8,15 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from django.db import models
+from django.db import models, transaction
 
 from core.actors import Actor
+from core.database import needs_transaction
 from core.decision import Code, refuse
 from core.language import gettext_noop
 from orgchart.editing import TABLES, delete_row, save_row, subject_of
 from orgchart.leaders import replace_leader
-from orgchart.models import Agent, Group, ToolOverride
+from orgchart.models import Agent, Group, Organisation, ToolOverride
 from orgchart.pending.rules import AS_SHOWN
 from orgchart.services import PolicyChange
 from orgchart.staffing import activate_agent
@@ -103,15 +104,27 @@ def apply_edit(
     expected_version: int | None,
     preview: bool = False,
 ) -> PolicyChange:
-    """Apply an edit by the service of its table. Raises Denied like that service, and NOT_FOUND."""
-    row = _row_of(edit, organisation_id)
-    given: dict[str, Any] = {
-        "caller": caller,
-        "now": now,
-        "reason": reason,
-        "expected_version": expected_version,
-        "preview": preview,
-    }
+    """Apply an edit by the service of its table. Raises Denied like that service, and NOT_FOUND.
+
+    The row is read under the lock of every change of policy: what a rule compares it with, and the
+    columns that the edit leaves alone, are those that are stored then (Spec: people 8).
+    """
+    with transaction.atomic():
+        Organisation.objects.select_for_update(no_key=True).filter(id=organisation_id).first()
+        return _apply_to(
+            _row_of(edit, organisation_id),
+            edit,
+            organisation_id,
+            caller=caller,
+            now=now,
+            reason=reason,
+            expected_version=expected_version,
+            preview=preview,
+        )
+
+
+@needs_transaction
+def _apply_to(row: models.Model, edit: Edit, organisation_id: int, **given: Any) -> PolicyChange:
     if isinstance(row, ToolOverride):
         if edit.act is EditAct.DELETE:
             return clear_tool_restriction(restriction=row, **given)

@@ -165,10 +165,19 @@ class Policy:
         chain = chain_of(agent.handle, superior)
         return tuple(self.agents[handle] for handle in chain if handle in self.agents)
 
+    def commands(self, one: Agent, other: Agent) -> bool:
+        """Whether one agent is in the chain above another; as `chain_above`, without a list."""
+        at: Agent | None = other
+        for _ in self.agents:  # no chain is longer, not even a circle
+            if at is None or at.superior == one.handle:
+                break
+            at = self.agents.get(at.superior)
+        return at is not None and at.superior == one.handle and one.handle != other.handle
+
     def is_above(self, one: Agent, other: Agent) -> bool:
         """Whether one agent is a direct or co-manager of another, or above one of these."""
         managers = [self.agents[handle] for handle in other.managers if handle in self.agents]
-        return one in managers or any(one in self.chain_above(each) for each in managers)
+        return one in managers or any(self.commands(one, each) for each in managers)
 
     def is_own(self, one: Agent, other: Agent) -> bool:
         """Whether one of the two is the other's direct or co-manager, deactivated ones included."""

@@ -99,6 +99,8 @@ def denials(policy: Policy) -> Iterator[str]:
             yield f"{role.name} is denied {tool}"
         for path in role.files.deny:
             yield f"{role.name} is denied {path}"
+        if role.permissions:  # without any, no permission limits it (Spec: tasks 40)
+            yield f"{role.name} does with tasks what its permissions name"
     for task_type in policy.settings.get("approval_task_types", ()):
         yield f"tasks of type {task_type} wait for approval"
     if policy.settings.get("enforcement", "enforce") == "enforce":

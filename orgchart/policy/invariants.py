@@ -84,6 +84,14 @@ def _forms(policy: Policy) -> Iterator[Violation]:
 def _aliases(policy: Policy) -> Iterator[Violation]:
     for alias, handle in policy.aliases.items():
         named = policy.names.get(alias)
+        if alias in policy.roles and policy.agents[handle].role != alias:
+            yield Violation(
+                "names",
+                Subject.AGENT,
+                handle,
+                f"its alias {alias} is a role that it does not hold",
+                "choose another alias",
+            )
         if named == handle and alias != handle and alias not in RESERVED:
             continue
         yield Violation(

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 
 from core.decision import Allow, Code, Decision, Deny, deny
 from orgchart.policy.compiled import Agent, FileScopes
+from orgchart.policy.protected import CLONE, HOME, NOT_NAMED
 from orgchart.policy.vocabulary import Access, ContractScope
 
 MAX_PATH = 1024
@@ -104,6 +105,12 @@ def expand(scopes: Sequence[str], agent: Agent) -> tuple[str, ...]:
     return tuple(s.replace("{agent}", agent.handle) for s in scopes)
 
 
+def in_own_clone(path: str, handle: str) -> str:
+    """The path in the repository, where a path names one's own clone by its place; else ''."""
+    prefix = f"{HOME.replace('{agent}', handle)}{CLONE}/"
+    return path.removeprefix(prefix) if path.startswith(prefix) else ""
+
+
 def can_touch(
     path: str,
     access: Access,
@@ -112,15 +119,27 @@ def can_touch(
     files: FileScopes,
     contract_scope: Sequence[str] = (),
 ) -> Decision:
-    """Decide whether the agent may touch the path (Spec: files 1, files 2).
+    """Decide whether the agent may touch the path (Spec: files 1, files 2, files 20).
 
-    `contract_scope` is the workspace scope of the one contract that the agent works under.
-    Prohibitions first; what no scope gives is refused. Write scope implies read.
+    `contract_scope` is the workspace scope of the one contract that the agent works under. A path
+    into its own clone is one of the repository, too, whatever its home allows.
     """
+    found = _can_touch(path, access, agent, files, contract_scope)
+    inner = in_own_clone(path, agent.handle)
+    if isinstance(found, Deny) or not inner:
+        return found
+    return can_touch(inner, access, agent=agent, files=files, contract_scope=contract_scope)
+
+
+def _can_touch(
+    path: str, access: Access, agent: Agent, files: FileScopes, contract_scope: Sequence[str]
+) -> Decision:
+    """Prohibitions first; what no scope gives is refused. Write scope implies read."""
     normal = normal_path(path)
     if isinstance(normal, Deny):
         return normal
-    denied = files.deny if access is Access.READ else (*files.deny, *files.deny_write)
+    denied = (*files.deny, *NOT_NAMED)
+    denied += () if access is Access.READ else files.deny_write
     caught = is_denied(normal, expand(denied, agent))
     if caught:
         return deny(

@@ -42,6 +42,15 @@ PROTECTED_CI = (".github/", ".gitlab-ci.yml", ".circleci/", "Jenkinsfile")
 HOMES, HOME = "agents/", "agents/{agent}/"
 """Where agents' homes are, and the only one that a role's scope can name."""
 
+CLONE, JUDGED = "workspace", "judged"
+"""Folders of a home: the agent's clone of the repository, copies of the commits that it judges."""
+
+NOT_NAMED = (f"{HOME}{JUDGED}/",)
+"""What no path names: `read_file` and runs take files of a judged commit by their own path."""
+
+NOT_WRITTEN = (f"{HOME}MEMORY.md",)
+"""What only people write: what changed in it is taken in as a person's entry (Spec: memory 5)."""
+
 
 def with_protected(denied: tuple[str, ...]) -> tuple[str, ...]:
     """A role's denied paths, and those that are denied to every role."""
@@ -50,4 +59,4 @@ def with_protected(denied: tuple[str, ...]) -> tuple[str, ...]:
 
 def protected_from_writing(tools: frozenset[str]) -> tuple[str, ...]:
     """What a role with these tools never writes."""
-    return () if CI_TOOL in tools else PROTECTED_CI
+    return NOT_WRITTEN if CI_TOOL in tools else (*NOT_WRITTEN, *PROTECTED_CI)

@@ -15,20 +15,36 @@ def can_read_text(policy: Policy, writer: Agent, reader: Agent) -> Decision:
 
     Its own text, text of those who may contact it without a contract, and text of those below it.
     """
-    if Visibility(policy.settings["task_visibility"]) is Visibility.ALL:
-        return Allow("task_visibility: all")
-    if writer.handle == reader.handle:
-        return Allow("own text")
-    if may_contact(policy, writer, reader):
-        return Allow(f"contact {writer.role} -> {reader.role}")
-    if reader in policy.chain_above(writer):
-        return Allow("chain of command")
+    rule = rule_of_reading(policy, writer, reader)
+    if rule:
+        return Allow(rule)
     return deny(
         Code.CONTACT_DENIED,
         f"{writer.handle} may not contact {reader.handle}, which cannot read its text",
         "read and change tasks that task_list shows",
         rule=RULE,
     )
+
+
+def rule_of_reading(policy: Policy, writer: Agent, reader: Agent) -> str:
+    """The rule by which one agent may read what another wrote; empty: it may not.
+
+    For those who ask about every agent: no decision is made of each answer.
+    """
+    if policy.settings["task_visibility"] == Visibility.ALL:
+        return "task_visibility: all"
+    if writer.handle == reader.handle:
+        return "own text"
+    if may_contact(policy, writer, reader):
+        return f"contact {writer.role} -> {reader.role}"
+    return "chain of command" if policy.commands(reader, writer) else ""
+
+
+def readable_writers(policy: Policy, reader: Agent) -> list[int]:
+    """The ids of all whose text an agent may read."""
+    return [
+        writer.id for writer in policy.agents.values() if rule_of_reading(policy, writer, reader)
+    ]
 
 
 def can_tell(policy: Policy, writer: Party, reader: Agent) -> Decision:

@@ -3,7 +3,7 @@
 import pytest
 
 from core.deeds import PeopleGroup
-from tests.browser.barriers import EVERY_LOOK, walk
+from tests.browser.barriers import EVERY_LOOK, Window
 from tests.browser.eyes import CHROMIUM, has_browser
 
 pytestmark = [
@@ -15,4 +15,5 @@ pytestmark = [
 @pytest.mark.parametrize("language", ["en", "zh-hans"])
 @pytest.mark.parametrize("group", [*PeopleGroup])
 def test_has_no_barrier_and_no_error(browser, live_server, company, group, language):
-    assert walk(browser, live_server.url, company, group, EVERY_LOOK, language) == {}
+    window = Window(browser, live_server.url, company, group, language)
+    assert window.walk(window.pages, EVERY_LOOK) == {}

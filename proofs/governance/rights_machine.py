@@ -174,6 +174,9 @@ class Rights(Accounts):
             "ceo", "generate_contract", to="hr_manager", title="T", body="B", kind="org_change",
             changes=[{"act": act, "subject": subject, "role": role, "reports_to": above}],
         )  # fmt: skip
+        if act == "hire" and self.here.policy.resolve(subject):
+            assert made.code == "INVALID_PARAMS"  # nobody is hired twice
+            return
         self.here.call("hr_manager", "accept_contract", contract_id=made.result["contract_id"])
         self.lines.append(line)
 

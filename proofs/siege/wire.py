@@ -140,6 +140,10 @@ def _schemes(key: str) -> Iterator[Attack]:
     for scheme in ("Basic", "Digest", "Token", "Bearer Bearer", "bearer:", "", "Bearer\t\t", "Key"):
         sent = request("GET", "/api/v1/me", f"Authorization: {scheme} {key[:-2]}")
         yield from attacks("schemes that are none", {400, 401}, sent)
+    chunked = request("POST", "/api/v1/sessions", "Transfer-Encoding: chunked").removesuffix(CRLF)
+    for size in (b"", b"2\r\n{}\r\n"):
+        trailed = chunked + CRLF + size + b"0\r\n" + f"Authorization: Bearer {key}".encode()
+        yield from attacks("schemes that are none", {401}, trailed + 2 * CRLF)
     for name in ("X-Api-Key", "Api-Key", "X-Auth-Token", "Cookie", "Proxy-Authorization"):
         sent = request("GET", "/api/v1/me", f"{name}: {key}")
         yield from attacks("schemes that are none", {401}, sent)

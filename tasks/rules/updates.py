@@ -219,14 +219,17 @@ def is_not_blocked(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decis
 def is_approved(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
     """A task of an approval type completes only with an approval that this update keeps.
 
-    (Spec: tasks 44)
+    It is completed for an agent that did the work, and that is not its approver (Spec: tasks 45).
     """
     if update.status is not Status.COMPLETED:
         return YES
     if task.task_type not in actor.policy.settings["approval_task_types"]:
         return YES
     if task.approved_at is not None and keeps_approval(actor, task, update):
-        return YES
+        worker = new_owner(actor, update) or task.owner_in(actor.policy) or actor.agent
+        is_approver = worker is not None and task.approved_by == f"agent:{worker.handle}"
+        if worker is None or (worker.id in {*task.workers, task.owner_id} and not is_approver):
+            return YES
     may_approve = actor.handle in approvers(actor.policy, task)
     step = (
         f"call task_approve on #{task.number}" if may_approve else approval_step(actor.policy, task)

@@ -126,8 +126,9 @@ class TaskUpdate:
 
     @property
     def reworks(self) -> bool:
-        """Whether it changes what an approval covers: subject, description or metadata."""
-        return (self.subject, self.description, self.metadata) != (None, None, None)
+        """Whether it changes what an approval covers: a text or the metadata."""
+        texts = (self.subject, self.description, self.active_form)
+        return (*texts, self.metadata) != (None, None, None, None)
 
     @property
     def edits(self) -> bool:

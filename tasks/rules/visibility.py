@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from core.decision import Allow, Code, Decision, deny
 from orgchart.policy.compiled import Agent, Policy
-from orgchart.policy.readership import can_read_text, is_open, may_contact
+from orgchart.policy.readership import is_open, may_contact, readable_writers, rule_of_reading
 from orgchart.policy.vocabulary import Visibility
 from tasks.rules.values import TaskRow
 
@@ -15,15 +15,19 @@ PEOPLE = 0
 """The writer of text that people wrote, or the system: every agent may read it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Readership:
-    """The writers whose text one reader may read, by id; None: every writer's."""
+    """Whose text one agent may read under a policy; without one, as for a person: everybody's."""
 
-    writers: frozenset[int] | None = None
+    policy: Policy | None = None
+    reader: Agent | None = None
 
     def covers(self, writer: int | None) -> bool:
         """Whether the reader may read this writer's text."""
-        return not writer or self.writers is None or writer in self.writers
+        if not writer or self.policy is None or self.reader is None:
+            return True
+        agent = self.policy.by_id.get(writer)
+        return agent is not None and bool(rule_of_reading(self.policy, agent, self.reader))
 
     def covers_task(self, row: TaskRow) -> bool:
         """Whether the reader may read this task: the subject is what a task is known by."""
@@ -36,7 +40,9 @@ class Readership:
     @property
     def ids(self) -> list[int] | None:
         """The writers as a parameter of a query; None: no filter."""
-        return None if self.writers is None else sorted({PEOPLE, *self.writers})
+        if self.policy is None or self.reader is None:
+            return None
+        return sorted({PEOPLE, *readable_writers(self.policy, self.reader)})
 
 
 EVERYTHING = Readership()
@@ -45,15 +51,9 @@ EVERYTHING = Readership()
 
 def readership_of(policy: Policy, reader: Agent | None) -> Readership:
     """The writers whose text an agent may read; None, a person: every writer's."""
-    if reader is None or Visibility(policy.settings["task_visibility"]) is Visibility.ALL:
+    if reader is None or policy.settings["task_visibility"] == Visibility.ALL:
         return EVERYTHING
-    return Readership(
-        frozenset(
-            writer.id
-            for writer in policy.agents.values()
-            if isinstance(can_read_text(policy, writer, reader), Allow)
-        )
-    )
+    return Readership(policy, reader)
 
 
 def can_require_role(policy: Policy, writer: Agent | None, role: str) -> Decision:

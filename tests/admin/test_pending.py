@@ -1,5 +1,7 @@
 """A right that a person gives waits for a second person; each way around it is refused."""
 
+import json
+
 import pytest
 from django.contrib.auth import get_user_model
 
@@ -325,6 +327,34 @@ class TestEveryTable:
         agent.refresh_from_db()
         assert agent.active
 
+    @pytest.mark.parametrize("value", ["[1]", '"x"', '{"claim_task_type": 7}', '{"other": true}'])
+    def test_permissions_that_rules_cannot_read_are_no_form(self, hr, company, role, value):
+        """Spec: tasks 40."""
+        page = change_page(role)
+        seen = preview(hr, page, "role_form", permissions=value, reason=REASON)
+        assert seen.status_code == 200
+        assert "Write a JSON object with claim_task_type" in seen.content.decode()
+        assert not PendingChange.objects.exists()
+
+    def test_permissions_on_tasks_lifted_are_a_right(self, hr, board, company, role):
+        """Spec: tasks 40: a role without any has no limit."""
+        page, limits = change_page(role), {"claim_task_type": ["bug_fix"]}
+        row = proposed(hr, page, "role_form", permissions=json.dumps(limits))
+        decide(board, row, "confirm")
+        row = proposed(hr, page, "role_form", permissions="{}")
+        lifted = "qa_worker does with tasks what its permissions name (lifted)"
+        assert row.allowed == [lifted]
+        role.refresh_from_db()
+        assert role.permissions == limits
+
+    def test_aliases_that_name_a_role_are_refused(self, hr, company):
+        """Spec: organisation 17."""
+        page = f"{list_page(Alias)}add/?organisation={company.organisation.id}"
+        fields = {"alias": "hr_worker", "agent": str(company.agent("qa_worker").id)}
+        seen = preview(hr, page, "alias_form", reason=REASON, **fields)
+        assert seen.status_code == 422
+        assert not Alias.objects.filter(alias="hr_worker").exists()
+
     def test_aliases_give_no_right(self, hr, company):
         page = f"{list_page(Alias)}add/?organisation={company.organisation.id}"
         fields = {"alias": "chief", "agent": str(company.agent("ceo").id)}
@@ -344,6 +374,8 @@ class TestSettingsOfTheBoard:
             ("enabled_modes", "chat_safe"),
             ("allow_internal_addresses", "on"),
             ("task_visibility", "all"),
+            ("approval_task_types", "testing"),
+            ("max_rounds", "100"),
         ],
     )
     def test_are_not_changed_by_hr(self, hr, company, name, value):
@@ -365,9 +397,9 @@ class TestSettingsOfTheBoard:
 
     def test_the_others_are_hrs_too(self, hr, company):
         page = change_page(company.organisation)
-        fields = {"setting_max_rounds": "4", "reason": REASON}
+        fields = {"setting_task_lease": "3600", "reason": REASON}
         confirm(hr, page, preview(hr, page, "organisation_form", **fields))
-        assert current_policy(company.organisation.id).settings["max_rounds"] == 4
+        assert current_policy(company.organisation.id).settings["task_lease"] == 3600
 
     def test_member_delegation_is_the_boards(self, hr, board, company):
         group = Group.objects.create(organisation=company.organisation, slug="api", name="API")

@@ -166,7 +166,21 @@ class TestAnExport:
         (row, *_) = json.loads(text_of(board.post(page, {"format": "json"})))
         assert not {"digest", "hash", "token_digest"} & set(row)
 
-    @pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1"])
+    @pytest.mark.parametrize(
+        "cell",
+        [
+            "=1+1",
+            "+1",
+            "-1",
+            "@SUM(A1)",
+            "\t=1",
+            "\n=1",
+            "\uff1d1+1",
+            "\uff0b1",
+            "\uff0d1",
+            "\uff20A1",
+        ],
+    )
     def test_never_begins_a_cell_with_a_formula(self, cell):
         assert exporting._cell(cell).startswith("'")
         assert exporting._cell(-5) == "-5"
@@ -191,6 +205,14 @@ class TestVerify:
 
     def test_is_for_who_may_read_the_ledger(self, hr, company):
         assert hr.post("/admin/ledger/event/verify/").status_code == 403
+
+    def test_is_verified_by_one_thread_at_a_time(self, observer, monkeypatch):
+        """The others show pages: a large ledger takes minutes."""
+        monkeypatch.setattr(verifying, "verify_ledger", None)
+        with verifying.UNDER_WAY:
+            answer = observer.post("/admin/ledger/event/verify/")
+        assert "is being verified at this moment" in answer.content.decode()
+        assert 'class="nx-card nx-narrow "' in answer.content.decode()
 
 
 class TestABlockedMail:

@@ -90,24 +90,33 @@ def look(page, address, looks, language, known):
     return problems
 
 
-def walk(browser, address, company, group, looks, language="en"):
-    """Open every page in a language, and what is wrong with each in these looks."""
-    context = browser.new_context(bypass_csp=True)
-    choice = {"name": "nexus_language", "value": language, "url": address}
-    context.add_cookies([choice])
-    context.add_init_script(path=AXE)
-    page = context.new_page()
-    page.set_default_timeout(30_000)
-    heard = []
-    page.on("console", lambda m: heard.append(m.text) if m.type == "error" else None)
-    page.on("pageerror", lambda e: heard.append(str(e)))
-    enter_signed_in(page, address, group)
-    wrong, known = {}, known_texts()
-    for each in pages_of(page, company, group):
-        found = look(page, address + each, looks, language, known)
-        found += [] if each.endswith(MISSING) else heard
-        heard.clear()
-        if found:
-            wrong[each] = found
-    context.close()
-    return wrong
+class Window:
+    """A person of a group at the site, in a language; `pages` are the addresses to look at."""
+
+    def __init__(self, browser, address, company, group, language="en"):
+        self._address, self._language = address, language
+        self._context = browser.new_context(bypass_csp=True)
+        choice = {"name": "nexus_language", "value": language, "url": address}
+        self._context.add_cookies([choice])
+        self._context.add_init_script(path=AXE)
+        self._page = self._context.new_page()
+        self._page.set_default_timeout(30_000)
+        self._heard = []
+        self._page.on(
+            "console", lambda m: self._heard.append(m.text) if m.type == "error" else None
+        )
+        self._page.on("pageerror", lambda e: self._heard.append(str(e)))
+        enter_signed_in(self._page, address, group)
+        self.pages = pages_of(self._page, company, group)
+
+    def walk(self, pages, looks):
+        """Open each of these pages; what is wrong with each in these looks. Closes the window."""
+        wrong, known = {}, known_texts()
+        for each in pages:
+            found = look(self._page, self._address + each, looks, self._language, known)
+            found += [] if each.endswith(MISSING) else self._heard
+            self._heard.clear()
+            if found:
+                wrong[each] = found
+        self._context.close()
+        return wrong

@@ -11,6 +11,7 @@ from django.test import override_settings
 from django.utils import timezone
 
 from core.decision import Code
+from ledger.models import Event
 from tests.clients.calls import DONE, HANDLESS, NOT_OF_A_TOOL, ON_A_WORK_TREE, REFUSED, SKILL, World
 from tests.clients.staff import MCP, asked_of_mcp, at_work
 from tests.company import check_answer, load_company
@@ -21,7 +22,7 @@ from workspace.sandbox import driver
 from workspace.skills.services import approve
 
 # Tables of what is kept of every call, whatever it does.
-TRACES = {"ledger_event", "toolbox_ratebucket", "workspace_run"}
+TRACES = {"ledger_event", "toolbox_ratebucket", "toolbox_stored", "workspace_run"}
 CALLERS = ("backend_worker", "ceo")
 BAD = ({"no_such_field": 1}, {"to": 7, "path": [], "taskId": None})
 
@@ -218,8 +219,10 @@ class TestTheHints:
     @pytest.mark.parametrize("tool", [name for name in DONE if HINTS[name].reads])
     def test_of_reading_are_true(self, world, http, tool):
         call = DONE[tool](world)
-        answer, changed = self.again(world, http, tool, call, world.headers(call))
+        headers, events = world.headers(call), Event.objects.count()
+        answer, changed = self.again(world, http, tool, call, headers)
         assert (answer["ok"], changed) == (True, set())
+        assert (Event.objects.count() > events) is REGISTRY.get(tool).leaves_trace
 
     @pytest.mark.parametrize("tool", [name for name in DONE if HINTS[name].repeats])
     def test_of_repeating_are_true(self, world, http, tool):

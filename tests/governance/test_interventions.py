@@ -215,7 +215,7 @@ def skill(company):
     Skill.objects.create(
         name="plan", path="/x", text="x", digest="1" * 64, approved_digest="1" * 64,
         approved_by="human:carol", approved_at=timezone.now(), approval_reason="read",
-        installed=True, seen_at=timezone.now(),
+        installed=True, seen_at=timezone.now(), was_approved=True,
     )  # fmt: skip
     worker = company.caller(WORKER)
     return Scene(

@@ -126,3 +126,21 @@ class TestAPathWithoutAFile:
         files = [{"path": PATH}, {"path": "tests/nothing.py"}]
         assert send(nexus, "backend_worker", "it_manager", attachments=files).status == 404
         assert not KeptFile.objects.exists()
+
+
+class TestAPathIntoTheRepository:
+    @pytest.mark.parametrize(
+        ("who", "path"),
+        [
+            ("backend_worker", "workspace/src/other/secret.py"),
+            ("backend_worker", "workspace/agents/backend_worker/workspace/src/other/secret.py"),
+            ("qa_worker", "judged/0123abcd/src/other/secret.py"),
+            ("qa_worker", "workspace/src/other/secret.py"),
+        ],
+    )
+    def test_carries_nothing_of_the_repository_that_its_sender_may_not_read(self, nexus, who, path):
+        path = f"agents/{who}/{path}"
+        put_file(nexus, path, b"SECRET")
+        attachments = [{"path": path, "description": "mine"}]
+        assert send(nexus, who, "it_manager", attachments=attachments).code == "SCOPE_DENIED"
+        assert not KeptFile.objects.exists()

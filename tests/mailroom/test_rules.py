@@ -10,6 +10,7 @@ from mailroom import rules
 from mailroom.rules import Channel
 from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import policy_of
+from orgchart.policy.parties import BOARD_PARTY
 from tests.oracle import mail as oracle
 from tests.oracle.org import (
     AGENTS,
@@ -324,10 +325,33 @@ class TestAnAttachment:
         ],
     )
     def test_is_inside_what_its_sender_may_read(self, sender, path, code):
-        assert answer(rules.can_attach([path], agent(sender), POLICY)) == code
+        assert answer(rules.can_attach([path], agent(sender), BOARD_PARTY, POLICY)) == code
 
     def test_one_outside_refuses_the_mail(self):
         paths = ["tests/a.py", "src/a.py"]
-        assert answer(rules.can_attach(paths, agent(BACKEND), POLICY)) == "SCOPE_DENIED"
-        under = rules.can_attach(paths, agent(BACKEND), POLICY, ["src/"])
+        assert answer(rules.can_attach(paths, agent(BACKEND), agent(IT), POLICY)) == "SCOPE_DENIED"
+        under = rules.can_attach(paths, agent(BACKEND), agent(IT), POLICY, ["src/"])
         assert answer(under) == "OK"
+
+    @pytest.mark.parametrize(
+        ("sender", "recipient", "path", "code"),
+        [
+            (IT, HR, "reports/tech/2026.md", "SCOPE_DENIED"),
+            (CEO, HR, "reports/tech/2026.md", "SCOPE_DENIED"),
+            (CEO, HR, "Reports/tech/2026.md", "SCOPE_DENIED"),
+            (CEO, IT, "reports/hr/2026.md", "SCOPE_DENIED"),
+            (CEO, IT, "reports/tech/2026.md", "OK"),
+            (CEO, HR, "agents/ceo/notes/1.md", "OK"),
+            (
+                IT,
+                BACKEND,
+                "agents/it_manager/notes/1.md",
+                "OK",
+            ),  # denied to others, its own to give
+            (HR, IT, "agents/hr_manager/notes/1.md", "OK"),
+        ],
+    )
+    def test_that_its_recipient_is_denied_is_its_senders_own(self, sender, recipient, path, code):
+        """Spec: mail 44."""
+        decision = rules.can_attach([path], agent(sender), agent(recipient), POLICY)
+        assert answer(decision) == code

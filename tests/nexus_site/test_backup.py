@@ -191,7 +191,9 @@ class TestABackup:
 
     def test_is_private(self, places):
         back_up(places / "copy", keys=places / "keys.tar", now=timezone.now())
-        assert (places / "copy").stat().st_mode & 0o077 == 0
+        copied = [places / "copy", *(places / "copy").iterdir()]
+        assert len(copied) == 4
+        assert [each.stat().st_mode & 0o077 for each in copied] == [0, 0, 0, 0]
         assert (places / "keys.tar").stat().st_mode & 0o077 == 0
 
 
@@ -240,3 +242,22 @@ class TestRefused:
         with pytest.raises(CannotCopy, match="pg_dump failed"):
             back_up(places / "copy", keys=None, now=timezone.now())
         assert not list(places.glob("copy*"))
+
+
+def test_what_was_closed_to_others_is_closed_after_a_restore(places):
+    """Homes of agents, the repository and the keys: who else is on the machine enters none."""
+    closed = {"company/home": 0o700, "company/notes": 0o750, "keys": 0o700, "company": 0o750}
+    (places / "company" / "home").mkdir()
+    for name, mode in closed.items():
+        (places / name).chmod(mode)
+    (places / "company" / "notes" / "plan.md").chmod(0o640)
+    archive, fresh = places / "all.tar", places / "fresh"
+    backup._pack(archive, {"company": places / "company", "keys": places / "keys"})
+    before = os.umask(0)
+    try:
+        backup._unpack(archive, {"company": fresh / "company", "keys": fresh / "keys"})
+    finally:
+        os.umask(before)
+    modes = {name: (fresh / name).stat().st_mode & 0o777 for name in closed}
+    assert modes == closed
+    assert (fresh / "company" / "notes" / "plan.md").stat().st_mode & 0o777 == 0o640

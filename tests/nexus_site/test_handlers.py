@@ -2,12 +2,14 @@
 
 import pytest
 from django.db import connection
+from django.http import HttpResponse
 from django.test import RequestFactory
 from django.urls import path
 from django.views.decorators.csrf import csrf_exempt
 
 from nexus_site.serving.bridge import Bridge
 from nexus_site.serving.handlers import LONGEST_KEPT, ApiHandler, _find
+from nexus_site.serving.middleware import Observe
 
 
 def query(request, name):
@@ -55,6 +57,19 @@ class TestErrors:
         response = get(handler, "/api/nowhere")
         assert response.status_code == 404
         assert b"NOT_FOUND" in response.content
+
+
+class TestAnAnswer:
+    @pytest.mark.django_db
+    @pytest.mark.parametrize(
+        "path", ["/api/v1/me", "/readyz", "/metrics", "/admin/", "/admin/auth/user/", "/nothing"]
+    )
+    def test_is_kept_by_no_cache_on_the_way(self, client, path):
+        assert "no-store" in client.get(path, HTTP_HOST="127.0.0.1").headers["Cache-Control"]
+
+    def test_that_says_how_long_it_may_be_kept_keeps_its_word(self, rf):
+        told = Observe(lambda _: HttpResponse(headers={"Cache-Control": "max-age=5"}))
+        assert told(rf.get("/")).headers["Cache-Control"] == "max-age=5"
 
 
 class TestFind:

@@ -34,6 +34,11 @@ def code_of(device):
 
 
 class TestSignIn:
+    @pytest.mark.parametrize("address", ["//evil.example", "https:evil.example", "/\\evil.example"])
+    def test_leads_to_no_other_site(self, client, person, address):
+        answer = sign_in(client, next=address)
+        assert (answer.status_code, answer.headers["Location"]) == (302, "/admin/")
+
     def test_takes_a_password_from_who_has_no_device(self, client, person):
         assert sign_in(client).status_code == 302
         assert client.get("/admin/").status_code == 200

@@ -35,7 +35,10 @@ RELEASED = threading.Event()
 
 
 async def echo(scope, receive, send):
-    """Answers with the length of the body; `/slow` when it is released, `/large` with 20 MB."""
+    """Answers with the length of the body; `/slow` when it is released, `/large` with 20 MB.
+
+    `/headers` answers the names of all headers, when the body was read.
+    """
     length = 0
     while True:
         message = await receive()
@@ -47,6 +50,8 @@ async def echo(scope, receive, send):
     if scope["path"] == "/slow":
         await asyncio.to_thread(RELEASED.wait, PATIENCE)
     content = b"x" * 20_000_000 if scope["path"] == "/large" else str(length).encode()
+    if scope["path"] == "/headers":
+        content = b" ".join(name for name, _ in scope["headers"])
     headers = [(b"content-length", str(len(content)).encode())]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": content})
@@ -185,6 +190,19 @@ class TestHeaders:
             connection.limits = BRIEF_HEADERS
             send_all(client, begun)
             assert rest_of(client)[:12] in (b"", b"HTTP/1.1 408")
+
+    def test_are_none_where_they_come_after_the_body(self, port):
+        """A proxy sets those that are believed, and passes trailers on as they came."""
+        chunked = b"POST /headers HTTP/1.1\r\nTransfer-Encoding: chunked\r\n"
+        trailed = b"\r\n1\r\nx\r\n0\r\nX-Forwarded-For: y\r\nAuthorization: z\r\n\r\n"
+        last = GET.replace(b"/ ", b"/headers ").replace(
+            b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"
+        )
+        with connect(port) as client:
+            send_all(client, chunked + trailed, last)
+            first, second = rest_of(client).split(b"HTTP/1.1 200 OK")[1:]
+        assert first.endswith(b"\r\n\r\ntransfer-encoding")
+        assert second.endswith(b"\r\n\r\nhost connection")
 
     def test_name_one_host(self, port):
         with connect(port) as client:

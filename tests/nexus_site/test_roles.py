@@ -105,6 +105,18 @@ class TestServing:
         monkeypatch.setattr(roles, "connection", SimpleNamespace(cursor=serving.cursor))
         assert safety.problem_of_start() == ""
 
+    def test_does_not_serve_without_the_files_of_the_pages(
+        self, serving, settings, monkeypatch, tmp_path
+    ):
+        monkeypatch.setattr(roles, "connection", SimpleNamespace(cursor=serving.cursor))
+        storage = "django.contrib.staticfiles.storage.ManifestStaticFilesStorage"
+        settings.PRODUCTION, settings.LEDGER_SIGNING_KEY = True, KEY
+        settings.STATIC_ROOT = tmp_path
+        settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": storage}}
+        (answer,) = async_to_sync(start)(Site(ThreadPoolExecutor(1), faces={}))
+        assert answer["type"] == "lifespan.startup.failed"
+        assert "run `manage.py collectstatic`" in answer["message"]
+
     def test_is_the_one_of_the_url_where_an_owner_is_named(self, settings):
         settings.DATABASE_URL, settings.DATABASE_OWNER_URL = "postgresql://a@b/c", ""
         assert roles.serving_role() == ""

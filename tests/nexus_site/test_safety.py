@@ -1,9 +1,14 @@
 """What must not serve in production says why, and does not start."""
 
 import base64
+import json
+from io import StringIO
 
 import pytest
+from django.contrib.staticfiles.storage import staticfiles_storage
+from django.core.management import call_command
 
+from nexus_site.management.commands import up
 from nexus_site.run import safety, worker
 
 KEY = base64.b64encode(b"k" * 32).decode()
@@ -35,3 +40,33 @@ class TestTheKeysOfTheLedger:
     def test_are_made_by_themselves_elsewhere(self, settings):
         settings.PRODUCTION, settings.LEDGER_SIGNING_KEY = False, ""
         assert safety.problem_of_start() == ""
+
+
+class TestTheFilesOfThePages:
+    """What nobody collected cannot be shown: the login page would answer 500."""
+
+    @pytest.fixture(autouse=True)
+    def root(self, settings, tmp_path):
+        storage = "django.contrib.staticfiles.storage.ManifestStaticFilesStorage"
+        settings.STATIC_ROOT = tmp_path / "static"
+        settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": storage}}
+        return settings.STATIC_ROOT
+
+    def test_stop_the_start_where_they_were_not_collected(self, settings):
+        settings.DATABASE_URL, said = "", StringIO()
+        assert up.Command(stderr=said).begin() == 1
+        assert "run `manage.py collectstatic`" in said.getvalue()
+
+    def test_stop_the_start_where_an_older_version_collected_them(self, root):
+        call_command("collectstatic", interactive=False, verbosity=0)
+        assert safety.problem_of_pages() == ""
+        manifest = root / "staticfiles.json"
+        kept = json.loads(manifest.read_text())
+        del kept["paths"]["nexus/desk.css"]
+        manifest.write_text(json.dumps(kept))
+        staticfiles_storage.hashed_files = staticfiles_storage.load_manifest()[0]
+        assert "such as nexus/desk.css" in safety.problem_of_pages()
+
+    def test_are_found_without_that_elsewhere(self, settings):
+        settings.PRODUCTION = False
+        assert safety.problem_of_pages() == ""

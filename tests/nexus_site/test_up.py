@@ -83,6 +83,7 @@ class TestUp:
         first.send_signal(signal.SIGINT)
         assert first.wait(PATIENCE) == 0
         assert processes_of(var) == []
+        assert "Cannot connect" not in said + first.stdout.read()
 
         second = start(var, port)
         again = said_until_serving(second)

@@ -6,7 +6,8 @@ reports/qa/ only. Whoever may write may read.
 
 from tests.oracle.org import AGENTS, BACKEND, CEO, DEVOPS, FRONTEND, HR, IT, PM, QA, RESEARCH
 
-# Without any contract.
+# Without any contract. A path into one's own clone (workspace/) is one of the repository, too; no
+# path names a judged commit, and no agent writes MEMORY.md (Spec: files 20).
 PLAIN = """
 path                                        CEO IT  HR  PM  BE  FE  DO  QA  RE
 agents/ceo/notes/decision.md                rw  --  --  --  --  --  --  --  --
@@ -14,12 +15,17 @@ agents/it_manager/notes.md                  --  rw  --  --  --  --  --  --  --
 agents/hr_manager/notes.md                  --  --  rw  --  --  --  --  --  --
 agents/product_manager/notes.md             --  --  --  rw  --  --  --  --  --
 agents/backend_worker/draft.py              --  --  --  --  rw  --  --  --  --
-agents/backend_worker/workspace/app.py      --  r-  --  --  rw  --  --  --  --
-agents/frontend_worker/workspace/ui.ts      --  r-  --  --  --  rw  --  --  --
-agents/devops_worker/workspace/plan.md      --  r-  --  --  --  --  rw  --  --
-agents/qa_worker/workspace/log.txt          --  r-  --  --  --  --  --  r-  --
+agents/backend_worker/MEMORY.md             --  --  --  --  r-  --  --  --  --
+agents/backend_worker/judged/1/tests/a.py   --  --  --  --  --  --  --  --  --
+agents/backend_worker/workspace/app.py      --  r-  --  --  --  --  --  --  --
+agents/backend_worker/workspace/tests/a.py  --  r-  --  --  rw  --  --  --  --
+agents/frontend_worker/workspace/ui.ts      --  r-  --  --  --  --  --  --  --
+agents/devops_worker/workspace/plan.md      --  r-  --  --  --  --  --  --  --
+agents/devops_worker/workspace/docker/a     --  r-  --  --  --  --  rw  --  --
+agents/qa_worker/workspace/log.txt          --  r-  --  --  --  --  --  --  --
+agents/qa_worker/judged/1/src/app.py        --  --  --  --  --  --  --  --  --
 agents/qa_worker/notes.md                   --  --  --  --  --  --  --  r-  --
-agents/research_worker/workspace/notes.md   --  --  --  --  --  --  --  --  rw
+agents/research_worker/workspace/notes.md   --  --  --  --  --  --  --  --  --
 agents/research_worker/notes.md             --  --  --  --  --  --  --  --  rw
 agents/backend_worker2/draft.py             --  --  --  --  --  --  --  --  --
 agents/frontend_worker-evil/ui.ts           --  --  --  --  --  --  --  --  --
@@ -85,6 +91,9 @@ path                                        CEO IT  HR  PM  BE  FE  DO  QA  RE
 src/feature/app.py                          --  r-  --  --  rw  rw  --  r-  --
 src/feature/deep/er/app.py                  --  r-  --  --  rw  rw  --  r-  --
 src/feature/tests/test_app.py               --  r-  --  --  rw  rw  --  r-  --
+agents/backend_worker/workspace/src/feature/app.py -- r- -- -- rw -- -- -- --
+agents/qa_worker/workspace/src/feature/app.py      -- r- -- -- -- -- -- r- --
+agents/qa_worker/judged/1/src/feature/app.py       -- -- -- -- -- -- -- -- --
 src/feature-evil/app.py                     --  --  --  --  --  --  --  --  --
 src/features.py                             --  --  --  --  --  --  --  --  --
 src/main.py                                 --  --  --  --  --  --  --  --  --

@@ -1,7 +1,9 @@
 """From tables to the Policy: what counts, what it costs, when it is read again."""
 
+import gc
 import threading
 import time
+import tracemalloc
 
 import pytest
 from django.db import connection, transaction
@@ -159,24 +161,44 @@ class TestTheCache:
                 self.organisation_id = organisation_id
 
         monkeypatch.setattr(compiling, "compile_policy", fake)
-        monkeypatch.setattr(compiling, "weight_of", lambda policy: 10)
+        monkeypatch.setattr(compiling, "bytes_of", lambda policy: 10)
         cache = PolicyCache(capacity=20)
         for wanted in (1, 2, 1, 3, 1, 2):
             assert cache.get(wanted, 1).organisation_id == wanted
         assert compiled == [1, 2, 3, 2], "2 was used before 1, so it made room for 3"
 
-    def test_is_bounded_by_weight(self, monkeypatch):
+    def test_is_bounded_by_memory(self, monkeypatch):
         class Held:
             def __init__(self, organisation_id):
                 self.organisation_id, self.version = organisation_id, 1
 
         monkeypatch.setattr(compiling, "compile_policy", Held)
-        monkeypatch.setattr(compiling, "weight_of", lambda policy: policy.organisation_id)
+        monkeypatch.setattr(compiling, "bytes_of", lambda policy: policy.organisation_id)
         cache = PolicyCache(capacity=100)
         small = [cache.get(number, 1) for number in (10, 20, 30)]
         assert [cache.get(p.organisation_id, 1) is p for p in small] == [True, True, True]
         cache.get(90, 1)
         assert [cache.get(p.organisation_id, 1) is p for p in small] == [False, False, False]
+
+    @pytest.mark.parametrize("more", [0, 200])
+    def test_estimates_the_memory_that_one_more_policy_takes(self, more):
+        """Of organisations that were made of one pack, as most are: they share what they say."""
+        load(PACKS / "nexus")
+        nexus = Organisation.objects.get()
+        worker = nexus.agents.get(handle="backend_worker")
+        Agent.objects.bulk_create(
+            Agent(organisation=nexus, handle=f"worker{n}", role=worker.role, reports_to=worker)
+            for n in range(more)
+        )
+        compile_policy(nexus.id)
+        tracemalloc.start()
+        try:
+            held = [compile_policy(nexus.id) for _ in range(10)]
+            gc.collect()
+            each = tracemalloc.get_traced_memory()[0] / len(held)
+        finally:
+            tracemalloc.stop()
+        assert 0.7 < each / compiling.bytes_of(held[0]) < 1.3
 
     def test_compiles_once_for_many_threads(self, monkeypatch):
         compiled, begun = [], threading.Event()
@@ -189,7 +211,7 @@ class TestTheCache:
                 self.organisation_id, self.version = organisation_id, 1
 
         monkeypatch.setattr(compiling, "compile_policy", Held)
-        monkeypatch.setattr(compiling, "weight_of", lambda policy: 1)
+        monkeypatch.setattr(compiling, "bytes_of", lambda policy: 1)
         cache = PolicyCache()
         threads = [threading.Thread(target=cache.get, args=(7, 1)) for _ in range(8)]
         for thread in threads:
@@ -204,7 +226,7 @@ class TestTheCache:
                 self.organisation_id, self.version = organisation_id, 1
 
         monkeypatch.setattr(compiling, "compile_policy", Held)
-        monkeypatch.setattr(compiling, "weight_of", lambda policy: 1)
+        monkeypatch.setattr(compiling, "bytes_of", lambda policy: 1)
         cache = PolicyCache(capacity=3)
         wrong = []
 

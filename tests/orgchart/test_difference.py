@@ -236,6 +236,30 @@ def test_names_files_leads_permissions_and_offices():
     assert "team-lead has update_own_tasks = True" in team
 
 
+class TestPermissionsOnTasks:
+    """A role without any has no limit on tasks, so that taking all away gives a right."""
+
+    TEAM = sound_pack(PACKS / "dev-team")
+    LIMIT = "backend-leader does with tasks what its permissions name"
+
+    def changed(self, before, after):
+        packs = (with_role("backend-leader", self.TEAM, permissions=p) for p in (before, after))
+        found = between(*map(policy_of, packs))
+        return found.allowed, found.forbidden
+
+    def test_taken_away_lift_a_limit(self):
+        limits = {"claim_task_type": ["bug_fix"]}
+        assert self.changed(limits, {}) == (
+            (f"{self.LIMIT} (lifted)",),
+            ("backend-leader has claim_task_type = ['bug_fix']",),
+        )
+        assert self.LIMIT in self.changed({}, limits)[1]
+
+    def test_of_which_some_are_taken_away_give_nothing(self):
+        one = {"claim_task_type": ["bug_fix"]}
+        assert self.changed({**one, "update_own_tasks": True}, one)[0] == ()
+
+
 class TestAgentsThatStayTheSame:
     """Their facts are not worked out; what is found is what comparing all of them finds."""
 

@@ -1,13 +1,20 @@
 """Editing single rows: one change of policy each, or none at all."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
+from django.db import connections, transaction
 from django.utils import timezone
 
 from core.decision import Code, Denied
 from ledger.models import Event
 from orgchart.editing import TABLES, changed_values, delete_row, save_row, subject_of
 from orgchart.models import Alias, ContactRule, MailTypeRule, Organisation, Role
+from orgchart.pending.edits import apply_edit, saving
+from orgchart.services import set_settings
 from tests.company import load_company
+from tests.concurrency import is_waiting_for_a_lock
+from tests.patience import wait_until
 
 
 @pytest.fixture
@@ -133,6 +140,57 @@ class TestDeleteRow:
         for row in (company.agent("qa_worker"), company.organisation):
             with pytest.raises(Denied):
                 edit(delete_row, row)
+
+
+class TestAnEditWhileAnotherIsSaved:
+    """A form that names the version to come waits for the other change, and overwrites nothing."""
+
+    HOOK = {"board_webhook": "https://board.example/hook"}
+
+    @pytest.mark.django_db(transaction=True)
+    @pytest.mark.parametrize(
+        ("columns", "kept"),
+        [({"description": "by HR"}, True), ({"settings": {"task_lease": 60}}, False)],
+    )
+    def test_keeps_what_the_board_has_just_set(self, transactional_db, columns, kept):
+        """Spec: people 13."""
+        company = load_company("nexus")
+        row = Organisation.objects.get(id=company.organisation.id)
+        for name, value in columns.items():
+            setattr(row, name, {**row.settings, **value} if name == "settings" else value)
+        edit = saving(row)
+
+        def apply():
+            try:
+                apply_edit(
+                    edit,
+                    organisation_id=row.id,
+                    caller=company.person("HR"),
+                    now=timezone.now(),
+                    reason="because",
+                    expected_version=row.policy_version + 1,
+                )
+            except Denied as refusal:
+                return refusal.deny.code
+            finally:
+                connections.close_all()
+            return "OK"
+
+        with ThreadPoolExecutor(1) as other:
+            with transaction.atomic():
+                Organisation.objects.select_for_update(no_key=True).get(id=row.id)
+                answer = other.submit(apply)
+                wait_until(is_waiting_for_a_lock)
+                set_settings(
+                    organisation=row,
+                    values=self.HOOK,
+                    caller=company.person("Board"),
+                    now=timezone.now(),
+                )
+            assert answer.result() == ("OK" if kept else Code.VERSION_MISMATCH)
+        row.refresh_from_db()
+        assert row.settings["board_webhook"] == self.HOOK["board_webhook"]
+        assert (row.description == "by HR") is kept
 
 
 class TestNames:

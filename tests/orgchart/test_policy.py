@@ -202,3 +202,18 @@ class TestTheChainOfCommand:
         assert policy.superior_of(hand) is lead
         assert policy.superior_of(boss) is BOARD_PARTY
         assert policy.chain_above(boss) == ()
+
+    def test_is_asked_of_a_pair_as_it_is_listed(self, policy):
+        for other in policy.agents.values():
+            above = {one.handle for one in policy.chain_above(other)}
+            assert {name for name, a in policy.agents.items() if policy.commands(a, other)} == above
+
+    def test_ends_in_a_circle(self, policy):
+        boss, lead = policy.agents["boss"], policy.agents["lead"]
+        circle = replace(
+            policy, agents={**policy.agents, "boss": replace(boss, managers=("lead",))}
+        )
+        for one, other in ((boss, lead), (lead, boss)):
+            assert circle.commands(one, circle.agents[other.handle])
+            assert not circle.commands(one, circle.agents[one.handle])
+        assert not circle.commands(policy.agents["hand_one"], lead)

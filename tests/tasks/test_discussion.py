@@ -1,5 +1,7 @@
 """Comments and approvals."""
 
+from datetime import timedelta
+
 import pytest
 
 from core.actors import Person
@@ -8,6 +10,7 @@ from ledger.models import Event
 from tasks import discussion, services
 from tasks.models import Comment, Task
 from tasks.rules.values import TaskUpdate
+from tasks.schedule import release_overdue
 from tasks.vocabulary import Status
 from tests.company import load_company
 from tests.tasks.world import NOW, Http, caller_of, configure, dev_team, permit
@@ -112,7 +115,12 @@ class TestApproval:
             update("devops-leader", status=Status.COMPLETED)
 
     def test_is_for_the_work_as_it_was_seen(self, who, task_id, update, begun):
-        for change in ({"description": "other"}, {"metadata": {"a": 1}}, {"owner": ""}):
+        for change in (
+            {"description": "other"},
+            {"metadata": {"a": 1}},
+            {"active_form": "Doing another thing"},
+            {"owner": ""},
+        ):
             self.approve(who("team-lead"), task_id)
             assert "approvedBy" not in update("devops-leader", **change)
 
@@ -123,7 +131,35 @@ class TestApproval:
         assert update("devops-leader")["approvedBy"]
         assert update("team-lead", owner="architect")["approvedBy"]
 
-    @pytest.mark.parametrize("change", [{"subject": "y"}, {"description": "y"}, {"metadata": {}}])
+    def test_ends_with_a_claim_that_expires(self, team, who, task_id, update, begun):
+        configure(team, task_lease=60)
+        update("devops-leader")
+        self.approve(who("team-lead"), task_id)
+        assert release_overdue(now=NOW + timedelta(minutes=2)) == 1
+        with pytest.raises(Denied) as denied:
+            update("devops-leader", status=Status.COMPLETED)
+        assert denied.value.deny.code is Code.APPROVAL_REQUIRED
+
+    @pytest.mark.parametrize("owner", ["team-lead", ""])
+    def test_completes_nothing_for_its_approver(self, who, task_id, update, begun, owner):
+        self.approve(who("team-lead"), task_id)
+        assert update("team-lead", owner=owner, force=True)["approvedBy"]
+        with pytest.raises(Denied) as denied:
+            update("team-lead", status=Status.COMPLETED)
+        assert denied.value.deny.code is Code.APPROVAL_REQUIRED
+
+    def test_completes_nothing_for_who_did_none_of_the_work(self, who, task_id, update, begun):
+        self.approve(who("team-lead"), task_id)
+        assert update("team-lead", owner="")["approvedBy"]
+        with pytest.raises(Denied) as denied:
+            update("architect", status=Status.COMPLETED)
+        assert denied.value.deny.code is Code.APPROVAL_REQUIRED
+        assert update("devops-leader", status=Status.COMPLETED)["status"] == "completed"
+
+    @pytest.mark.parametrize(
+        "change",
+        [{"subject": "y"}, {"description": "y"}, {"metadata": {}}, {"active_form": "Y"}],
+    )
     def test_ends_with_the_leads_own_edit_who_then_has_worked_on_it(
         self, who, task_id, update, begun, change
     ):

@@ -326,6 +326,16 @@ class TestApproval:
         approved = replace(waits, approved_at=AT)
         assert update(actor("architect"), approved, status=Status.COMPLETED) == "OK"
 
+    def test_is_for_an_agent_that_worked_and_did_not_approve(self):
+        me = TEAM.agents["architect"]
+        free = replace(task("in_progress", task_type=NEEDS_APPROVAL), approved_at=AT)
+        finish = {"status": Status.COMPLETED}
+        assert update(actor("architect"), free, **finish) == "APPROVAL_REQUIRED"
+        worked = replace(free, workers=[me.id])
+        assert update(actor("architect"), worked, **finish) == "OK"
+        own = replace(worked, approved_by="agent:architect")
+        assert update(actor("architect"), own, **finish) == "APPROVAL_REQUIRED"
+
     def test_is_given_by_leads(self):
         for name in spec.ROLES:
             found = code(can_approve(actor(name), task("in_progress")))

@@ -1,5 +1,7 @@
 """Whose text of tasks an agent sees: the whole NEXUS company against the oracle, over HTTP."""
 
+from dataclasses import replace
+
 import pytest
 from django.db.models import F
 
@@ -7,10 +9,13 @@ from core.decision import Allow
 from orgchart.compiling import current_policy
 from orgchart.models import Agent, ContactRule, Organisation
 from orgchart.policy.readership import can_read_text
+from tasks.notifications import possible_owners
+from tasks.rules import visibility
 from tasks.rules.visibility import can_require_role, readership_of
 from tests.company import load_company
 from tests.oracle import tasks as oracle
 from tests.oracle.org import AGENTS
+from tests.tasks.policies import task
 from tests.tasks.world import Http
 
 MARK = "MARKER"
@@ -58,6 +63,23 @@ class TestRule:
 
     def test_shows_the_board_everything(self, policy):
         assert readership_of(policy, None).ids is None
+
+    def test_lists_those_whose_text_it_lets_read(self, policy):
+        for reader in AGENTS:
+            seen = {policy.agents[one].id for one in AGENTS if oracle.SEES[one, reader]}
+            readership = readership_of(policy, policy.agents[reader])
+            assert set(readership.ids or ()) == {0, *seen}
+            assert {one for one in policy.by_id if readership.covers(one)} == seen
+
+    def test_is_asked_once_for_each_agent_that_may_be_notified(self, policy, monkeypatch):
+        """Not once for each pair: that were a million questions in a company of a thousand."""
+        asked = []
+        monkeypatch.setattr(
+            visibility, "rule_of_reading", lambda *pair: asked.append(pair) or "a rule"
+        )
+        row = replace(task(), subject_writer=policy.agents["it_manager"].id)
+        assert possible_owners(policy, row)
+        assert len(asked) <= len(policy.agents)
 
 
 class TestTasks:

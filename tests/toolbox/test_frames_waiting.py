@@ -98,30 +98,32 @@ class TestWaiting:
         assert seconds >= 0.6
 
     def test_is_for_so_many_calls_of_one_agent(self, monkeypatch):
-        """One more is asked once more, as the last, and answered."""
+        """One more is asked once, as the last, and answered while the others still wait."""
         monkeypatch.setattr(long_poll, "_WAITING", OpenStreams(2))
         monkeypatch.setattr(long_poll.wake, "listen", lambda: None)
         monkeypatch.setattr(long_poll, "announce", at_once)
 
-        ended = []
-
-        async def asked(agent_id):
-            begun, lasts = time.monotonic(), []
-
+        async def wait(agent_id, lasts, begun):
             async def ask(last):
                 lasts.append(last)
+                begun.release()
                 return ()
 
-            await poll(agent_id=agent_id, seconds=0.5, ask=ask, is_empty=lambda _: True)
-            ended.append(lasts)
-            return time.monotonic() - begun, lasts
+            await poll(agent_id=agent_id, seconds=PATIENCE, ask=ask, is_empty=lambda _: True)
 
         async def together():
-            return await asyncio.gather(*[asked(1) for _ in range(3)], asked(2))
+            asked, begun = [[], [], [], []], asyncio.Semaphore(0)
+            agents = zip((1, 1, 2), asked, strict=False)
+            waiting = [asyncio.ensure_future(wait(*each, begun)) for each in agents]
+            for _ in waiting:
+                await begun.acquire()
+            await wait(1, asked[3], begun)
+            still = [each.cancel() for each in waiting]
+            return asked, still
 
-        *waited, (_, lasts), (other, _) = run_loop(together())
-        assert all(seconds >= 0.5 for seconds, _ in [*waited, (other, ())])
-        assert lasts == ended[0] == [True]
+        asked, still = run_loop(together())
+        assert asked == [[False], [False], [False], [True]]
+        assert still == [True, True, True]
 
     @pytest.mark.parametrize("wait", [-1, 31, "5", 1.5, True, None])
     def test_is_at_most_thirty_seconds(self, committed, wait):

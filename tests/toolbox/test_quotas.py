@@ -45,6 +45,16 @@ class TestBytes:
         assert 18_000 < refused["details"]["used"] <= 20_000
         assert Event.objects.filter(code="QUOTA_EXCEEDED").count() == 2
 
+    def test_of_explained_calls_end_there_too(self, nexus, settings):
+        """What is rolled back was written: it takes room until the database cleans up."""
+        settings.NEXUS_BYTES_PER_MINUTE = 20_000
+        asked = {"tool": "send_mail", "params": {"to": "it_manager", **LARGE}}
+        answers = [nexus.post("/api/v1/explain", asked, "ceo").body for _ in range(4)]
+        assert [each["error_code"] for each in answers] == [None, None, *["QUOTA_EXCEEDED"] * 2]
+        assert not Stored.objects.filter(bytes__gt=10 * quotas.AHEAD_BYTES).exists()
+        small = {"tool": "send_mail", "params": {**asked["params"], "body": "x"}}
+        assert nexus.post("/api/v1/explain", small, "ceo").body["allowed"]
+
     def test_of_one_agent_leave_its_neighbour_unharmed(self, nexus, mail, settings):
         settings.NEXUS_BYTES_PER_MINUTE = 10_000
         assert [mail().status for _ in range(2)] == [200, 429]

@@ -36,6 +36,9 @@ class TestAFullDisk:
             answer = company.call("backend_worker", "send_mail", headers=headers, **MAIL)
             assert (answer.status, answer.code) == (507, "STORAGE_FULL")
             assert answer.body["next_action"]
+        asked = {"tool": "send_mail", "params": MAIL}
+        explained = company.post("/api/v1/explain", asked, "backend_worker").body
+        assert explained["error_code"] == "STORAGE_FULL"
         assert Event.objects.count() == before
         assert company.call("backend_worker", "task_list").status == 200
         disk(monkeypatch, settings.NEXUS_DISK_RESERVE)

@@ -1,5 +1,6 @@
 """The event stream as the database gives it: what commits, when it commits, from any place."""
 
+import base64
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -118,6 +119,29 @@ class TestBeginning:
             older.commit()
         assert watcher.look() == ["older"]
         assert watcher.look() == []
+
+    def test_shows_no_number_of_the_installation(self, watcher, company):
+        """Spec: wire 11. Transactions and events of other organisations count in them."""
+        commit(company.agent("qa_worker").id, "another's")
+        place = event_reader.here()
+        sent = str(place)
+        numbers = (place.history, str(place.seq), place.tag, place.seen.split(":")[0])
+        decoded = base64.urlsafe_b64decode(sent + "=" * (-len(sent) % 4))
+        assert not [each for each in numbers if each in sent or each.encode() in decoded]
+        assert event_reader.place_of(sent).seen == place.seen
+        plain = "-".join((place.history, str(place.seq), place.tag, place.seen))
+        for other in (
+            plain,
+            sent[:-1],
+            sent[1:],
+            f"{sent}A",
+            sent.swapcase(),
+            "",
+            "\u00e9",
+            "====",
+        ):
+            with pytest.raises(Denied):
+                event_reader.place_of(other)
 
     def test_is_a_place_to_come_back_to(self, watcher):
         with elsewhere() as older:

@@ -286,6 +286,20 @@ class TestApproval:
             "skill.withdrawn",
         ]
 
+    def test_that_was_withdrawn_does_not_free_another_file(self, company, home):
+        write(home, "plan", "!id")
+        give(company, LEADER, "plan")
+        approve(company, "plan")
+        write(home, "plan", "No command.")
+        assert use(company, LEADER, "plan").code == "APPROVAL_REQUIRED"
+        services.withdraw(
+            name="plan", reason="no more", caller=company.person("Board"), now=timezone.now()
+        )
+        refused = use(company, LEADER, "plan")
+        assert (refused.code, "withdrawn" in refused.body["message"]) == ("APPROVAL_REQUIRED", True)
+        approve(company, "plan")
+        assert use(company, LEADER, "plan").code == "OK"
+
     def test_needs_walls(self, company, home, monkeypatch):
         write(home, "plan", "!id")
         give(company, LEADER, "plan")

@@ -34,6 +34,12 @@ def echo(command: str) -> CommandOutcome:
     return CommandOutcome(output=f"<{command}>".encode(), status=0)
 
 
+def alias_bomb(levels: int) -> str:
+    """A list that stands for ten to the power of `levels`."""
+    lines = [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, levels)]
+    return "\n".join(["a0: &a0 x", *lines, f"? *a{levels - 1}", ": 1", ""])
+
+
 class TestParse:
     def test_reads_the_specified_example(self):
         found = parse(SEED.encode(), "git-commit")
@@ -55,6 +61,9 @@ class TestParse:
         ("head", "problem"),
         [
             ("name: y\n", "twice"),
+            ("license: &a MIT\nversion: *a\n", "anchors or aliases"),
+            ("metadata: &a {x: 1}\nauthor: {<<: [*a, *a]}\n", "anchors or aliases"),
+            (alias_bomb(5), "anchors or aliases"),
             ("allowed_tools: a;b\n", "no tool name"),
             ("allowed_tools: Bash (ls)\n", "no tool name"),
             ("allowed_tools: Bash(ls\n", "no tool name"),

@@ -13,7 +13,9 @@ from pydantic_core import from_json
 from core.decision import Code, Denied, refuse
 from orgchart.pauses.rules import PauseFacts
 from toolbox.caller import Caller
+from toolbox.faces.sealed import seal, unseal
 
+PURPOSE = "event stream"
 PAGE = 200
 LAST = 2**63 - 1
 SNAPSHOT = r"\d{1,19}:\d{1,19}:(?:\d{1,19}(?:,\d{1,19})*)?"
@@ -93,8 +95,9 @@ class Place:
     xid: int = 0
 
     def __str__(self) -> str:
+        """The id that a client is given. Numbers of transactions would tell what others write."""
         parts = (self.history, str(self.seq), self.tag, self.seen, self.within)
-        return "-".join(part for part in parts if part)
+        return seal("-".join(part for part in parts if part), purpose=PURPOSE)
 
     @property
     def after(self) -> tuple[int, int]:
@@ -123,7 +126,10 @@ def place_of(text: str) -> Place:
     no longer has: after a restore or a failover transaction numbers are given anew, and going on
     from an old one could skip events silently.
     """
-    found = PLACE.fullmatch(text)
+    try:
+        found = PLACE.fullmatch(unseal(text, purpose=PURPOSE))
+    except ValueError:
+        found = None
     if found is None:
         raise _no_place()
     history, seq, tag, seen, within = found.groups(default="")

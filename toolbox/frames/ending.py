@@ -10,7 +10,7 @@ from django.db import transaction
 from core.actions import Action
 from core.actors import Actor, System
 from core.database import needs_transaction
-from core.decision import Code, refuse
+from core.decision import Code, Deny, refuse
 from core.deeds import Deed, require_deed
 from core.events import Event
 from core.interventions import record_intervention
@@ -33,7 +33,8 @@ def return_result(
     """End the frame that the agent is in and give its result to the opener.
 
     Without `frame_id` that frame is meant: an agent that a person put into a frame does not know
-    the id. Unfinished work that was delegated from inside it is cancelled. Raises Denied:
+    the id. Unfinished work that was delegated from inside it is cancelled. An opener that may no
+    longer delegate to the caller gets a failure without the result. Raises Denied:
     NOT_FOUND for another agent's frame, INVALID_TRANSITION for one that ended or that the agent
     is not in, TOO_LARGE.
     """
@@ -55,7 +56,12 @@ def return_result(
         inside = frames_taken_by(caller.agent.id).first() == frame
         caller.require(rules.can_return(frame.id, frame.state, frame.reason, inside=inside))
         before = FrameState(frame.state)
-        if failed:
+        opener = caller.policy.by_id.get(frame.opener_id)
+        carried = rules.can_carry_result(opener, caller.agent, caller.policy)
+        if isinstance(carried, Deny):  # the frame ends all the same: its agent can always leave it
+            closed = {"error": "closed", "message": carried.message}
+            frame.fail(closed, reason=carried.message, at=now)
+        elif failed:
             frame.fail(result, at=now)
         else:
             frame.return_result(result, at=now)

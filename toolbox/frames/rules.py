@@ -129,6 +129,28 @@ def delegates_of(source: Agent, policy: Policy) -> tuple[str, ...]:
     )
 
 
+def delegators_of(target: Agent, policy: Policy) -> list[int]:
+    """The ids of the agents that may delegate to an agent now (Spec: frames 15)."""
+    return [source.id for source in policy.agents.values() if _rule_between(source, target, policy)]
+
+
+def can_carry_result(opener: Agent | None, assignee: Agent, policy: Policy) -> Decision:
+    """Decide whether a result reaches the opener: a skill's its own agent, else while the opener
+    may delegate to the assignee (Spec: frames 15).
+    """
+    if opener is not None and opener.id == assignee.id:
+        return Allow("an agent's own skill")
+    rule = _rule_between(opener, assignee, policy) if opener is not None else ""
+    if rule:
+        return Allow(rule)
+    return deny(
+        Code.CONTACT_DENIED,
+        "who asked for it may no longer delegate to this agent",
+        "nothing is left to do",
+        rule="a frame carries text while its delegation is allowed (spec: frames 15)",
+    )
+
+
 def _rule_between(source: Agent, target: Agent, policy: Policy) -> str:
     if source.handle == target.handle or not source.group or not target.group:
         return ""

@@ -118,7 +118,8 @@ def enter_skill(
 def take_next(*, caller: Caller, now: datetime) -> Frame | None:
     """The frame the agent is in; else the oldest one that waits for it, entered now.
 
-    Concurrent sessions of one agent get the same frame. None if no frame waits.
+    Concurrent sessions of one agent get the same frame. None if no frame waits. A frame of an
+    agent that may no longer delegate to the caller waits until its time is over.
     """
     with transaction.atomic():
         lock_agent(caller)
@@ -127,6 +128,7 @@ def take_next(*, caller: Caller, now: datetime) -> Frame | None:
         frame = (
             Frame.objects.select_for_update(skip_locked=True, of=("self",))
             .filter(assignee_id=caller.agent.id, state=FrameState.OPEN, due_at__gt=now)
+            .filter(opener_id__in=rules.delegators_of(caller.agent, caller.policy))
             .order_by("id")
             .first()
         )

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from documents.files import tree_of
 from documents.tree import SafeTree
+from orgchart.policy.paths import in_own_clone
 from toolbox.caller import Caller
 from workspace.git.judging import submitted_tree
 from workspace.homes import make_home
 from workspace.rules import is_of_company
-from workspace.tree import AGENTS, WORK_TREE, agent_folder, in_own_work_tree, work_tree
+from workspace.tree import AGENTS, WORK_TREE, agent_folder, work_tree
 from workspace.users import user_of
 
 
@@ -28,7 +29,7 @@ def place_of(caller: Caller, path: str) -> Place:
 
     The caller's home is its user's; what is written there belongs to that user.
     """
-    inner = in_own_work_tree(path, caller.handle) or path
+    inner = in_own_clone(path, caller.handle) or path
     if not is_of_company(inner):
         return Place(own_tree(caller, WORK_TREE), inner)
     own = f"{AGENTS}/{caller.handle}/"

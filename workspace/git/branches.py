@@ -138,12 +138,26 @@ def _begin_of(
     main = branch_row(repository, repository.main)
     assert main is not None  # noqa: S101  a repository is inserted with its main branch
     drafts = drafts_of(repository.organisation)
-    if draft is not None:
-        is_behind = pushed is not None and drafts.is_ancestor(draft.commit, pushed.commit)
-        return pushed.commit if pushed is not None and is_behind else draft.commit
-    if pushed is None or drafts.is_ancestor(pushed.commit, main.commit):
+    if draft is not None and not (pushed and drafts.is_ancestor(draft.commit, pushed.commit)):
+        return draft.commit
+    if pushed is None or (draft is None and drafts.is_ancestor(pushed.commit, main.commit)):
         return main.commit
+    if pushed.contract_id != contract.id:
+        _require_own_scope(caller, contract, drafts, main.commit, pushed)
     return pushed.commit
+
+
+def _require_own_scope(
+    caller: Caller, contract: ContractFacts, drafts: BareRepository, main: str, pushed: Branch
+) -> None:
+    """All that another contract's work changes is in this one's scope. Raises Denied.
+
+    A verdict on the branch is about it, too, and its judge sees nothing outside of the scope.
+    """
+    changes = drafts.changes(drafts.merge_base(main, pushed.commit), pushed.commit)
+    scopes = tuple(contract.workspace_scope)
+    allowed = rules.can_commit_changes(changes, caller.agent, caller.role.files, scopes)
+    caller.require(rules.can_take_over(pushed.name, allowed))
 
 
 def _take_in_main(

@@ -11,9 +11,10 @@ from pathlib import Path
 from contracts import judging
 from contracts.evidence import submitted_commit
 from contracts.models import Contract
-from contracts.rows import contract_facts
+from contracts.rows import contract_facts, latest_submission
 from contracts.vocabulary import ContractState
 from orgchart.models import Organisation
+from orgchart.policy.protected import JUDGED
 from toolbox.caller import Caller
 from workspace.git.places import objects_of
 from workspace.git.repositories import bare_of
@@ -21,8 +22,6 @@ from workspace.git.worktree import AgentPlace
 from workspace.homes import FOLDER_MODE, make_home
 from workspace.tree import agent_folder
 from workspace.users import AgentUser, user_of
-
-JUDGED = "judged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +61,21 @@ def is_in_judged_commit(caller: Caller, path: str) -> bool:
 
 
 def _commit_to_judge(caller: Caller) -> str:
+    """The latest commit in review that the caller has not judged; if it judged all, the latest."""
     if not judging.is_judge(caller.agent, caller.policy):
         return ""
     rows = Contract.objects.filter(
         organisation_id=caller.organisation_id, state=ContractState.REVIEW
     ).exclude(assigned_branch="")
+    judged = ""
     for row in rows.defer("body").order_by("-id"):
-        facts = contract_facts(row, caller.policy)
-        if judging.is_judge_of(facts, caller.agent, caller.policy):
-            commit = submitted_commit(row)
-            if commit:
-                return commit
-    return ""
+        if not judging.is_judge_of(contract_facts(row, caller.policy), caller.agent, caller.policy):
+            continue
+        commit, submission = submitted_commit(row), latest_submission(row)
+        if commit and submission and caller.agent.id not in submission.judges:
+            return commit
+        judged = judged or commit
+    return judged
 
 
 def _check_out(

@@ -114,6 +114,22 @@ def can_continue_branch(name: str, holder: ContractFacts | None, contract_id: st
     )
 
 
+def can_take_over(name: str, changes: Decision) -> Decision:
+    """Decide whether a contract may go on with what another one pushed to its branch.
+
+    `changes` says whether its assignee might have committed all of that under this contract. The
+    refusal names no file: names are text of another agent (Spec: hands 19, mail 38).
+    """
+    if isinstance(changes, Allow):
+        return changes
+    return deny(
+        Code.BRANCH_DENIED,
+        f"{name} holds work of another contract that is outside of this one's scope",
+        "ask your superior for a contract with a branch of its own",
+        rule="one open contract works on a branch (spec: hands 19)",
+    )
+
+
 def can_review(contract: ContractFacts, who: Agent, policy: Policy) -> Decision:
     """Decide whether an agent reviews a contract's branch: its issuer, or above its assignee.
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from core.decision import Code, refuse
+from orgchart.policy.paths import in_own_clone
 from orgchart.policy.vocabulary import Access
 from toolbox.caller import Caller
 from workspace.files.places import Files, judged_tree, own_clone
@@ -17,7 +18,6 @@ from workspace.runs.rules import KEPT
 from workspace.sandbox import driver
 from workspace.sandbox.programs import CommandOutcome, Limits, Mount, Program
 from workspace.services import require_paths, unavailable
-from workspace.tree import in_own_work_tree
 from workspace.users import user_of
 
 LIMITS = Limits(
@@ -37,7 +37,7 @@ TIMED_OUT, KILLED = 124, 137
 def require_run(caller: Caller, paths: Sequence[str]) -> list[str]:
     """The paths in the repository that the caller may run. Raises Denied, as the run would."""
     require_paths(caller, paths, Access.READ)
-    inner = [in_own_work_tree(path, caller.handle) or path for path in paths]
+    inner = [in_own_clone(path, caller.handle) or path for path in paths]
     outside = [path for path in inner if is_of_company(path)]
     if outside:
         raise refuse(

@@ -33,6 +33,7 @@ def run_test(caller: Caller, params: SomePaths, now: datetime) -> ProgramRun:
     group=ToolGroup.CODE,
     modes=CODING_ONLY,
     read_only=True,
+    leaves_trace=True,
     acts_outside=True,
     dry_run=lambda caller, params, now: services.require_run(caller, params.paths),
 )

@@ -28,7 +28,17 @@ class BadSkill(Exception):
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML in which no key is given twice."""
+    """YAML in which no key is given twice, and nothing stands for another place.
+
+    Some hundred bytes of aliases could stand for more than any memory holds.
+    """
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """The next value; raises BadSkill for an anchor or an alias."""
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            raise BadSkill("the front matter has anchors or aliases (& and *): write the value out")
+        return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002
         """The mapping; raises BadSkill for a doubled key."""

@@ -107,12 +107,14 @@ def found_of(name: str, on_disk: OnDisk | None) -> Found:
     """What the rules know of a skill."""
     if on_disk is None:
         return Found(definition=None)
-    approved = Skill.objects.filter(name=name).values_list("approved_digest", flat=True).first()
+    known = Skill.objects.filter(name=name).values_list("approved_digest", "was_approved")
+    approved_digest, was_approved = known.first() or ("", False)
     return Found(
         definition=on_disk.definition,
         digest=on_disk.digest,
         problem=on_disk.problem,
-        approved_digest=approved or "",
+        approved_digest=approved_digest,
+        was_approved=was_approved,
     )
 
 

@@ -17,6 +17,7 @@ class Found:
     digest: str = ""
     problem: str = ""
     approved_digest: str = ""
+    was_approved: bool = False
 
 
 def can_use_skill(agent: Agent, name: str, found: Found, *, person: bool = False) -> Decision:
@@ -54,8 +55,10 @@ def can_use_skill(agent: Agent, name: str, found: Found, *, person: bool = False
             f"let {agent.handle} start it with use_skill",
             rule="user-invocable",
         )
-    if found.digest != found.approved_digest and (skill.commands or found.approved_digest):
+    if found.digest != found.approved_digest and (skill.commands or found.was_approved):
         changed = "it changed after its approval" if found.approved_digest else "it runs commands"
+        if found.was_approved and not found.approved_digest:
+            changed = "its approval was withdrawn"
         return deny(
             Code.APPROVAL_REQUIRED,
             f"skill {name} needs a person's approval as it is now: {changed}",

@@ -71,6 +71,7 @@ def approve(*, name: str, digest: str, reason: str, caller: Actor, now: datetime
             approved_by=caller.actor,
             approved_at=now,
             approval_reason=reason,
+            was_approved=True,
         )
         insert_event(_event(Action.SKILL_APPROVED, name, caller, now, digest, reason))
     return Skill.objects.get(name=name)

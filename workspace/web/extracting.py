@@ -1,41 +1,104 @@
-"""From a page's bytes to readable text."""
+"""From a page's bytes to readable text, within a time that no markup extends."""
 
 from __future__ import annotations
 
-from workspace.web.fetching import Page
+import atexit
+import json
+import os
+import subprocess
+import sys
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from threading import Lock
+
+from django.conf import settings
+
+from workspace.web import extractor
+from workspace.web.fetching import Page, unreachable
 from workspace.web.rules import HTML
 
 MOST_TEXT = 100_000
 """Characters of text in one answer."""
+LONGEST = 15.0
+"""Seconds that a page may take, and that it waits for others."""
+STARTING = 60.0
+"""Seconds that the program may take to start."""
+KEPT_NAMES = ("PATH", "LANG", "PYTHONPYCACHEPREFIX")
+"""Variables that the program gets. It reads what strangers wrote, so it knows no secret."""
 
 
 def readable(page: Page) -> tuple[str, str, bool]:
-    """Title and text of a page, and whether the text was cut. Markup is left out."""
-    source = _decoded(page)
+    """Title and text of a page, and whether the text was cut. Markup is left out.
+
+    Raises Denied DRIVER_UNAVAILABLE for markup that takes too long, or too much memory.
+    """
     if page.kind not in HTML:
+        source = page.body.decode(page.charset or "utf-8", "replace")
         return "", source[:MOST_TEXT], page.cut or len(source) > MOST_TEXT
-    title, text = _extracted(source)
+    try:
+        title, text = EXTRACTOR.ask(page.body, charset=page.charset, most=MOST_TEXT)
+    except (OSError, EOFError) as problem:
+        why = "its text cannot be taken out of its markup in time"
+        raise unreachable(page.url, why) from problem
     return title, text[:MOST_TEXT], page.cut or len(text) > MOST_TEXT
 
 
-def _extracted(source: str) -> tuple[str, str]:
-    # Two seconds to import, so it is imported by the processes that read pages.
-    from trafilatura import bare_extraction, html2txt, load_html
+class Extractor:
+    """The program of this process: started for the first page, and anew where one was too much."""
 
-    tree = load_html(source)
-    if tree is None:
-        return "", ""
-    title = str(tree.findtext(".//title") or "")
-    found = bare_extraction(tree, include_comments=False, favor_recall=True)
-    text = "" if found is None or isinstance(found, dict) else found.text
-    return title, str(text or html2txt(source) or "")
+    def __init__(self) -> None:
+        self._turn = Lock()
+        self._running: tuple[subprocess.Popen[bytes], Connection] | None = None
+
+    def ask(self, body: bytes, *, charset: str, most: int) -> tuple[str, str]:
+        """Title and text of a page. Raises OSError or EOFError where there is none in time."""
+        if not self._turn.acquire(timeout=LONGEST):
+            raise TimeoutError
+        try:
+            connection = self._connection()
+            question = json.dumps({"charset": charset, "most": most}).encode()
+            connection.send_bytes(question + b"\n" + body)
+            title, text = json.loads(_answer(connection, LONGEST))
+        except BaseException:
+            self.end()
+            raise
+        finally:
+            self._turn.release()
+        return str(title), str(text)
+
+    def end(self) -> None:
+        """End the program; the next page starts another."""
+        if self._running is not None:
+            process, connection = self._running
+            self._running = None
+            connection.close()
+            process.kill()
+            process.wait()
+
+    def _connection(self) -> Connection:
+        if self._running is None:
+            ours, theirs = Pipe()
+            with theirs:
+                process = subprocess.Popen(
+                    [sys.executable, "-m", extractor.__name__, str(theirs.fileno())],
+                    cwd=settings.BASE_DIR,
+                    env={name: os.environ[name] for name in KEPT_NAMES if name in os.environ},
+                    pass_fds=[theirs.fileno()],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                )
+            self._running = process, ours
+            _answer(ours, STARTING)
+        return self._running[1]
 
 
-def _decoded(page: Page) -> str:
-    if page.charset:
-        return page.body.decode(page.charset, "replace")
-    if page.kind in HTML:
-        from trafilatura.utils import decode_file
+def _answer(connection: Connection, seconds: float) -> bytes:
+    if not connection.poll(seconds):
+        raise TimeoutError
+    return connection.recv_bytes()
 
-        return str(decode_file(page.body))
-    return page.body.decode("utf-8", "replace")
+
+EXTRACTOR = Extractor()
+atexit.register(EXTRACTOR.end)

@@ -66,11 +66,11 @@ def fetch(url: str, *, caller: Caller) -> Page:
         except AddressRefused:
             raise Denied(rules.inside(url)) from None
         except (NotResolved, BadPage, httpx.HTTPError, httpx.InvalidURL, OSError) as problem:
-            raise _unreachable(url, str(problem) or type(problem).__name__) from problem
+            raise unreachable(url, str(problem) or type(problem).__name__) from problem
         if isinstance(answer, Page):
             return answer
         url = answer
-    raise _unreachable(url, f"more than {MOST_REDIRECTS} redirects")
+    raise unreachable(url, f"more than {MOST_REDIRECTS} redirects")
 
 
 def _read(url: str, caller: Caller, ends: float) -> Page | str:
@@ -145,7 +145,8 @@ def unpacked(chunks: Iterable[bytes], coding: str) -> tuple[bytes, bool]:
     return bytes(body), False
 
 
-def _unreachable(url: str, problem: str) -> Denied:
+def unreachable(url: str, problem: str) -> Denied:
+    """The refusal of a page that its server, or its markup, keeps from being read."""
     return refuse(
         Code.DRIVER_UNAVAILABLE,
         f"the web reader could not read {url[:200]}: {problem[:200]}",

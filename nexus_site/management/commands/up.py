@@ -87,7 +87,9 @@ class Command(BaseCommand):
                     "and in DATABASE_URL a role that owns nothing"
                 )
                 return 1
-            if settings.PRODUCTION and (problem := safety.problem_of_keys()):
+            if settings.PRODUCTION and (
+                problem := safety.problem_of_keys() or safety.problem_of_pages()
+            ):
                 self.stderr.write(problem)
                 return 1
             roles.become_owner()

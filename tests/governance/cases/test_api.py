@@ -13,6 +13,7 @@ from mailroom.models import Escalation, OutgoingNotice
 from orgchart.models import Agent, Organisation
 from tests.company import load_company
 from tests.governance.cases.world import EVIDENCE, Play
+from toolbox import quotas
 
 pytestmark = pytest.mark.django_db
 OFFICE_HOLDERS = ("analyst", "planner", "implementer", "reviewer", "tester", "conductor")
@@ -248,6 +249,19 @@ class TestTools:
 class TestAnotherOrganisationsCase:
     def test_does_not_exist(self, play):
         assert play.company.call("analyst", "case_inputs", case_id="CASE-1").code == "NOT_FOUND"
+
+
+class TestCaseInputs:
+    def test_count_as_a_row_each_as_their_event_stays(self, play, settings):
+        settings.NEXUS_ORGANISATION_ROWS = quotas.MARGIN["rows_margin"]  # counted one by one
+        organisation = play.company.organisation.id
+        _, before = quotas.stored_by(organisation)
+        for _ in range(3):
+            assert play.inputs("analyst").status == 200
+        assert quotas.stored_by(organisation)[1] == before + 3
+        settings.NEXUS_ORGANISATION_ROWS = before + 3
+        assert play.inputs("analyst").code == "QUOTA_EXCEEDED"
+        assert Event.objects.filter(action="case.inputs_read").count() == 3
 
 
 class TestCaseList:

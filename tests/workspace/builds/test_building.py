@@ -46,6 +46,17 @@ class TestABuild:
             "image.build_started", "image.built",
         }  # fmt: skip
 
+    def test_sends_nothing_of_the_clone_outside_of_its_scope(self, devops, engine, folder):
+        """A folder above the clone is in the agent's home, and what is below it is not."""
+        clone = folder.parent.parent
+        for place in (clone, clone / "src"):
+            place.mkdir(exist_ok=True)
+            (place / "app.py").write_text("SECRET = 1\n")
+        (clone / "Dockerfile").write_text(DOCKERFILE)
+        build(devops, "agents/devops_worker/workspace/")
+        ((_, files),) = engine.builds
+        assert files.keys() == {f"docker/api/{n}" for n in ("Dockerfile", "app", "data/x.txt")}
+
     def test_is_unprivileged_and_limited(self, devops, engine, folder):
         build(devops)
         ((query, _),) = engine.builds

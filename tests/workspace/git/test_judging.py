@@ -3,6 +3,7 @@
 import pytest
 
 from core.database import in_transaction
+from tests.contracts import world
 from tests.workspace.git.world import SCOPE, needs_walls
 from workspace.git import judging
 from workspace.models import Run
@@ -109,6 +110,32 @@ class TestAJudge:
         assert read.result["content"] == "def add(a, b):\n    return b + a\n"
         kept = agent_folder(hands.company.organisation.slug, "qa_worker") / "judged"
         assert [path.name for path in kept.iterdir()] == [second] != [first]
+
+    def test_reads_it_by_no_other_path(self, hands, submitted):
+        _, commit = submitted
+        assert hands.call("qa_worker", "read_file", path=SOURCE).status == 200
+        copy = f"agents/qa_worker/judged/{commit}/{SOURCE}"
+        assert hands.call("qa_worker", "read_file", path=copy).code == "SCOPE_DENIED"
+        mail = {"to": "it_manager", "type": "info", "subject": "S", "body": "B"}
+        sent = hands.call("qa_worker", "send_mail", attachments=[{"path": copy}], **mail)
+        assert sent.code == "SCOPE_DENIED"
+
+    def test_sees_each_of_two_submissions(self, hands, submitted):
+        first, _ = submitted
+        other = "src/page/page.py"
+        second = hands.hire(
+            "frontend_worker", workspace_scope=["src/page/"], assigned_branch="feat/page"
+        )
+        hands.write(other, "page = 1\n", handle="frontend_worker")
+        assert hands.commit(other, handle="frontend_worker").status == 200
+        commit = hands.push("frontend_worker", "feat/page").result["commit"]
+        world.submit(hands.company, second, by="frontend_worker")
+        assert hands.call("qa_worker", "read_file", path=other).status == 200
+        assert hands.judge(second)["commit"] == commit
+        assert hands.call("qa_worker", "read_file", path=SOURCE).status == 200
+        ran = hands.call("qa_worker", "run_test", paths=[TEST]).result
+        assert hands.judge(first)["run_digest"] == ran["output_sha256"]
+        assert hands.call("qa_worker", "read_file", path=other).status == 200
 
 
 class TestEverybodyElse:

@@ -57,6 +57,31 @@ class TestGitBranch:
         hands.hire("frontend_worker")
         assert hands.branch("frontend_worker").result["commit"] == commit
 
+    @pytest.mark.parametrize("is_behind", [False, True])
+    def test_takes_over_no_work_outside_of_its_own_scope(self, hands, is_behind):
+        """What QA failed of one contract does not ride on the PASS of another."""
+        mine = {"workspace_scope": ["src/page/"]}
+        first = hands.hire()
+        if is_behind:  # the other contract was there, with a draft, before the push
+            hands.hire("frontend_worker", **mine)
+            assert hands.branch("frontend_worker").status == 200
+        hands.pushed()
+        hands.submit(first)
+        hands.judge(first, "FAIL")
+        world.close(hands.company, first, "failed")
+        if not is_behind:
+            hands.hire("frontend_worker", **mine)
+        refused = hands.branch("frontend_worker")
+        assert (refused.code, "index.py" in str(refused.body)) == ("BRANCH_DENIED", False)
+        page = "src/page/page.py"
+        hands.write(page, handle="frontend_worker")
+        for answer in (
+            hands.commit(page, handle="frontend_worker"),
+            hands.push("frontend_worker"),
+        ):
+            assert answer.status != 200
+        assert hands.tip() == Report.objects.get(contract=first).commit
+
 
 class TestGitCommit:
     def test_without_changes_is_refused(self, hands):

@@ -14,7 +14,7 @@ from ledger.models import Event
 from tests.documents.world import NOW, caller_of
 from tests.patience import PATIENCE, drip
 from tests.workspace.web.internet import INSIDE, PUBLIC, answer, install, redirect, server
-from toolbox import door
+from toolbox import door, quotas
 from toolbox.explaining import explain
 from workspace import outside
 from workspace.models import WebUse
@@ -53,6 +53,24 @@ def code(found):
 
 
 class TestAPage:
+    def test_whose_markup_takes_too_long_is_left(self, reader, site, monkeypatch):
+        """A parser looks for each attribute among all before it: hours for a page of 2 MB."""
+        attributes = " ".join(f"a{n}=b" for n in range(150_000))
+        site.pages["/slow"], site.pages["/a"] = answer(f"<p {attributes}>x"), answer(ARTICLE)
+        monkeypatch.setattr(extracting, "LONGEST", 1.0)
+        found = read(reader, f"http://pages.example:{site.port}/slow").body
+        assert found["error_code"] == "DRIVER_UNAVAILABLE"
+        assert "cannot be taken out of its markup in time" in found["message"]
+        monkeypatch.setattr(extracting, "LONGEST", PATIENCE)
+        assert code(read(reader, f"http://pages.example:{site.port}/a")) == "OK"
+
+    def test_counts_as_a_row_as_its_event_stays(self, reader, site, settings):
+        settings.NEXUS_ORGANISATION_ROWS = quotas.MARGIN["rows_margin"]  # counted one by one
+        site.pages["/a"] = answer(ARTICLE)
+        for _ in range(2):
+            assert code(read(reader, f"http://pages.example:{site.port}/a")) == "OK"
+        assert quotas.stored_by(reader.organisation_id)[1] == 2
+
     def test_is_read_as_text(self, reader, site):
         site.pages["/a"] = answer(ARTICLE)
         found = read(reader, f"http://pages.example:{site.port}/a").body["result"]

@@ -134,6 +134,8 @@ def line_of(row: Skill) -> str:
         state = f"approved by {row.approved_by}"
     elif row.approved_digest:
         state = "changed after its approval: refused"
+    elif row.was_approved:
+        state = "its approval was withdrawn: refused"
     else:
         state = f"not approved: its {len(row.commands)} commands do not run" * bool(row.commands)
         state = state or "runs no commands"

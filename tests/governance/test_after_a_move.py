@@ -1,0 +1,164 @@
+"""What a move does not give: reports that HR is denied (tools 25), work that QA never judged."""
+
+import pytest
+
+from tests.company import load_company
+
+DETAILS = "how the service is built"
+MOVE = {"agent": "bob", "role": "hr_worker", "reports_to": "hr_manager"}
+
+
+@pytest.fixture
+def company(db):
+    """Bob, a backend worker, has reported to IT; then HR moves him to itself, as the CEO says."""
+    move = {"act": "move", "subject": "bob", "role": "hr_worker", "reports_to": "hr_manager"}
+    return hired_to_move("bob", {"reports_to": "it_manager"}, move)
+
+
+def hired_to_move(handle, place, move):
+    """NEXUS, where HR hired a backend worker of IT, and may make this move, as the CEO says."""
+    made = load_company("nexus")
+    hire = {"act": "hire", "subject": handle, "role": "backend_worker", **place}
+    order = {"to": "hr_manager", "title": "Grow", "body": "Do it.", "kind": "org_change"}
+    number = call(made, "ceo", "generate_contract", changes=[hire, move], **order)["contract_id"]
+    call(made, "hr_manager", "accept_contract", contract_id=number)
+    hired = {"handle": handle, "role": "backend_worker", "reports_to": "it_manager"}
+    call(made, "hr_manager", "create_agent_jd", **hired, title="B", job_description="x")
+    return made
+
+
+def call(company, who, tool, **params):
+    return company.call(who, tool, **params).result
+
+
+@pytest.fixture
+def contract(company):
+    number = call(company, "it_manager", "create_contract", to="bob", title="W", body="Do it.")
+    number = number["contract_id"]
+    call(company, "bob", "accept_contract", contract_id=number)
+    report = {"contract_id": number, "kind": "progress", "title": "R", "body": DETAILS}
+    call(company, "bob", "submit_report", **report)
+    call(company, "hr_manager", "update_org_chart", changes=[MOVE], reason="It is needed there.")
+    return number
+
+
+class TestAReportOfAMovedAgent:
+    def test_is_not_listed_to_who_is_denied_its_folder(self, company, contract):
+        assert call(company, "hr_manager", "read_reports")["reports"] == []
+        assert len(call(company, "it_manager", "read_tech_reports")["reports"]) == 1
+
+    def test_is_not_read_by_its_number(self, company, contract):
+        number = call(company, "it_manager", "read_tech_reports")["reports"][0]["document_id"]
+        asked = company.call("hr_manager", "read_reports", document_id=number)
+        assert asked.code == "NOT_FOUND"
+
+    def test_is_not_read_with_its_contract(self, company, contract):
+        for who, answer in (("hr_manager", "NOT_FOUND"), ("it_manager", "OK"), ("ceo", "OK")):
+            assert company.call(who, "list_contracts", contract_id=contract).code == answer
+
+    def test_is_not_attached_for_who_is_denied_its_folder(self, company, contract):
+        path = call(company, "it_manager", "read_tech_reports")["reports"][0]["path"]
+        mail = {"to": "hr_manager", "subject": "s", "body": "b"}
+        attached = [{"path": path, "description": "the report"}]
+        for who, kind in (("it_manager", "tool_request"), ("ceo", "info")):
+            refused = company.call(who, "send_mail", type=kind, attachments=attached, **mail)
+            assert refused.code == "SCOPE_DENIED"
+            assert company.call(who, "send_mail", type=kind, **mail).code == "OK"
+
+    def test_to_its_new_superior_is_read(self, company, contract):
+        call(company, "bob", "send_mail", to="hr_manager", type="report", subject="s", body="b")
+        hired = {"to": "bob", "title": "H", "body": "Hire."}
+        number = call(company, "hr_manager", "create_contract", **hired)["contract_id"]
+        call(company, "bob", "accept_contract", contract_id=number)
+        report = {"contract_id": number, "kind": "progress", "title": "People", "body": "x"}
+        call(company, "bob", "submit_report", **report)
+        listed = call(company, "hr_manager", "read_reports")["reports"]
+        assert [each["title"] for each in listed] == ["People"]
+        assert company.call("hr_manager", "list_contracts", contract_id=number).code == "OK"
+
+
+class TestWhoMakesCode:
+    """The work of a judge needs no verdict (Spec: contracts 46)."""
+
+    MOVE = {"agent": "cyd", "role": "qa_worker"}
+
+    @pytest.fixture
+    def company(self, db):
+        return hired_to_move("cyd", {}, {"act": "move", "subject": "cyd", "role": "qa_worker"})
+
+    def order(self, company, **terms):
+        work = {"to": "cyd", "title": "W", "body": "Do it."}
+        number = call(company, "it_manager", "create_contract", **work, **terms)["contract_id"]
+        call(company, "cyd", "accept_contract", contract_id=number)
+        return number
+
+    def move(self, company):
+        moves = {"changes": [self.MOVE], "reason": "It is needed there."}
+        return company.call("hr_manager", "update_org_chart", **moves)
+
+    def close(self, company, number, outcome):
+        asked = {"contract_id": number, "outcome": outcome, "reason": "r"}
+        return company.call("it_manager", "close_contract", **asked)
+
+    @pytest.mark.parametrize("terms", [{"mode": "coding"}, {"workspace_scope": ["src/app/"]}])
+    def test_becomes_no_judge_before_its_work_is_judged(self, company, terms):
+        """Spec: contracts 57."""
+        number = self.order(company, **terms)
+        done = {"contract_id": number, "kind": "completion", "title": "R", "body": "x"}
+        call(company, "cyd", "submit_report", **done)
+        refused = self.move(company)
+        assert (refused.code, refused.body["details"]) == ("INVALID_PARAMS", {"contract": number})
+        assert self.close(company, number, "passed").code == "APPROVAL_REQUIRED"
+        assert self.close(company, number, "failed").code == "OK"
+        assert self.move(company).code == "OK"
+
+    def test_becomes_a_judge_with_work_that_needs_no_verdict(self, company):
+        self.order(company)
+        assert self.move(company).code == "OK"
+
+
+class TestUnreadMailOfAMovedAgent:
+    """Of who was moved and then deactivated (Spec: mail 34)."""
+
+    @pytest.fixture
+    def company(self, db):
+        """Cyd reports to it_manager; a second IT manager is there, with no rule between the two."""
+        made = load_company("nexus")
+        changes = [
+            {"act": "hire", "subject": "it_two", "role": "it_manager"},
+            {"act": "hire", "subject": "cyd", "role": "backend_worker"},
+            {"act": "move", "subject": "cyd", "reports_to": "it_manager"},
+            {"act": "deactivate", "subject": "cyd"},
+        ]
+        order = {"to": "hr_manager", "title": "Grow", "body": "Do it.", "kind": "org_change"}
+        number = call(made, "ceo", "generate_contract", changes=changes, **order)["contract_id"]
+        call(made, "hr_manager", "accept_contract", contract_id=number)
+        hired = {"title": "C", "job_description": "x"}
+        manager = {"handle": "it_two", "role": "it_manager", "reports_to": "ceo"}
+        call(made, "hr_manager", "create_agent_jd", **manager, **hired)
+        worker = {"handle": "cyd", "role": "backend_worker", "reports_to": "it_two"}
+        call(made, "hr_manager", "create_agent_jd", **worker, **hired)
+        return made
+
+    def send(self, company, who):
+        mail = {"to": "cyd", "type": "info", "subject": f"by {who}", "body": "b"}
+        return call(company, who, "send_mail", **mail)["mail_id"]
+
+    def test_is_not_read_by_who_its_writer_may_not_write_to(self, company):
+        old = self.send(company, "it_two")
+        moves = [{"agent": "cyd", "reports_to": "it_manager"}]
+        call(company, "hr_manager", "update_org_chart", changes=moves, reason="r")
+        new = self.send(company, "it_manager")
+        call(company, "hr_manager", "deactivate_agent", agent="cyd", reason="r")
+        left = call(company, "it_manager", "read_inbox", left_by="cyd")
+        assert ([mail["mail_id"] for mail in left["mails"]], left["unread"]) == ([new], 1)
+        assert company.call("it_manager", "read_mail", mail_id=old).code == "NOT_FOUND"
+        assert company.call("it_manager", "read_mail", mail_id=new).code == "OK"
+        (listed,) = [
+            mail
+            for mail in call(company, "it_manager", "read_inbox")["mails"]
+            if mail["subject"] == "cyd left 1 unread mails"
+        ]
+        body = call(company, "it_manager", "read_mail", mail_id=listed["mail_id"])["body"]
+        assert new in body
+        assert old not in body
