@@ -61,17 +61,43 @@ not_found = answer("<p>There is nothing here.</p>", status=404)
 
 
 @contextmanager
-def server(address: str = PUBLIC, port: int = 0, context=None) -> Iterator[Server]:
+def server(address: str = PUBLIC, context=None) -> Iterator[Server]:
+    site, http = bound(address)
+    with serving(site, http, context):
+        yield site
+
+
+@contextmanager
+def two_servers() -> Iterator[tuple[Server, Server]]:
+    """One of the public address and one of the inside, at the same port."""
+    site, http = bound(PUBLIC)
+    while True:
+        try:
+            within, inside = bound(INSIDE, site.port)
+            break
+        except OSError:  # another program has this port of the other address
+            http.server_close()
+            site, http = bound(PUBLIC)
+    with serving(site, http), serving(within, inside):
+        yield site, within
+
+
+def bound(address: str, port: int = 0) -> tuple[Server, ThreadingHTTPServer]:
     site = Server()
     http = ThreadingHTTPServer((address, port), type("Site", (Handler,), {"site": site}))
+    site.port = http.server_address[1]
+    return site, http
+
+
+@contextmanager
+def serving(site: Server, http: ThreadingHTTPServer, context=None) -> Iterator[None]:
     http.daemon_threads = True
     if context is not None:
         http.socket = context.wrap_socket(http.socket, server_side=True)
-    site.port = http.server_address[1]
     thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:
-        yield site
+        yield
     finally:
         http.shutdown()
         http.server_close()

@@ -13,7 +13,15 @@ from core.decision import Allow
 from ledger.models import Event
 from tests.documents.world import NOW, caller_of
 from tests.patience import PATIENCE, drip
-from tests.workspace.web.internet import INSIDE, PUBLIC, answer, install, redirect, server
+from tests.workspace.web.internet import (
+    INSIDE,
+    PUBLIC,
+    answer,
+    install,
+    redirect,
+    server,
+    two_servers,
+)
 from toolbox import door, quotas
 from toolbox.explaining import explain
 from workspace import outside
@@ -144,12 +152,10 @@ class TestAPage:
 
 
 class TestTheAddress:
-    def test_is_called_as_it_was_checked_though_the_name_changes_its_answer(
-        self, reader, names, site
-    ):
-        site.pages["/a"] = answer(ARTICLE)
+    def test_is_called_as_it_was_checked_though_the_name_changes_its_answer(self, reader, names):
         names["pages.example"] = [PUBLIC, INSIDE]
-        with server(INSIDE, site.port) as within:
+        with two_servers() as (site, within):
+            site.pages["/a"] = answer(ARTICLE)
             assert code(read(reader, f"http://pages.example:{site.port}/a")) == "OK"
             assert (len(site.asked), within.asked) == (1, [])
         assert names["asked"].count("pages.example") == 1, "resolved once"
@@ -157,7 +163,7 @@ class TestTheAddress:
     @pytest.mark.parametrize("found", [INSIDE, f"{PUBLIC} {INSIDE}", f"{INSIDE} {PUBLIC}", "::1"])
     def test_is_not_called_where_any_answer_is_inside(self, reader, monkeypatch, found):
         install(monkeypatch, {"inside.example": [found]})
-        with server(INSIDE) as within, server(PUBLIC, within.port) as public:
+        with two_servers() as (public, within):
             answered = read(reader, f"http://inside.example:{within.port}/")
             assert code(answered) == "SCOPE_DENIED"
             assert (within.asked, public.asked) == ([], [])
@@ -170,7 +176,7 @@ class TestTheAddress:
     )  # fmt: skip
     def test_of_a_redirect_is_checked_too(self, reader, monkeypatch, target, status):
         install(monkeypatch, {"pages.example": [PUBLIC], "inside.example": [INSIDE]})
-        with server() as site, server(INSIDE, site.port) as within:
+        with two_servers() as (site, within):
             site.pages["/go"] = redirect(target.format(port=site.port), status)
             found = read(reader, f"http://pages.example:{site.port}/go")
             assert code(found) == "SCOPE_DENIED"
@@ -190,7 +196,7 @@ class TestTheAddress:
             monkeypatch.setattr(fetching, "resolve_once", anywhere)
         else:
             monkeypatch.setattr(fetching.rules, "can_fetch", lambda url: Allow("anything"))
-        with server() as site, server(INSIDE, site.port) as within:
+        with two_servers() as (site, within):
             site.pages["/go"] = redirect(f"http://{target}:{site.port}/")
             found = read(reader, f"http://pages.example:{site.port}/go")
             assert code(found) == "SCOPE_DENIED"
