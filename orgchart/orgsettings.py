@@ -26,10 +26,9 @@ class BadSetting(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting: its default, its label and meaning for people, its validator, who changes it.
+    """One setting: its default, its label and meaning for people, its validator.
 
     `choices`: the words for people of the only values there are.
-    `board_only`: it reaches outside or weakens a rule, so only the Board does (Spec: people 13).
     """
 
     default: Any
@@ -37,7 +36,6 @@ class Setting:
     meaning: str
     check: Callable[[Any], Any]
     choices: Mapping[str, str] = field(default_factory=dict)
-    board_only: bool = False
 
     @property
     def is_duration(self) -> bool:
@@ -45,11 +43,9 @@ class Setting:
         return self.check in (_seconds, _some_seconds)
 
 
-def _choice(
-    default: str, label: str, meaning: str, *, choices: Mapping[str, str], board_only: bool
-) -> Setting:
+def _choice(default: str, label: str, meaning: str, *, choices: Mapping[str, str]) -> Setting:
     """A setting that has one of a few values."""
-    return Setting(default, label, meaning, _one_of(*choices), choices, board_only)
+    return Setting(default, label, meaning, _one_of(*choices), choices)
 
 
 def _seconds(value: Any) -> int:
@@ -153,7 +149,6 @@ SETTINGS: Mapping[str, Setting] = {
         _("Modes that sessions may have"),
         _("tool modes that a session may have at all, comma-separated"),
         _modes,
-        board_only=True,
     ),
     "enforcement": _choice(
         "enforce",
@@ -163,21 +158,18 @@ SETTINGS: Mapping[str, Setting] = {
             "off passes"
         ),
         choices={"enforce": _("enforce"), "warn": _("warn"), "off": _("off")},
-        board_only=True,
     ),
     "escalation_timeout": Setting(
         7200,
         _("Time to answer an escalation"),
         _("seconds a superior has to answer an escalation"),
         _seconds,
-        board_only=True,
     ),
     "ceo_timeout": Setting(
         14_400,
         _("Time for the top agent to answer"),
         _("seconds the top agent has to answer before the Board is told"),
         _seconds,
-        board_only=True,
     ),
     "task_lease": Setting(
         0,
@@ -193,14 +185,12 @@ SETTINGS: Mapping[str, Setting] = {
             "all = everyone's"
         ),
         choices={"contacts": _("contacts"), "all": _("all")},
-        board_only=True,
     ),
     "approval_task_types": Setting(
         [],
         _("Task types that wait for approval"),
         _("task types that a task lead approves before they are completed"),
         _names,
-        board_only=True,
     ),
     "frame_timeout": Setting(
         3600,
@@ -213,21 +203,18 @@ SETTINGS: Mapping[str, Setting] = {
         _("Rounds before a case pauses"),
         _("rounds of a constitutional case before it pauses for people"),
         _rounds,
-        board_only=True,
     ),
     "board_webhook": Setting(
         "",
         _("Webhook of the Board"),
         _("address that notices to the Board are posted to"),
         _url,
-        board_only=True,
     ),
     "board_email": Setting(
         "",
         _("E-mail address of the Board"),
         _("mail address that notices to the Board are sent to"),
         _mail_address,
-        board_only=True,
     ),
     "repository": Setting(
         "",
@@ -237,7 +224,6 @@ SETTINGS: Mapping[str, Setting] = {
             "or an absolute path; empty = NEXUS creates one"
         ),
         _repository,
-        board_only=True,
     ),
     "repository_push": _choice(
         "manual",
@@ -247,20 +233,14 @@ SETTINGS: Mapping[str, Setting] = {
             "after_merge = after every merge"
         ),
         choices={"manual": _("when a person does it"), "after_merge": _("after every merge")},
-        board_only=True,
     ),
     "allow_internal_addresses": Setting(
         False,
         _("Notices to internal addresses"),
         _("whether outgoing notices may go to loopback or private addresses"),
         _flag,
-        board_only=True,
     ),
 }
-
-
-BOARD_SETTINGS = frozenset(name for name, one in SETTINGS.items() if one.board_only)
-"""Settings that only the Board changes (Spec: people 13)."""
 
 
 def checked(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,9 +7,9 @@ from collections.abc import Set as AbstractSet
 from core.actors import Actor, Person
 from core.decision import Code, refuse
 from core.deeds import Deed, require_deed
-from orgchart.orgsettings import BOARD_SETTINGS
+from orgchart.orgsettings import SETTINGS
 
-BOARDS = BOARD_SETTINGS | {"member_delegation"}  # the last is a group's
+BOARDS = SETTINGS.keys() | {"member_delegation"}  # the last is a group's
 INSTALLATIONS = frozenset({"repository", "allow_internal_addresses"})
 """They reach this machine's files, keys and network, which other organisations share."""
 

@@ -28,7 +28,12 @@ from orgchart.admin.forms import (
 )
 from orgchart.admin.pausing import RESTART, STOP, own_pause
 from orgchart.admin.preview import Change
-from orgchart.admin.settings_form import OrganisationForm, setting_field, setting_in_words
+from orgchart.admin.settings_form import (
+    BOARD_ONLY,
+    OrganisationForm,
+    setting_field,
+    setting_in_words,
+)
 from orgchart.models import (
     Alias,
     Group,
@@ -61,7 +66,10 @@ class OrganisationAdmin(EditAdmin):
     fixed = ("slug",)
     edit_fieldsets = (
         (None, {"fields": ("slug", "name", "description", "stored")}),
-        (_("Settings"), {"fields": tuple(setting_field(name) for name in SETTINGS)}),
+        (
+            _("Settings"),
+            {"description": BOARD_ONLY, "fields": tuple(setting_field(name) for name in SETTINGS)},
+        ),
         WHY,
     )
     view_fieldsets = (

@@ -20,7 +20,7 @@ from core.admin.happened import modes_shown
 from core.admin.measures import duration
 from core.admin.refused import said
 from orgchart.admin.fields import PolicyForm
-from orgchart.orgsettings import BOARD_SETTINGS, SETTINGS, BadSetting, checked, merged
+from orgchart.orgsettings import SETTINGS, BadSetting, checked, merged
 
 BOARD_ONLY = _("Only the Board changes this.")
 
@@ -68,10 +68,9 @@ def setting_field(name: str) -> str:
 
 
 def _meaning(name: str) -> str:
-    """What a setting means, as a sentence; and who changes it, if only the Board does."""
+    """What a setting means, as a sentence."""
     words = gettext(SETTINGS[name].meaning)
-    sentence = gettext("%(meaning)s.") % {"meaning": words[:1].upper() + words[1:]}
-    return f"{sentence} {BOARD_ONLY}" if name in BOARD_SETTINGS else sentence
+    return gettext("%(meaning)s.") % {"meaning": words[:1].upper() + words[1:]}
 
 
 def setting_in_words(name: str, value: Any) -> str:

@@ -376,6 +376,8 @@ class TestSettingsOfTheBoard:
             ("task_visibility", "all"),
             ("approval_task_types", "testing"),
             ("max_rounds", "100"),
+            ("task_lease", "1"),
+            ("frame_timeout", "1"),
         ],
     )
     def test_are_not_changed_by_hr(self, hr, company, name, value):
@@ -395,11 +397,12 @@ class TestSettingsOfTheBoard:
         confirm(board, page, preview(board, page, "organisation_form", **fields))
         assert current_policy(company.organisation.id).settings["enforcement"] == "off"
 
-    def test_the_others_are_hrs_too(self, hr, company):
+    def test_a_description_is_hrs_too(self, hr, company):
         page = change_page(company.organisation)
-        fields = {"setting_task_lease": "3600", "reason": REASON}
+        fields = {"description": "What we do.", "reason": REASON}
         confirm(hr, page, preview(hr, page, "organisation_form", **fields))
-        assert current_policy(company.organisation.id).settings["task_lease"] == 3600
+        company.organisation.refresh_from_db()
+        assert company.organisation.description == "What we do."
 
     def test_member_delegation_is_the_boards(self, hr, board, company):
         group = Group.objects.create(organisation=company.organisation, slug="api", name="API")
