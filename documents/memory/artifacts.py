@@ -20,6 +20,7 @@ from documents.memory.results import SavedArtifact, WholeArtifact
 from documents.memory.services import insert_entry, write_on_commit
 from documents.models import Artifact
 from ledger.services import record
+from orgchart.policy.compiled import Agent
 from toolbox.caller import Caller
 
 
@@ -67,16 +68,19 @@ def save_artifact(
 
 
 def read_artifact(*, caller: Caller, artifact_id: str) -> WholeArtifact:
-    """An artifact of the caller or of a member of its group. Raises Denied NOT_FOUND."""
+    """An artifact of the caller, or of a member of its group whose entries it reads.
+
+    Raises Denied NOT_FOUND.
+    """
     number = row_id(artifact_id) or -1
     row = Artifact.objects.filter(id=number, organisation_id=caller.organisation_id).first()
     author = None if row is None else caller.policy.by_id.get(row.agent_id)
-    if row is None or author is None or not _is_shared(caller, author.handle, author.group):
+    if row is None or author is None or not _is_shared(caller, author):
         raise refuse(
             Code.NOT_FOUND,
             "there is no such artifact for you",
             "find yours with memory_search",
-            rule="an artifact is its author's and its group's",
+            rule="an artifact is its author's and its group's (spec: memory 12)",
         )
     return {
         "artifact_id": str(row.id),
@@ -91,8 +95,11 @@ def read_artifact(*, caller: Caller, artifact_id: str) -> WholeArtifact:
     }
 
 
-def _is_shared(caller: Caller, handle: str, group: str) -> bool:
-    return handle == caller.handle or (bool(group) and group == caller.agent.group)
+def _is_shared(caller: Caller, author: Agent) -> bool:
+    if author.id == caller.agent.id:
+        return True
+    is_of_group = bool(author.group) and author.group == caller.agent.group
+    return is_of_group and author.id in rules.memory_writers(caller.policy, caller.agent)
 
 
 def _write_artifact(caller: Caller, name: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from difflib import ndiff
 
 from django.db import transaction
@@ -12,6 +13,7 @@ from core.actions import Action
 from core.actors import System
 from core.database import hold_lock, needs_transaction
 from documents.files import tree_of, write_file
+from documents.memory import rules
 from documents.memory.entries import FILE_SIZE, MemoryEntry, memory_text, newest_entries
 from documents.memory.insertion import insert_row
 from documents.memory.owners import MemoryOwner
@@ -70,7 +72,7 @@ def _take_in(owner: MemoryOwner) -> MemoryFile | None:
     if found == memory_text(entries):  # written before a crash, or by an earlier version
         return _keep(owner, found, _last_of(entries), edited=False)
     before = kept.text if kept else memory_text(entries)
-    change = _change_of(before, found)
+    change = _change_of(before, found, _lines_of_agents(owner, before, entries))
     if change:
         now = timezone.now()
         number = insert_row(owner, change, now, person=EDITOR)
@@ -84,9 +86,24 @@ def _take_in(owner: MemoryOwner) -> MemoryFile | None:
     return _keep(owner, found, kept.last_entry if kept else _last_of(entries), edited=True)
 
 
-def _change_of(before: str, after: str) -> str:
-    """What a person wrote into a text, and what was removed from it."""
-    lines = list(ndiff(before.splitlines(), after.splitlines()))
+def _lines_of_agents(
+    owner: MemoryOwner, before: str, entries: Sequence[MemoryEntry]
+) -> AbstractSet[str]:
+    """The lines of a shared memory that no person wrote: not all of its readers may read them."""
+    if owner.scope == rules.AGENT:
+        return frozenset()
+    of_people = memory_text([each for each in entries if each.person])
+    return _lines(before) - _lines(of_people) - {""}
+
+
+def _lines(text: str) -> AbstractSet[str]:
+    return {line.strip() for line in text.splitlines()}
+
+
+def _change_of(before: str, after: str, of_agents: AbstractSet[str]) -> str:
+    """What a person wrote into a text and what was removed from it, without lines of agents."""
+    changes = ndiff(before.splitlines(), after.splitlines())
+    lines = [line for line in changes if line[2:].strip() not in of_agents]
     added = "\n".join(line[2:] for line in lines if line.startswith("+ ")).strip()
     removed = [line[2:] for line in lines if line.startswith("- ") and line[2:].strip()]
     if removed:

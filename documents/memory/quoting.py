@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from documents.memory.entries import GLOBAL_SIZE, MemoryEntry, newest_entries
 from documents.memory.files import take_in_edits
 from documents.memory.owners import organisation_memory
-from orgchart.policy.readership import memory_writers
+from documents.memory.rules import memory_writers
 from toolbox.caller import Caller
 from toolbox.quoting import QuotedText
 

@@ -9,7 +9,6 @@ from documents.memory.files import take_in_edits
 from documents.memory.owners import owner_of
 from documents.memory.results import MemoryPage
 from documents.models import MemoryScope
-from orgchart.policy.readership import memory_writers
 from toolbox.caller import Caller
 
 PAGE_SIZE = 100_000
@@ -29,7 +28,7 @@ def read_memory(*, caller: Caller, scope: str, cursor: str | None, limit: int) -
         limit=limit,
         size=PAGE_SIZE,
         before=paging.number(paging.decode(cursor)),
-        writers=memory_writers(caller.policy, caller.agent),
+        writers=rules.memory_writers(caller.policy, caller.agent),
     )
     return {
         "scope": MemoryScope(scope),

@@ -1,4 +1,4 @@
-"""Paths of memories, who may add to them, names of artifacts; pure."""
+"""Paths of memories, who reads and adds to them, names of artifacts; pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import re
 from core.decision import Allow, Code, Decision, deny
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.paths import is_denied, normal_path
+from orgchart.policy.readership import readable_writers
 from orgchart.policy.vocabulary import Kind
+from toolbox.frames.rules import delegators_of
 
 AGENT, GROUP, ORGANISATION = "agent", "group", "organisation"
 NAME = re.compile(r"[^\W_][\w. -]{0,118}[\w-]|[^\W_]")
@@ -53,6 +55,14 @@ def can_read(scope: str, agent: Agent) -> Decision:
             rule="a group's memory is its members'",
         )
     return Allow(f"{scope} memory of {agent.address}")
+
+
+def memory_writers(policy: Policy, reader: Agent) -> list[int]:
+    """The ids of all whose entries an agent reads in a shared memory (Spec: memory 8).
+
+    Of those whose text it may read, and of those that may delegate to it.
+    """
+    return [*readable_writers(policy, reader), *delegators_of(reader, policy)]
 
 
 def can_append(scope: str, agent: Agent, policy: Policy) -> Decision:

@@ -13,8 +13,8 @@ from documents.memory.files import take_in_edits
 from documents.memory.owners import owner_of
 from documents.memory.query import parse_query
 from documents.memory.results import FoundMemories
+from documents.memory.rules import memory_writers
 from documents.models import MemoryScope
-from orgchart.policy.readership import memory_writers
 from toolbox.caller import Caller, address_of
 
 SEARCH = r"""

@@ -68,22 +68,3 @@ def may_contact(policy: Policy, sender: Agent, recipient: Agent) -> bool:
 def is_open(policy: Policy, rule: ContactRule | None) -> bool:
     """Whether a contact rule carries anything without a contract."""
     return rule is not None and not rule.needs_contract and bool(policy.carried_types(rule))
-
-
-def can_read_memory(policy: Policy, writer: Agent, reader: Agent) -> Decision:
-    """Decide whether an agent may read another's entry in a memory that both share.
-
-    (Spec: memory 8)
-    """
-    if writer.group and reader.group:
-        return Allow("both are members of groups")
-    return can_read_text(policy, writer, reader)
-
-
-def memory_writers(policy: Policy, reader: Agent) -> list[int]:
-    """The ids of all whose entries an agent may read in a shared memory."""
-    return [
-        writer.id
-        for writer in policy.agents.values()
-        if isinstance(can_read_memory(policy, writer, reader), Allow)
-    ]

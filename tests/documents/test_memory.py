@@ -7,12 +7,14 @@ import pytest
 from django.conf import settings
 from django.db import DatabaseError, transaction
 
+from core.actions import Action
 from core.decision import Denied
 from documents.memory import services
 from documents.memory.quoting import global_memory_texts
 from documents.models import Artifact, Memory
 from governance.interventions.models import Intervention
 from ledger.models import Event
+from orgchart.services import change_policy
 from tests.company import Company, load_company
 from tests.concurrency import at_once
 from tests.documents.world import NOW
@@ -40,6 +42,13 @@ def read(company: Company, handle: str, scope: str = "agent", **more):
     return company.call(handle, "read_memory", scope=scope, **more)
 
 
+def readers_of(company: Company, text: str, scope: str) -> set[str]:
+    """Who reads or finds a text in a shared memory; both are the same."""
+    readers = {each for each in ALL if text in read(company, each, scope).result["text"]}
+    assert readers == {each for each in ALL if text in found(company, each, text)}
+    return readers
+
+
 def in_prompt(company: Company) -> list[str]:
     return [quoted.content for quoted in global_memory_texts(company.caller(DEVELOPER))]
 
@@ -56,18 +65,35 @@ class TestAppend:
         for reader in ALL:
             assert ("only mine" in read(company, reader).result["text"]) == (reader == handle)
 
-    def test_group_memory_is_its_members(self, company):
-        remember(company, DEVELOPER, "we use tabs", "group")
-        for reader in (LEADER, DEVELOPER, ARCHITECT):
-            assert "we use tabs" in read(company, reader, "group").result["text"]
-        for reader in (OTHER, ANALYST):
-            assert read(company, reader, "group").result["text"] == ""
+    @pytest.mark.parametrize(
+        ("writer", "readers"),
+        [(LEADER, {LEADER, DEVELOPER, ARCHITECT}), (DEVELOPER, {LEADER, DEVELOPER})],
+    )
+    def test_group_memory_follows_who_may_write_to_whom(self, company, writer, readers):
+        """Spec: memory 8."""
+        remember(company, writer, "we use tabs", "group")
+        assert readers_of(company, "we use tabs", "group") == readers
 
-    @pytest.mark.parametrize("handle", [LEADER, OTHER])
-    def test_leaders_write_for_the_organisation(self, company, handle):
-        remember(company, handle, "we close at six", "organisation")
-        for reader in ALL:
-            assert "we close at six" in read(company, reader, "organisation").result["text"]
+    def test_members_share_the_groups_memory_where_they_may_delegate(self, company):
+        """Spec: memory 8."""
+        change_policy(
+            organisation_id=company.organisation.id,
+            apply=lambda row: row.groups.update(member_delegation=True) and None,
+            caller=company.system,
+            action=Action.GROUP_CHANGED,
+            now=NOW,
+        )
+        remember(company, DEVELOPER, "we use tabs", "group")
+        assert readers_of(company, "we use tabs", "group") == {LEADER, DEVELOPER, ARCHITECT}
+
+    @pytest.mark.parametrize(
+        ("writer", "readers"),
+        [(LEADER, {LEADER, OTHER, DEVELOPER, ARCHITECT}), (OTHER, {LEADER, OTHER, ANALYST})],
+    )
+    def test_leaders_write_for_other_leaders_and_their_groups(self, company, writer, readers):
+        """Spec: memory 8."""
+        remember(company, writer, "we close at six", "organisation")
+        assert readers_of(company, "we close at six", "organisation") == readers
 
     @pytest.mark.parametrize("handle", [DEVELOPER, ARCHITECT, ANALYST])
     def test_members_do_not(self, company, handle):
@@ -218,7 +244,7 @@ class TestSearch:
 
     def test_looks_into_own_group_and_organisation_and_nowhere_else(self, company):
         remember(company, DEVELOPER, "mine parser")
-        remember(company, ARCHITECT, "group parser", "group")
+        remember(company, LEADER, "group parser", "group")
         remember(company, LEADER, "everybody parser", "organisation")
         remember(company, ARCHITECT, "architect parser")
         remember(company, ANALYST, "investment parser", "group")
@@ -265,12 +291,17 @@ class TestSaveArtifact:
         event = Event.objects.get(action="artifact.saved")
         assert event.subject == f"artifact:{result['artifact_id']}"
 
-    def test_is_read_by_its_author_and_its_group_alone(self, company):
-        number = self.save(company).result["artifact_id"]
-        for reader in (DEVELOPER, LEADER, ARCHITECT):
+    @pytest.mark.parametrize(
+        ("author", "readers"),
+        [(LEADER, {LEADER, DEVELOPER, ARCHITECT}), (DEVELOPER, {LEADER, DEVELOPER})],
+    )
+    def test_is_read_in_its_group_as_the_groups_memory(self, company, author, readers):
+        """Spec: memory 12."""
+        number = self.save(company, author).result["artifact_id"]
+        for reader in readers:
             answer = company.call(reader, "read_memory", artifact_id=number)
             assert answer.result["text"] == "# Plan"
-        for reader in (OTHER, ANALYST):
+        for reader in {*ALL} - readers:
             theirs = company.call(reader, "read_memory", artifact_id=number)
             nothing = company.call(reader, "read_memory", artifact_id="999999")
             assert theirs == nothing
@@ -370,6 +401,28 @@ class TestTheFile:
         remember(committed, DEVELOPER, "third")
         assert "we use tabs" not in self.file(committed).read_text()
         assert "third" in self.file(committed).read_text()
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda _: "Buy a second house.\n",
+            lambda text: text.replace("\n", "  \n") + "Buy a second house.\n",
+            lambda text: "Buy a second house.\n" + "\n".join(reversed(text.splitlines())),
+        ],
+        ids=["removed", "with spaces", "moved"],
+    )
+    def test_that_all_share_repeats_no_agent(self, committed, change):
+        """Spec: memory 5."""
+        remember(committed, OTHER, "we sell the house", "organisation")
+        file = self.file(committed).parents[2] / "MEMORY.md"
+        file.write_text(change(file.read_text()))
+        text = read(committed, DEVELOPER, "organisation").result["text"]
+        assert "Buy a second house." in text
+        assert "we sell the house" not in text
+        file.write_text("")
+        text = read(committed, DEVELOPER, "organisation").result["text"]
+        assert "> Buy a second house." in text, "what a person wrote is said"
+        assert "we sell the house" not in text
 
     def test_without_a_change_makes_no_entry(self, committed):
         for number in range(3):
