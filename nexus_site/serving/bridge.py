@@ -18,6 +18,7 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 
 from nexus_site.serving import body_limits, errors
 from nexus_site.serving.handlers import ApiHandler, PeopleHandler
+from toolbox.faces.bodies import Disconnected, TooLarge, read_body
 
 Message = dict[str, Any]
 Scope = dict[str, Any]
@@ -25,42 +26,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Response = HttpResponse | StreamingHttpResponse
 
-STRANGER_BODY = 64 * 1024  # bytes that are read before it is known who asks
 log = structlog.get_logger(__name__)
-
-
-class Disconnected(Exception):
-    """The client left before its request was whole."""
-
-
-class TooLarge(Exception):
-    """A body of this size needs an agent's valid key or a signed-in person."""
-
-
-async def read_body(
-    receive: Receive, *, limit: int, is_known: Callable[[], Awaitable[bool]]
-) -> bytes:
-    """Read the body, of a longer one only `limit` + 1 bytes: its view will refuse it.
-
-    A slow client holds a coroutine, not a thread; `protocol.Limits` bounds its time. Past
-    STRANGER_BODY bytes `is_known` is asked once. Raises Disconnected, TooLarge.
-    """
-    message = await receive()
-    size = len(message.get("body", b""))
-    if message["type"] == "http.request" and not message.get("more_body") and size <= STRANGER_BODY:
-        return cast("bytes", message.get("body", b""))[: limit + 1]
-    body, known = bytearray(), False
-    while True:
-        if message["type"] == "http.disconnect":
-            raise Disconnected
-        body += message.get("body", b"")
-        if len(body) > STRANGER_BODY and not known:
-            known = await is_known()
-            if not known:
-                raise TooLarge
-        if len(body) > limit or not message.get("more_body", False):
-            return bytes(body[: limit + 1])
-        message = await receive()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +68,7 @@ class Bridge:
         except Disconnected:
             return None
         except TooLarge:
-            await self.send(errors.too_large(scope["path"], STRANGER_BODY), send)
+            await self.send(errors.too_large(scope["path"]), send)
             return None
 
     async def send(self, response: HttpResponse, send: Send) -> None:

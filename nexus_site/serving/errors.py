@@ -9,6 +9,7 @@ from django.views import defaults
 
 from core.decision import Code, Deny, deny
 from toolbox.answers import NOTHING_THERE
+from toolbox.faces.bodies import STRANGER_BODY, TOO_LARGE_OF_A_STRANGER
 from toolbox.faces.responses import error_response
 from toolbox.faults import fault_of
 
@@ -87,17 +88,11 @@ def malformed() -> HttpResponse:
     return HttpResponse("This request is malformed.\n", status=400, content_type="text/plain")
 
 
-def too_large(path: str, limit: int) -> HttpResponse:
+def too_large(path: str) -> HttpResponse:
     """A body that is too large for a client that has not proved who it is."""
     if is_for_machine(path):
-        refusal = deny(
-            Code.TOO_LARGE,
-            f"without a valid key a body may have {limit} bytes at most",
-            "send your key as Authorization: Bearer, or send less",
-            rule="body size",
-        )
-        return error_response(refusal)
-    text = f"Sign in first; before that a request may have {limit} bytes at most.\n"
+        return error_response(TOO_LARGE_OF_A_STRANGER)
+    text = f"Sign in first; before that a request may have {STRANGER_BODY} bytes at most.\n"
     return HttpResponse(text, status=413, content_type="text/plain")
 
 

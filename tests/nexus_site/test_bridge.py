@@ -7,9 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.http import HttpResponse, StreamingHttpResponse
 
-from nexus_site.serving.bridge import STRANGER_BODY, Bridge, Disconnected, TooLarge, read_body
+from nexus_site.serving.bridge import Bridge
 from nexus_site.serving.handlers import PeopleHandler
 from tests.loops import run as run_loop
+from toolbox.faces.bodies import STRANGER_BODY, Disconnected, TooLarge, read_body
 
 LIMIT = 10
 

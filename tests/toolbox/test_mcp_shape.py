@@ -1,4 +1,4 @@
-"""A message over MCP is measured before anything of it is built, whatever its revision."""
+"""A message over MCP is read strictly before anything of it is built, whatever its revision."""
 
 import httpx
 import pytest
@@ -9,13 +9,21 @@ from toolbox.faces import mcp
 LISTS = b"[" + b"[]," * 10_000 + b"[]]"
 DEEP = b"[" * 40 + b"]" * 40
 KEYS = b"{" + b",".join(b'"%d":1' % n for n in range(10_001)) + b"}"
+TWICE = b'{"name": "send_mail", "arguments": {"to": "ceo", "to": "it_manager"}}'
+NOT_A_NUMBER = b'{"name": "current_time", "arguments": {"at": NaN}}'
 CALL = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": %s}'
 
 
 @pytest.mark.parametrize("revision", ["", "2025-06-18", "2026-07-28", "nonsense"])
-@pytest.mark.parametrize("bomb", [LISTS, DEEP, KEYS], ids=["lists", "deep", "keys"])
-@pytest.mark.parametrize("whole", [CALL, b"%s"], ids=["in a call", "alone"])
-def test_a_bomb_is_refused_and_recorded(company, url, monkeypatch, revision, bomb, whole):
+@pytest.mark.parametrize(
+    "bad",
+    [LISTS, DEEP, KEYS, TWICE, NOT_A_NUMBER],
+    ids=["lists", "deep", "keys", "a key twice", "NaN"],
+)
+@pytest.mark.parametrize("whole", [CALL, b'{"more": %s}'], ids=["in a call", "in none"])
+def test_what_json_forbids_us_is_refused_and_recorded(
+    company, url, monkeypatch, revision, bad, whole
+):
     monkeypatch.setattr(mcp, "read_plain_call", None)  # nothing reads it
     monkeypatch.setattr(mcp, "_running", None)
     before = Event.objects.filter(tool="mcp", code="INVALID_PARAMS").count()
@@ -25,6 +33,6 @@ def test_a_bomb_is_refused_and_recorded(company, url, monkeypatch, revision, bom
         "Accept": "application/json, text/event-stream",
         **({"MCP-Protocol-Version": revision} if revision else {}),
     }
-    answer = httpx.post(f"{url}/mcp", content=whole % bomb, headers=headers, timeout=20)
+    answer = httpx.post(f"{url}/mcp", content=whole % bad, headers=headers, timeout=20)
     assert (answer.status_code, answer.json()["error_code"]) == (400, "INVALID_PARAMS")
     assert Event.objects.filter(tool="mcp", code="INVALID_PARAMS").count() == before + 1

@@ -22,19 +22,21 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic_core import to_json
 from starlette.responses import Response
 
-from core.decision import Code, Denied, refuse
-from core.strictjson import read_object, require_shape
+from core.decision import Denied
+from core.strictjson import read_object
 from toolbox import door
 from toolbox.answers import Answer, answer_denial
-from toolbox.authentication import authenticate
+from toolbox.authentication import authenticate, is_valid_key
 from toolbox.caller import Caller, Face
 from toolbox.faces import tool_list_changes
+from toolbox.faces.bodies import TOO_LARGE_OF_A_STRANGER, Disconnected, TooLarge, read_body
 from toolbox.faces.exports import listing
 from toolbox.faces.hosts import header_of
 from toolbox.faces.long_poll import poll, seconds_to_wait
 from toolbox.faces.mcp_calls import PlainCall, read_plain_call, write_result
-from toolbox.faces.threads import in_thread, prove_caller, send_denial
+from toolbox.faces.threads import credentials_of, in_thread, prove_caller, send_denial
 from toolbox.faults import fault_of
+from toolbox.gate import require_size
 from toolbox.registry import REGISTRY
 
 Message = dict[str, Any]
@@ -110,22 +112,17 @@ class ToolCall:
 
 
 async def ask(caller: Caller, call: ToolCall) -> Answer:
-    """One call; arguments pass the same strict reader as a REST body."""
-    return await in_thread(lambda: _call_door(caller, call))
-
-
-def _call_door(caller: Caller, call: ToolCall) -> Answer:
-    now = timezone.now()
-    try:
-        params = read_object(to_json(call.arguments))
-    except (Denied, ValueError) as problem:
-        refusal = problem if isinstance(problem, Denied) else _unreadable(problem)
-        return door.refuse_call(caller, call.name, refusal, now=now)
-    return door.call(caller, call.name, params, now=now, idempotency_key=call.key, last=call.last)
-
-
-def _unreadable(problem: Exception) -> Denied:
-    return refuse(Code.INVALID_PARAMS, f"arguments: {problem}"[:300], "correct them and call again")
+    """One call through the door."""
+    return await in_thread(
+        lambda: door.call(
+            caller,
+            call.name,
+            call.arguments,
+            now=timezone.now(),
+            idempotency_key=call.key,
+            last=call.last,
+        )
+    )
 
 
 def _result(body: dict[str, Any]) -> types.CallToolResult:
@@ -194,35 +191,60 @@ async def lifespan() -> AsyncIterator[None]:
 
 
 async def application(scope: Message, receive: Any, send: Any) -> None:
-    """Prove the caller once for the request, then let the protocol's manager answer it."""
+    """Prove the caller once for the request, then let the protocol's manager answer it.
+
+    A message is read before: its client may send it slowly, and a right that ends meanwhile is gone
+    (Spec: organisation 25).
+    """
+    posted = scope["method"] == "POST"
+    body = await _read(scope, receive, send) if posted else b""
+    if body is None:
+        return
     proven = await prove_caller(scope, send)
     if proven is None:
         return
     caller, credentials = replace(proven[0], face=Face.MCP), proven[1]
+    is_old = _begins_with_a_handshake(scope)
     try:
-        if scope["method"] == "GET" and _begins_with_a_handshake(scope):
+        if scope["method"] == "GET" and is_old:
             watcher = tool_list_changes.Watcher(caller, credentials)
             await tool_list_changes.serve_stream(scope, receive, send, watcher=watcher)
             return
     except Denied as refusal:
         await send_denial(refusal.deny, send)
         return
-    if scope["method"] == "POST":
-        body, receive = await _peek(receive)
+    if posted:
         try:
-            require_shape(body)  # before anything of the protocol is built
+            require_size(len(body), settings.NEXUS_MAX_BODY)
+            message = read_object(body)  # strictly, before anything of the protocol is built
         except Denied as refusal:
             await _refuse(caller, refusal, send)
             return
-        is_old = _begins_with_a_handshake(scope)
-        plain = read_plain_call(dict(scope["headers"]), body) if is_old else None
+        plain = read_plain_call(dict(scope["headers"]), message) if is_old else None
         if plain is not None:
             await _answer_plainly(caller, plain, scope, send)
             return
+        receive = _once_more(body, receive)
     manager = _running
     if manager is None:
         raise RuntimeError("the MCP face is used outside of its lifespan")
     await manager.handle_request({**scope, CALLER: caller, CREDENTIALS: credentials}, receive, send)
+
+
+async def _read(scope: Message, receive: Any, send: Any) -> bytes | None:
+    """The message; None if the client left, or was refused. Of a too long one, the beginning."""
+    authorization = credentials_of(scope, "")["authorization"]
+
+    async def is_known() -> bool:
+        return await in_thread(lambda: is_valid_key(authorization))
+
+    try:
+        return await read_body(receive, limit=settings.NEXUS_MAX_BODY, is_known=is_known)
+    except Disconnected:
+        return None
+    except TooLarge:
+        await send_denial(TOO_LARGE_OF_A_STRANGER, send)
+        return None
 
 
 async def _refuse(caller: Caller, refusal: Denied, send: Any) -> None:
@@ -243,22 +265,14 @@ async def _answer_plainly(caller: Caller, call: PlainCall, scope: Message, send:
     await response(scope, _nothing_more, send)
 
 
-async def _peek(receive: Any) -> tuple[bytes, Any]:
-    """The body, and a `receive` that gives it once more; of a too long one, the beginning."""
-    messages: list[Message] = []
-    size = 0
-    while True:
-        message = await receive()
-        messages.append(message)
-        size += len(message.get("body", b""))
-        whole = message["type"] != "http.request" or not message.get("more_body", False)
-        if whole or size > settings.NEXUS_MAX_BODY:
-            break
+def _once_more(body: bytes, receive: Any) -> Any:
+    """A `receive` that gives the body that was read, and then what comes."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def again() -> Message:
-        return messages.pop(0) if messages else await receive()
+        return messages.pop() if messages else await receive()
 
-    return b"".join(message.get("body", b"") for message in messages), again
+    return again
 
 
 async def _nothing_more() -> Message:

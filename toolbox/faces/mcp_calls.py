@@ -8,8 +8,6 @@ from typing import Any, cast
 
 from pydantic_core import to_json
 
-from core.decision import Denied
-from core.strictjson import read_object
 from toolbox.faces.long_poll import seconds_to_wait
 from toolbox.registry import REGISTRY
 
@@ -27,8 +25,8 @@ class PlainCall:
     arguments: dict[str, Any]
 
 
-def read_plain_call(headers: Mapping[bytes, bytes], body: bytes) -> PlainCall | None:
-    """The call in a request's body, or None: then the SDK answers it, errors included.
+def read_plain_call(headers: Mapping[bytes, bytes], message: Mapping[str, Any]) -> PlainCall | None:
+    """The call in a request's message, or None: then the SDK answers it, errors included.
 
     Plain is a single request of revisions with a handshake, whose client takes JSON, that asks for
     no progress and does not wait for something to happen.
@@ -36,10 +34,6 @@ def read_plain_call(headers: Mapping[bytes, bytes], body: bytes) -> PlainCall | 
     if b"application/json" not in headers.get(b"accept", b""):
         return None
     if headers.get(b"content-type", b"").partition(b";")[0].strip() != b"application/json":
-        return None
-    try:
-        message = read_object(body)
-    except Denied:
         return None
     number, params = message.get("id"), message.get("params")
     asked = message.keys() == KEYS and (message["jsonrpc"], message["method"]) == CALL
