@@ -86,16 +86,30 @@ def _time_out(row: Escalation, first: Escalation, now: datetime) -> None:
     _notify_sender(row, sender, recipient, policy, now)
     if top is None or (recipient is not None and recipient.id == top.id):
         _notify_board(row, first, policy, now)
-    elif first.told_ceo_at is None and _is_stuck(first, recipient):
+    elif _is_stuck(first, recipient):
         _notify_ceo(row, first, top, policy, now)
 
 
 def _is_stuck(first: Escalation, recipient: Agent | None) -> bool:
-    """Whether the CEO must know: three are unanswered, or the superior left."""
+    """Whether the CEO must know: three are unanswered, or the superior left.
+
+    While a notice of the thread waits for the CEO's answer there is no other one. After the answer
+    the count begins anew: the superior may be silent again (Spec: escalation 12).
+    """
+    notices = Escalation.objects.filter(follows__in=rows_of(first), mail__sender=None)
+    if notices.filter(state__in=UNSETTLED).exists():
+        return False
     if recipient is None or not recipient.active:
         return True
-    unanswered = rows_of(first).filter(state=EscalationState.UNANSWERED)
-    return unanswered.count() >= BEFORE_THE_CEO
+    return _unanswered(first).count() >= BEFORE_THE_CEO
+
+
+def _unanswered(first: Escalation) -> QuerySet[Escalation]:
+    """What is unanswered of a thread since the CEO was notified of it, if it ever was."""
+    rows = rows_of(first).filter(state=EscalationState.UNANSWERED)
+    if first.told_ceo_at is None:
+        return rows
+    return rows.filter(unanswered_at__gt=first.told_ceo_at)
 
 
 def _notify_sender(
@@ -135,10 +149,10 @@ def _way_to_repeat(row: Escalation, sender: Agent, policy: Policy) -> str:
 def _notify_ceo(
     row: Escalation, first: Escalation, top: Agent, policy: Policy, now: datetime
 ) -> None:
-    """Send the CEO, once for a thread, a system mail that waits for an answer as escalations do."""
+    """Send the CEO a system mail about a thread, which waits for an answer as escalations do."""
     system = System(name="escalations", organisation_id=row.organisation_id)
     sender = policy.by_id[row.sender_id]
-    count = rows_of(first).filter(state=EscalationState.UNANSWERED).count()
+    count = _unanswered(first).count()
     times = "once" if count == 1 else f"{count} times"
     mail_id = send_system_mail(
         organisation_id=row.organisation_id,

@@ -77,11 +77,17 @@ EVENTS = {
         SELECT x.id FROM mailroom_escalation x
         LEFT JOIN mailroom_outgoingnotice n ON n.payload->'data'->>'escalation' = x.id::text
         GROUP BY x.id HAVING count(n.id) <> CASE WHEN x.told_board_at IS NULL THEN 0 ELSE 1 END""",
-    "the CEO not told once of a thread": """
+    "the CEO not told of a thread, or told again before its answer": """
         SELECT x.id FROM mailroom_escalation x
         LEFT JOIN ledger_event e ON e.subject = 'escalation:' || x.id
             AND e.action = 'escalation.ceo_told'
-        GROUP BY x.id HAVING count(e.seq) <> CASE WHEN x.told_ceo_at IS NULL THEN 0 ELSE 1 END""",
+        GROUP BY x.id HAVING (count(e.seq) = 0) <> (x.told_ceo_at IS NULL)
+        UNION ALL
+        SELECT coalesce(f.first_id, f.id) FROM mailroom_escalation n
+        JOIN mailroom_mail m ON m.id = n.mail_id AND m.sender_id IS NULL
+        JOIN mailroom_escalation f ON f.id = n.follows_id
+        WHERE n.state IN ('open', 'unanswered')
+        GROUP BY coalesce(f.first_id, f.id) HAVING count(*) > 1""",
     "a deadline told twice": """
         SELECT subject, action FROM ledger_event
         WHERE action IN ('contract.reminded', 'contract.overdue')

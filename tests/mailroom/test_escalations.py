@@ -470,6 +470,19 @@ class TestOneThread:
         assert told.subject == f"{who} has escalated 3 times without an answer"
         assert Escalation.objects.filter(sender__handle=who, first=None).count() == 2  # and its own
 
+    def test_of_three_more_after_its_answer_tells_the_ceo_again(self, nexus):
+        for times in (1, 2, 3):
+            for attempt in range(3):
+                begun = (3 * times + attempt) * (WAIT + 1)
+                by_tool(nexus, "qa_worker", after(seconds=begun))
+                sweep_due(now=after(seconds=begun + WAIT + 1))
+                told = mails(nexus, "ceo", sender="system")
+                assert len(told) == (times if attempt == 2 else times - 1)
+            newest = max(told, key=lambda mail: mail.id)
+            assert newest.subject == "qa_worker has escalated 3 times without an answer"
+            at = after(seconds=begun + WAIT + 2)
+            reply(nexus, "ceo", "it_manager", newest.id, at)
+
     @pytest.mark.parametrize("who", ["frontend_worker", "research_worker"])
     def test_of_the_ceo_who_is_silent_too_tells_the_board(self, nexus, who):
         configure(nexus, board_webhook="https://board.example/hook")
