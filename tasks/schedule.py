@@ -100,12 +100,14 @@ def _release_left(task: Task, *, now: datetime) -> None:
 
 def _release(task: Task, policy: Policy, *, now: datetime, was_deactivated: bool) -> None:
     row = read_task(task.organisation_id, str(task.number))
-    why = (
-        f"{row.owner} was deactivated, so task #{row.number} is free again"
-        if was_deactivated
-        else f"{row.owner}'s claim on task #{row.number} expired at "
-        f"{row.lease_due_at:%Y-%m-%d %H:%M:%S} UTC without an update, so it is free again"
-    )
+    if was_deactivated:  # which no other agent is told (Spec: tasks 61)
+        why = f"{row.owner} was deactivated, so task #{row.number} is free again"
+        told = f"Task #{row.number} has no owner any more"
+    else:
+        why = told = (
+            f"{row.owner}'s claim on task #{row.number} expired at "
+            f"{row.lease_due_at:%Y-%m-%d %H:%M:%S} UTC without an update, so it is free again"
+        )
     system = System(name="leases", organisation_id=task.organisation_id)
     event = Event.by(
         system,
@@ -123,7 +125,7 @@ def _release(task: Task, policy: Policy, *, now: datetime, was_deactivated: bool
     )
     if released is None:
         raise RuntimeError(f"task {row.number} changed under its lock")
-    _notify_of_release(policy, row, released, f"{why}. It stays {row.status}.", now)
+    _notify_of_release(policy, row, released, f"{told}. It stays {row.status}.", now)
 
 
 def _notify_of_release(

@@ -105,3 +105,18 @@ def test_a_freed_task_is_announced_to_all_who_could_claim_it(team, http):
     assert subjects.pop("architect") == "Your claim on task #1 expired: x"
     others = Agent.objects.filter(organisation=team).exclude(handle="architect")
     assert subjects == {agent.handle: "Task #1 is free again: x" for agent in others}
+
+
+def test_who_was_deactivated_is_not_announced_with_the_task(team, http):
+    task = http.call("architect", "task_create", subject="x").result["id"]
+    begun = {"owner": "architect", "status": "in_progress"}
+    assert http.call("architect", "task_update", taskId=task, **begun).status == 200
+    Agent.objects.filter(organisation=team, handle="architect").update(active=False)
+    touch(team)
+    assert release_overdue(now=NOW) == 1
+    told = Mail.objects.filter(subject="Task #1 is free again: x")
+    assert told.count() == Agent.objects.filter(organisation=team, active=True).count()
+    assert not told.filter(body__contains="architect").exists()
+    events = list(Event.objects.filter(action="task.free").values_list("details", flat=True))
+    assert len(events) == told.count()
+    assert "architect" not in str(events)

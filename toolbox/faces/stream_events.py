@@ -187,7 +187,7 @@ TASK: Mapping[Action, Row] = {
     ),
     Action.TASK_FREE: _notice(
         "A task that you can take is free again.",
-        "qa_worker was deactivated, so task #4 is free again",
+        "Task #4 has no owner any more. It stays in_progress.",
     ),
     Action.TASK_LOST: _notice(
         "You lost your claim on a task.",
