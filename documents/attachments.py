@@ -10,6 +10,7 @@ from core.decision import Code, Denied, refuse
 from documents.files import tree_of
 from documents.models import Artifact, Document, KeptFile
 from documents.tree import Missing, TooLarge, Unsafe
+from orgchart.policy.paths import in_company_tree
 from toolbox.caller import Caller
 
 MAX_ATTACHED = 4 * 1024 * 1024
@@ -18,7 +19,7 @@ MAX_ATTACHED = 4 * 1024 * 1024
 
 @needs_transaction
 def keep_file(caller: Caller, path: str) -> KeptFile:
-    """Keep what a path of the company tree holds now; the caller's right to read it is decided.
+    """Keep what a path holds now; the caller's right to read it is decided.
 
     The same content is kept once. Raises Denied NOT_FOUND where there is no file, QUOTA_EXCEEDED
     where it is too large.
@@ -37,17 +38,20 @@ def kept_contents(organisation_id: int, digests: Sequence[str]) -> dict[str, byt
 
 
 def _read(caller: Caller, path: str) -> bytes:
-    """The row of a document or an artifact is the truth; everything else is a file of the tree."""
-    organisation = caller.organisation_id
-    documents = Document.objects.filter(organisation_id=organisation, path=path)
-    artifacts = Artifact.objects.filter(organisation_id=organisation, path=path)
+    """The row of a document or an artifact is the truth; everything else is a file of the tree.
+
+    What its sender may read of the repository is in its own clone (Spec: files 20).
+    """
+    organisation, place = caller.organisation_id, in_company_tree(path, caller.handle)
+    documents = Document.objects.filter(organisation_id=organisation, path=place)
+    artifacts = Artifact.objects.filter(organisation_id=organisation, path=place)
     text = documents.values_list("body", flat=True).first()
     if text is None:
         text = artifacts.order_by("-version").values_list("content", flat=True).first()
     if text is not None:
         return text.encode()
     try:
-        return tree_of(caller.policy.organisation).read(path, limit=MAX_ATTACHED)
+        return tree_of(caller.policy.organisation).read(place, limit=MAX_ATTACHED)
     except (Missing, Unsafe) as problem:
         raise _not_found(path) from problem
     except TooLarge as problem:

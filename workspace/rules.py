@@ -1,21 +1,9 @@
-"""What hands may touch: paths of the company or the repository, and branches; pure."""
+"""Which branches hands may touch; pure."""
 
 from __future__ import annotations
 
 from contracts.branches import branch_problem
 from core.decision import Allow, Code, Decision, deny
-from orgchart.policy.paths import is_within
-
-COMPANY = ("agents/", "backlog/", "company/", "docs/prd/", "equipment/", "logs/", "reports/")
-"""What lies in the company tree; every other path is one of the repository."""
-
-
-def is_of_company(path: str) -> bool:
-    """Whether a path is one of the company tree; else it is one of the repository.
-
-    Spec: files 20.
-    """
-    return any(is_within(path, folder) for folder in COMPANY)
 
 
 def can_use_branch(name: str, assigned: str) -> Decision:

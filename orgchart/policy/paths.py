@@ -13,6 +13,8 @@ from orgchart.policy.vocabulary import Access, ContractScope
 
 MAX_PATH = 1024
 MAX_PART = 255
+COMPANY = ("agents/", "backlog/", "company/", "docs/prd/", "equipment/", "logs/", "reports/")
+"""What lies in the company tree; every other path is one of the repository."""
 
 
 def normal_path(path: str) -> str | Deny:
@@ -109,6 +111,19 @@ def in_own_clone(path: str, handle: str) -> str:
     """The path in the repository, where a path names one's own clone by its place; else ''."""
     prefix = f"{HOME.replace('{agent}', handle)}{CLONE}/"
     return path.removeprefix(prefix) if path.startswith(prefix) else ""
+
+
+def is_of_company(path: str) -> bool:
+    """Whether a path is one of the company tree; else it is one of the repository.
+
+    Spec: files 20.
+    """
+    return any(is_within(path, folder) for folder in COMPANY)
+
+
+def in_company_tree(path: str, handle: str) -> str:
+    """Where a path of an agent lies in the company tree: one of the repository in its own clone."""
+    return path if is_of_company(path) else f"{HOME.replace('{agent}', handle)}{CLONE}/{path}"
 
 
 def can_touch(

@@ -8,7 +8,8 @@ from django.db import IntegrityError, transaction
 
 from documents.models import KeptFile
 from mailroom.models import Mail, MailRejection
-from tests.mailroom.world import call, deactivate, put_file, send, sent
+from tests.contracts.world import accept, issue
+from tests.mailroom.world import call, deactivate, put_file, put_in_clone, send, sent
 
 PATH = "tests/search.py"
 
@@ -23,7 +24,7 @@ def opened(company, who, mail_id, **more):
 
 @pytest.fixture
 def mail(nexus):
-    put_file(nexus, PATH, b"first")
+    put_in_clone(nexus, PATH, b"first")
     return attached(nexus)
 
 
@@ -39,7 +40,7 @@ class TestAnAttachment:
         }
 
     def test_stays_as_it_was_when_the_file_changes(self, nexus, mail):
-        put_file(nexus, PATH, b"second")
+        put_in_clone(nexus, PATH, b"second")
         for who in ("it_manager", "backend_worker"):
             (found,) = opened(nexus, who, mail).result["attachments"]
             assert found["text"] == "first"
@@ -64,14 +65,14 @@ class TestAnAttachment:
 
     def test_that_is_long_opens_when_it_is_asked_for(self, nexus):
         text = "文" * 100_000
-        mail = attached(nexus, path=put_file(nexus, "tests/long.txt", text.encode()))
+        mail = attached(nexus, path=put_in_clone(nexus, "tests/long.txt", text.encode()))
         (found,) = opened(nexus, "it_manager", mail).result["attachments"]
         assert "text" not in found
         whole = opened(nexus, "it_manager", mail, attachment=found["sha256"])
         assert whole.result["attachments"][0]["text"] == text
 
     def test_that_is_no_text_opens_as_base64(self, nexus):
-        mail = attached(nexus, path=put_file(nexus, "tests/x.png", b"\x89PNG\xff\x00"))
+        mail = attached(nexus, path=put_in_clone(nexus, "tests/x.png", b"\x89PNG\xff\x00"))
         (found,) = opened(nexus, "it_manager", mail).result["attachments"]
         assert {"text", "base64"}.isdisjoint(found)
         (whole,) = opened(nexus, "it_manager", mail, attachment=found["sha256"]).result[
@@ -88,7 +89,7 @@ class TestAnAttachment:
 
     def test_is_kept_once_for_one_content(self, nexus, mail):
         attached(nexus)
-        attached(nexus, path=put_file(nexus, "tests/copy.py", b"first"))
+        attached(nexus, path=put_in_clone(nexus, "tests/copy.py", b"first"))
         assert KeptFile.objects.count() == 1
 
     def test_is_kept_as_it_is(self, mail):
@@ -116,13 +117,13 @@ class TestAPathWithoutAFile:
 
     def test_too_large_is_refused(self, nexus, monkeypatch):
         monkeypatch.setattr("documents.attachments.MAX_ATTACHED", 3)
-        put_file(nexus, PATH)
+        put_in_clone(nexus, PATH)
         answer = send(nexus, "backend_worker", "it_manager", attachments=[{"path": PATH}])
         assert answer.code == "QUOTA_EXCEEDED"
         assert not Mail.objects.exists()
 
     def test_of_one_of_two_keeps_neither(self, nexus):
-        put_file(nexus, PATH)
+        put_in_clone(nexus, PATH)
         files = [{"path": PATH}, {"path": "tests/nothing.py"}]
         assert send(nexus, "backend_worker", "it_manager", attachments=files).status == 404
         assert not KeptFile.objects.exists()
@@ -144,3 +145,16 @@ class TestAPathIntoTheRepository:
         attachments = [{"path": path, "description": "mine"}]
         assert send(nexus, who, "it_manager", attachments=attachments).code == "SCOPE_DENIED"
         assert not KeptFile.objects.exists()
+
+    @pytest.mark.parametrize("path", ["MEMORY.md", "groups/x/MEMORY.md", "repository.git/config"])
+    def test_carries_nothing_of_the_company_whatever_a_contract_opens(self, nexus, path):
+        put_file(nexus, path, b"SECRET")
+        made = issue(nexus, "backend_worker", workspace_scope=[path])
+        accept(nexus, made)
+        attachments = [{"path": path, "description": "mine"}]
+        assert send(nexus, "backend_worker", "it_manager", attachments=attachments).code == (
+            "NOT_FOUND"
+        )
+        put_in_clone(nexus, path, b"my own")
+        (found,) = opened(nexus, "it_manager", attached(nexus, path=path)).result["attachments"]
+        assert found["text"] == "my own"

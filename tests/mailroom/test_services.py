@@ -19,7 +19,7 @@ from mailroom import delivery, services
 from mailroom.models import ContactGrant, Mail, MailRejection
 from tests.company import load_company
 from tests.contracts import world as contracts
-from tests.mailroom.world import NOW, draft, mails, put_file, send, sent
+from tests.mailroom.world import NOW, draft, mails, put_in_clone, send, sent
 from tests.oracle import mail as oracle
 from tests.oracle.org import AGENTS, BOARD, FRONTEND, IT, PM
 
@@ -75,7 +75,7 @@ class TestTheDoor:
 
 class TestAMail:
     def test_is_stored_with_every_column_of_the_specification(self, nexus):
-        put_file(nexus, "tests/a.py", b"assert True")
+        put_in_clone(nexus, "tests/a.py", b"assert True")
         mail_id = sent(
             nexus,
             "backend_worker",
@@ -199,7 +199,7 @@ class TestAReference:
 
 class TestAttachments:
     def test_reach_as_far_as_a_contract_in_progress(self, nexus):
-        files = [{"path": put_file(nexus, "src/search/index.py")}]
+        files = [{"path": put_in_clone(nexus, "src/search/index.py")}]
         refused = send(nexus, "backend_worker", "it_manager", attachments=files)
         assert refused.code == "SCOPE_DENIED"
         assert MailRejection.objects.get().code == "SCOPE_DENIED"

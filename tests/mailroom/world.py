@@ -85,6 +85,14 @@ def put_file(company: Company, path: str, content: bytes = b"content") -> str:
     return path
 
 
+def put_in_clone(
+    company: Company, path: str, content: bytes = b"content", *, who: str = "backend_worker"
+) -> str:
+    """A file of the repository in an agent's own clone."""
+    put_file(company, f"agents/{who}/workspace/{path}", content)
+    return path
+
+
 def deactivate(company, handle):
     Agent.objects.filter(organisation=company.organisation, handle=handle).update(active=False)
     configure(company)

@@ -7,11 +7,10 @@ from pathlib import Path
 
 from documents.files import tree_of
 from documents.tree import SafeTree
-from orgchart.policy.paths import in_own_clone
+from orgchart.policy.paths import in_own_clone, is_of_company
 from toolbox.caller import Caller
 from workspace.git.judging import submitted_tree
 from workspace.homes import make_home
-from workspace.rules import is_of_company
 from workspace.tree import AGENTS, WORK_TREE, agent_folder, work_tree
 from workspace.users import user_of
 

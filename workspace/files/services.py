@@ -18,13 +18,13 @@ from core.actions import Action
 from core.decision import Code, refuse
 from documents.tree import Missing, TooLarge, Unsafe
 from ledger.services import record
+from orgchart.policy.paths import is_of_company
 from orgchart.policy.vocabulary import Access
 from toolbox.caller import Caller
 from toolbox.quotas import Quota
 from workspace.files.places import judged_tree, place_of
 from workspace.git.judging import is_in_judged_commit
 from workspace.results import FileContent, LogLines, WrittenFile
-from workspace.rules import is_of_company
 from workspace.services import require_paths
 from workspace.tree import agent_folder
 

@@ -11,9 +11,8 @@ from contracts.rules import ContractFacts
 from contracts.vocabulary import ContractState, VerdictFinding
 from core.decision import Allow, Code, Decision, Deny, deny
 from orgchart.policy.compiled import Agent, FileScopes, Policy
-from orgchart.policy.paths import can_touch
+from orgchart.policy.paths import can_touch, is_of_company
 from orgchart.policy.vocabulary import Access
-from workspace.rules import is_of_company
 
 COMMIT_ID = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?\Z")
 PLAIN_FILES = frozenset({"100644", "100755"})

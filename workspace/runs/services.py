@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from core.decision import Code, refuse
-from orgchart.policy.paths import in_own_clone
+from orgchart.policy.paths import in_own_clone, is_of_company
 from orgchart.policy.vocabulary import Access
 from toolbox.caller import Caller
 from workspace.files.places import Files, judged_tree, own_clone
 from workspace.results import ProgramRun
-from workspace.rules import is_of_company
 from workspace.runs import python, view
 from workspace.runs.recording import RecordedRun, recorded_run
 from workspace.runs.rules import KEPT

@@ -9,12 +9,11 @@ from pathlib import Path
 from core.decision import Code, refuse
 from documents.tree import Missing, SafeTree, Unsafe
 from orgchart.policy.compiled import FileScopes
-from orgchart.policy.paths import expand, is_denied, is_within
+from orgchart.policy.paths import expand, is_denied, is_of_company, is_within
 from orgchart.policy.vocabulary import ContractScope
 from toolbox.caller import Caller
 from toolbox.scopes import active_scopes
 from workspace.files.places import Files, own_clone
-from workspace.rules import is_of_company
 from workspace.sandbox.programs import HIDDEN, Mount
 
 WORK = "/work"
