@@ -1,12 +1,15 @@
-"""What a pause means for the agent that it stops; pure (Spec: modes 27)."""
+"""What a pause means for the agent that it stops, and who ends it; pure (Spec: modes 27)."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from core.decision import Code, Deny, deny
+from core.actors import Person
+from core.decision import Allow, Code, Decision, Deny, deny
 from core.deeds import Deed
+from orgchart.pending.rules import is_of_board
 
 RULE = "a paused agent calls nothing (spec: modes 27)"
 
@@ -46,3 +49,18 @@ class PauseFacts:
     def scope(self) -> str:
         """What it stops: `agent` or `organisation`."""
         return "organisation" if self.is_everyone else "agent"
+
+
+def can_resume(person: Person, paused_by: str, board: Collection[str]) -> Decision:
+    """Decide whether a person may end a pause that `paused_by` began (Spec: people 39).
+
+    `board` are the usernames of the Board's members: only one of them lifts what another ordered.
+    """
+    if is_of_board(person) or paused_by not in {f"human:{name}" for name in board}:
+        return Allow("who may pause resumes")
+    return deny(
+        Code.NOT_YOURS,
+        "a member of the Board paused this agent",
+        "ask a member of the Board",
+        rule="the Board lifts what the Board ordered (spec: people 39)",
+    )

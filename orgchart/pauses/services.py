@@ -10,14 +10,15 @@ from django.db.models import Exists, F, OuterRef, Q
 
 from core.actions import Action
 from core.actors import Person
-from core.decision import Code, Denied, refuse
+from core.decision import Code, Denied, refuse, require
 from core.deeds import Deed, require_deed
 from core.hooks import Hook
 from core.interventions import record_intervention
+from core.people import board_members
 from ledger.services import record
 from orgchart.models import Agent
 from orgchart.pauses.models import Pause
-from orgchart.pauses.rules import PauseFacts
+from orgchart.pauses.rules import PauseFacts, can_resume
 from orgchart.policy.names import unknown_agent
 
 
@@ -54,8 +55,9 @@ def resume_agent(
 ) -> None:
     """End the pause of one agent. Of a stop of the whole organisation this is no end.
 
-    Raises Denied: NOT_YOURS, INVALID_PARAMS, NOT_FOUND, INVALID_TRANSITION for an agent that is
-    not paused, VERSION_MISMATCH where it was resumed and paused again since `expected_pause`.
+    Raises Denied: NOT_YOURS, also for a pause by the Board that another group ends, INVALID_PARAMS,
+    NOT_FOUND, INVALID_TRANSITION for an agent that is not paused, VERSION_MISMATCH where it was
+    resumed and paused again since `expected_pause`.
     """
     require_deed(person, Deed.PAUSE_AGENT, reason=reason)
     with transaction.atomic():
@@ -149,6 +151,7 @@ def _end(
             "read the new reason, then decide again",
             rule="a form carries what it was read at (spec: people 8)",
         )
+    require(can_resume(person, pause.paused_by, board_members(pause.organisation_id)))
     pause.ended_at, pause.ended_by, pause.end_reason = now, person.actor, reason.strip()
     pause.save(update_fields=["ended_at", "ended_by", "end_reason"])
     resumed(Resumed(organisation_id=pause.organisation_id, agent_id=pause.agent_id, now=now))

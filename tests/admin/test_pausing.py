@@ -46,3 +46,16 @@ def test_is_shown_to_no_other_group(sign_in, company):
     assert "/pause/" not in observer.get(f"{page_of(worker)}/change/").content.decode()
     assert observer.post(f"{page_of(worker)}/pause/", REASON).status_code == 403
     assert not Pause.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("by", "code"), [(PeopleGroup.BOARD, "AGENT_PAUSED"), (PeopleGroup.HR, "OK")]
+)
+def test_hr_lifts_no_pause_of_the_board(sign_in, company, by, code):
+    """Spec: people 39."""
+    worker = company.agent("backend_worker")
+    assert sign_in(by).post(f"{page_of(worker)}/pause/", REASON).status_code == 302
+    sign_in(PeopleGroup.HR).post(f"{page_of(worker)}/resume/", REASON)
+    assert company.call(worker.handle, "read_inbox").code == code
+    sign_in(PeopleGroup.BOARD).post(f"{page_of(worker)}/resume/", REASON)
+    assert company.call(worker.handle, "read_inbox").code == "OK"
