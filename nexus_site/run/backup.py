@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tarfile
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -18,6 +19,7 @@ from django.conf import settings
 from django.db import connection
 
 from ledger.sealer import last_seal
+from nexus_site.run.archives import pack, unpacked
 from nexus_site.run.postgres import Cluster, binaries
 
 DATABASE, TREE, MANIFEST = "database.dump", "company.tar", "manifest.json"
@@ -54,7 +56,7 @@ def back_up(folder: Path, *, keys: Path | None, now: datetime) -> Manifest:
     try:
         head = last_seal()
         _run("pg_dump", ["--format=custom", "--no-owner", "--no-privileges", "--file"], part)
-        _pack(part / TREE, {"company": settings.WORKSPACE_ROOT})
+        pack(part / TREE, {"company": settings.WORKSPACE_ROOT})
         made = Manifest(
             format=FORMAT,
             at=now.isoformat(),
@@ -64,7 +66,7 @@ def back_up(folder: Path, *, keys: Path | None, now: datetime) -> Manifest:
         (part / MANIFEST).touch(mode=0o600)
         (part / MANIFEST).write_text(json.dumps(asdict(made), indent=2) + "\n", "utf-8")
         if keys is not None:
-            _pack(keys, _key_places())
+            pack(keys, _key_places())
         part.rename(folder)
     finally:
         shutil.rmtree(part, ignore_errors=True)
@@ -74,8 +76,8 @@ def back_up(folder: Path, *, keys: Path | None, now: datetime) -> Manifest:
 def restore(folder: Path, *, keys: Path | None) -> Manifest:
     """Put a backup into an empty database and an empty company tree, as the owner.
 
-    Nothing that exists is overwritten. The database is restored whole or not at all. Raises
-    CannotCopy.
+    Nothing that exists is overwritten. The database is restored whole or not at all, and the files
+    are there before it, so that a full disk leaves nothing half done. Raises CannotCopy.
     """
     manifest = read_manifest(folder)
     if _has_tables():
@@ -83,11 +85,15 @@ def restore(folder: Path, *, keys: Path | None) -> Manifest:
     root = settings.WORKSPACE_ROOT
     if root.exists() and any(root.iterdir()):
         raise CannotCopy(f"{root} is not empty: move it away first")
-    if keys is not None:
-        _unpack(keys, _key_places())
     options = ["--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction"]
-    _run("pg_restore", [*options, "--dbname", connection.settings_dict["NAME"]], folder)
-    _unpack(folder / TREE, {"company": root})
+    try:
+        with ExitStack() as kept:
+            if keys is not None:
+                kept.enter_context(unpacked(keys, _key_places()))
+            kept.enter_context(unpacked(folder / TREE, {"company": root}))
+            _run("pg_restore", [*options, "--dbname", connection.settings_dict["NAME"]], folder)
+    except tarfile.TarError as problem:
+        raise CannotCopy(f"an archive cannot be read: {problem}") from None
     return manifest
 
 
@@ -116,47 +122,6 @@ def _key_places() -> dict[str, Path]:
     """What a backup of keys holds; settings from the environment are kept by the operator."""
     secret = settings.NEXUS_VAR / "secret_key"
     return {"ledger": settings.LEDGER_DIR, "agents": settings.NEXUS_KEYS, "secret_key": secret}
-
-
-def _pack(path: Path, places: Mapping[str, Path]) -> None:
-    """Write an archive that only its owner reads, on the disk before this returns."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        with tarfile.open(fileobj=file, mode="w") as archive:
-            for name, place in places.items():
-                if place.exists():
-                    archive.add(place, arcname=name)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _unpack(path: Path, places: Mapping[str, Path]) -> None:
-    """Put each place of an archive where it belongs; a place that has something is left alone."""
-    with tarfile.open(path) as archive:
-        for name, place in places.items():
-            members = [m for m in archive.getmembers() if m.name.split("/")[0] == name]
-            if not members or (place.exists() and (place.is_file() or any(place.iterdir()))):
-                continue
-            fresh = place.with_name(f".{place.name}.restored")
-            shutil.rmtree(fresh, ignore_errors=True)
-            fresh.mkdir(mode=0o700, parents=True)
-            archive.extractall(fresh, members, filter=_inside)  # noqa: S202  the filter keeps it inside
-            if place.is_dir():
-                place.rmdir()
-            (fresh / name).rename(place)
-            fresh.rmdir()
-
-
-def _inside(member: tarfile.TarInfo, place: str) -> tarfile.TarInfo | None:
-    """Leave out what would reach outside of its place: absolute paths and links, devices.
-
-    Folders keep their modes, so what was closed stays closed: the filter alone gives new ones.
-    """
-    try:
-        found = tarfile.data_filter(member, place)
-    except tarfile.FilterError:
-        return None
-    return found.replace(mode=member.mode & 0o755) if member.isdir() else found
 
 
 def _has_tables() -> bool:

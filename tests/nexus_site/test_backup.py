@@ -15,7 +15,7 @@ from django.db import connection, connections
 from django.utils import timezone
 
 from ledger.sealer import seal_events
-from nexus_site.run import backup
+from nexus_site.run import archives, backup
 from nexus_site.run.backup import CannotCopy, back_up, read_manifest
 from tests.company import load_company
 from tests.ledger.world import wait_until_ended
@@ -50,6 +50,11 @@ def empty():
         cluster.execute(f"CREATE DATABASE {RESTORED}")
         yield {**owner, "dbname": RESTORED}
         cluster.execute(f"DROP DATABASE {RESTORED} WITH (FORCE)")
+
+
+def unpack(path, places):
+    with archives.unpacked(path, places):
+        pass
 
 
 def manage(places, database, *words):
@@ -159,7 +164,7 @@ class TestABackup:
         )
         wait_until_ended()
         seal_events(now=timezone.now())
-        backup._pack(keys, backup._key_places())  # keys that have seen the later seal
+        archives.pack(keys, backup._key_places())  # keys that have seen the later seal
         done = manage(places, empty, "restore", folder, "--keys", keys)
         assert done.returncode == 0, done.stderr
         assert "WRONG seal 2" in done.stdout
@@ -197,6 +202,36 @@ class TestABackup:
         assert (places / "keys.tar").stat().st_mode & 0o077 == 0
 
 
+class TestARestore:
+    def test_that_fails_leaves_nothing_behind(self, places, empty):
+        """As where the disk is full: it can be done again, and nobody serves half of it."""
+        back_up(places / "copy", keys=places / "keys.tar", now=timezone.now())
+        (places / "copy" / "database.dump").write_bytes(b"PGDMP no dump")
+        says = json.loads((places / "copy" / "manifest.json").read_text())
+        says["files"]["database.dump"] = backup.digest_of(places / "copy" / "database.dump")
+        (places / "copy" / "manifest.json").write_text(json.dumps(says))
+        done = manage(places, empty, "restore", places / "copy", "--keys", places / "keys.tar")
+        assert (done.returncode, "pg_restore failed" in done.stderr) == (1, True)
+        left = {path.name for path in (places / "elsewhere").iterdir()}
+        assert not {
+            each for each in left if "company" in each or "keys" in each or "ledger" in each
+        }
+
+    def test_without_its_company_tree_does_not_touch_the_database(self, places, empty):
+        load_company("nexus")
+        back_up(places / "copy", keys=None, now=timezone.now())
+        (places / "copy" / "company.tar").write_bytes(b"no archive")
+        says = json.loads((places / "copy" / "manifest.json").read_text())
+        says["files"]["company.tar"] = backup.digest_of(places / "copy" / "company.tar")
+        (places / "copy" / "manifest.json").write_text(json.dumps(says))
+        done = manage(places, empty, "restore", places / "copy")
+        assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+        with psycopg.connect(**empty) as copy:
+            assert (
+                copy.execute("SELECT 1 FROM pg_tables WHERE schemaname = 'public'").fetchall() == []
+            )
+
+
 class TestRefused:
     def test_is_a_folder_that_exists(self, places):
         with pytest.raises(CannotCopy, match="exists"):
@@ -232,8 +267,8 @@ class TestRefused:
         """What an archive made by others would put elsewhere; the rest is restored."""
         tree = django_settings.WORKSPACE_ROOT
         (tree / "out").symlink_to("/etc/passwd")
-        backup._pack(places / "tree.tar", {"company": tree})
-        backup._unpack(places / "tree.tar", {"company": places / "new"})
+        archives.pack(places / "tree.tar", {"company": tree})
+        unpack(places / "tree.tar", {"company": places / "new"})
         assert not (places / "new" / "out").is_symlink()
         assert (places / "new" / "notes" / "plan.md").exists()
 
@@ -252,10 +287,10 @@ def test_what_was_closed_to_others_is_closed_after_a_restore(places):
         (places / name).chmod(mode)
     (places / "company" / "notes" / "plan.md").chmod(0o640)
     archive, fresh = places / "all.tar", places / "fresh"
-    backup._pack(archive, {"company": places / "company", "keys": places / "keys"})
+    archives.pack(archive, {"company": places / "company", "keys": places / "keys"})
     before = os.umask(0)
     try:
-        backup._unpack(archive, {"company": fresh / "company", "keys": fresh / "keys"})
+        unpack(archive, {"company": fresh / "company", "keys": fresh / "keys"})
     finally:
         os.umask(before)
     modes = {name: (fresh / name).stat().st_mode & 0o777 for name in closed}

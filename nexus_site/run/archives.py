@@ -1,0 +1,134 @@
+"""Folders as archives: packed while agents change them, unpacked next to their place."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+import tarfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from orgchart.policy.paths import MAX_PATH
+
+AS_IT_IS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+LONGEST_NAME = MAX_PATH + 256
+"""Bytes of a name in an archive: what agents may write, in a home with a long name.
+
+A longer one, as programs can make them in many folders, could not be unpacked everywhere.
+"""
+
+
+def pack(path: Path, places: Mapping[str, Path]) -> None:
+    """Write an archive that only its owner reads: whole and on the disk, or not at all.
+
+    What vanishes meanwhile is left out, and so are devices, pipes and names that are too long. No
+    link is followed, also where it takes the place of a file at this moment. Spec: files 21.
+    """
+    part = path.with_name(f"{path.name}.part")  # of a backup that was killed there is no more
+    part.unlink(missing_ok=True)
+    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        with tarfile.open(fileobj=file, mode="w") as archive:
+            for name, place in places.items():
+                _add(archive, name, str(place.resolve()), None)
+        file.flush()
+        os.fsync(file.fileno())
+    part.rename(path)
+
+
+def _add(archive: tarfile.TarFile, name: str, path: str, folder: int | None) -> None:
+    """Add what is at a path, or at a name in an open folder, with all that is in it."""
+    if len(os.fsencode(name)) > LONGEST_NAME:
+        return
+    try:
+        here = os.open(path, AS_IT_IS, dir_fd=folder)
+    except FileNotFoundError:
+        return
+    except OSError as problem:
+        if problem.errno == errno.ELOOP:
+            _add_link(archive, name, path, folder)
+        elif problem.errno != errno.ENXIO:  # a socket
+            raise
+        return
+    try:
+        found = os.fstat(here)
+        if stat.S_ISDIR(found.st_mode):
+            archive.addfile(_entry(name, found, tarfile.DIRTYPE))
+            for each in sorted(os.listdir(here)):  # noqa: PTH208  a descriptor, not a path
+                _add(archive, f"{name}/{each}", each, here)
+        elif stat.S_ISREG(found.st_mode):
+            with open(here, "rb", closefd=False) as file:
+                archive.addfile(archive.gettarinfo(arcname=name, fileobj=file), Whole(file))
+    finally:
+        os.close(here)
+
+
+def _add_link(archive: tarfile.TarFile, name: str, path: str, folder: int | None) -> None:
+    try:
+        found = os.stat(path, dir_fd=folder, follow_symlinks=False)
+        target = os.readlink(path, dir_fd=folder)
+    except OSError:
+        return  # it is no link any more
+    archive.addfile(_entry(name, found, tarfile.SYMTYPE, target))
+
+
+def _entry(name: str, found: os.stat_result, kind: bytes, target: str = "") -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(name)
+    entry.type, entry.linkname = kind, target
+    entry.mode, entry.mtime = stat.S_IMODE(found.st_mode), int(found.st_mtime)
+    entry.uid, entry.gid = found.st_uid, found.st_gid
+    return entry
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A file that is as long as was said: one that is cut off meanwhile ends in zeros, as tar's."""
+
+    file: BinaryIO
+
+    def read(self, size: int = 0, /) -> bytes:
+        """As many bytes as are asked for."""
+        return self.file.read(size).ljust(size, b"\0")
+
+
+@contextmanager
+def unpacked(path: Path, places: Mapping[str, Path]) -> Iterator[None]:
+    """Unpack each place of an archive next to where it belongs, and put it there at the end.
+
+    A place that has something is left alone. If what is done meanwhile fails, nothing changes.
+    """
+    fresh: dict[str, Path] = {}
+    try:
+        with tarfile.open(path) as archive:
+            for name, place in places.items():
+                members = [m for m in archive.getmembers() if m.name.split("/")[0] == name]
+                if not members or (place.exists() and (place.is_file() or any(place.iterdir()))):
+                    continue
+                fresh[name] = place.with_name(f".{place.name}.restored")
+                shutil.rmtree(fresh[name], ignore_errors=True)
+                fresh[name].mkdir(mode=0o700, parents=True)
+                archive.extractall(fresh[name], members, filter=_inside)  # noqa: S202  it stays inside
+        yield
+        for name, folder in fresh.items():
+            if places[name].is_dir():
+                places[name].rmdir()
+            (folder / name).rename(places[name])
+    finally:
+        for folder in fresh.values():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _inside(member: tarfile.TarInfo, place: str) -> tarfile.TarInfo | None:
+    """Leave out what would reach outside of its place: absolute paths and links, devices.
+
+    Folders keep their modes, so what was closed stays closed: the filter alone gives new ones.
+    """
+    try:
+        found = tarfile.data_filter(member, place)
+    except tarfile.FilterError:
+        return None
+    return found.replace(mode=member.mode & 0o755) if member.isdir() else found
