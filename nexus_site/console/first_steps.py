@@ -9,7 +9,6 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import logout
@@ -18,8 +17,6 @@ from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext
 from django_otp import devices_for_user
-from unfold.forms import AdminOwnPasswordChangeForm
-from unfold.widgets import UnfoldAdminTextInputWidget
 
 from core.deeds import PeopleGroup
 from core.people import signed_in
@@ -101,39 +98,11 @@ def _sent_to_step(request: HttpRequest) -> HttpResponseBase | None:
 
 
 def _code_asked(request: HttpRequest) -> str:
-    """The person who has the code that is asked of this one; only members of none are asked."""
-    if signed_in(request).organisations == frozenset():
+    """The person who has the code that is asked of this one.
+
+    Only members of none are asked, as without it nobody is one; and superusers, who always are.
+    """
+    who = signed_in(request)
+    if who.is_superuser or who.organisations == frozenset():
         return passwords.code_from(int(request.user.pk or 0))
     return ""
-
-
-class OwnPasswordForm(AdminOwnPasswordChangeForm):
-    """Another password than the present one, with the code of who confirmed the user's rights.
-
-    Spec: people 37, people 48.
-    """
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        if code_from := passwords.code_from(self.user.pk):
-            self.fields["code"] = forms.CharField(
-                label=gettext("Opening code"),
-                max_length=100,
-                widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"}),
-                help_text=gettext("%(person)s confirmed your rights, and has this code for you.")
-                % {"person": code_from},
-            )
-
-    def clean_code(self) -> str:
-        """Only the person who confirmed the rights was shown the code."""
-        code = str(self.cleaned_data["code"])
-        if not passwords.is_code(self.user.pk, code):
-            raise forms.ValidationError(gettext("This is not the code."))
-        return code
-
-    def clean(self) -> dict[str, Any]:
-        """Refuse the same password again: the person who gave it would still know it."""
-        data: dict[str, Any] = super().clean() or {}
-        if data.get("new_password1") and data.get("new_password1") == data.get("old_password"):
-            raise forms.ValidationError(gettext("Choose another password than the present one."))
-        return data

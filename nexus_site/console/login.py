@@ -1,14 +1,18 @@
-"""The admin's sign-in: a password, and a one-time code for people who have set one up."""
+"""The forms that check a person's password: of the sign-in, and of one's own password."""
 
 from typing import Any
 
 from django import forms
+from django.contrib.auth import authenticate
+from django.http import HttpRequest
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django_otp import devices_for_user, match_token
-from unfold.forms import AuthenticationForm
+from unfold.forms import AdminOwnPasswordChangeForm, AuthenticationForm
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from nexus_site.console import signing_in
+from orgchart.people import passwords
 
 
 class LoginForm(AuthenticationForm):
@@ -26,15 +30,8 @@ class LoginForm(AuthenticationForm):
 
     def clean(self) -> dict[str, Any]:
         """Check the password, then the code."""
-        if not signing_in.CHECKS.acquire(timeout=signing_in.PATIENCE):
-            raise forms.ValidationError(
-                _("Too many people sign in at this moment. Try again in a few seconds."),
-                code="busy",
-            )
-        try:
+        with signing_in.turn():
             cleaned: dict[str, Any] = super().clean()
-        finally:
-            signing_in.CHECKS.release()
         user = self.get_user()
         if user is not None and any(devices_for_user(user)):
             user.otp_device = match_token(user, cleaned.get("otp_token") or "")
@@ -42,3 +39,47 @@ class LoginForm(AuthenticationForm):
                 signing_in.report_wrong_code(self.request, user)
                 raise forms.ValidationError(_("The one-time code is missing or wrong."), code="otp")
         return cleaned
+
+
+class OwnPasswordForm(AdminOwnPasswordChangeForm):
+    """Another password than the present one, with the code of who confirmed the user's rights.
+
+    A wrong present password counts as a sign-in that failed. Spec: people 37, people 48, people 53.
+    """
+
+    def __init__(self, *args: Any, request: HttpRequest, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.request = request
+        if code_from := passwords.code_from(self.user.pk):
+            self.fields["code"] = forms.CharField(
+                label=gettext("Opening code"),
+                max_length=100,
+                widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"}),
+                help_text=gettext("%(person)s confirmed your rights, and has this code for you.")
+                % {"person": code_from},
+            )
+
+    def clean_old_password(self) -> str:
+        """The present password; who guesses it in an open session is locked out as at sign-in."""
+        password = str(self.cleaned_data["old_password"])
+        with signing_in.turn():
+            found = authenticate(self.request, username=self.user.get_username(), password=password)
+        if found != self.user:
+            raise forms.ValidationError(
+                self.error_messages["password_incorrect"], code="password_incorrect"
+            )
+        return password
+
+    def clean_code(self) -> str:
+        """Only the person who confirmed the rights was shown the code."""
+        code = str(self.cleaned_data["code"])
+        if not passwords.is_code(self.user.pk, code):
+            raise forms.ValidationError(gettext("This is not the code."))
+        return code
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse the same password again: the person who gave it would still know it."""
+        data: dict[str, Any] = super().clean() or {}
+        if data.get("new_password1") and data.get("new_password1") == data.get("old_password"):
+            raise forms.ValidationError(gettext("Choose another password than the present one."))
+        return data

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import BoundedSemaphore, Lock
 from typing import Any
 
 from django.contrib.auth.signals import user_login_failed
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from core.actions import Action
 from core.decision import Code
@@ -22,6 +26,19 @@ MOST_FAILURES = 60  # failures of unknown callers that a process records in a mi
 
 CHECKS = BoundedSemaphore(AT_ONCE)
 """The turns of password checks; a flood of them waits here and is turned away."""
+
+
+@contextmanager
+def turn() -> Iterator[None]:
+    """One of the turns of password checks. Raises ValidationError where none comes."""
+    if not CHECKS.acquire(timeout=PATIENCE):
+        raise ValidationError(
+            _("Too many people sign in at this moment. Try again in a few seconds."), code="busy"
+        )
+    try:
+        yield
+    finally:
+        CHECKS.release()
 
 
 class FailureLog:

@@ -22,7 +22,8 @@ from unfold.sites import UnfoldAdminSite
 from core.decision import Deny
 from core.deeds import BOARD, deed_of, group_refusal
 from core.people import SignedIn, record_refusal, signed_in
-from nexus_site.console.first_steps import OwnPasswordForm, first_steps, on_password_changed
+from nexus_site.console.first_steps import first_steps, on_password_changed
+from nexus_site.console.login import OwnPasswordForm
 from nexus_site.console.lookups import guarded
 from nexus_site.console.visible import show_controls
 from workspace.sandbox.weaknesses import find_weaknesses
@@ -140,7 +141,7 @@ class PeopleSite(UnfoldAdminSite):
         """The page of one's own password; from then on it is theirs alone."""
         address = reverse("admin:password_change_done")
         answer = PasswordChangeView.as_view(
-            form_class=OwnPasswordForm,
+            form_class=partial(OwnPasswordForm, request=request),
             success_url=address,
             template_name="admin/nexus/own_password.html",
             extra_context={**self.each_context(request), **(extra_context or {})},

@@ -14,7 +14,7 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.db.models import QuerySet
 from django.http import QueryDict
 from django.utils import timezone
-from django_otp import DEVICE_ID_SESSION_KEY
+from django_otp import DEVICE_ID_SESSION_KEY, devices_for_user
 
 from core.ids import row_id
 from core.people import Organisations, organisations_of
@@ -33,10 +33,17 @@ def may_watch(cookie: str) -> str:
     request = _request_of(cookie)
     if not (admin.site.has_permission(request) and request.user.has_perm(SEES)):
         return ""
-    second_factor = DEVICE_ID_SESSION_KEY in request.session or not needs_second_factor(request)
-    if has_to_choose_password(request) or not second_factor:
+    if has_to_choose_password(request) or not _has_second_factor(request):
         return ""  # this person has something to do before any page
     return str(request.user.get_username())
+
+
+def _has_second_factor(request: Any) -> bool:
+    """Whether the session was opened with an authenticator that its person still has, if asked."""
+    if not needs_second_factor(request):
+        return True
+    used = request.session.get(DEVICE_ID_SESSION_KEY)
+    return used in {each.persistent_id for each in devices_for_user(request.user)}
 
 
 def organisations_watched(cookie: str) -> Organisations:

@@ -13,7 +13,7 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 from core.deeds import PeopleGroup
 from ledger.models import Event
 from nexus_site.run import first_run
-from orgchart.people.passwords import give_password, is_given
+from orgchart.people.passwords import ask_for_code, give_password, is_given
 from tests.people import join
 
 PASSWORD, OWN = "correct horse battery staple", "another sentence of my own 9"
@@ -128,6 +128,19 @@ class TestARequiredSecondFactor:
         sign_in(client)
         assert client.get(CODES).url == CHANGE
         change(client)
+        assert client.get(HOME).url == CODES
+
+
+class TestACode:
+    def test_is_asked_of_a_superuser_in_open_sessions_too(self, client, settings):
+        settings.REQUIRE_SECOND_FACTOR = "board"
+        root = User.objects.create_superuser("root", password=PASSWORD)
+        client.force_login(root, backend="django.contrib.auth.backends.ModelBackend")
+        code = ask_for_code(user_id=root.pk, code_from="other")
+        for page in (HOME, CODES):
+            assert client.get(page).url == CHANGE, page
+        sent = {"old_password": PASSWORD, "new_password1": OWN, "new_password2": OWN, "code": code}
+        client.post(CHANGE, sent)
         assert client.get(HOME).url == CODES
 
 

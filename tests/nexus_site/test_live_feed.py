@@ -8,6 +8,8 @@ from django.contrib.auth.models import Permission
 from django.contrib.sessions.backends.db import SessionStore
 from django.http import QueryDict
 from django.utils import timezone
+from django_otp import DEVICE_ID_SESSION_KEY
+from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from core.actions import Action
 from core.events import Event
@@ -56,6 +58,17 @@ class TestWhoMayWatch:
     def test_is_not_a_stranger(self, db):
         assert may_watch("") == ""
         assert may_watch("x" * 32) == ""
+
+    def test_has_the_second_factor_that_the_session_was_opened_with(self, person, settings):
+        settings.REQUIRE_SECOND_FACTOR = "everybody"
+        device = TOTPDevice.objects.create(user=person, name="phone", confirmed=True)
+        session = SessionStore(session_for(person))
+        assert may_watch(session.session_key) == ""
+        session[DEVICE_ID_SESSION_KEY] = device.persistent_id
+        session.save()
+        assert may_watch(session.session_key) == "olga"
+        device.delete()
+        assert may_watch(session.session_key) == ""
 
     @pytest.mark.parametrize("field", ["is_active", "is_staff"])
     def test_is_not_who_was_shut_out(self, person, field):

@@ -140,3 +140,36 @@ class TestAFlood:
             for _ in held:
                 signing_in.CHECKS.release()
         assert sign_in(client).status_code == 302
+
+    def test_of_the_own_old_password_waits_as_well(self, client, person, monkeypatch):
+        client.force_login(person, backend="django.contrib.auth.backends.ModelBackend")
+        monkeypatch.setattr(signing_in, "PATIENCE", 0.05)
+        held = [signing_in.CHECKS.acquire() for _ in range(signing_in.AT_ONCE)]
+        try:
+            assert "Too many people sign in" in change(client, PASSWORD).content.decode()
+        finally:
+            for _ in held:
+                signing_in.CHECKS.release()
+        assert change(client, PASSWORD).status_code == 302
+
+
+OWN = "another sentence of my own 9"
+
+
+def change(client, old):
+    sent = {"old_password": old, "new_password1": OWN, "new_password2": OWN}
+    return client.post("/admin/password_change/", sent)
+
+
+class TestGuessesInAnOpenSession:
+    """Who found an open session does not get the password out of it."""
+
+    def test_are_recorded_and_locked_out_as_at_sign_in(self, client, person, settings):
+        settings.AXES_FAILURE_LIMIT = 3
+        client.force_login(person, backend="django.contrib.auth.backends.ModelBackend")
+        for number in range(3):
+            assert change(client, f"guess {number}").status_code in (200, 429)
+        assert len(events("person.sign_in_failed")) >= 3
+        assert events("person.locked_out")
+        assert change(client, PASSWORD).status_code == 429
+        assert User.objects.get().check_password(PASSWORD)
