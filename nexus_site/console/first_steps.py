@@ -100,7 +100,7 @@ def _sent_to_step(request: HttpRequest) -> HttpResponseBase | None:
 def _code_asked(request: HttpRequest) -> str:
     """The person who has the code that is asked of this one.
 
-    Only members of none are asked, as without it nobody is one; and superusers, who always are.
+    Asked are superusers, and members of no organisation: a code that is not entered hides them all.
     """
     who = signed_in(request)
     if who.is_superuser or who.organisations == frozenset():
