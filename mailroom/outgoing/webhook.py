@@ -18,7 +18,9 @@ from orgchart.compiling import current_policy
 
 TIMEOUT = httpx.Timeout(10.0, connect=5.0)
 LONGEST = 12.0
-"""Upper limit of one attempt, in seconds."""
+"""Upper limit of one attempt, in seconds, after its name was resolved."""
+NAME_SERVER = 5.0
+"""Upper limit of a name server, in seconds."""
 
 
 class NoticeRefused(Exception):
@@ -40,7 +42,8 @@ def send(row: OutgoingNotice) -> None:
     """Post the notice. Raises NoticeRefused, AddressRefused, NotResolved, or httpx's own errors."""
     policy = current_policy(row.organisation_id)
     body = to_json(row.payload)
-    to = resolve_once(row.target, internal=bool(policy.settings["allow_internal_addresses"]))
+    internal = bool(policy.settings["allow_internal_addresses"])
+    to = resolve_once(row.target, internal=internal, within=NAME_SERVER)
     signer = Webhook(secret_of(policy.organisation))
     at = datetime.now(UTC)
     headers = {
