@@ -124,10 +124,11 @@ def _require_distinct(value: Any, validate: ValidatorFunctionWrapHandler) -> Any
     if not isinstance(value, list):
         raise PydanticKnownError("list_type")
     found = validate(tuple(value))
+    first = {item: at for at, item in reversed([*enumerate(found)])}
     refuse_each(
         ((at,), PydanticCustomError("twice", "twice", {"item": item}))
         for at, item in enumerate(found)
-        if item in found[:at]
+        if first[item] < at
     )
     return found
 

@@ -3,7 +3,7 @@
 import pytest
 
 from orgchart import catalogue
-from orgchart.packs import BadPack, check_pack
+from orgchart.packs import BadPack, check_pack, values
 from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import policy_of
 from tests.orgchart.world import PACKS, SHIPPED, edited, problems, write_pack
@@ -225,3 +225,25 @@ class TestToolRestrictions:
         [(file, _, said)] = problems(tmp_path, edited("organisation.yaml", text))
         assert file == "organisation.yaml"
         assert "tool_restrictions are given twice; keep one key" in said
+
+
+COMPARED = []
+
+
+class Counted(str):
+    """A text that says when it is compared."""
+
+    __slots__ = ()
+
+    def __eq__(self, other):
+        COMPARED.append(other)
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+def test_a_long_list_is_looked_through_once():
+    """A file of the largest size has 300,000 items: compared with each other they take hours."""
+    items = [Counted(n) for n in range(2000)]
+    assert values._require_distinct(items, lambda found: found) == tuple(items)
+    assert len(COMPARED) < 10 * len(items)
