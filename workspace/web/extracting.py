@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import signal
 import subprocess
 import sys
 from multiprocessing import Pipe
@@ -44,7 +45,7 @@ def readable(page: Page) -> tuple[str, str, bool]:
 
 
 class Extractor:
-    """The program of this process: started for the first page, and anew where one was too much."""
+    """The program of this process: started for the first page, and again where it was ended."""
 
     def __init__(self) -> None:
         self._turn = Lock()
@@ -58,12 +59,15 @@ class Extractor:
             connection = self._connection()
             question = json.dumps({"charset": charset, "most": most}).encode()
             connection.send_bytes(question + b"\n" + body)
-            title, text = json.loads(_answer(connection, LONGEST))
+            found = json.loads(_answer(connection, LONGEST))
         except BaseException:
             self.end()
             raise
         finally:
             self._turn.release()
+        if found is None:
+            raise TimeoutError
+        title, text = found
         return str(title), str(text)
 
     def end(self) -> None:
@@ -72,7 +76,7 @@ class Extractor:
             process, connection = self._running
             self._running = None
             connection.close()
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)  # with its child that reads a page
             process.wait()
 
     def _connection(self) -> Connection:

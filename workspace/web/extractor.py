@@ -1,20 +1,25 @@
 """A program of its own that takes the text out of pages: some markup keeps it busy for hours.
 
-It is asked over a connection that it inherits: a line of JSON and a page's bytes; it answers JSON.
+It is asked over a connection that it inherits: a line of JSON and a page's bytes; it answers JSON,
+or nothing. A child of it reads each page and ends: what a page took is free afterwards.
 """
 
 from __future__ import annotations
 
+import gc
 import json
+import os
 import resource
 import sys
-import time
 from multiprocessing.connection import Connection
+from typing import NoReturn
 
 SECONDS = 10
-"""Of a processor, for one page; then the kernel ends the program, also without its parent."""
-MEMORY = 2 * 1024**3
-"""Bytes of addresses; most of them are libraries."""
+"""Of a processor, for one page; then the kernel ends the child, also without its parent."""
+MEMORY = 768 * 1024**2
+"""Bytes of addresses of a child, libraries included."""
+NOTHING = b"null"
+"""The answer for a page that takes too long, or too much memory."""
 READY = b"ready"
 
 
@@ -24,7 +29,9 @@ def extracted(body: bytes, charset: str, most: int) -> tuple[str, str]:
     from trafilatura import bare_extraction, html2txt, load_html
     from trafilatura.utils import decode_file
 
-    source = body.decode(charset, "replace") if charset else str(decode_file(body))
+    source = (
+        body.decode(charset, "replace") if charset else str(decode_file(body, len(body)))
+    )  # unpacked it is no longer
     tree = load_html(source)
     if tree is None:
         return "", ""
@@ -38,17 +45,31 @@ def main(descriptor: int) -> None:
     """Answer until the connection ends."""
     connection = Connection(descriptor)
     extracted(b"<p>imports what it needs</p>", "utf-8", 0)
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    gc.freeze()
     connection.send_bytes(READY)
     while True:
         try:
-            asked, _, body = connection.recv_bytes().partition(b"\n")
+            asked = connection.recv_bytes()
         except EOFError:
             return
-        used, (_, hard) = int(time.process_time()), resource.getrlimit(resource.RLIMIT_CPU)
-        resource.setrlimit(resource.RLIMIT_CPU, (used + SECONDS, hard))
-        answer = extracted(body, **json.loads(asked))
-        connection.send_bytes(json.dumps(answer).encode())
+        child = os.fork()
+        if not child:
+            _answer(connection, asked)
+        if os.waitpid(child, 0)[1]:
+            connection.send_bytes(NOTHING)
+
+
+def _answer(connection: Connection, asked: bytes) -> NoReturn:
+    """Answer within the limits, and end this process."""
+    try:
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+        question, _, body = asked.partition(b"\n")
+        answer = json.dumps(extracted(body, **json.loads(question))).encode()
+    except BaseException:  # noqa: BLE001  whatever it was, there is no text
+        os._exit(1)
+    connection.send_bytes(answer)
+    os._exit(0)
 
 
 if __name__ == "__main__":

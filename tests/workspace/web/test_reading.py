@@ -2,10 +2,13 @@
 
 import gzip
 import json
+import re
+import sys
 import threading
 import time
 import tracemalloc
 import zlib
+from pathlib import Path
 
 import pytest
 
@@ -54,6 +57,12 @@ def site(names):
 
 def read(caller, url, **more):
     return door.call(caller, "read_url", {"url": url}, now=NOW, **more)
+
+
+def resident(extractor):
+    """Bytes of memory of the program that takes texts out of pages."""
+    status = Path(f"/proc/{extractor._running[0].pid}/status").read_text()
+    return 1024 * int(re.search(r"RssAnon:\s+(\d+)", status)[1])
 
 
 def code(found):
@@ -322,6 +331,37 @@ class TestItsLimits:
         found = read(reader, f"http://pages.example:{site.port}/bomb")
         assert found.status in (200, 503)
         assert len(json.dumps(found.body)) < 200_000
+
+    def test_unpack_no_page_that_does_not_say_that_it_is_packed(self, reader, site):
+        site.pages["/bomb"] = answer(gzip.compress(ARTICLE.encode() * 50), "text/html")
+        found = read(reader, f"http://pages.example:{site.port}/bomb").body
+        assert "Agents do" not in json.dumps(found)
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+    def test_leave_nothing_of_a_page_in_memory(self):
+        extractor = extracting.Extractor()
+        try:
+            extractor.ask(b"<p>small", charset="utf-8", most=100)
+            before = resident(extractor)
+            for _ in range(2):
+                large = b"<p>words <i>and</i> <a href=x>link</a></p>" * 8_000
+                assert "words" in extractor.ask(large, charset="utf-8", most=100)[1]
+            assert resident(extractor) - before < 5_000_000
+        finally:
+            extractor.end()
+
+    def test_of_time_and_memory_end_one_page_only(self, monkeypatch):
+        monkeypatch.setattr(extracting, "LONGEST", PATIENCE)
+        extractor = extracting.Extractor()
+        try:
+            extractor.ask(b"<p>small", charset="utf-8", most=100)
+            program = extractor._running[0].pid
+            with pytest.raises(TimeoutError):
+                extractor.ask(b"<p>a" * 500_000, charset="utf-8", most=100)
+            assert extractor._running[0].pid == program
+            assert "Agents" in extractor.ask(ARTICLE.encode(), charset="utf-8", most=100)[1]
+        finally:
+            extractor.end()
 
     @pytest.mark.parametrize("coding", ["deflate", "gzip"])
     def test_never_hold_more_than_they_allow(self, coding):
