@@ -29,6 +29,7 @@ class Child:
     name: str
     run: Callable[[], int | None]
     grace: float = 10.0  # seconds to end by itself when asked
+    is_needed: bool = False  # others use it until they end: it is asked to stop after them
     pid: int | None = None
     status: int | None = None
     failures: int = 0
@@ -150,11 +151,17 @@ class Supervisor:
         return True
 
     def stop_all(self) -> None:
-        """End every child: first by asking, then, past its grace or a second order, by force."""
-        for child in self.children:
+        """End every child, those that others need after the others."""
+        orders = max(self.requests, 1)
+        for is_needed in (False, True):
+            self._stop_all_of([c for c in self.children if c.is_needed is is_needed], orders)
+
+    def _stop_all_of(self, children: Sequence[Child], orders: int) -> None:
+        """End these, first by asking, then, past its grace or a second order, by force."""
+        for child in children:
             child.ask_to_stop()
-        asked, orders = time.monotonic(), max(self.requests, 1)
-        for child in self.children:
+        asked = time.monotonic()
+        for child in children:
             while child.pid is not None and child.ended() is None:
                 if time.monotonic() - asked > child.grace or self.requests > orders:
                     break

@@ -133,7 +133,7 @@ def children(plan: Plan, *, reserved: socket.socket, on_ready: Callable[[], None
     if plan.embedded_broker:
         work, beat = broker.after_start(work, plan.var), broker.after_start(beat, plan.var)
     return [
-        *([Child(name="broker", run=serve_broker)] if plan.embedded_broker else []),
+        *([Child(name="broker", run=serve_broker, is_needed=True)] if plan.embedded_broker else []),
         Child(name="web 1", run=roles.serve(first)),
         *[
             Child(name=f"web {number}", run=roles.serve(others))

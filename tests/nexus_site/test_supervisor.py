@@ -92,6 +92,28 @@ class TestRun:
         assert not any(lives(pid) for pid in pids)
         assert said == []
 
+    def test_ends_what_others_need_after_them(self, said):
+        steps = []
+
+        class Noted(Child):
+            def ask_to_stop(self):
+                steps.append(f"ask {self.name}")
+                super().ask_to_stop()
+
+            def kill_group(self):
+                super().kill_group()
+                steps.append(f"{self.name} is gone")
+
+        children = [
+            Noted(name="broker", run=python(STAY), is_needed=True),
+            Noted(name="worker", run=python(STAY)),
+        ]
+        with Supervisor(children=children, say=said.append) as watcher:
+            waiting = stop_after(watcher, lambda: all(child.pid for child in children))
+            watcher.run()
+        waiting.join()
+        assert steps == ["ask worker", "worker is gone", "ask broker", "broker is gone"]
+
     def test_starts_a_fallen_child_again_after_a_pause(self, said, tmp_path):
         tally = tmp_path / "tally"
         child = Child(name="child", run=python(f"open({str(tally)!r}, 'a').write('x'); {END}"))
