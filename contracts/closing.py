@@ -17,9 +17,9 @@ from core.deeds import Deed, require_deed
 from core.interventions import record_intervention
 from mailroom.delivery import send_system_mail
 from mailroom.services import close_grants
-from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Policy
 from orgchart.policy.parties import BOARD_PARTY, Party
+from orgchart.policy_cache import current_policy
 from toolbox.caller import Caller
 
 ACTIONS = {

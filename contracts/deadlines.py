@@ -11,7 +11,7 @@ from core.actors import System
 from core.database import needs_transaction
 from ledger.services import record
 from mailroom.delivery import send_system_mail
-from orgchart.compiling import current_policy
+from orgchart.policy_cache import current_policy
 from toolbox.scheduler import sweep
 
 REMINDED_BEFORE = timedelta(hours=24)

@@ -13,9 +13,9 @@ from contracts.vocabulary import OPEN_STATES
 from core.actions import Action
 from core.actors import Actor
 from mailroom.delivery import send_system_mail
-from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.parties import BOARD_PARTY, Party
+from orgchart.policy_cache import current_policy
 
 LISTED = 50
 

@@ -18,10 +18,10 @@ from core.decision import Denied
 from core.events import Event
 from core.machines import Swap, swap
 from ledger import sql as ledger_sql
-from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.parties import BOARD_PARTY, Party
 from orgchart.policy.vocabulary import ToolMode
+from orgchart.policy_cache import current_policy
 from toolbox.caller import Caller
 from toolbox.modes import release_contract, reopen_mode
 from toolbox.wake import wake

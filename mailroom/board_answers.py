@@ -12,8 +12,8 @@ from core.deeds import Deed, require_deed
 from mailroom.delivery import send_as
 from mailroom.inbox import mark_read
 from mailroom.models import Mail
-from orgchart.compiling import current_policy
 from orgchart.policy.vocabulary import BOARD
+from orgchart.policy_cache import current_policy
 
 NO_SUCH_MAIL = "there is no such mail to the Board"
 

@@ -25,11 +25,11 @@ from mailroom.references import require_own
 from mailroom.refusals import as_rejection
 from mailroom.results import SentMail
 from mailroom.rules import Channel
-from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Agent
 from orgchart.policy.parties import Party
 from orgchart.policy.readership import readable_writers
 from orgchart.policy.vocabulary import ESCALATION
+from orgchart.policy_cache import current_policy
 from toolbox.caller import Caller
 from toolbox.scopes import active_scopes
 

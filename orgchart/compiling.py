@@ -1,14 +1,10 @@
-"""From tables to the Policy, and the in-process cache of compiled policies."""
+"""From tables to the Policy."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from sys import intern
-from threading import Lock
-from typing import Any
-from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from django.db import connection
 
@@ -28,37 +24,7 @@ from orgchart.policy.compiled import (
 from orgchart.policy.parties import active_superior
 from orgchart.policy.vocabulary import BOARD, ContractScope, Kind, Office, Relation, ToolMode
 
-CACHED_BYTES = 100_000_000
-"""Bound of the cache of each process, as `bytes_of` estimates them."""
-BYTES_OF_POLICY, BYTES_OF_VALUE = 20_000, 180
-"""Measured: what every policy takes, and what each agent, name, role and rule adds."""
-
 VERSION = "SELECT policy_version FROM orgchart_organisation WHERE id = %s"
-
-_changing: WeakKeyDictionary[Any, set[int]] = WeakKeyDictionary()
-"""Organisations changed in a transaction that is still open, by its outermost block."""
-
-
-def mark_changing(organisation_id: int) -> None:
-    """Say that the open transaction changes this policy: if it rolls back, the version it counted
-    is given again to another change, so nothing compiled inside it may be cached.
-    """
-    block = _outermost_block()
-    if block is not None:
-        _changing.setdefault(block, set()).add(organisation_id)
-
-
-def _is_changing(organisation_id: int) -> bool:
-    if not _changing:
-        return False
-    block = _outermost_block()
-    return block is not None and organisation_id in _changing.get(block, ())
-
-
-def _outermost_block() -> Any:
-    """The block that ends the open transaction; those that only tests put around are none."""
-    blocks: list[Any] = connection.atomic_blocks
-    return next((b for b in blocks if not getattr(b, "_from_testcase", False)), None)
 
 
 def compile_policy(organisation_id: int) -> Policy:
@@ -70,11 +36,12 @@ def compile_policy(organisation_id: int) -> Policy:
     while True:
         organisation = models.Organisation.objects.get(id=organisation_id)
         policy = _compiled(organisation)
-        if _version(organisation_id) == policy.version:
+        if policy_version(organisation_id) == policy.version:
             return policy
 
 
-def _version(organisation_id: int) -> int:
+def policy_version(organisation_id: int) -> int:
+    """The version of the policy as committed now (or as written in this transaction)."""
     with connection.cursor() as cursor:
         cursor.execute(VERSION, [organisation_id])
         found: tuple[int] | None = cursor.fetchone()
@@ -214,86 +181,3 @@ def _tool_restriction(row: models.ToolOverride) -> ToolRestriction:
     else:
         scope = f"role:{row.role.name}" if row.role else "organisation"
     return ToolRestriction(scope, row.tool, frozenset(m for m in ToolMode if m in row.modes))
-
-
-class PolicyCache:
-    """Compiled policies by organisation and version; the least recently used are dropped.
-
-    A version never changes its meaning, so an entry is never stale: the caller names the version
-    that it read in the same query as its key. A policy is compiled by one thread; others that
-    need it wait for the result. The bound is memory, not a number of policies: an organisation of
-    a thousand agents takes the place of twenty small ones.
-    """
-
-    def __init__(self, capacity: int = CACHED_BYTES) -> None:
-        self._capacity = capacity
-        self._bytes = 0
-        self._lock = Lock()
-        self._policies: OrderedDict[int, Policy] = OrderedDict()
-        self._compiling: WeakValueDictionary[int, _CompileLock] = WeakValueDictionary()
-
-    def get(self, organisation_id: int, version: int) -> Policy:
-        """The policy of that version, or of a newer one that was committed meanwhile."""
-        if _is_changing(organisation_id):
-            return compile_policy(organisation_id)
-        held = self._find(organisation_id, version)
-        if held is not None:
-            return held
-        with self._lock:
-            mine = self._compiling.setdefault(organisation_id, _CompileLock())
-        with mine.lock:
-            held = self._find(organisation_id, version)
-            if held is None:
-                held = compile_policy(organisation_id)
-                self._keep(held)
-            return held
-
-    def clear(self) -> None:
-        """Forget everything; for tests that reuse ids."""
-        with self._lock:
-            self._policies.clear()
-            self._bytes = 0
-
-    def _find(self, organisation_id: int, version: int) -> Policy | None:
-        with self._lock:
-            held = self._policies.get(organisation_id)
-            if held is None or held.version != version:
-                return None
-            self._policies.move_to_end(organisation_id)
-            return held
-
-    def _keep(self, policy: Policy) -> None:
-        with self._lock:
-            replaced = self._policies.pop(policy.organisation_id, None)
-            self._policies[policy.organisation_id] = policy
-            self._bytes += bytes_of(policy) - (bytes_of(replaced) if replaced else 0)
-            while self._bytes > self._capacity and len(self._policies) > 1:
-                _, oldest = self._policies.popitem(last=False)
-                self._bytes -= bytes_of(oldest)
-
-
-class _CompileLock:
-    """Held by the thread that compiles one organisation's policy."""
-
-    def __init__(self) -> None:
-        self.lock = Lock()
-
-
-def bytes_of(policy: Policy) -> int:
-    """About how much memory a policy holds: a part that each has, and its agents and rules."""
-    values = (
-        len(policy.agents)
-        + len(policy.names)
-        + len(policy.roles)
-        + len(policy.contacts)
-        + len(policy.mail_types)
-    )
-    return BYTES_OF_POLICY + BYTES_OF_VALUE * values
-
-
-POLICIES = PolicyCache()
-
-
-def current_policy(organisation_id: int) -> Policy:
-    """The organisation's policy as committed now (or as written in this transaction)."""
-    return POLICIES.get(organisation_id, _version(organisation_id))

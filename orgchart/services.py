@@ -18,13 +18,14 @@ from core.deeds import Deed, require_deed
 from core.hooks import Hook
 from core.people import board_members
 from ledger.services import record
-from orgchart.compiling import compile_policy, mark_changing
+from orgchart.compiling import compile_policy
 from orgchart.models import Organisation
 from orgchart.orgsettings import BadSetting, checked
 from orgchart.pending.rules import can_apply, can_change_alone
 from orgchart.policy import difference, invariants
 from orgchart.policy.compiled import Policy
 from orgchart.policy.difference import Difference
+from orgchart.policy_cache import mark_changing
 from orgchart.settings_rights import require_settings
 
 settings_changing = Hook[

@@ -11,10 +11,10 @@ from core.actions import Action
 from core.actors import System
 from core.events import Event
 from core.params import BIGGEST_VERSION
-from orgchart.compiling import current_policy
 from orgchart.models import Organisation
 from orgchart.pauses.services import Resumed, is_paused, resumed
 from orgchart.policy.compiled import Policy
+from orgchart.policy_cache import current_policy
 from tasks.models import UNDATED, Task
 from tasks.notifications import notify_agents, possible_owners
 from tasks.rules.changes import TaskChange, lease_due_at, subject_of

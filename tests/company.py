@@ -12,11 +12,12 @@ from pydantic import TypeAdapter
 from pydantic_core import to_json
 
 from core.actors import Person, System
-from orgchart.compiling import current_policy
+from orgchart.compiling import policy_version
 from orgchart.keys import issue_key
 from orgchart.models import Agent, Organisation
 from orgchart.packs.loading import load_pack
 from orgchart.policy.compiled import Policy
+from orgchart.policy_cache import current_policy
 from tests.next_steps import check_step_without_door
 from tests.rows import make_once
 from toolbox.answers import ErrorBody
@@ -80,6 +81,11 @@ class Company:
     @property
     def policy(self) -> Policy:
         return current_policy(self.organisation.id)
+
+    @property
+    def policy_version(self) -> int:
+        """As it is stored now."""
+        return policy_version(self.organisation.id)
 
     def agent(self, handle: str) -> Agent:
         return Agent.objects.get(organisation=self.organisation, handle=handle)

@@ -15,7 +15,7 @@ from django.test.utils import setup_databases, teardown_databases
 from django.utils import translation
 
 from core.waiting import ringing
-from orgchart.compiling import POLICIES
+from orgchart.policy_cache import POLICIES
 from tests.company import Company, load_company
 from tests.next_steps import every_refusal_checked
 from tests.patience import over  # noqa: F401  a fixture

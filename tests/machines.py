@@ -2,7 +2,7 @@
 
 from hypothesis.stateful import RuleBasedStateMachine
 
-from orgchart.compiling import POLICIES
+from orgchart.policy_cache import POLICIES
 from tests.company import Company
 from tests.loaded import rolled_back
 

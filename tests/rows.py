@@ -6,9 +6,11 @@ from functools import cache, lru_cache
 from django.apps import apps
 from django.db import connection, transaction
 
-from orgchart.compiling import POLICIES, compile_policy
+from ledger.models import Event
+from orgchart.compiling import compile_policy
 from orgchart.models import Organisation
 from orgchart.policy.compiled import Policy
+from orgchart.policy_cache import POLICIES
 
 Rows = Mapping[str, str]
 """Of each table that has some: its rows, as JSON."""
@@ -61,6 +63,10 @@ def present_policy(organisation: Organisation) -> Policy:
 @lru_cache(maxsize=16)
 def _compiled(organisation_id: int, _digest_of_rows: str) -> Policy:
     return compile_policy(organisation_id)
+
+
+def newest_event() -> Event:
+    return Event.objects.latest("seq")
 
 
 def _is_there(policy: Policy) -> bool:

@@ -20,12 +20,12 @@ from core.database import retry_broken
 from core.decision import Code, Denied, refuse
 from core.events import Event
 from ledger.services import record_alone
-from orgchart.compiling import POLICIES
 from orgchart.keys import KEY_PREFIX, digest_of
 from orgchart.models import ApiKey
 from orgchart.pauses.rules import PauseFacts
 from orgchart.policy.compiled import Policy
 from orgchart.policy.vocabulary import ToolMode
+from orgchart.policy_cache import POLICIES
 from toolbox.caller import Caller, CallerSession
 from toolbox.evidence import may_record
 from toolbox.models import Session

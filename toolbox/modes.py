@@ -14,9 +14,9 @@ from core.decision import Code, refuse
 from core.deeds import Deed, require_deed
 from core.interventions import record_intervention
 from ledger.services import record
-from orgchart.compiling import current_policy
 from orgchart.models import Agent
 from orgchart.policy.vocabulary import ToolMode
+from orgchart.policy_cache import current_policy
 from toolbox.models import ModeGrant, Session
 from toolbox.wake import wake
 

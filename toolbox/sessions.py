@@ -14,10 +14,10 @@ from core.actions import Action
 from core.decision import Code, Denied, refuse
 from core.hooks import Hook
 from ledger.services import record
-from orgchart.compiling import current_policy
 from orgchart.pauses.services import pause_of
 from orgchart.policy.compiled import Policy
 from orgchart.policy.vocabulary import ToolMode
+from orgchart.policy_cache import current_policy
 from toolbox.authentication import StoredMode, effective_mode
 from toolbox.caller import Caller, CallerSession
 from toolbox.frames.stack import present_frame

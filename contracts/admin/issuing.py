@@ -29,10 +29,10 @@ from core.deeds import Deed
 from core.people import person, record_refusal, signed_in
 from mailroom.models import Priority
 from orgchart.admin.choosing import choose_organisation, chosen_organisation
-from orgchart.compiling import current_policy
 from orgchart.models import Organisation
 from orgchart.policy.compiled import Policy
 from orgchart.policy.vocabulary import BOARD, ToolMode
+from orgchart.policy_cache import current_policy
 
 ISSUE = Deed.ISSUE_CONTRACT.permission
 

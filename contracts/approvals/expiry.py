@@ -11,8 +11,8 @@ from contracts.vocabulary import ContractKind
 from core.actions import Action
 from core.actors import System
 from mailroom.delivery import send_system_mail
-from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Agent
+from orgchart.policy_cache import current_policy
 from toolbox.scheduler import sweep
 
 

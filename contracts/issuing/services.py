@@ -34,10 +34,10 @@ from mailroom.models import Escalation
 from mailroom.refusals import as_rejection
 from mailroom.rules import Channel, can_receive
 from mailroom.services import open_grants
-from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.parties import BOARD_PARTY, Party
 from orgchart.policy.vocabulary import BOARD
+from orgchart.policy_cache import current_policy
 from toolbox.caller import Caller
 
 ABOUT_RECIPIENT = frozenset(

@@ -20,7 +20,7 @@ from governance.cases.rules import after_violation
 from governance.cases.vocabulary import Fault, Signal
 from ledger.services import insert_event, record
 from mailroom.outgoing.outbox import notify_board
-from orgchart.compiling import current_policy
+from orgchart.policy_cache import current_policy
 from toolbox.caller import Caller
 
 

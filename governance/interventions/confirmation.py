@@ -23,7 +23,7 @@ from core.wording import Wording
 from governance.interventions.models import CodeAttempt
 from ledger.services import record
 from mailroom.outgoing.outbox import notify_board
-from orgchart.compiling import current_policy
+from orgchart.policy_cache import current_policy
 
 LOCKED = gettext_noop("%(organisation)s: the confirmation codes of %(person)s are locked")
 WRONG_CODES = gettext_noop("%(count)s wrong codes in a row, the last for %(action)s on %(case)s.")

@@ -28,7 +28,7 @@ from governance.interventions.confirmation import Confirmed, purpose_of, require
 from governance.interventions.records import insert_intervention
 from governance.interventions.vocabulary import DEED_OF, NOTE_MARK, CaseAction
 from ledger.services import record
-from orgchart.compiling import current_policy
+from orgchart.policy_cache import current_policy
 
 ACTION_OF_STAGE = {
     Stage.ANALYSIS: CaseAction.AMEND_ANALYSIS,

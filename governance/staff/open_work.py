@@ -12,10 +12,10 @@ from core.database import needs_transaction
 from governance.results import OpenWorkResult
 from mailroom.delivery import send_system_mail
 from mailroom.services import notify_successor
-from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Agent
 from orgchart.policy.parties import BOARD_PARTY
 from orgchart.policy.vocabulary import BOARD
+from orgchart.policy_cache import current_policy
 from orgchart.staffing import Departure
 from tasks.models import Task
 from tasks.vocabulary import UNFINISHED

@@ -9,10 +9,10 @@ import yaml
 
 from documents.files import tree_of, write_file, write_file_on_commit
 from documents.tree import Missing, TooLarge, Unsafe
-from orgchart.compiling import current_policy
 from orgchart.models import Agent, Organisation
 from orgchart.policy.compiled import Policy
 from orgchart.policy.vocabulary import BOARD
+from orgchart.policy_cache import current_policy
 
 ORG = "company/org.yaml"
 CHAIN = "company/chain-of-command.yaml"

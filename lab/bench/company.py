@@ -16,7 +16,6 @@ from django.db import connection, connections, models
 from django.utils import timezone
 
 from core.actors import System
-from orgchart.compiling import POLICIES
 from orgchart.keys import KEY_PREFIX, digest_of, issue_key
 from orgchart.models import (
     Agent,
@@ -30,6 +29,7 @@ from orgchart.models import (
     ToolOverride,
 )
 from orgchart.packs import load_pack
+from orgchart.policy_cache import POLICIES
 
 DATABASE = "nexus_bench_"
 ABANDONED = """

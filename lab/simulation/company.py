@@ -6,7 +6,7 @@ from datetime import datetime
 
 from core.actions import Action
 from core.actors import System
-from orgchart.compiling import POLICIES, compile_policy
+from orgchart.compiling import compile_policy
 from orgchart.models import (
     Agent,
     ContactRule,
@@ -17,6 +17,7 @@ from orgchart.models import (
 )
 from orgchart.policy.compiled import Policy
 from orgchart.policy.vocabulary import Kind, Relation
+from orgchart.policy_cache import POLICIES
 from orgchart.services import change_policy
 from toolbox.caller import Caller, CallerSession
 from toolbox.models import Session

@@ -15,10 +15,10 @@ from mailroom.delivery import send_as, send_system_mail
 from mailroom.escalations.threads import lock_thread_of, settle_thread
 from mailroom.models import Escalation
 from mailroom.vocabulary import UNSETTLED
-from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.parties import Party
 from orgchart.policy.readership import can_tell
+from orgchart.policy_cache import current_policy
 from toolbox.caller import Caller
 
 ANSWER = "answer"

@@ -18,9 +18,9 @@ from mailroom.escalations.threads import insert_in_thread, rows_of, save_step
 from mailroom.models import Escalation
 from mailroom.outgoing import outbox
 from mailroom.vocabulary import UNSETTLED, EscalationState
-from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.way_up import tool_to_escalate
+from orgchart.policy_cache import current_policy
 from toolbox.scheduler import sweep
 
 UNANSWERED = gettext_noop("%(organisation)s: an escalation has no answer")

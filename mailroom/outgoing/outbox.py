@@ -28,8 +28,8 @@ from ledger.sql import event_cte
 from mailroom.models import OutgoingNotice
 from mailroom.outgoing import webhook
 from mailroom.vocabulary import NoticeState
-from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Policy
+from orgchart.policy_cache import current_policy
 
 log = structlog.get_logger(__name__)
 

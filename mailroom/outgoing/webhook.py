@@ -14,7 +14,7 @@ from standardwebhooks import Webhook
 
 from core.outgoing import close_after, resolve_once, trusted
 from mailroom.models import OutgoingNotice
-from orgchart.compiling import current_policy
+from orgchart.policy_cache import current_policy
 
 TIMEOUT = httpx.Timeout(10.0, connect=5.0)
 LONGEST = 12.0

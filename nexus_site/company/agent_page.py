@@ -25,8 +25,8 @@ from nexus_site.company.state import states_of
 from nexus_site.console import counting
 from orgchart.admin.agent_page import about_agent
 from orgchart.admin.placing import rights_of_agent
-from orgchart.compiling import current_policy
 from orgchart.models import Agent, ApiKey
+from orgchart.policy_cache import current_policy
 from tasks.models import Task
 from toolbox.frames.vocabulary import UNENDED
 from toolbox.models import Frame, Session

@@ -18,11 +18,11 @@ from core.ids import row_id
 from core.people import signed_in
 from nexus_site.company import drawing, matrix
 from nexus_site.company.state import AgentState, states_of
-from orgchart.compiling import current_policy
 from orgchart.models import Agent, ContactRule
 from orgchart.people.members import visible_organisations
 from orgchart.policy.compiled import Policy
 from orgchart.policy.vocabulary import BOARD
+from orgchart.policy_cache import current_policy
 
 SEES = "orgchart.view_organisation"
 

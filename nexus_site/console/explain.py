@@ -17,11 +17,11 @@ from unfold.widgets import UnfoldAdminSelect2Widget, UnfoldAdminTextInputWidget
 from core.decision import Allow, Decision
 from core.ids import row_id
 from core.people import signed_in
-from orgchart.compiling import current_policy
 from orgchart.explaining import CallQuestion, ask_mail, explain
 from orgchart.people.members import visible_organisations
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.vocabulary import BOARD, ToolMode
+from orgchart.policy_cache import current_policy
 from toolbox.registry import REGISTRY
 from toolbox.rules import Holder, effective_tools
 

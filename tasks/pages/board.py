@@ -26,9 +26,9 @@ from core.ids import row_id
 from core.params import BIGGEST_VERSION
 from core.people import person, record_refusal, signed_in
 from orgchart.admin.choosing import choose_organisation
-from orgchart.compiling import current_policy
 from orgchart.models import Agent, Organisation, Role
 from orgchart.people.members import visible_organisations
+from orgchart.policy_cache import current_policy
 from tasks.interventions import move_by_person
 from tasks.models import Counter, Task
 from tasks.pages.common import VIEW, page_context

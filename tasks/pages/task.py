@@ -24,8 +24,8 @@ from core.ids import row_id
 from core.people import groups_of
 from ledger.history import events_of
 from ledger.models import Event
-from orgchart.compiling import current_policy
 from orgchart.models import Agent
+from orgchart.policy_cache import current_policy
 from tasks.discussion import MAX_COMMENTS, NOTE, approve_task, comment_task, is_note
 from tasks.interventions import release_by_person, withdraw_approval_by_person
 from tasks.models import Comment, Task

@@ -7,6 +7,7 @@ from django.test import Client
 from django.utils import timezone
 
 from core.deeds import PeopleGroup
+from orgchart.models import ContactRule, Role
 from tests.company import load_company
 from tests.people import join
 
@@ -61,6 +62,16 @@ def observer(sign_in):
 @pytest.fixture
 def nobody(sign_in):
     return sign_in(None)
+
+
+@pytest.fixture
+def rule(company):
+    return ContactRule.objects.get(sender__name="it_manager", recipient__name="hr_manager")
+
+
+@pytest.fixture
+def role(company):
+    return Role.objects.get(name="qa_worker")
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from tests.admin.forms import filled
 from tests.admin.places import act_page, change_page, list_page
 from tests.browser.day import HOSTILE
 from tests.company import load_company
+from tests.rows import newest_event
 from toolbox.models import ModeGrant, Session
 
 REASON = "The Board decided so on Friday."
@@ -50,10 +51,6 @@ def order(company):
     return Contract.objects.get(id=found["contract_id"])
 
 
-def newest():
-    return Event.objects.order_by("-seq").first()
-
-
 def act(client, row, name, reason=REASON, **changes):
     page = act_page(row, name)
     return client.post(page, filled(client, page, "act-form", reason=reason, **changes))
@@ -67,8 +64,8 @@ class TestKeys:
         assert shown.startswith(key.prefix)
         assert len(shown) > 40
         assert "no-store" in answer.headers["Cache-Control"]
-        assert newest().action == "key.issued"
-        assert (newest().actor, newest().reason) == ("human:board", REASON)
+        assert newest_event().action == "key.issued"
+        assert (newest_event().actor, newest_event().reason) == ("human:board", REASON)
         for page in [change_page(key), list_page(ApiKey), change_page(worker), "/admin/"]:
             assert shown not in board.get(page).content.decode()
         assert shown not in str(dict(board.session))
@@ -113,7 +110,7 @@ class TestActivity:
         assert worker.active is alone, "what HR gives back waits for the Board"
         assert answer.status_code == (200 if alone else 302)
         assert ("nxs_" in answer.content.decode()) is alone
-        assert newest().action == ("key.issued" if alone else "change.proposed")
+        assert newest_event().action == ("key.issued" if alone else "change.proposed")
 
     def test_shows_the_effects_before(self, board, worker, company):
         page = board.get(act_page(worker, "deactivate")).content.decode()
@@ -133,7 +130,7 @@ class TestActivity:
         assert answer.status_code == 200
         assert "changed after you read it" in answer.content.decode()
         assert worker.active
-        assert (newest().action, newest().code) == ("human.denied", "VERSION_MISMATCH")
+        assert (newest_event().action, newest_event().code) == ("human.denied", "VERSION_MISMATCH")
 
     def test_says_before_what_the_agent_holds(self, board, worker, company):
         html = board.get(act_page(worker, "deactivate")).content.decode()
@@ -176,7 +173,7 @@ class TestModes:
         session.refresh_from_db()
         assert answer.status_code == 200
         assert session.mode == "chat_safe"
-        assert (newest().action, newest().code) == ("human.denied", "MODE_DENIED")
+        assert (newest_event().action, newest_event().code) == ("human.denied", "MODE_DENIED")
 
 
 class TestContracts:
@@ -216,7 +213,7 @@ class TestContracts:
         answer = board.post(page, stale)
         order = Contract.objects.get(id=order.id)
         assert (answer.status_code, order.state) == (200, "pending")
-        assert newest().code == "VERSION_MISMATCH"
+        assert newest_event().code == "VERSION_MISMATCH"
         assert act(board, order, "close-cancelled").status_code == 302
         order = Contract.objects.get(id=order.id)
         assert (order.state, order.closed_by, order.closed_reason) == (
@@ -237,10 +234,10 @@ class TestContracts:
 class TestReasons:
     @pytest.mark.parametrize("reason", ["", "   ", "\n\t"])
     def test_are_never_empty(self, board, worker, session, order, reason):
-        seq = newest().seq
+        seq = newest_event().seq
         for row, name in everything(worker, session, order):
             assert act(board, row, name, reason=reason).status_code == 200
-        assert newest().seq == seq
+        assert newest_event().seq == seq
 
 
 def everything(worker, session, order):
@@ -283,8 +280,8 @@ class TestWhoMay:
             assert Event.objects.count() == before
             assert client.post(page, {"reason": REASON}).status_code == 403, (desk, name)
             assert Event.objects.count() == before + 1
-            assert (newest().action, newest().code) == ("human.denied", "NOT_YOURS")
-            assert newest().actor == f"human:{str(desk or 'nobody').lower()}"
+            assert (newest_event().action, newest_event().code) == ("human.denied", "NOT_YOURS")
+            assert newest_event().actor == f"human:{str(desk or 'nobody').lower()}"
         assert ApiKey.objects.filter(agent=worker).count() == 1
         assert ApiKey.objects.get(agent=worker).revoked_at is None
         assert Agent.objects.get(id=worker.id).active
@@ -362,7 +359,7 @@ class TestSkills:
         assert act(board, skill, "approve").status_code == 302
         skill.refresh_from_db()
         assert (skill.approved, skill.approved_by) == (True, "human:board")
-        assert (newest().action, newest().reason) == ("skill.approved", REASON)
+        assert (newest_event().action, newest_event().reason) == ("skill.approved", REASON)
         assert "skill.approved" in board.get(page.replace("approve", "history")).content.decode()
         assert act(board, skill, "withdraw").status_code == 302
         skill.refresh_from_db()
@@ -378,7 +375,7 @@ class TestSkills:
         assert answer.status_code == 200
         assert "no longer the file that was read" in answer.content.decode()
         assert not skill.approved
-        assert (newest().action, newest().code) == ("human.denied", "VERSION_MISMATCH")
+        assert (newest_event().action, newest_event().code) == ("human.denied", "VERSION_MISMATCH")
 
     def test_are_looked_at_again_where_the_file_is_another(self, board, observer, skill):
         act(board, skill, "approve")
@@ -395,7 +392,7 @@ class TestSkills:
         assert look not in observer.get(change_page(skill)).content.decode()
         assert observer.post(look).status_code == 403
         assert board.post(look).status_code == 302
-        assert (newest().action, newest().actor) == ("skill.changed", "human:board")
+        assert (newest_event().action, newest_event().actor) == ("skill.changed", "human:board")
         assert "date" in board.get(act_page(skill, "approve")).content.decode()
         assert act(board, skill, "approve").status_code == 302
         html = board.get(change_page(skill)).content.decode()
@@ -412,7 +409,7 @@ class TestSkills:
         assert not type(skill).objects.exists()
         assert board.post(page).status_code == 302
         assert type(skill).objects.get().name == "greet"
-        assert (newest().action, newest().actor) == ("skill.found", "human:board")
+        assert (newest_event().action, newest_event().actor) == ("skill.found", "human:board")
 
     def test_whose_file_is_gone_are_shown_so(self, board, skill):
         Path(skill.path).unlink()

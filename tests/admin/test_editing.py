@@ -1,9 +1,5 @@
 """HR changes who may what: form, preview, confirmation; nothing happens in between or beside it."""
 
-import pytest
-
-from ledger.models import Event
-from orgchart.compiling import current_policy
 from orgchart.models import (
     Agent,
     Alias,
@@ -14,29 +10,13 @@ from orgchart.models import (
     Role,
     ToolOverride,
 )
+from orgchart.policy_cache import current_policy
 from tests.admin.forms import confirm, filled, preview
 from tests.admin.places import change_page, edit_page, list_page, page_of
 from tests.browser.day import HOSTILE
+from tests.rows import newest_event
 
 REASON = "The new team needs it."
-
-
-@pytest.fixture
-def rule(company):
-    return ContactRule.objects.get(sender__name="it_manager", recipient__name="hr_manager")
-
-
-@pytest.fixture
-def role(company):
-    return Role.objects.get(name="qa_worker")
-
-
-def version(company):
-    return Organisation.objects.get(id=company.organisation.id).policy_version
-
-
-def newest():
-    return Event.objects.order_by("-seq").first()
 
 
 def add_page(model, company):
@@ -58,14 +38,14 @@ class TestPreview:
         assert "it_manager may send tool_request to any hr_manager" in forbidden
 
     def test_leaves_nothing(self, board, company, rule):
-        before = (version(company), newest().seq, list(rule.types))
+        before = (company.policy_version, newest_event().seq, list(rule.types))
         preview(board, change_page(rule), "contactrule_form", types=["info"], reason=REASON)
         rule.refresh_from_db()
-        assert (version(company), newest().seq, list(rule.types)) == before
+        assert (company.policy_version, newest_event().seq, list(rule.types)) == before
         assert current_policy(company.organisation.id).version == before[0]
 
     def test_of_a_new_row_leaves_nothing(self, board, company):
-        before = (version(company), newest().seq, Role.objects.count())
+        before = (company.policy_version, newest_event().seq, Role.objects.count())
         answer = preview(
             board,
             add_page(Role, company),
@@ -78,7 +58,7 @@ class TestPreview:
         )
         assert answer.status_code == 200
         assert 'id="confirm-form"' in answer.content.decode()
-        assert (version(company), newest().seq, Role.objects.count()) == before
+        assert (company.policy_version, newest_event().seq, Role.objects.count()) == before
 
     def test_names_every_invariant_that_would_break_and_offers_no_confirmation(
         self, board, company, role
@@ -126,14 +106,14 @@ class TestPreview:
 
 class TestConfirmation:
     def test_changes_the_policy_once_and_tells_the_ledger_who_and_why(self, board, company, rule):
-        before = version(company)
+        before = company.policy_version
         seen = preview(board, change_page(rule), "contactrule_form", types=["info"], reason=REASON)
         answer = confirm(board, change_page(rule), seen)
         rule.refresh_from_db()
-        event = newest()
+        event = newest_event()
         assert answer.status_code == 302
         assert rule.types == ["info"]
-        assert version(company) == before + 1
+        assert company.policy_version == before + 1
         assert (event.action, event.actor, event.reason) == (
             "contact.changed",
             "human:board",
@@ -149,8 +129,8 @@ class TestConfirmation:
         role.refresh_from_db()
         assert answer.status_code == 422
         assert role.files_write == ["tests/", "reports/qa/"]
-        assert newest().action == "human.denied"
-        assert newest().decision == "deny"
+        assert newest_event().action == "human.denied"
+        assert newest_event().decision == "deny"
 
     def test_of_a_stale_form_is_refused_clearly_and_changes_nothing(
         self, board, company, rule, role
@@ -158,7 +138,7 @@ class TestConfirmation:
         stale = preview(board, change_page(rule), "contactrule_form", types=["info"], reason=REASON)
         fresh = preview(board, change_page(role), "role_form", title="Quality", reason=REASON)
         assert confirm(board, change_page(role), fresh).status_code == 302
-        seen = version(company)
+        seen = company.policy_version
         answer = confirm(board, change_page(rule), stale)
         rule.refresh_from_db()
         html = answer.content.decode()
@@ -166,8 +146,8 @@ class TestConfirmation:
         assert "This record changed after you opened it" in html
         assert REASON in html
         assert rule.types != ["info"]
-        assert version(company) == seen
-        assert (newest().action, newest().code) == ("human.denied", "VERSION_MISMATCH")
+        assert company.policy_version == seen
+        assert (newest_event().action, newest_event().code) == ("human.denied", "VERSION_MISMATCH")
 
     def test_of_a_form_that_hides_its_version_is_no_way_around(self, board, company, rule):
         page = change_page(rule)
@@ -183,9 +163,9 @@ class TestConfirmation:
     def test_twice_is_once(self, board, company, rule):
         seen = preview(board, change_page(rule), "contactrule_form", types=["info"], reason=REASON)
         confirm(board, change_page(rule), seen)
-        after = version(company)
+        after = company.policy_version
         assert confirm(board, change_page(rule), seen).status_code == 409
-        assert version(company) == after
+        assert company.policy_version == after
 
 
 class TestEveryTable:
@@ -212,9 +192,9 @@ class TestEveryTable:
             ["send_mail"],
             ["reports/archive/"],
         )
-        assert newest().action == "role.added"
+        assert newest_event().action == "role.added"
         assert removed(board, row)
-        assert newest().action == "role.removed"
+        assert newest_event().action == "role.removed"
 
     def test_groups_and_their_members(self, board, company):
         page = add_page(Group, company)
@@ -326,8 +306,8 @@ class TestEveryTable:
         board.post(page_of(rule, "delete"), {"post": "yes"})
         assert ContactRule.objects.filter(id=rule.id).exists()
         assert removed(board, rule)
-        assert newest().action == "contact.removed"
-        assert any("it_manager may send" in fact for fact in newest().details["forbidden"])
+        assert newest_event().action == "contact.removed"
+        assert any("it_manager may send" in fact for fact in newest_event().details["forbidden"])
 
     def test_tightenings_only_tighten(self, board, company):
         page = add_page(ToolOverride, company)
@@ -354,7 +334,7 @@ class TestEveryTable:
             REASON,
         )
         assert removed(board, row)
-        assert newest().action == "tool.restored"
+        assert newest_event().action == "tool.restored"
 
     def test_settings_of_the_organisation(self, board, company):
         page = change_page(company.organisation)

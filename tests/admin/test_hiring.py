@@ -5,8 +5,8 @@ import re
 import pytest
 
 from core.deeds import PeopleGroup
-from orgchart.compiling import current_policy
 from orgchart.models import Agent, ApiKey, PendingChange, Role
+from orgchart.policy_cache import current_policy
 from tests.admin.forms import confirm, filled, preview
 from tests.admin.places import act_page, change_page
 from tests.company import load_company

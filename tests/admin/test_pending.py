@@ -7,7 +7,6 @@ from django.contrib.auth import get_user_model
 
 from core.deeds import PeopleGroup
 from ledger.models import Event
-from orgchart.compiling import current_policy
 from orgchart.models import (
     Agent,
     Alias,
@@ -20,20 +19,12 @@ from orgchart.models import (
     ToolOverride,
 )
 from orgchart.pending.vocabulary import PendingState
+from orgchart.policy_cache import current_policy
 from tests.admin.forms import confirm, preview
 from tests.admin.places import change_page, edit_page, list_page, page_of
+from tests.rows import newest_event
 
 REASON = "The new team needs it."
-
-
-@pytest.fixture
-def rule(company):
-    return ContactRule.objects.get(sender__name="it_manager", recipient__name="hr_manager")
-
-
-@pytest.fixture
-def role(company):
-    return Role.objects.get(name="qa_worker")
 
 
 @pytest.fixture
@@ -43,14 +34,6 @@ def second(sign_in, groups, board):
     user = get_user_model().objects.get(username="nobody")
     user.groups.set([groups[PeopleGroup.BOARD]])
     return client
-
-
-def version(company):
-    return Organisation.objects.get(id=company.organisation.id).policy_version
-
-
-def newest():
-    return Event.objects.order_by("-seq").first()
 
 
 def proposed(client, page, form, **fields):
@@ -78,13 +61,13 @@ def state(row):
 
 class TestProposal:
     def test_changes_nothing_and_is_recorded(self, hr, company, rule):
-        before = (version(company), rule.types)
+        before = (company.policy_version, rule.types)
         row = widen(hr, rule)
         rule.refresh_from_db()
-        assert (version(company), rule.types) == before
+        assert (company.policy_version, rule.types) == before
         assert (row.state, row.proposed_by) == (PendingState.PROPOSED, "hr")
         assert row.allowed == ["it_manager may send info to any hr_manager"]
-        assert (newest().action, newest().actor, newest().reason) == (
+        assert (newest_event().action, newest_event().actor, newest_event().reason) == (
             "change.proposed",
             "human:hr",
             REASON,
@@ -154,18 +137,18 @@ class TestConfirmation:
         assert state(row) == PendingState.CONFIRMED
         change = Event.objects.get(action="contact.changed")
         assert (change.actor, change.details["confirmed_by"]) == ("human:hr", "human:board")
-        assert (newest().action, newest().actor) == ("change.confirmed", "human:board")
-        after = version(company)
+        assert (newest_event().action, newest_event().actor) == ("change.confirmed", "human:board")
+        after = company.policy_version
         decide(board, row, "confirm")
-        assert version(company) == after
-        assert newest().code == "INVALID_TRANSITION"
+        assert company.policy_version == after
+        assert newest_event().code == "INVALID_TRANSITION"
 
     @pytest.mark.parametrize("act", ["confirm", "reject"])
     def test_is_not_for_hr(self, hr, company, rule, act):
         row = widen(hr, rule)
         assert decide(hr, row, act).status_code == 403
         assert state(row) == PendingState.PROPOSED
-        assert newest().code == "NOT_YOURS"
+        assert newest_event().code == "NOT_YOURS"
 
     def test_is_not_for_the_proposer_who_joined_the_board(self, hr, board, company, groups, rule):
         """HR that is a member of the Board too, or becomes one, still needs another person."""
@@ -173,12 +156,12 @@ class TestConfirmation:
         get_user_model().objects.get(username="hr").groups.add(groups[PeopleGroup.BOARD])
         decide(hr, row, "confirm")
         assert state(row) == PendingState.PROPOSED
-        assert newest().code == "NOT_YOURS"
+        assert newest_event().code == "NOT_YOURS"
 
     def test_of_another_difference_is_refused_and_makes_it_stale(self, hr, board, company, rule):
         row = widen(hr, rule)
         MailTypeRule.objects.filter(name="info").update(senders=["ceo"])
-        Organisation.objects.update(policy_version=version(company) + 1)
+        Organisation.objects.update(policy_version=company.policy_version + 1)
         assert decide(board, row, "confirm").status_code == 200
         rule.refresh_from_db()
         assert rule.types != ["info"]
@@ -190,7 +173,7 @@ class TestConfirmation:
         rule.delete()
         decide(board, row, "confirm")
         assert state(row) == PendingState.STALE
-        assert newest().code == "NOT_FOUND"
+        assert newest_event().code == "NOT_FOUND"
 
     def test_keeps_what_others_changed_meanwhile(self, hr, board, company, rule):
         row = widen(hr, rule)
@@ -209,7 +192,7 @@ class TestConfirmation:
         decide(board, row, "confirm")
         assert not Agent.objects.filter(handle="qa_two").exists()
         assert state(row) == PendingState.STALE
-        assert newest().details["rule"] == "way up"
+        assert newest_event().details["rule"] == "way up"
 
     def test_of_a_proposer_without_rights_any_more_is_refused(self, hr, board, company, rule):
         row = widen(hr, rule)
@@ -232,7 +215,7 @@ class TestConfirmation:
         board.post(page_of(row, "confirm"), {"reason": " ", "version": row.version})
         board.post(page_of(row, "confirm"), {"reason": "r", "version": row.version + 1})
         assert state(row) == PendingState.PROPOSED
-        assert newest().code == "VERSION_MISMATCH"
+        assert newest_event().code == "VERSION_MISMATCH"
 
     def test_of_another_organisation_is_not_found(self, hr, board, company, rule):
         from core.decision import Denied
@@ -317,10 +300,10 @@ class TestEveryTable:
 
     def test_activation(self, hr, board, company):
         agent = company.agent("qa_worker")
-        hr.post(page_of(agent, "deactivate"), {"reason": "r", "version": version(company)})
+        hr.post(page_of(agent, "deactivate"), {"reason": "r", "version": company.policy_version})
         agent.refresh_from_db()
         assert not agent.active, "a deactivation needs no second person"
-        hr.post(page_of(agent, "activate"), {"reason": "r", "version": version(company)})
+        hr.post(page_of(agent, "activate"), {"reason": "r", "version": company.policy_version})
         agent.refresh_from_db()
         assert not agent.active
         decide(board, PendingChange.objects.get(), "confirm")
@@ -388,7 +371,7 @@ class TestSettingsOfTheBoard:
         assert seen.status_code == 422
         hr.post(page, {**dict(seen.wsgi_request.POST.lists()), "_confirm": "1"})
         assert Organisation.objects.get(id=company.organisation.id).settings == before
-        assert newest().code == "NOT_YOURS"
+        assert newest_event().code == "NOT_YOURS"
         assert not PendingChange.objects.exists()
 
     def test_are_changed_by_the_board(self, board, company):
@@ -423,7 +406,7 @@ class TestSettingsOfTheBoard:
         settings = current_policy(company.organisation.id).settings
         assert (settings["escalation_timeout"], settings["task_visibility"]) == (60, "contacts")
         assert state(row) == PendingState.STALE
-        assert newest().code == "VERSION_MISMATCH"
+        assert newest_event().code == "VERSION_MISMATCH"
 
 
 class TestReplacingALeader:
@@ -437,7 +420,7 @@ class TestReplacingALeader:
         group = Group.objects.get(organisation=queue.organisation, slug="investment")
         page = change_page(group)
         analyst = queue.agent("investment_analyst")
-        before = version(queue)
+        before = queue.policy_version
         seen = preview(board, page, "group_form", leader_choice=str(analyst.id), reason=REASON)
         assert seen.status_code == 200
         assert "investment_analyst leads investment" in seen.content.decode()

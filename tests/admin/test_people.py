@@ -6,16 +6,12 @@ from django.contrib.auth.models import Group
 
 from core.deeds import PeopleGroup
 from core.people import groups_of
-from ledger.models import Event
 from tests.admin.forms import filled
 from tests.admin.places import change_page, list_page, page_of
+from tests.rows import newest_event
 
 User = get_user_model()
 PASSWORD = "a long enough sentence 42"
-
-
-def newest():
-    return Event.objects.order_by("-seq").first()
 
 
 @pytest.fixture
@@ -39,7 +35,7 @@ class TestTheBoard:
         assert board.post(page, data).status_code == 302
         grace = User.objects.get(username="grace")
         assert groups_of(grace) == {PeopleGroup.OBSERVER}
-        event = newest()
+        event = newest_event()
         assert (event.action, event.actor, event.subject) == (
             "person.added",
             "human:board",
@@ -53,7 +49,10 @@ class TestTheBoard:
         data = filled(board, page, "user_form", groups=[str(groups[PeopleGroup.HR].id)])
         assert board.post(page, data).status_code == 302
         assert groups_of(User.objects.get(id=other.id)) == {PeopleGroup.HR}
-        assert (newest().action, newest().details["groups"]) == ("person.changed", ["HR"])
+        assert (newest_event().action, newest_event().details["groups"]) == (
+            "person.changed",
+            ["HR"],
+        )
 
     def test_sets_a_password_with_an_event(self, board, other):
         page = f"/admin/auth/user/{other.id}/password/"
@@ -63,7 +62,7 @@ class TestTheBoard:
         )
         other.refresh_from_db()
         assert other.check_password(PASSWORD + "x")
-        assert newest().action == "person.changed"
+        assert newest_event().action == "person.changed"
 
     def test_makes_no_superuser_and_touches_none(self, board, other):
         root = User.objects.create_superuser("root", password=PASSWORD)
@@ -102,7 +101,7 @@ class TestEverybodyElse:
         assert client.post(f"{list_page(User)}add/", {"username": "x"}).status_code == 403
         assert client.get(list_page(Group)).status_code == 403
         assert groups_of(User.objects.get(id=me.id)) == ({desk} if desk else set())
-        assert newest().action == "human.denied"
+        assert newest_event().action == "human.denied"
 
 
 class TestDesks:

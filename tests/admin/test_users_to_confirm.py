@@ -25,15 +25,12 @@ from tests.admin.places import act_page, change_page, list_page
 from tests.company import load_company
 from tests.concurrency import at_once
 from tests.people import join
+from tests.rows import newest_event
 
 User = get_user_model()
 PASSWORD = "a long enough sentence 42"
 CHANGE_PASSWORD = "/admin/password_change/"
 BOARD, HR, OBSERVER = PeopleGroup.BOARD, PeopleGroup.HR, PeopleGroup.OBSERVER
-
-
-def newest():
-    return Event.objects.order_by("-seq").first()
 
 
 @pytest.fixture
@@ -129,7 +126,7 @@ class TestANewUser:
         grace = add(board, groups, HR)
         assert decide(second, waiting(), "reject").status_code == 302
         assert groups_of(User.objects.get(pk=grace.pk)) == frozenset()
-        assert newest().action == "change.rejected"
+        assert newest_event().action == "change.rejected"
 
 
 class TestAUser:
@@ -213,7 +210,7 @@ class TestAPassword:
         hans.refresh_from_db()
         assert hans.check_password(PASSWORD)
         assert "to have the rights of hans" in answer.content.decode()
-        assert (newest().action, newest().code) == ("human.denied", Code.NOT_YOURS)
+        assert (newest_event().action, newest_event().code) == ("human.denied", Code.NOT_YOURS)
 
     def test_of_a_user_without_rights_is(self, board, second, member):
         hans = member("hans")
@@ -556,7 +553,7 @@ class TestALostSecondFactor:
         answer = self.remove(board, bob)
         code = answer.content.decode().split('id="secret">')[1].split("<")[0].strip()
         assert not TOTPDevice.objects.exists()
-        assert (newest().action, newest().actor) == ("code.removed", "human:board")
+        assert (newest_event().action, newest_event().actor) == ("code.removed", "human:board")
         as_bob = Client()
         sent = {"username": "bob", "password": PASSWORD, "next": "/admin/"}
         assert as_bob.post("/admin/login/", sent).status_code == 302

@@ -14,7 +14,7 @@ from core.deeds import PeopleGroup
 from governance.models import Artifact, CodeAttempt, Intervention
 from ledger.models import Seal
 from ledger.sealer import seal_events
-from orgchart.compiling import POLICIES
+from orgchart.policy_cache import POLICIES
 from tests.browser.eyes import NAMES, make_people
 from tests.company import load_company
 from tests.governance.cases.world import Play, code_of

@@ -10,8 +10,9 @@ from contracts.approvals import rules as approval_rules
 from contracts.issuing import rules as issuing_rules
 from contracts.issuing import scopes
 from contracts.issuing.rules import GrantedChannel, RequestedChannel
-from core.decision import Code, Deny
+from core.decision import Code
 from orgchart.policy.vocabulary import ToolMode
+from tests.decisions import code_of
 from tests.oracle.org import AGENTS, BACKEND, CEO, DEVOPS, FRONTEND, IT, PM, QA, RESEARCH
 from tests.oracle.reading import compiled_nexus
 
@@ -24,13 +25,9 @@ def agent(handle):
     return POLICY.agents[handle]
 
 
-def answer(decision):
-    return decision.code if isinstance(decision, Deny) else "OK"
-
-
 class TestCanGiveScope:
     def scope(self, *paths, issuer=IT, assignee=BACKEND):
-        return answer(scopes.can_give_scope(paths, agent(issuer), agent(assignee), POLICY))
+        return code_of(scopes.can_give_scope(paths, agent(issuer), agent(assignee), POLICY))
 
     @pytest.mark.parametrize(
         "path", ["src/", "src/api/", "app", "tests/", "agents/backend_worker/workspace/", "源码/"]
@@ -72,7 +69,7 @@ class TestCanGiveScope:
             "a/c/": "OK",
         }.items():
             found = scopes.can_give_scope([path], agent(IT), agent(BACKEND), policy)
-            assert answer(found) == expected, path
+            assert code_of(found) == expected, path
 
     def test_takes_none_at_all(self):
         assert self.scope() == "OK"
@@ -115,7 +112,7 @@ class TestCanGrant:
         "types", [["report"], [CLARIFY, "info"], ["escalation"], ["contract"], ["nonsense"], []]
     )
     def test_gives_no_type_beyond_the_rule_and_an_empty_list_gives_none(self, types):
-        assert answer(self.grant(PM, FRONTEND, types)) == Code.MAIL_TYPE_DENIED
+        assert code_of(self.grant(PM, FRONTEND, types)) == Code.MAIL_TYPE_DENIED
 
     def test_gives_the_types_asked_for(self):
         assert self.grant(PM, FRONTEND, [CLARIFY]).types == {CLARIFY}
@@ -135,7 +132,7 @@ class TestCanGrant:
         ],
     )
     def test_refuses_any_other_pair(self, sender, recipient, code):
-        assert answer(self.grant(sender, recipient)) == code
+        assert code_of(self.grant(sender, recipient)) == code
 
     def test_the_top_agent_opens_no_channel_over_a_managers_head(self):
         found = self.grant(PM, FRONTEND, issuer=CEO, assignee=PM)
@@ -157,7 +154,7 @@ class TestCanOpenMode:
     def test_takes_only_what_the_organisation_enables(self, mode):
         for enabled in (set(ToolMode), {ToolMode.CHAT_SAFE}, set()):
             policy = replace(POLICY, enabled_modes=frozenset(enabled))
-            found = answer(issuing_rules.can_open_mode(mode, policy))
+            found = code_of(issuing_rules.can_open_mode(mode, policy))
             assert found == ("OK" if mode in enabled else Code.MODE_DENIED)
 
 
@@ -166,8 +163,8 @@ class TestCanApprove:
         return approval_rules.can_approve(environment, artifact, NOW + timedelta(seconds=wait), NOW)
 
     def test_takes_one_environment_and_one_digest_ahead(self):
-        assert answer(self.approve()) == "OK"
-        assert answer(self.approve("staging-2", "registry/app@sha256:" + "b" * 64)) == "OK"
+        assert code_of(self.approve()) == "OK"
+        assert code_of(self.approve("staging-2", "registry/app@sha256:" + "b" * 64)) == "OK"
 
     @pytest.mark.parametrize(
         "environment", ["Production", "production ", " production", "production\n", "pro duction",
@@ -186,4 +183,4 @@ class TestCanApprove:
 
 
 def test_qa_is_given_folders_to_read():
-    assert answer(scopes.can_give_scope(["src/"], agent(IT), agent(QA), POLICY)) == "OK"
+    assert code_of(scopes.can_give_scope(["src/"], agent(IT), agent(QA), POLICY)) == "OK"

@@ -26,6 +26,7 @@ from core.decision import Allow, Code, Deny
 from orgchart.policy.compiled import Agent
 from orgchart.policy.parties import BOARD_PARTY
 from orgchart.policy.vocabulary import ContractScope, ToolMode
+from tests.decisions import code_of
 from tests.oracle import contracts as oracle
 from tests.oracle.org import (
     AGENTS,
@@ -51,10 +52,6 @@ NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 def agent(handle: str) -> Agent:
     return POLICY.agents[handle]
-
-
-def answer(decision) -> str:
-    return decision.code if isinstance(decision, Deny) else "OK"
 
 
 def issuing(
@@ -137,7 +134,7 @@ class TestCanIssue:
             if outcome == "TOOL_NOT_BOUND":
                 continue
             found = issuing(issuer, recipient, ContractKind(kind), tool)
-            assert (answer(found) == "OK") == (outcome == "OK"), (tool, issuer, recipient, kind)
+            assert (code_of(found) == "OK") == (outcome == "OK"), (tool, issuer, recipient, kind)
             if outcome != "OK":
                 assert found.code in oracle.REFUSALS
                 assert found.next_action
@@ -148,33 +145,33 @@ class TestCanIssue:
     def test_without_the_tool_the_rule_still_refuses_every_worker(self):
         for issuer, recipient, kind in itertools.product(WORKERS, AGENTS, ContractKind):
             for tool in issuing_rules.KINDS_BY_TOOL:
-                assert answer(issuing(issuer, recipient, kind, tool)) != "OK"
+                assert code_of(issuing(issuer, recipient, kind, tool)) != "OK"
 
     @pytest.mark.parametrize("handle", AGENTS)
     def test_never_to_oneself(self, handle):
         for tool, kinds in issuing_rules.KINDS_BY_TOOL.items():
             for kind in kinds:
-                assert answer(issuing(handle, handle, kind, tool)) == Code.LEVEL_DENIED
+                assert code_of(issuing(handle, handle, kind, tool)) == Code.LEVEL_DENIED
 
     @pytest.mark.parametrize("handle", AGENTS)
     def test_never_to_the_board(self, handle):
-        assert answer(issuing(handle, BOARD)) == Code.CONTACT_DENIED
+        assert code_of(issuing(handle, BOARD)) == Code.CONTACT_DENIED
 
     def test_never_upward_or_sideways(self):
         for manager in MANAGERS:
-            assert answer(issuing(manager, CEO)) == Code.LEVEL_DENIED
+            assert code_of(issuing(manager, CEO)) == Code.LEVEL_DENIED
             for other in set(MANAGERS) - {manager}:
-                assert answer(issuing(manager, other)) == Code.LEVEL_DENIED
+                assert code_of(issuing(manager, other)) == Code.LEVEL_DENIED
         for worker in WORKERS:
-            assert answer(issuing(worker, CHAIN[worker][2])) == Code.LEVEL_DENIED
+            assert code_of(issuing(worker, CHAIN[worker][2])) == Code.LEVEL_DENIED
 
     def test_to_nobody_outside_the_contacts(self):
         for worker in WORKERS:
-            assert answer(issuing(CEO, worker, tool=issuing_rules.GENERATE)) == Code.CONTACT_DENIED
-            assert answer(issuing(HR, worker)) == Code.CONTACT_DENIED
+            assert code_of(issuing(CEO, worker, tool=issuing_rules.GENERATE)) == Code.CONTACT_DENIED
+            assert code_of(issuing(HR, worker)) == Code.CONTACT_DENIED
         for worker in (BACKEND, DEVOPS, QA):
-            assert answer(issuing(PM, worker)) == Code.CONTACT_DENIED
-        assert answer(issuing(IT, RESEARCH)) == Code.CONTACT_DENIED
+            assert code_of(issuing(PM, worker)) == Code.CONTACT_DENIED
+        assert code_of(issuing(IT, RESEARCH)) == Code.CONTACT_DENIED
 
     def test_names_who_can_take_one_and_says_so_when_nobody_can(self):
         assert issuing(PM, BACKEND).next_action == (
@@ -183,15 +180,15 @@ class TestCanIssue:
         assert "no active agent" in issuing(HR, BACKEND).next_action
 
     def test_a_worker_shared_by_two_managers_takes_contracts_of_both(self):
-        assert answer(issuing(IT, FRONTEND)) == answer(issuing(PM, FRONTEND)) == "OK"
+        assert code_of(issuing(IT, FRONTEND)) == code_of(issuing(PM, FRONTEND)) == "OK"
 
     def test_a_worker_that_is_no_longer_ones_own_is_refused(self):
         moved = replace(agent(FRONTEND), managers=(IT,))
         policy = replace(POLICY, agents={**POLICY.agents, FRONTEND: moved})
-        assert answer(issuing(PM, FRONTEND, policy=policy)) == Code.CONTACT_DENIED
+        assert code_of(issuing(PM, FRONTEND, policy=policy)) == Code.CONTACT_DENIED
         loose = replace(POLICY.contacts[PM, FRONTEND], relation="any")
         policy = replace(policy, contacts={**POLICY.contacts, (PM, FRONTEND): loose})
-        assert answer(issuing(PM, FRONTEND, policy=policy)) == Code.LEVEL_DENIED
+        assert code_of(issuing(PM, FRONTEND, policy=policy)) == Code.LEVEL_DENIED
 
     def test_the_top_agents_own_assistant_is_no_manager(self):
         role = replace(POLICY.roles[RESEARCH], name="exec_assistant")
@@ -208,38 +205,38 @@ class TestCanIssue:
         )
         assert policy.rule_between(policy.agents[CEO], hired) is not None
         found = issuing(CEO, hired.handle, tool=issuing_rules.GENERATE, policy=policy)
-        assert answer(found) == Code.LEVEL_DENIED
+        assert code_of(found) == Code.LEVEL_DENIED
 
     def test_finds_the_recipient_by_its_old_name_too(self):
-        assert answer(issuing(IT, "backend_dev")) == "OK"
+        assert code_of(issuing(IT, "backend_dev")) == "OK"
 
     @pytest.mark.parametrize(
         "name", ["nobody", "Backend_worker", "backend_worker ", "bаckend_worker", "", "BOARD"]
     )
     def test_guesses_no_name(self, name):
-        assert answer(issuing(IT, name)) == Code.RECIPIENT_UNKNOWN
+        assert code_of(issuing(IT, name)) == Code.RECIPIENT_UNKNOWN
 
     def test_refuses_who_is_deactivated(self):
         gone = replace(agent(BACKEND), active=False)
         policy = replace(POLICY, agents={**POLICY.agents, BACKEND: gone})
-        assert answer(issuing(IT, BACKEND, policy=policy)) == Code.RECIPIENT_INACTIVE
+        assert code_of(issuing(IT, BACKEND, policy=policy)) == Code.RECIPIENT_INACTIVE
 
     def test_org_change_needs_a_recipient_with_hrs_tools(self):
         change = (ContractKind.ORG_CHANGE, issuing_rules.GENERATE)
-        assert answer(issuing(CEO, HR, *change)) == "OK"
+        assert code_of(issuing(CEO, HR, *change)) == "OK"
         policy = POLICY
         for tool in (
             "update_org_chart", "create_agent_jd", "update_agent_jd", "deactivate_agent",
         ):  # fmt: skip
             policy = without(policy, tool, HR)
-        assert answer(issuing(CEO, HR, *change, policy=policy)) == Code.LEVEL_DENIED
+        assert code_of(issuing(CEO, HR, *change, policy=policy)) == Code.LEVEL_DENIED
 
     def test_a_denied_tool_is_no_reason_for_an_authorisation(self):
         barred = replace(POLICY.roles[DEVOPS], denied_tools=frozenset({"docker_deploy"}))
         policy = replace(POLICY, roles={**POLICY.roles, DEVOPS: barred})
         approval = (ContractKind.DEPLOYMENT_APPROVAL, issuing_rules.APPROVE)
-        assert answer(issuing(IT, DEVOPS, *approval)) == "OK"
-        assert answer(issuing(IT, DEVOPS, *approval, policy=policy)) == Code.LEVEL_DENIED
+        assert code_of(issuing(IT, DEVOPS, *approval)) == "OK"
+        assert code_of(issuing(IT, DEVOPS, *approval, policy=policy)) == Code.LEVEL_DENIED
 
     def test_names_the_tool_that_a_kind_comes_from(self):
         found = issuing(IT, DEVOPS, ContractKind.DEPLOYMENT_APPROVAL)
@@ -255,20 +252,20 @@ class TestCanSee:
             sees = handle in (IT, BACKEND, CEO) or (
                 handle == QA and (state is ContractState.REVIEW or judged)
             )
-            assert answer(found) == ("OK" if sees else Code.NOT_FOUND), (handle, state, judged)
+            assert code_of(found) == ("OK" if sees else Code.NOT_FOUND), (handle, state, judged)
 
     def test_both_managers_of_a_worker_and_those_above_see_its_contracts(self):
         shared = a_contract(issuer=PM, assignee=FRONTEND)
-        seeing = {h for h in AGENTS if answer(rules.can_see(shared, agent(h), POLICY)) == "OK"}
+        seeing = {h for h in AGENTS if code_of(rules.can_see(shared, agent(h), POLICY)) == "OK"}
         assert seeing == {PM, FRONTEND, IT, CEO}
 
     def test_qa_never_sees_another_departments_work_even_if_told_it_judged(self):
         foreign = a_contract(ContractState.REVIEW, issuer=PM, assignee=RESEARCH)
-        assert answer(rules.can_see(foreign, agent(QA), POLICY, judged=True)) == Code.NOT_FOUND
+        assert code_of(rules.can_see(foreign, agent(QA), POLICY, judged=True)) == Code.NOT_FOUND
 
     def test_the_board_s_contract_is_the_top_agents_alone(self):
         top = a_contract(ContractState.REVIEW, issuer=BOARD, assignee=CEO)
-        seeing = {h for h in AGENTS if answer(rules.can_see(top, agent(h), POLICY)) == "OK"}
+        seeing = {h for h in AGENTS if code_of(rules.can_see(top, agent(h), POLICY)) == "OK"}
         assert seeing == {CEO}
 
 
@@ -277,9 +274,9 @@ class TestCanAccept:
         for handle, state in itertools.product(AGENTS, ContractState):
             found = rules.can_accept(a_contract(state), agent(handle))
             if handle != BACKEND:
-                assert answer(found) == Code.NOT_YOURS
+                assert code_of(found) == Code.NOT_YOURS
             else:
-                assert (answer(found) == "OK") == (state is ContractState.PENDING)
+                assert (code_of(found) == "OK") == (state is ContractState.PENDING)
 
 
 class TestCanSubmit:
@@ -287,11 +284,11 @@ class TestCanSubmit:
         for handle, state, kind in itertools.product(AGENTS, ContractState, ReportKind):
             found = rules.can_submit(a_contract(state), agent(handle), kind)
             if handle != BACKEND:
-                assert answer(found) == Code.NOT_YOURS
+                assert code_of(found) == Code.NOT_YOURS
             elif state is ContractState.IN_PROGRESS:
-                assert answer(found) == "OK"
+                assert code_of(found) == "OK"
             else:
-                assert answer(found) == Code.INVALID_TRANSITION
+                assert code_of(found) == Code.INVALID_TRANSITION
 
 
 class TestCanJudge:
@@ -299,20 +296,20 @@ class TestCanJudge:
         for handle, state in itertools.product(AGENTS, ContractState):
             found = rules.can_judge(a_contract(state), agent(handle), POLICY)
             if handle == BACKEND:
-                assert answer(found) == Code.NOT_YOURS
+                assert code_of(found) == Code.NOT_YOURS
             elif handle != QA:
-                assert answer(found) == Code.NOT_FOUND
+                assert code_of(found) == Code.NOT_FOUND
             else:
-                assert (answer(found) == "OK") == (state is ContractState.REVIEW)
+                assert (code_of(found) == "OK") == (state is ContractState.REVIEW)
 
     def test_nobody_judges_one_submission_twice(self):
         work = a_contract(ContractState.REVIEW)
         judged = replace(work, submission=submission_of(7, [("FAIL", agent(QA).id)]))
         by_another = replace(work, submission=submission_of(7, [("FAIL", 901)]))
         unsubmitted = replace(work, submission=None)
-        assert answer(rules.can_judge(judged, agent(QA), POLICY)) == Code.INVALID_TRANSITION
-        assert answer(rules.can_judge(by_another, agent(QA), POLICY)) == "OK"
-        assert answer(rules.can_judge(unsubmitted, agent(QA), POLICY)) == Code.INVALID_TRANSITION
+        assert code_of(rules.can_judge(judged, agent(QA), POLICY)) == Code.INVALID_TRANSITION
+        assert code_of(rules.can_judge(by_another, agent(QA), POLICY)) == "OK"
+        assert code_of(rules.can_judge(unsubmitted, agent(QA), POLICY)) == Code.INVALID_TRANSITION
 
     def test_nobody_judges_what_it_is_responsible_for(self):
         judging_manager = replace(
@@ -321,28 +318,28 @@ class TestCanJudge:
         policy = replace(POLICY, roles={**POLICY.roles, IT: judging_manager})
         for issuer, assignee in ((IT, BACKEND), (PM, FRONTEND)):  # its issuer; its manager
             work = a_contract(ContractState.REVIEW, issuer=issuer, assignee=assignee)
-            assert answer(rules.can_judge(work, agent(IT), policy)) == Code.NOT_YOURS
+            assert code_of(rules.can_judge(work, agent(IT), policy)) == Code.NOT_YOURS
 
     def test_nobody_judges_work_of_its_own(self):
         own = a_contract(ContractState.REVIEW, assignee=QA)
-        assert answer(rules.can_judge(own, agent(QA), POLICY)) == Code.NOT_YOURS
+        assert code_of(rules.can_judge(own, agent(QA), POLICY)) == Code.NOT_YOURS
 
     def test_there_is_nothing_to_judge_where_no_code_is_touched(self):
         plain = a_contract(ContractState.REVIEW, scope=())
-        assert answer(rules.can_judge(plain, agent(QA), POLICY)) == Code.NOT_FOUND
+        assert code_of(rules.can_judge(plain, agent(QA), POLICY)) == Code.NOT_FOUND
 
     def test_a_co_managed_worker_is_judged_by_its_own_departments_qa(self):
         shared = a_contract(ContractState.REVIEW, issuer=PM, assignee=FRONTEND)
-        assert answer(rules.can_judge(shared, agent(QA), POLICY)) == "OK"
+        assert code_of(rules.can_judge(shared, agent(QA), POLICY)) == "OK"
 
     def test_another_departments_work_is_not_found(self):
         foreign = a_contract(ContractState.REVIEW, issuer=PM, assignee=RESEARCH)
-        assert answer(rules.can_judge(foreign, agent(QA), POLICY)) == Code.NOT_FOUND
+        assert code_of(rules.can_judge(foreign, agent(QA), POLICY)) == Code.NOT_FOUND
 
     def test_two_departments_without_superiors_share_no_qa(self):
         top = replace(agent(QA), managers=(BOARD,))
         contract = a_contract(ContractState.REVIEW, issuer=BOARD, assignee=CEO)
-        assert answer(rules.can_judge(contract, top, POLICY)) == Code.NOT_FOUND
+        assert code_of(rules.can_judge(contract, top, POLICY)) == Code.NOT_FOUND
 
 
 class TestCanClose:
@@ -360,7 +357,7 @@ class TestCanClose:
             contract = a_contract(
                 state, verdicts=verdicts, scope=scope, mode=ToolMode(mode), assigned_branch=branch
             )
-            found = answer(self.close(contract, who, outcome))
+            found = code_of(self.close(contract, who, outcome))
             legal = (str(state), str(MACHINE.steps[outcome.move].target)) in oracle.MOVES
             code = oracle.CODE_WORK[mode, scope, branch]
             if outcome is ContractOutcome.REWORK:
@@ -380,7 +377,7 @@ class TestCanClose:
     @pytest.mark.parametrize("outcome", ContractOutcome)
     def test_refuses_an_empty_reason(self, outcome, reason):
         contract = a_contract(ContractState.REVIEW, verdicts=("PASS",))
-        assert answer(self.close(contract, IT, outcome, reason)) == Code.INVALID_PARAMS
+        assert code_of(self.close(contract, IT, outcome, reason)) == Code.INVALID_PARAMS
 
     def test_names_who_can_mend_a_missing_verdict(self):
         found = self.close(a_contract(ContractState.REVIEW), IT, ContractOutcome.PASSED)
@@ -390,12 +387,12 @@ class TestCanClose:
     def test_the_board_decides_on_its_own_contracts(self):
         own = a_contract(ContractState.REVIEW, issuer=BOARD, assignee=CEO, scope=())
         for outcome in ContractOutcome:
-            assert answer(self.close(own, BOARD, outcome)) == "OK"
-            assert answer(self.close(own, CEO, outcome)) == Code.NOT_YOURS
+            assert code_of(self.close(own, BOARD, outcome)) == "OK"
+            assert code_of(self.close(own, CEO, outcome)) == Code.NOT_YOURS
 
     def test_the_board_goes_around_no_qa_either(self):
         heir = a_contract(ContractState.REVIEW, issuer=BOARD, assignee=BACKEND)
-        assert answer(self.close(heir, BOARD, ContractOutcome.PASSED)) == Code.APPROVAL_REQUIRED
+        assert code_of(self.close(heir, BOARD, ContractOutcome.PASSED)) == Code.APPROVAL_REQUIRED
 
     def test_nobody_passes_or_fails_what_was_not_submitted(self):
         for assignee, outcome in itertools.product(
@@ -403,12 +400,12 @@ class TestCanClose:
         ):
             issuer = CEO if assignee in MANAGERS else IT
             work = a_contract(ContractState.IN_PROGRESS, issuer=issuer, assignee=assignee, scope=())
-            assert answer(self.close(work, issuer, outcome)) == Code.INVALID_TRANSITION
+            assert code_of(self.close(work, issuer, outcome)) == Code.INVALID_TRANSITION
 
     def test_without_a_submission_no_verdict_counts(self):
         bare = replace(a_contract(ContractState.REVIEW), submission=None)
-        assert answer(self.close(bare, IT, ContractOutcome.PASSED)) == Code.APPROVAL_REQUIRED
-        assert answer(self.close(bare, IT, ContractOutcome.REWORK)) == "OK"
+        assert code_of(self.close(bare, IT, ContractOutcome.PASSED)) == Code.APPROVAL_REQUIRED
+        assert code_of(self.close(bare, IT, ContractOutcome.REWORK)) == "OK"
 
 
 class TestCodeWork:
@@ -428,7 +425,7 @@ class TestCodeWork:
         for (issuer, assignee), terms in itertools.product(pairs, oracle.CODE_WORK):
             found = judging.can_be_judged(self.terms(issuer, assignee, *terms), POLICY)
             allowed = oracle.may_order(issuer, assignee, terms)
-            assert answer(found) == ("OK" if allowed else Code.SCOPE_DENIED), (issuer, assignee)
+            assert code_of(found) == ("OK" if allowed else Code.SCOPE_DENIED), (issuer, assignee)
             seen += not allowed
         assert seen > 0
 
@@ -436,7 +433,7 @@ class TestCodeWork:
         gone = replace(agent(QA), active=False)
         policy = replace(POLICY, agents={**POLICY.agents, QA: gone})
         terms = self.terms(IT, BACKEND, "coding", ("src/",), "")
-        assert answer(judging.can_be_judged(terms, policy)) == Code.SCOPE_DENIED
+        assert code_of(judging.can_be_judged(terms, policy)) == Code.SCOPE_DENIED
 
     def test_of_a_judge_that_writes_where_a_contract_says_needs_another_judge(self):
         files = replace(POLICY.roles[QA].files, contract=ContractScope.WRITE)
@@ -445,14 +442,14 @@ class TestCodeWork:
         terms = self.terms(IT, QA, "coding", ("src/",), "")
         assert judging.needs_verdict(terms, policy)
         assert not judging.needs_verdict(terms, POLICY)
-        assert answer(judging.can_be_judged(terms, policy)) == Code.SCOPE_DENIED
+        assert code_of(judging.can_be_judged(terms, policy)) == Code.SCOPE_DENIED
 
 
 class TestSubmitByMail:
     def test_is_for_assignees_without_submit_report_to_their_reader(self):
         for handle, state, to in itertools.product(AGENTS, ContractState, (CEO, IT, PM)):
             contract = a_contract(state, issuer=CEO, assignee=IT, scope=())
-            found = answer(rules.can_submit_by_mail(contract, agent(handle), to, POLICY))
+            found = code_of(rules.can_submit_by_mail(contract, agent(handle), to, POLICY))
             if handle != IT:
                 assert found == Code.NOT_YOURS
             elif state is not ContractState.IN_PROGRESS:
@@ -507,7 +504,7 @@ class TestAtVersion:
             (4, yes, Code.VERSION_MISMATCH), (2, state, Code.VERSION_MISMATCH),
             (3, state, Code.INVALID_TRANSITION), (2, mine, Code.NOT_YOURS),
         ):  # fmt: skip
-            assert answer(rules.at_version(contract, expected, decision)) == code
+            assert code_of(rules.at_version(contract, expected, decision)) == code
         assert rules.at_version(contract, 2, yes).details == {"expected": 2, "current": 3}
 
 
@@ -546,7 +543,7 @@ class TestCanUseApproval:
     @pytest.mark.parametrize("state", ContractState)
     def test_only_while_it_is_open_and_not_handed_in(self, state):
         usable = state in (ContractState.PENDING, ContractState.IN_PROGRESS)
-        assert (answer(self.use(self.approval(state=state))) == "OK") == usable
+        assert (code_of(self.use(self.approval(state=state))) == "OK") == usable
 
     @pytest.mark.parametrize(
         "fields",
@@ -562,16 +559,16 @@ class TestCanUseApproval:
         ],
     )
     def test_refuses_any_other(self, fields):
-        assert answer(self.use(self.approval(**fields))) == Code.APPROVAL_REQUIRED
+        assert code_of(self.use(self.approval(**fields))) == Code.APPROVAL_REQUIRED
 
     @pytest.mark.parametrize("name", ["Production", "production ", "production\n", "prod", ""])
     def test_knows_one_spelling_only(self, name):
-        assert answer(self.use(self.approval(), environment=name)) == Code.APPROVAL_REQUIRED
-        assert answer(self.use(self.approval(), artifact="SHA256:aa")) == Code.APPROVAL_REQUIRED
+        assert code_of(self.use(self.approval(), environment=name)) == Code.APPROVAL_REQUIRED
+        assert code_of(self.use(self.approval(), artifact="SHA256:aa")) == Code.APPROVAL_REQUIRED
 
     def test_is_nobody_elses(self):
         for handle in set(AGENTS) - {DEVOPS}:
-            assert answer(self.use(self.approval(), who=handle)) == Code.APPROVAL_REQUIRED
+            assert code_of(self.use(self.approval(), who=handle)) == Code.APPROVAL_REQUIRED
 
 
 class TestReportKinds:
@@ -591,5 +588,5 @@ def test_a_channel_term_is_the_same_for_the_same_wish():
 
 def test_modes_are_the_organisations():
     chat_only = replace(POLICY, enabled_modes=frozenset({ToolMode.CHAT_SAFE}))
-    assert answer(issuing_rules.can_open_mode(ToolMode.CODING, POLICY)) == "OK"
-    assert answer(issuing_rules.can_open_mode(ToolMode.CODING, chat_only)) == Code.MODE_DENIED
+    assert code_of(issuing_rules.can_open_mode(ToolMode.CODING, POLICY)) == "OK"
+    assert code_of(issuing_rules.can_open_mode(ToolMode.CODING, chat_only)) == Code.MODE_DENIED

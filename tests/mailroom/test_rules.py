@@ -11,6 +11,7 @@ from mailroom.rules import Channel
 from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import policy_of
 from orgchart.policy.parties import BOARD_PARTY
+from tests.decisions import code_of
 from tests.oracle import mail as oracle
 from tests.oracle.org import (
     AGENTS,
@@ -37,10 +38,6 @@ TYPES = oracle.MAIL_TYPES
 
 def agent(handle):
     return POLICY.agents[handle]
-
-
-def answer(decision):
-    return decision.code.value if isinstance(decision, Deny) else "OK"
 
 
 def channels_at(sender, recipient, mail_type, state):
@@ -70,7 +67,7 @@ def ruling(sender, recipient, mail_type, state="none", policy=POLICY):
 def sent(sender, recipient, mail_type, state="none", policy=POLICY):
     if sender == recipient:
         return "CONTACT_DENIED"
-    return answer(ruling(sender, recipient, mail_type, state, policy))
+    return code_of(ruling(sender, recipient, mail_type, state, policy))
 
 
 def with_rule(sender, recipient, **changes):
@@ -83,7 +80,9 @@ def with_rule(sender, recipient, **changes):
 class TestTheWholeSpace:
     def test_is_decided_as_specified_for_every_pair_type_and_contract_state(self):
         table = [line for line in oracle.table() if line[0] != line[1]]
-        wrong = [(line, found) for line in table if (found := answer(ruling(*line[:4]))) != line[4]]
+        wrong = [
+            (line, found) for line in table if (found := code_of(ruling(*line[:4]))) != line[4]
+        ]
         assert wrong == []
         assert len(table) == 9 * 9 * 13 * 11
 
@@ -96,7 +95,7 @@ class TestTheWholeSpace:
     def test_lets_nobody_write_to_itself(self, sender):
         for mail_type in TYPES:
             decision = rules.can_mail(agent(sender), agent(sender), mail_type, POLICY)
-            assert answer(decision) == "CONTACT_DENIED"
+            assert code_of(decision) == "CONTACT_DENIED"
 
     @pytest.mark.parametrize("gone", AGENTS)
     def test_refuses_a_deactivated_recipient_to_everybody(self, gone):
@@ -105,7 +104,7 @@ class TestTheWholeSpace:
         for sender in AGENTS:
             for mail_type in TYPES:
                 expected = oracle.expected(sender, gone, mail_type, inactive=frozenset({gone}))
-                assert answer(ruling(sender, gone, mail_type, policy=policy)) == expected
+                assert code_of(ruling(sender, gone, mail_type, policy=policy)) == expected
 
     @pytest.mark.parametrize("gone", AGENTS)
     def test_says_who_is_deactivated_to_its_contacts_only(self, gone):
@@ -122,7 +121,7 @@ class TestTheWholeSpace:
 
     @pytest.mark.parametrize("name", ["nobody", "", "CEO", "ceo ", "c\u0435o", "ceo\x00", "%"])
     def test_knows_nobody_by_a_name_that_only_looks_like_one(self, name):
-        assert answer(rules.find_recipient(name, POLICY)) == "RECIPIENT_UNKNOWN"
+        assert code_of(rules.find_recipient(name, POLICY)) == "RECIPIENT_UNKNOWN"
 
     def test_finds_everybody_by_handle_and_by_old_name(self):
         for name, handle in [*zip(AGENTS, AGENTS, strict=True), *ALIASES.items()]:
@@ -169,7 +168,7 @@ class TestC02AManagerWritesToItsWorkersItsCeoAndOtherManagersUnderConditions:
         agents = {**POLICY.agents, "it_manager_2": second}
         policy = replace(POLICY, agents=agents)
         for one, other in ((second, agent(BACKEND)), (agent(BACKEND), second)):
-            assert answer(rules.can_mail(one, other, "info", policy)) == "CONTACT_DENIED"
+            assert code_of(rules.can_mail(one, other, "info", policy)) == "CONTACT_DENIED"
 
 
 class TestC03AWorkerWritesToItsOwnManagerOnly:
@@ -325,13 +324,13 @@ class TestAnAttachment:
         ],
     )
     def test_is_inside_what_its_sender_may_read(self, sender, path, code):
-        assert answer(rules.can_attach([path], agent(sender), BOARD_PARTY, POLICY)) == code
+        assert code_of(rules.can_attach([path], agent(sender), BOARD_PARTY, POLICY)) == code
 
     def test_one_outside_refuses_the_mail(self):
         paths = ["tests/a.py", "src/a.py"]
-        assert answer(rules.can_attach(paths, agent(BACKEND), agent(IT), POLICY)) == "SCOPE_DENIED"
+        assert code_of(rules.can_attach(paths, agent(BACKEND), agent(IT), POLICY)) == "SCOPE_DENIED"
         under = rules.can_attach(paths, agent(BACKEND), agent(IT), POLICY, ["src/"])
-        assert answer(under) == "OK"
+        assert code_of(under) == "OK"
 
     @pytest.mark.parametrize(
         ("sender", "recipient", "path", "code"),
@@ -354,4 +353,4 @@ class TestAnAttachment:
     def test_that_its_recipient_is_denied_is_its_senders_own(self, sender, recipient, path, code):
         """Spec: mail 44."""
         decision = rules.can_attach([path], agent(sender), agent(recipient), POLICY)
-        assert answer(decision) == code
+        assert code_of(decision) == code

@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from ledger.models import Event
 from orgchart.keys import digest_of
 from orgchart.models import ApiKey, Organisation
-from tests.orgchart.world import PACKS, edited, load, write_pack
+from tests.orgchart.world import PACKS, edited, write_pack
 
 pytestmark = pytest.mark.django_db
 ROOT = Path(__file__).parents[2]
@@ -29,17 +29,6 @@ def refusal(*words):
     with pytest.raises(CommandError) as refused:
         run(*words, errors=errors)
     return errors.getvalue() + str(refused.value)
-
-
-@pytest.fixture
-def pack(tmp_path):
-    return write_pack(tmp_path / "pack")
-
-
-@pytest.fixture
-def acme(pack):
-    load(pack)
-    return Organisation.objects.get(slug="acme")
 
 
 class TestLoad:

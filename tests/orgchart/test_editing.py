@@ -7,7 +7,6 @@ from django.db import connections, transaction
 from django.utils import timezone
 
 from core.decision import Code, Denied
-from ledger.models import Event
 from orgchart.editing import TABLES, changed_values, delete_row, save_row, subject_of
 from orgchart.models import Alias, ContactRule, MailTypeRule, Organisation, Role
 from orgchart.pending.edits import apply_edit, saving
@@ -15,6 +14,7 @@ from orgchart.services import set_settings
 from tests.company import load_company
 from tests.concurrency import is_waiting_for_a_lock
 from tests.patience import wait_until
+from tests.rows import newest_event
 
 
 @pytest.fixture
@@ -33,45 +33,37 @@ def edit(company):
             "caller": company.person("HR"),
             "now": timezone.now(),
             "reason": "because",
-            "expected_version": version(company),
+            "expected_version": company.policy_version,
         }
         return verb(**(facts | changes))
 
     return edited
 
 
-def version(company):
-    return Organisation.objects.get(id=company.organisation.id).policy_version
-
-
-def newest():
-    return Event.objects.order_by("-seq").first()
-
-
 class TestSaveRow:
     def test_writes_the_row_the_version_and_the_event_together(self, company, edit):
-        before = version(company)
+        before = company.policy_version
         row = MailTypeRule.objects.get(name="info")
         row.senders = ["ceo"]
         change = edit(save_row, row)
-        assert change.after.version == version(company) == before + 1
-        assert newest().action == "mail_type.changed"
-        assert newest().subject == "mail_type:info"
-        assert newest().details["forbidden"] == list(change.difference.forbidden)
+        assert change.after.version == company.policy_version == before + 1
+        assert newest_event().action == "mail_type.changed"
+        assert newest_event().subject == "mail_type:info"
+        assert newest_event().details["forbidden"] == list(change.difference.forbidden)
 
     def test_previews_without_a_trace(self, company, edit):
-        seen = (version(company), newest().seq)
+        seen = (company.policy_version, newest_event().seq)
         row = MailTypeRule.objects.get(name="info")
         row.senders = ["ceo"]
         change = edit(save_row, row, preview=True)
         assert change.difference.forbidden
         assert MailTypeRule.objects.get(name="info").senders != ["ceo"]
-        assert (version(company), newest().seq) == seen
+        assert (company.policy_version, newest_event().seq) == seen
 
     def test_adds_what_is_new(self, company, edit):
         alias = Alias(organisation=company.organisation, alias="boss", agent=company.agent("ceo"))
         edit(save_row, alias)
-        assert newest().action == "alias.added"
+        assert newest_event().action == "alias.added"
         assert company.policy.resolve("boss").handle == "ceo"
 
     @pytest.mark.parametrize("reason", ["", "  ", "\n"])
@@ -86,7 +78,7 @@ class TestSaveRow:
         row = Role.objects.get(name="ceo")
         row.title = "Chief"
         with pytest.raises(Denied) as refusal:
-            edit(save_row, row, expected_version=version(company) + 1)
+            edit(save_row, row, expected_version=company.policy_version + 1)
         assert refusal.value.deny.code is Code.VERSION_MISMATCH
         assert Role.objects.get(name="ceo").title != "Chief"
 
@@ -114,7 +106,7 @@ class TestSaveRow:
         edit(save_row, row)
         held.name = "Renamed"
         edit(save_row, held)
-        assert version(company) == held.policy_version + 2
+        assert company.policy_version == held.policy_version + 2
 
 
 class TestDeleteRow:
@@ -122,8 +114,8 @@ class TestDeleteRow:
         rule = ContactRule.objects.get(sender__name="it_manager", recipient__name="hr_manager")
         edit(delete_row, rule)
         assert not ContactRule.objects.filter(id=rule.id).exists()
-        assert newest().action == "contact.removed"
-        assert newest().subject == "contact:it_manager -> hr_manager"
+        assert newest_event().action == "contact.removed"
+        assert newest_event().subject == "contact:it_manager -> hr_manager"
 
     def test_previews_without_taking_it(self, company, edit):
         rule = ContactRule.objects.get(sender__name="it_manager", recipient__name="hr_manager")

@@ -12,15 +12,9 @@ from ledger.models import Event
 from orgchart.keys import digest_of, issue_key, revoke_key
 from orgchart.models import ApiKey, Organisation
 from orgchart.packs import export_pack
-from tests.orgchart.world import NOW, PACKS, load, person, write_pack
+from tests.orgchart.world import NOW, PACKS, load, person
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def acme(tmp_path):
-    load(write_pack(tmp_path / "pack"))
-    return Organisation.objects.get(slug="acme")
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from orgchart.models import (
     Organisation,
     Role,
 )
-from tests.orgchart.world import NOW, load, write_pack
+from tests.orgchart.world import NOW
 
 pytestmark = pytest.mark.django_db
 
@@ -31,12 +31,6 @@ ODD_NAMES = [
     "boß",
     "x" * 64 + "y",
 ]
-
-
-@pytest.fixture
-def acme(tmp_path):
-    load(write_pack(tmp_path))
-    return Organisation.objects.get(slug="acme")
 
 
 @pytest.fixture

@@ -5,13 +5,14 @@ import pytest
 from core.decision import Code, Denied
 from ledger.models import Event
 from orgchart import models
-from orgchart.compiling import compile_policy, current_policy
+from orgchart.compiling import compile_policy
 from orgchart.keys import issue_key
 from orgchart.models import ApiKey, Organisation
 from orgchart.packs.checking import sound_pack
 from orgchart.packs.pack import policy_of
 from orgchart.policy.protected import with_protected
 from orgchart.policy.vocabulary import ToolMode
+from orgchart.policy_cache import current_policy
 from orgchart.services import change_policy, set_settings
 from orgchart.tool_restrictions import set_tool_restriction
 from tests.orgchart.world import (
@@ -34,17 +35,6 @@ contacts:
   - {from: lead, to: boss}
   - {from: hand, to: lead, relation: own}
 """
-
-
-@pytest.fixture
-def pack(tmp_path):
-    return write_pack(tmp_path / "pack")
-
-
-@pytest.fixture
-def acme(pack):
-    load(pack)
-    return Organisation.objects.get(slug="acme")
 
 
 def events():

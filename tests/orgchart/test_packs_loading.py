@@ -29,17 +29,6 @@ from tests.orgchart.world import (
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def pack(tmp_path):
-    return write_pack(tmp_path / "pack")
-
-
-@pytest.fixture
-def acme(pack):
-    load(pack)
-    return Organisation.objects.get(slug="acme")
-
-
 def events():
     return list(Event.objects.order_by("seq").values_list("action", flat=True))
 

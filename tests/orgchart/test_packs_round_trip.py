@@ -35,7 +35,7 @@ from orgchart.policy.vocabulary import (
     ToolMode,
 )
 from orgchart.staffing import deactivate_agent
-from tests.orgchart.world import NOW, PACKS, SHIPPED, load, person, plain, write_pack
+from tests.orgchart.world import NOW, PACKS, SHIPPED, load, person, plain
 
 pytestmark = pytest.mark.django_db
 
@@ -79,11 +79,6 @@ class TestAShippedPack:
 
 
 class TestAnExport:
-    @pytest.fixture
-    def acme(self, tmp_path):
-        load(write_pack(tmp_path / "pack"))
-        return Organisation.objects.get(slug="acme")
-
     def test_keeps_who_is_deactivated(self, acme, tmp_path):
         deactivate_agent(handle="hand_two", caller=person(acme), now=NOW, reason="left")
         export_pack(acme, tmp_path / "out")

@@ -5,19 +5,14 @@ import pytest
 from core.decision import Code, Denied
 from ledger.models import Event
 from orgchart import services
-from orgchart.compiling import compile_policy, current_policy
+from orgchart.compiling import compile_policy
 from orgchart.models import Agent, Organisation
 from orgchart.policy import invariants
+from orgchart.policy_cache import current_policy
 from orgchart.services import change_policy, set_settings
 from tests.orgchart.world import NOW, at_once, load, person, write_pack
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def acme(tmp_path):
-    load(write_pack(tmp_path))
-    return Organisation.objects.get(slug="acme")
 
 
 def retitle(title="New"):

@@ -4,19 +4,13 @@ import pytest
 
 from core.decision import Code, Denied
 from ledger.models import Event
-from orgchart.compiling import current_policy
 from orgchart.keys import issue_key
 from orgchart.models import ApiKey, Organisation
+from orgchart.policy_cache import current_policy
 from orgchart.staffing import activate_agent, deactivate_agent
 from tests.orgchart.world import NOW, PACKS, at_once, load, person, write_pack
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def acme(tmp_path):
-    load(write_pack(tmp_path / "pack"))
-    return Organisation.objects.get(slug="acme")
 
 
 def leave(acme, handle="hand_one", **options):

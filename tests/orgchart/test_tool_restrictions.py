@@ -4,21 +4,15 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from ledger.models import Event
-from orgchart.compiling import current_policy
-from orgchart.models import Organisation, ToolOverride
+from orgchart.models import ToolOverride
 from orgchart.policy.vocabulary import ToolMode
+from orgchart.policy_cache import current_policy
 from orgchart.tool_restrictions import clear_tool_restriction, set_tool_restriction
-from tests.orgchart.world import NOW, load, person, write_pack
+from tests.orgchart.world import NOW, person
 
 pytestmark = pytest.mark.django_db
 CHAT, CODING = ToolMode.CHAT_SAFE, ToolMode.CODING
 BOTH = frozenset({CHAT, CODING})
-
-
-@pytest.fixture
-def acme(tmp_path):
-    load(write_pack(tmp_path / "pack"))
-    return Organisation.objects.get(slug="acme")
 
 
 def tighten(acme, modes=frozenset(), **options):

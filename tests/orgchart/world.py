@@ -6,6 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
 from core.actors import Person, System
 from orgchart.models import Organisation
 from orgchart.packs import check_pack, load_pack
@@ -176,3 +179,10 @@ def plain(policy):
 def at_once(count: int, work: Callable[[int], Any]) -> list[Any]:
     """What each of `count` threads is answered that begin together."""
     return concurrency.at_once([partial(work, number) for number in range(count)])
+
+
+def queries(work: Callable[[], object]) -> int:
+    """How many statements it takes."""
+    with CaptureQueriesContext(connection) as seen:
+        work()
+    return len(seen)

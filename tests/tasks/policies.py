@@ -3,7 +3,6 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from core.decision import Deny
 from orgchart.policy.building import build_policy
 from orgchart.policy.compiled import Agent, Role
 from orgchart.policy.vocabulary import Kind
@@ -112,7 +111,3 @@ def task(
         "task_type": task_type,
     }
     return TaskRow(**columns)
-
-
-def code(decision) -> str:
-    return decision.code.value if isinstance(decision, Deny) else "OK"

@@ -10,8 +10,8 @@ from core.actions import Action
 from ledger.models import Event
 from mailroom import delivery
 from mailroom.models import Mail
-from orgchart.compiling import current_policy
 from orgchart.models import Agent, Role
+from orgchart.policy_cache import current_policy
 from tasks.notifications import notify_agents
 from tasks.schedule import release_overdue
 from tasks.store import read_task

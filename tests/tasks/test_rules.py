@@ -20,6 +20,7 @@ from tasks.rules.ownership import can_comment, can_take
 from tasks.rules.updates import can_update
 from tasks.rules.values import TaskRow, TaskUpdate
 from tasks.vocabulary import Enforcement, Status, TaskType
+from tests.decisions import code_of
 from tests.oracle import tasks as spec
 from tests.tasks.policies import (
     AT,
@@ -27,7 +28,6 @@ from tests.tasks.policies import (
     NEXUS,
     TEAM,
     actor,
-    code,
     policy_of,
     role,
     task,
@@ -36,7 +36,7 @@ from tests.tasks.policies import (
 
 
 def update(who: TaskActor, what: TaskRow, enforcement=Enforcement.ENFORCE, **asked) -> str:
-    return code(can_update(under(who, enforcement), what, TaskUpdate(**asked)).decision)
+    return code_of(can_update(under(who, enforcement), what, TaskUpdate(**asked)).decision)
 
 
 class TestTransitions:
@@ -87,7 +87,7 @@ class TestClaims:
         for required, owner, caller, force, outcome in spec.claims():
             asked = TaskUpdate(owner=owner, force=force)
             found = can_update(actor(caller), task(required_role=required or ""), asked)
-            assert code(found.decision) == outcome, (required, owner, caller, force)
+            assert code_of(found.decision) == outcome, (required, owner, caller, force)
 
     @pytest.mark.parametrize("enforcement", [Enforcement.WARN, Enforcement.OFF])
     def test_pass_role_match_where_it_is_not_enforced(self, enforcement):
@@ -144,7 +144,7 @@ class TestClaims:
             ("backend_worker_2", "OK"),
             ("ceo", "ROLE_MISMATCH"),
         ]:
-            assert code(can_take(NEXUS, worker, required, "")) == outcome
+            assert code_of(can_take(NEXUS, worker, required, "")) == outcome
 
 
 class TestVersion:
@@ -308,13 +308,13 @@ class TestPermissions:
     def test_without_comment_on_all_tasks_speak_of_their_own_only(self):
         team = self._team(update_own_tasks=True)
         me, who = team.agents["architect"], actor("architect", team)
-        assert code(can_comment(who, task())) == "NOT_YOURS"
+        assert code_of(can_comment(who, task())) == "NOT_YOURS"
         for mine in (
             task(owner=me),
             task(creator=team.agents["architect"]),
             task(workers=frozenset({me.id})),
         ):
-            assert code(can_comment(who, mine)) == "OK"
+            assert code_of(can_comment(who, mine)) == "OK"
 
 
 class TestApproval:
@@ -338,21 +338,21 @@ class TestApproval:
 
     def test_is_given_by_leads(self):
         for name in spec.ROLES:
-            found = code(can_approve(actor(name), task("in_progress")))
+            found = code_of(can_approve(actor(name), task("in_progress")))
             assert found == ("OK" if name == "team-lead" else "LEVEL_DENIED")
 
     def test_is_never_given_by_who_did_the_work(self):
         lead = TEAM.agents["team-lead"]
         worked = task("in_progress", workers=frozenset({lead.id}))
-        assert code(can_approve(actor("team-lead"), worked)) == "NOT_YOURS"
+        assert code_of(can_approve(actor("team-lead"), worked)) == "NOT_YOURS"
 
     def test_reaches_the_own_workers(self):
         theirs = task("in_progress", owner=NEXUS.agents["backend_worker_2"])
-        assert code(can_approve(actor("it_manager", NEXUS), theirs)) == "NOT_YOURS"
+        assert code_of(can_approve(actor("it_manager", NEXUS), theirs)) == "NOT_YOURS"
 
     @pytest.mark.parametrize("status", ["completed", "deleted"])
     def test_comes_too_late_for_what_has_ended(self, status):
-        assert code(can_approve(actor("team-lead"), task(status))) == "INVALID_TRANSITION"
+        assert code_of(can_approve(actor("team-lead"), task(status))) == "INVALID_TRANSITION"
 
     def test_comes_too_early_for_what_has_not_begun(self):
         for who in (actor("team-lead"), TaskActor(TEAM)):
@@ -380,7 +380,7 @@ class TestApproval:
             assert update(who, free, subject="x") == "OK"
 
     def test_people_of_the_board_may(self):
-        assert code(can_approve(TaskActor(TEAM), task("in_progress"))) == "OK"
+        assert code_of(can_approve(TaskActor(TEAM), task("in_progress"))) == "OK"
 
 
 class TestDecisions:
@@ -406,7 +406,7 @@ class TestDecisions:
                 )
                 what = task(status, owner=owner, required_role=required)
                 found = can_update(actor(name), what, asked).decision
-                seen.add(code(found))
+                seen.add(code_of(found))
                 if isinstance(found, Deny):
                     assert found.message
                     assert found.next_action

@@ -6,9 +6,9 @@ import pytest
 from django.db.models import F
 
 from core.decision import Allow
-from orgchart.compiling import current_policy
 from orgchart.models import Agent, ContactRule, Organisation
 from orgchart.policy.readership import can_read_text
+from orgchart.policy_cache import current_policy
 from tasks.notifications import possible_owners
 from tasks.rules import visibility
 from tasks.rules.visibility import can_require_role, readership_of

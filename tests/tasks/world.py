@@ -10,10 +10,10 @@ from django.test import Client
 from django.utils import timezone
 
 from core.actors import System
-from orgchart.compiling import current_policy
 from orgchart.keys import issue_key
 from orgchart.models import Agent, Organisation, Role
 from orgchart.policy.vocabulary import Kind, ToolMode
+from orgchart.policy_cache import current_policy
 from tasks.vocabulary import TaskType
 from tests.oracle.tasks import ROLES
 from toolbox.caller import Caller, CallerSession

@@ -10,8 +10,8 @@ from core.actions import Action
 from core.decision import Code, Denied
 from core.events import Event as LedgerEvent
 from ledger.models import Event
-from orgchart.compiling import POLICIES
 from orgchart.models import Agent, Group
+from orgchart.policy_cache import POLICIES
 from orgchart.services import change_policy
 from tests.company import Company, load_company
 from tests.concurrency import at_once

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from orgchart.compiling import POLICIES
 from orgchart.models import Agent, Group
+from orgchart.policy_cache import POLICIES
 from tests.company import load_company
 from toolbox.quoting import BEGIN, DATA, END, as_lines, one_line, quoted
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from orgchart.compiling import POLICIES
+from orgchart.policy_cache import POLICIES
 from tests.company import Company, load_company
 
 ROOT = Path(__file__).parents[2]

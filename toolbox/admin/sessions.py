@@ -25,9 +25,9 @@ from core.admin.browsing import MomentFilter, WordsFilter
 from core.admin.happened import mode_shown
 from core.deeds import Deed
 from core.detail_words import MODES
-from orgchart.compiling import current_policy
 from orgchart.models import Agent
 from orgchart.policy.vocabulary import ToolMode
+from orgchart.policy_cache import current_policy
 from toolbox.authentication import get_or_create_standing_session
 from toolbox.models import IdempotencyRecord, ModeGrant, RateBucket, Session
 from toolbox.modes import close_mode, open_mode

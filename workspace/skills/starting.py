@@ -11,9 +11,9 @@ from core.actors import Person
 from core.decision import Code, Denied, refuse
 from core.deeds import Deed, require_deed
 from ledger.services import record
-from orgchart.compiling import current_policy
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.names import unknown_agent
+from orgchart.policy_cache import current_policy
 from toolbox.caller import Caller
 from toolbox.frames.stack import present_frame
 from toolbox.models import Session

@@ -13,8 +13,8 @@ from django.utils import timezone
 from core.actors import System
 from core.decision import Denied
 from orgchart.commands import organisation_of
-from orgchart.compiling import current_policy
 from orgchart.models import Organisation
+from orgchart.policy_cache import current_policy
 from tasks.insight.measures import By, durations, measure_tasks
 from tasks.intake import feedback, importing
 from tasks.intake import files as task_files

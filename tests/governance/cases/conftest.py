@@ -2,7 +2,7 @@
 
 import pytest
 
-from orgchart.compiling import POLICIES
+from orgchart.policy_cache import POLICIES
 from tests.company import load_company
 
 

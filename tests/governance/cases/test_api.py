@@ -84,7 +84,7 @@ class TestACase:
 def change_settings_of(company, **values):
     company.organisation.settings = {**company.organisation.settings, **values}
     company.organisation.save()
-    from orgchart.compiling import POLICIES
+    from orgchart.policy_cache import POLICIES
 
     company.organisation.policy_version += 1
     company.organisation.save()

@@ -11,7 +11,7 @@ from governance.cases import services
 from governance.cases.content import Evidence
 from governance.cases.vocabulary import Ruling, Stage
 from governance.models import Artifact, Violation
-from orgchart.compiling import POLICIES
+from orgchart.policy_cache import POLICIES
 from tests.company import load_company
 from tests.governance.cases.world import AGENT, CONTENT, EVIDENCE, Play, code_of, enrolled
 

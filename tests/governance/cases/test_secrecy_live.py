@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 import httpx
 import pytest
 
-from orgchart.compiling import POLICIES
+from orgchart.policy_cache import POLICIES
 from tests.clients.listening import connected
 from tests.company import load_company
 from tests.governance.cases import oracle

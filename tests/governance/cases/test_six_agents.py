@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from governance.models import Artifact, Case, Violation
-from orgchart.compiling import POLICIES
+from orgchart.policy_cache import POLICIES
 from tests.company import load_company
 from tests.governance.cases import oracle
 from tests.server import serving

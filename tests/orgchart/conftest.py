@@ -1,0 +1,17 @@
+"""The small pack of `world`, and its organisation."""
+
+import pytest
+
+from orgchart.models import Organisation
+from tests.orgchart.world import load, write_pack
+
+
+@pytest.fixture
+def pack(tmp_path):
+    return write_pack(tmp_path / "pack")
+
+
+@pytest.fixture
+def acme(pack):
+    load(pack)
+    return Organisation.objects.get(slug="acme")
