@@ -17,10 +17,20 @@ GUARDED = """
 SELECT tgrelid::regclass::text, (tgtype & 16) > 0, (tgtype & 8) > 0
 FROM pg_trigger WHERE tgname = tgrelid::regclass::text || '_only_grows'
 """
+# Who owns the schema or the database drops tables of others. A table of one's own, a temporary one
+# too, stands in for the one that a trigger asks.
 UNSAFE = """
-SELECT rolsuper OR rolcreaterole OR pg_has_role(oid, (
-    SELECT relowner FROM pg_class WHERE oid = 'ledger_event'::regclass
-), 'USAGE') FROM pg_roles WHERE rolname = current_user
+SELECT rolsuper OR rolcreaterole OR rolreplication
+    OR pg_has_role(oid, 'pg_execute_server_program', 'USAGE')
+    OR pg_has_role(oid, 'pg_write_server_files', 'USAGE')
+    OR EXISTS (
+        SELECT 1 FROM pg_class t JOIN pg_namespace n ON n.oid = t.relnamespace
+        WHERE t.oid = 'ledger_event'::regclass
+            AND (pg_has_role(r.oid, relowner, 'USAGE') OR pg_has_role(r.oid, nspowner, 'USAGE')))
+    OR has_schema_privilege(oid, 'public', 'CREATE')
+    OR has_database_privilege(oid, current_database(), 'CREATE')
+    OR has_database_privilege(oid, current_database(), 'TEMPORARY')
+FROM pg_roles r WHERE rolname = current_user
 """
 
 
@@ -71,8 +81,9 @@ def grant_serving() -> None:
 
 
 STATEMENTS = (
-    "REVOKE CONNECT ON DATABASE {database} FROM PUBLIC",
-    "GRANT CONNECT, TEMPORARY ON DATABASE {database} TO {role}",
+    "REVOKE CONNECT, TEMPORARY ON DATABASE {database} FROM PUBLIC",
+    "REVOKE TEMPORARY ON DATABASE {database} FROM {role}",  # earlier versions granted it
+    "GRANT CONNECT ON DATABASE {database} TO {role}",
     "REVOKE CREATE ON SCHEMA public FROM PUBLIC",
     "GRANT USAGE ON SCHEMA public TO {role}",
     "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role}",

@@ -11,8 +11,9 @@ from nexus_site.run import roles
 
 OWNER_SERVES = (
     "The database role that serves could switch off what the database guards: it is a "
-    "superuser, creates roles or owns the tables. Name the owner in DATABASE_OWNER_URL, and in "
-    "DATABASE_URL a role that owns nothing"
+    "superuser, creates roles or tables (temporary ones too), copies the server, runs programs on "
+    "it, or owns the tables, their schema or the database. Name in DATABASE_OWNER_URL the owner of "
+    "the database, and in DATABASE_URL a role that owns nothing"
 )
 
 

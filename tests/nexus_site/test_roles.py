@@ -68,6 +68,7 @@ class TestServing:
             "DROP TABLE ledger_event",
             "SET session_replication_role = replica",
             "CREATE TABLE public.mine (a int)",
+            "CREATE TEMPORARY TABLE contracts_verdict (id int)",  # which a trigger would ask
             "CREATE ROLE other SUPERUSER",
             "SET ROLE nexus",
             "DELETE FROM django_migrations",
@@ -92,6 +93,31 @@ class TestServing:
         assert roles.is_unsafe()
         cursor = SimpleNamespace(cursor=serving.cursor)
         monkeypatch.setattr(roles, "connection", cursor)
+        assert not roles.is_unsafe()
+
+    @pytest.mark.parametrize(
+        ("give", "take"),
+        [
+            ("ALTER ROLE {0} REPLICATION", "ALTER ROLE {0} NOREPLICATION"),
+            ("GRANT pg_execute_server_program TO {0}", "REVOKE pg_execute_server_program FROM {0}"),
+            ("GRANT pg_write_server_files TO {0}", "REVOKE pg_write_server_files FROM {0}"),
+            ("GRANT CREATE ON SCHEMA public TO {0}", "REVOKE CREATE ON SCHEMA public FROM {0}"),
+            ("GRANT CREATE ON DATABASE {1} TO {0}", "REVOKE CREATE ON DATABASE {1} FROM {0}"),
+            ("GRANT TEMPORARY ON DATABASE {1} TO {0}", "REVOKE TEMPORARY ON DATABASE {1} FROM {0}"),
+            ("ALTER SCHEMA public OWNER TO {0}", "ALTER SCHEMA public OWNER TO {2}"),
+            ("ALTER DATABASE {1} OWNER TO {0}", "ALTER DATABASE {1} OWNER TO {2}"),
+        ],
+    )
+    def test_that_could_undo_the_guards_does_not_serve(self, serving, monkeypatch, give, take):
+        given = connection.settings_dict
+        names = (roles.EMBEDDED, given["NAME"], given["USER"])
+        monkeypatch.setattr(roles, "connection", SimpleNamespace(cursor=serving.cursor))
+        with connection.cursor() as owner:
+            owner.execute(give.format(*names))
+            try:
+                assert roles.is_unsafe()
+            finally:
+                owner.execute(take.format(*names))
         assert not roles.is_unsafe()
 
     def test_that_owns_does_not_serve_in_production(self, serving, settings, monkeypatch):
