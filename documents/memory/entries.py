@@ -67,6 +67,23 @@ def newest_entries(
 def memory_text(entries: Sequence[MemoryEntry]) -> str:
     """The text of a MEMORY.md; `entries` are newest first."""
     return "\n".join(
-        f"## {entry.created_at.astimezone(UTC):%Y-%m-%d %H:%M} {entry.author}\n\n{entry.text}\n"
+        f"## {entry.created_at.astimezone(UTC):%Y-%m-%d %H:%M} {entry.author}\n\n"
+        f"{without_headings(entry.text)}\n"
         for entry in reversed(entries)
     )
+
+
+def without_headings(text: str) -> str:
+    """The text of an entry with Markdown's escape before a line's `#`.
+
+    A heading names the author of what follows it, and no author names another (Spec: memory 13).
+    """
+    return "\n".join(
+        line.replace("#", "\\#", 1) if _is_like_a_heading(line) else line
+        for line in text.splitlines()
+    )
+
+
+def _is_like_a_heading(line: str) -> bool:
+    """Whether a `#` is what a reader sees first; blanks and invisible characters may precede it."""
+    return next((char for char in line if char == "#" or char.isalnum()), "") == "#"
