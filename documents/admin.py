@@ -155,9 +155,9 @@ MEMORY_ACTS = (
         icon="edit_note",
         deed=Deed.KEEP_MEMORY,
         explanation=_(
-            "Agents read your text instead of this entry. Everyone whose memory it is reads it, also "
-            "agents that do not read what the writer of the entry writes. The entry stays in the "
-            "history."
+            "Agents read your text instead of this entry. Everyone whose memory it is reads it, "
+            "also agents that do not read what the writer of the entry writes. The entry stays in "
+            "the history."
         ),
         perform=_correct,
         form=CorrectionForm,
