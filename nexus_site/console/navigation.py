@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from django.apps import apps
@@ -131,4 +132,10 @@ def _may_see(request: HttpRequest, label: str) -> bool:
 
 def _item(title: str, icon: str, label: str, page: str = "") -> dict[str, Any]:
     name = page or f"{label.replace('.', '_')}_changelist"
-    return {"title": gettext(title), "icon": icon, "link": reverse(f"admin:{name}")}
+    return {"title": gettext(title), "icon": icon, "link": _address_of(name)}
+
+
+@cache
+def _address_of(name: str) -> str:
+    """Asked for each of fifty items of every page, and never another."""
+    return reverse(f"admin:{name}")
