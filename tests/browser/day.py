@@ -206,7 +206,7 @@ def fill_the_day(company: Company) -> None:
 def vandalise(company: Company) -> int:
     """Markup in every text an agent may write; how many calls were taken."""
     evil = HOSTILE
-    tree_of(company.organisation.slug).write("tests/x", evil.encode())
+    tree_of(company.organisation.slug).write("reports/qa/x", evil.encode())
     calls: list[tuple[str, str, dict[str, object]]] = [
         ("ceo", "generate_contract", {"to": "it_manager", "title": evil[:200], "body": evil}),
         ("ceo", "write_note", {"title": evil[:100], "content": evil}),
@@ -226,7 +226,7 @@ def vandalise(company: Company) -> int:
                 "type": "report",
                 "subject": evil[:200],
                 "body": evil,
-                "attachments": [{"path": "tests/x", "description": evil}],
+                "attachments": [{"path": "reports/qa/x", "description": evil}],
             },
         ),
     ]
