@@ -13,7 +13,7 @@ from core.deeds import PeopleGroup
 from ledger.sealer import seal_events
 from orgchart.models import Agent, ContactRule, Organisation, Role
 from tests.admin.english import english_on, known_texts
-from tests.admin.places import change_page, list_page, page_of
+from tests.admin.places import change_page, edit_page, list_page, page_of
 from tests.browser.day import play
 from tests.browser.task_week import work
 from tests.company import load_company
@@ -98,7 +98,8 @@ def _of_table(model):
     yield f"{list_page(model)}export/"
     for row in model._default_manager.order_by("-pk")[:ROWS]:
         yield change_page(row)
-        yield f"{change_page(row)}?edit=1"
+        if model is Agent:
+            yield edit_page(row)
         yield page_of(row, "delete")
         yield page_of(row, "history")
         for act in getattr(page, "all_acts", list)():

@@ -1,6 +1,7 @@
 """Every page of every table: who opens it, who is kept out, and what it costs."""
 
 import uuid
+from itertools import chain
 
 import pytest
 from django.apps import apps
@@ -248,13 +249,13 @@ class TestLooking:
     def test_shows_no_agents_words_as_markup(self, board, company, played):
         """HTML in every field an agent writes is text (Spec: people 24)."""
         assert vandalise(company) >= 7
+        of_tables = [[list_page(model), *rows_of(model)] for model in MODELS]
         escaped = 0
-        for model in MODELS:
-            for address in ["/admin/", list_page(model), *rows_of(model)]:
-                html = board.get(address).content.decode()
-                assert "<script>document.title" not in html, address
-                assert "<img src=x onerror" not in html, address
-                escaped += "&lt;script&gt;document.title" in html
+        for address in chain(["/admin/"], *of_tables):
+            html = board.get(address).content.decode()
+            assert "<script>document.title" not in html, address
+            assert "<img src=x onerror" not in html, address
+            escaped += "&lt;script&gt;document.title" in html
         assert escaped >= 15
         shown = board.get(change_page_of_mail(played["hostile"])).content.decode()
         assert "&lt;script&gt;document.title" in shown
