@@ -5,8 +5,9 @@ import os
 import pytest
 from playwright.sync_api import sync_playwright
 
+from tests.browser.barriers import DESK
 from tests.browser.day import play
-from tests.browser.eyes import CHROMIUM, enter_signed_in, has_browser, make_people
+from tests.browser.eyes import CHROMIUM, complaints_of, enter_signed_in, has_browser, make_people
 from tests.company import load_company
 
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")  # the driver runs a loop in this thread
@@ -33,19 +34,30 @@ def browser():
         made.close()
 
 
-@pytest.fixture
-def context(browser):
-    """A person's own window: no cookies of others."""
-    made = browser.new_context(viewport={"width": 1440, "height": 900})
-    yield made
-    made.close()
+@pytest.fixture(scope="module")
+def window(browser):
+    """The page of all tests of a file: what it has loaded for one test it need not load again."""
+    context = browser.new_context()
+    yield context.new_page()
+    context.close()
 
 
 @pytest.fixture
-def page(context):
-    made = context.new_page()
-    made.set_default_timeout(20_000)
-    return made
+def page(window):
+    """A person's own window: of the test before it has no page, no cookie and no choice."""
+    window.set_viewport_size(DESK)
+    window.emulate_media(color_scheme="light")
+    window.set_default_timeout(20_000)
+    yield window
+    if window.url.startswith("http"):
+        window.evaluate("localStorage.clear(); sessionStorage.clear()")
+    window.goto("about:blank")
+    window.context.clear_cookies()
+
+
+@pytest.fixture
+def context(page):
+    return page.context
 
 
 @pytest.fixture
@@ -69,11 +81,7 @@ def outside(context, live_server):
 
 @pytest.fixture
 def complaints(page):
-    """What the browser's console complains of: scripts refused, files missing, errors."""
-    heard = []
-    page.on("console", lambda m: heard.append(m.text) if m.type == "error" else None)
-    page.on("pageerror", lambda e: heard.append(str(e)))
-    return heard
+    return complaints_of(page)
 
 
 @pytest.fixture

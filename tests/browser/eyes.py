@@ -71,3 +71,11 @@ def enter_signed_in(page: Page, address: str, desk: PeopleGroup) -> None:
     cookie = {"name": settings.SESSION_COOKIE_NAME, "value": session.session_key, "url": address}
     page.context.add_cookies([cookie])
     page.goto(f"{address}/admin/")
+
+
+def complaints_of(page: Page) -> list[str]:
+    """What the console complains of from now on: scripts refused, files missing, errors."""
+    heard: list[str] = []
+    page.on("console", lambda m: heard.append(m.text) if m.type == "error" else None)
+    page.on("pageerror", lambda e: heard.append(str(e)))
+    return heard

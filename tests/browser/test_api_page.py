@@ -177,13 +177,19 @@ class TestFindingOnesWay:
         assert page.locator("nav a.yours", has_text="generate_contract").count() == 0
 
 
+@pytest.fixture(scope="module")
+def examined(browser):
+    """A page with axe in it."""
+    context = browser.new_context(bypass_csp=True)
+    context.add_init_script(path=AXE)
+    yield context.new_page()
+    context.close()
+
+
 class TestEveryBodysPage:
     @pytest.mark.parametrize("name", ["", "caller/", "mail/", "events/", "errors/"])
-    def test_has_no_barrier_in_any_theme_or_size(self, browser, served, key, name):
-        context = browser.new_context(bypass_csp=True)
-        context.add_init_script(path=AXE)
-        page = context.new_page()
-        open_page(page, served, name, key)
+    def test_has_no_barrier_in_any_theme_or_size(self, examined, served, key, name):
+        page = open_page(examined, served, name, key)
         if name == "mail/":
             own = try_call(page, "send_mail", MAIL.replace("it_manager", "ceo"))
             own.get_by_role("button", name="Send").click()
@@ -196,7 +202,7 @@ class TestEveryBodysPage:
             wide = page.evaluate(OVERFLOW)
             if found or wide > 1:
                 wrong[theme, size["width"]] = (found, wide)
-        context.close()
+        page.goto("about:blank")
         assert wrong == {}
 
     def test_is_whole_without_a_script(self, browser, served):

@@ -10,7 +10,7 @@ from core.deeds import PeopleGroup
 from orgchart.models import Agent, ContactRule, PendingChange, Role
 from tests.admin.forms import confirm, filled, preview
 from tests.admin.places import act_page, change_page
-from tests.browser.eyes import NAMES, sign_in
+from tests.browser.eyes import NAMES, complaints_of, enter_signed_in, sign_in
 from tests.browser.walker import Walker
 from tests.company import load_company
 
@@ -178,9 +178,11 @@ def test_keeps_a_filter_and_finds_it_again(walker, company, live_server, complai
     assert complaints == []
 
 
-def test_watches_what_happens_in_words(enter, company, live_server, complaints):
+def test_watches_what_happens_in_words(browser, company, live_server):
     """A line that the script adds reads like one that the server wrote."""
-    page = enter(PeopleGroup.OBSERVER)
+    page = browser.new_context().new_page()
+    complaints = complaints_of(page)
+    enter_signed_in(page, live_server.url, PeopleGroup.OBSERVER)
     page.add_init_script("window.EventSource = function () { window.fed = this; };")
     company.call("ceo", "send_mail", to="it_manager", type="info", subject="One", body="b")
     page.goto(f"{live_server.url}/admin/feed/")
