@@ -125,8 +125,15 @@ class Installation:
         return Cluster.under(self.var).connect("nexus")
 
     def ask(self, query: str) -> list[tuple]:
-        with self.connect() as database:
-            return database.execute(query).fetchall()
+        """What the database answers, once it has recovered from what was killed."""
+        ends = time.monotonic() + PATIENCE
+        while True:
+            try:
+                with self.connect() as database:
+                    return database.execute(query).fetchall()
+            except psycopg.OperationalError:
+                assert time.monotonic() < ends, f"no database for {PATIENCE:.0f} s"
+                time.sleep(0.05)
 
     def ready(self) -> dict[str, str]:
         """What /readyz says; nothing while nobody answers."""
