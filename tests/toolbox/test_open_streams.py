@@ -55,6 +55,23 @@ class TestManyClients:
             fill(streams, number, stack)
         assert budget.open == 100
 
+    def test_of_one_organisation_leave_room_for_others(self, stack):
+        budget = Budget(1500)
+        kinds = [OpenStreams(50, budget), OpenStreams(50, budget)]
+
+        def fill_all(house):
+            for streams in kinds:
+                for number in range(house * 10_000, house * 10_000 + 1000):
+                    while not streams.is_full(number, house):
+                        stack.enter_context(streams.counting(number, house))
+
+        fill_all(1)
+        assert budget.open == 750
+        fill_all(2)
+        assert not kinds[0].is_full("of a third", 3)
+        stack.close()
+        assert (budget.open, budget.of.total()) == (0, 0)
+
     def test_share_one_budget_with_every_kind_of_stream(self, stack, settings):
         assert all(kind.budget is PROCESS for kind in KINDS)
         assert PROCESS.most < settings.WEB_CONNECTIONS

@@ -54,10 +54,10 @@ async def application(scope: Message, receive: Any, send: Any) -> None:
     except Denied as refusal:
         await send_denial(refusal.deny, send)
         return
-    if _STREAMS.is_full(caller.agent.id):
+    if _STREAMS.is_full(caller.agent.id, caller.organisation_id):
         await send_denial(TOO_MANY, send)
         return
-    with _STREAMS.counting(caller.agent.id):
+    with _STREAMS.counting(caller.agent.id, caller.organisation_id):
         await until_gone(receive, _watch(caller, credentials, place, send))
 
 

@@ -30,6 +30,7 @@ def seconds_to_wait(params: Any) -> int:
 async def poll(
     *,
     agent_id: int,
+    organisation_id: int | None = None,
     seconds: float,
     ask: Callable[[bool], Awaitable[T]],
     is_empty: Callable[[T], bool],
@@ -41,13 +42,13 @@ async def poll(
     policy anew; `ask` is called with whether it is the last.
     None when the client has gone meanwhile.
     """
-    if _WAITING.is_full(agent_id):
+    if _WAITING.is_full(agent_id, organisation_id):
         return await ask(True)
     loop, rung = asyncio.get_running_loop(), asyncio.Event()
     ends = time.monotonic() + seconds
     wake.listen()
     with (
-        _WAITING.counting(agent_id),
+        _WAITING.counting(agent_id, organisation_id),
         wake.WAITERS.waiting(agent_id, lambda: loop.call_soon_threadsafe(rung.set)),
     ):
         await announce(agent_id)

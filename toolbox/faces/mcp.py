@@ -93,6 +93,7 @@ async def call_tool(context: Context, params: types.CallToolRequestParams) -> ty
 
         answer = await poll(
             agent_id=scope[CALLER].agent.id,
+            organisation_id=scope[CALLER].organisation_id,
             seconds=seconds,
             ask=again,
             is_empty=lambda found: door.is_empty(params.name, found),

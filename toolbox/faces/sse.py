@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from django.conf import settings
@@ -34,6 +34,12 @@ class Budget:
 
     most: int
     open: int = 0
+    of: Counter[int] = field(default_factory=Counter)
+    """How many the agents of each organisation hold."""
+
+    def is_full_for(self, organisation_id: int) -> bool:
+        """Whether an organisation holds as many as are left for all others."""
+        return self.of[organisation_id] >= self.most - self.open
 
     @property
     def share(self) -> int:
@@ -54,18 +60,23 @@ class OpenStreams(Generic[Client]):
         self.most, self.budget = most, budget
         self._open: Counter[Client] = Counter()
 
-    def is_full(self, client: Client) -> bool:
-        """Whether the client may open no other stream here."""
+    def is_full(self, client: Client, organisation_id: int | None = None) -> bool:
+        """Whether the client, of an organisation if it is an agent, may open no other one here."""
+        if organisation_id is not None and self.budget.is_full_for(organisation_id):
+            return True
         return self._open[client] >= min(self.most, self.budget.share)
 
     @contextmanager
-    def counting(self, client: Client) -> Iterator[None]:
+    def counting(self, client: Client, organisation_id: int | None = None) -> Iterator[None]:
         """Count one stream of the client for as long as it lasts."""
+        houses = () if organisation_id is None else (organisation_id,)
         self._open[client] += 1
         self.budget.open += 1
+        self.budget.of.update(houses)
         try:
             yield
         finally:
+            self.budget.of.subtract(houses)
             self.budget.open -= 1
             self._open[client] -= 1
             if not self._open[client]:

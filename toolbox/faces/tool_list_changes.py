@@ -50,8 +50,8 @@ _STREAMS = OpenStreams[int](MOST)
 @contextlib.contextmanager
 def count_stream(watcher: Watcher) -> Iterator[None]:
     """Count the watcher's stream while it is open. Raises Denied for one too many."""
-    agent_id = watcher.caller.agent.id
-    if _STREAMS.is_full(agent_id):
+    holder = watcher.caller.agent.id, watcher.caller.organisation_id
+    if _STREAMS.is_full(*holder):
         raise refuse(
             Code.RATE_LIMITED,
             f"you have as many streams of changes open here as you may: {MOST}, fewer while many "
@@ -60,7 +60,7 @@ def count_stream(watcher: Watcher) -> Iterator[None]:
             rule="streams of changes",
             retry_after=SPACING,
         )
-    with _STREAMS.counting(agent_id):
+    with _STREAMS.counting(*holder):
         yield
 
 

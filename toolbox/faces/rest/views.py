@@ -138,6 +138,7 @@ class ToolCallView(AgentView):
             )
         response = respond(answer)
         response.agent_id = caller.agent.id
+        response.organisation_id = caller.organisation_id
         response.is_empty = door.is_empty(name, answer)
         response.seconds = seconds
         return response
