@@ -10,6 +10,7 @@ from nexus_site.run.postgres import DATABASE, USER, Cluster
 
 ENGINE = "nexus_site.run.database"
 PATIENCE = 20  # seconds
+IDLE = 60  # seconds until a pool closes connections that are not needed, all but one
 
 
 def embedded_database(var: Path) -> dict[str, Any]:
@@ -46,6 +47,7 @@ def pooled(database: dict[str, Any], *, connections: int, prepared: bool) -> dic
     pool = {
         "min_size": 1,
         "max_size": connections,
+        "max_idle": IDLE,
         "timeout": PATIENCE,
         "reconnect_timeout": PATIENCE,  # as long as a request waits; then the next one tries again
     }

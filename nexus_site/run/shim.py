@@ -18,6 +18,7 @@ PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP = 28, 1 << 2
 PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE = 47, 2
 CAP_DAC_OVERRIDE = 1
 CAPABILITY_VERSION = 0x20080522
+M_ARENA_MAX = -8
 
 
 def map_to(uid: int, gid: int) -> None:
@@ -80,6 +81,16 @@ def end_with_parent(parent: int) -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
         if os.getppid() != parent:
             raise SystemExit("the parent ended first")
+
+
+def share_one_arena() -> None:
+    """Let all threads of this process and its children share one arena (glibc).
+
+    Python lets one thread run at a time, so several arenas save no waiting and only hold more.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(M_ARENA_MAX, 1)
 
 
 def be_called(name: str) -> None:

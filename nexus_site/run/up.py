@@ -15,6 +15,7 @@ from pathlib import Path
 from nexus_site.celery import app
 from nexus_site.run import broker, roles, web, worker
 from nexus_site.run.postgres import Cluster
+from nexus_site.run.shim import share_one_arena
 from nexus_site.run.supervisor import Child
 
 SHARED = (
@@ -151,5 +152,6 @@ def import_the_site() -> None:
         import_module(name)
     app.finalize()
     app.connection().transport  # noqa: B018 - is made here; it connects in each child
+    share_one_arena()
     gc.collect()
     gc.freeze()  # what is never collected is never copied
