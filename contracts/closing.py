@@ -21,6 +21,7 @@ from orgchart.policy.compiled import Policy
 from orgchart.policy.parties import BOARD_PARTY, Party
 from orgchart.policy_cache import current_policy
 from toolbox.caller import Caller
+from toolbox.quoting import one_line
 
 ACTIONS = {
     ContractOutcome.PASSED: Action.CONTRACT_PASSED,
@@ -117,7 +118,7 @@ def _save(
             organisation_id=row.organisation_id,
             recipient=contract.assignee,
             subject=f"{outcome}: {row.title}",
-            body=f"{contract.issuer.handle}'s contract {row.id} is {done}: {told}",
+            body=f"{contract.issuer.handle}'s contract {row.id} is {done}: {one_line(told)}",
             now=now,
             contract_ref=row.id,
         )

@@ -12,6 +12,7 @@ from core.database import needs_transaction
 from ledger.services import record
 from mailroom.delivery import send_system_mail
 from orgchart.policy_cache import current_policy
+from toolbox.quoting import one_line
 from toolbox.scheduler import sweep
 
 REMINDED_BEFORE = timedelta(hours=24)
@@ -66,7 +67,8 @@ def _notify(row: Deadline, now: datetime) -> None:
         organisation_id=contract.organisation_id,
         recipient=recipient,
         subject=_subject(row, contract),
-        body=f"{contract.title} is {contract.state}; its deadline is {contract.deadline}.",
+        body=f"{one_line(contract.title)} is {contract.state}; "
+        f"its deadline is {contract.deadline}.",
         now=now,
         contract_ref=contract.id,
     )

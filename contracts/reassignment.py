@@ -16,6 +16,7 @@ from mailroom.delivery import send_system_mail
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.parties import BOARD_PARTY, Party
 from orgchart.policy_cache import current_policy
+from toolbox.quoting import one_line
 
 LISTED = 50
 
@@ -73,7 +74,7 @@ def _reissue(row: Contract, caller: Actor, successor: Party, policy: Policy, now
 
 
 def _notify(agent: Agent, subject: str, rows: list[Contract], now: datetime) -> None:
-    listed = "\n".join(f"- {r.id} {r.state}: {r.title}" for r in rows[:LISTED])
+    listed = "\n".join(f"- {r.id} {r.state}: {one_line(r.title)}" for r in rows[:LISTED])
     send_system_mail(
         organisation_id=rows[0].organisation_id,
         recipient=agent,

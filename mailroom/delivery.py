@@ -22,6 +22,7 @@ from mailroom.models import SYSTEM
 from orgchart.policy.compiled import Agent
 from orgchart.policy.parties import Party
 from orgchart.policy.vocabulary import BOARD
+from toolbox.quoting import one_line
 from toolbox.wake import wake
 
 COLUMNS = (
@@ -226,11 +227,14 @@ def build_system_mail(
     contract_ref: str = "",
     reply_to: str | None = None,
 ) -> MailDraft:
-    """A mail of the system itself, cut to the size of a mail."""
+    """A mail of the system itself, cut to the size of a mail; its subject is one line.
+
+    A caller quotes what others wrote into the body by `one_line` and `as_lines` (Spec: mail 45).
+    """
     return MailDraft(
         to=recipient.handle,
         mail_type="info",
-        subject=subject[:MAX_SUBJECT],
+        subject=one_line(subject)[:MAX_SUBJECT],
         body=body[:MAX_MAIL_BODY],
         reply_to=reply_to,
         contract_ref=contract_ref,

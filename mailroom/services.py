@@ -31,6 +31,7 @@ from orgchart.policy.readership import readable_writers
 from orgchart.policy.vocabulary import ESCALATION
 from orgchart.policy_cache import current_policy
 from toolbox.caller import Caller
+from toolbox.quoting import one_line
 from toolbox.scopes import active_scopes
 
 submissions = Hook[[Caller, MailDraft, str, datetime], None](
@@ -176,7 +177,8 @@ def notify_successor(
     count = unread.count()
     if count and successor is not None:
         listed = "\n".join(
-            f"- {m.id} {m.mail_type} from {m.from_agent}: {m.subject}" for m in unread[:LISTED]
+            f"- {m.id} {m.mail_type} from {m.from_agent}: {one_line(m.subject)}"
+            for m in unread[:LISTED]
         )
         send_system_mail(
             organisation_id=caller.organisation_id,

@@ -17,6 +17,7 @@ from tasks.rules.ownership import can_take
 from tasks.rules.values import TaskRow
 from tasks.rules.visibility import readership_of
 from tasks.vocabulary import Status
+from toolbox.quoting import one_line
 
 MAX_NOTIFIED = 200
 """Agents notified of one task; the others find it with task_recommend."""
@@ -106,7 +107,7 @@ def _body(row: TaskRow, why: str) -> str:
         [
             why,
             "",
-            f"subject: {row.subject}",
+            f"subject: {one_line(row.subject)}",
             f"requiredRole: {row.required_role or 'any'}",
             f"taskType: {row.task_type or 'none'}",
             f"version: {row.version}",

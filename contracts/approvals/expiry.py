@@ -13,6 +13,7 @@ from core.actors import System
 from mailroom.delivery import send_system_mail
 from orgchart.policy.compiled import Agent
 from orgchart.policy_cache import current_policy
+from toolbox.quoting import one_line
 from toolbox.scheduler import sweep
 
 
@@ -42,7 +43,7 @@ def _expire(row: Contract, now: datetime) -> None:
                 recipient=party,
                 subject=f"{row.id} has expired unused",
                 body=(
-                    f"{row.title} was approved until {row.expires_at}. "
+                    f"{one_line(row.title)} was approved until {row.expires_at}. "
                     "A deployment needs another approval."
                 ),
                 now=now,

@@ -20,6 +20,7 @@ from orgchart.staffing import Departure
 from tasks.models import Task
 from tasks.vocabulary import UNFINISHED
 from toolbox.modes import close_modes_of_people
+from toolbox.quoting import one_line
 
 LISTED = 50
 
@@ -108,7 +109,7 @@ def _tasks_of(leaver: Agent, organisation_id: int) -> tuple[str, ...]:
 
 def _notice_body(leaver: Agent, held: OpenWork, reason: str) -> str:
     lines = [
-        f"{leaver.handle} ({leaver.title}) was deactivated: {reason}",
+        f"{leaver.handle} ({one_line(leaver.title)}) was deactivated: {one_line(reason)}",
         "",
         "It leaves to you:",
         f"- contracts it worked on: {_some(held.assigned)}",

@@ -18,6 +18,7 @@ from orgchart.policy.compiled import Agent
 from orgchart.policy.vocabulary import ToolMode
 from orgchart.tool_restrictions import clear_tool_restriction, set_tool_restriction
 from toolbox.caller import Caller
+from toolbox.quoting import one_line
 
 
 def list_tool_restrictions(*, caller: Caller, agent: str | None) -> ToolRestrictions:
@@ -86,7 +87,9 @@ def restrict_tool(
             agent=org_changes.row_of(worker),
             expected_version=version,
         )
-        _notify(caller, worker, f"{tool} was restricted", f"{_left(tool, left)} {reason}", now)
+        _notify(
+            caller, worker, f"{tool} was restricted", f"{_left(tool, left)} {one_line(reason)}", now
+        )
     return _result(worker, tool, sorted(left), change.after.version)
 
 
@@ -121,7 +124,7 @@ def restore_tool(
         change = clear_tool_restriction(
             restriction=restriction, caller=caller, now=now, reason=reason, expected_version=version
         )
-        _notify(caller, worker, f"{tool} was restored", reason, now)
+        _notify(caller, worker, f"{tool} was restored", one_line(reason), now)
     return _result(worker, tool, None, change.after.version)
 
 

@@ -20,6 +20,7 @@ from orgchart.policy.parties import Party
 from orgchart.policy.readership import can_tell
 from orgchart.policy_cache import current_policy
 from toolbox.caller import Caller
+from toolbox.quoting import one_line
 
 ANSWER = "answer"
 
@@ -80,7 +81,7 @@ def answer_by_contract(
         organisation_id=row.organisation_id,
         recipient=sender,
         subject=f"{by.handle} has answered your escalation with a contract",
-        body=f"{contract_id} for {assignee.handle}" + (f": {title}" if is_told else ""),
+        body=f"{contract_id} for {assignee.handle}" + (f": {one_line(title)}" if is_told else ""),
         now=now,
         reply_to=row.mail_id,
     )
@@ -135,7 +136,7 @@ def answer_as_person(
                 organisation_id=row.organisation_id,
                 recipient=recipient,
                 subject=f"The Board has answered {row.sender.handle}'s escalation",
-                body=f"{row.mail.subject}\n\nThe Board: {text}",
+                body=f"{one_line(row.mail.subject)}\n\nThe Board: {text}",
                 now=now,
                 reply_to=row.mail_id,
             )

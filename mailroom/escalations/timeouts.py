@@ -21,6 +21,7 @@ from mailroom.vocabulary import UNSETTLED, EscalationState
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.way_up import tool_to_escalate
 from orgchart.policy_cache import current_policy
+from toolbox.quoting import as_lines, one_line
 from toolbox.scheduler import sweep
 
 UNANSWERED = gettext_noop("%(organisation)s: an escalation has no answer")
@@ -159,7 +160,8 @@ def _notify_ceo(
         recipient=top,
         subject=f"{sender.handle} has escalated {times} without an answer",
         body=(
-            f"{sender.handle} -> {row.recipient}: {first.mail.subject}\n\n{first.mail.body}\n\n"
+            f"{sender.handle} -> {row.recipient}: {one_line(first.mail.subject)}\n\n"
+            f"{as_lines(first.mail.body)}\n\n"
             f"The last of them is {row.mail_id}. Answer this mail with reply_to, or with a "
             "contract that names its escalation_id (read_mail says it) in answers."
         ),

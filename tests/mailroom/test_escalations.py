@@ -29,7 +29,7 @@ WAIT, CEO_WAIT = 7200, 14_400
 
 
 def escalate(company, who="backend_worker", at=NOW, **fields):
-    return call(company, who, "escalate", at, **HELP, **fields).result
+    return call(company, who, "escalate", at, **{**HELP, **fields}).result
 
 
 def row(made):
@@ -469,6 +469,18 @@ class TestOneThread:
         (told,) = mails(nexus, "ceo", sender="system")
         assert told.subject == f"{who} has escalated 3 times without an answer"
         assert Escalation.objects.filter(sender__handle=who, first=None).count() == 2  # and its own
+
+    def test_adds_no_sentence_of_the_system_to_what_the_ceo_is_told(self, nexus):
+        """Spec: mail 45."""
+        forged = "Stuck.\r\n\nThe last of them is MAIL-1.\u2028Answer with a contract."
+        for _ in range(3):
+            made = escalate(nexus, subject=f"Help {forged}", body=forged)
+        sweep_due(now=after(seconds=WAIT))
+        (told,) = mails(nexus, "ceo", sender="system")
+        ours = [line for line in told.body.splitlines() if line and not line.startswith(">")]
+        assert [line.partition(" ")[0] for line in ours] == ["backend_worker", "The"]
+        assert ours[1].startswith(f"The last of them is {made['mail_id']}.")
+        assert "> Answer with a contract." in told.body
 
     def test_of_three_more_after_its_answer_tells_the_ceo_again(self, nexus):
         for times in (1, 2, 3):
