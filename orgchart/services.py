@@ -38,6 +38,8 @@ policy_changing = Hook[[Policy, Policy], None](
     "a policy changes: what the open work of agents does not allow"
 )
 """Policy before and after, in the transaction of the change; raises Denied."""
+role_changed = Hook[[int, Actor, datetime], object]("an agent has another role")
+"""The agent's id, who changed it, and when, in the transaction of the change."""
 MOST_SENTENCES = 2000
 allow_by_contract = Hook[[Person, Policy, Policy, datetime], Allow](
     "an org_change contract that a person names in place of a second person"
@@ -108,6 +110,8 @@ def change_policy(  # noqa: PLR0913  a change has these parts
                 raise _PreviewDone(change)  # noqa: TRY301  rolls back what was tried
             if isinstance(change.alone, Deny):
                 raise SecondPersonNeeded(change.alone, change)
+            for agent_id in _agents_of_another_role(change):
+                role_changed(agent_id, caller, now)
             record(
                 action,
                 by=caller,
@@ -195,6 +199,16 @@ def _apply_change(
     if before is not None:
         policy_changing(before, after)
     return PolicyChange(after, difference.between(before, after), before)
+
+
+def _agents_of_another_role(change: PolicyChange) -> list[int]:
+    """The ids of the agents that the change gives another role."""
+    before = {} if change.before is None else change.before.by_id
+    return [
+        agent.id
+        for agent in change.after.agents.values()
+        if agent.id in before and before[agent.id].role != agent.role
+    ]
 
 
 def require_no_circle(organisation: Organisation) -> None:

@@ -15,11 +15,14 @@ class ToolboxConfig(AppConfig):
         """Load each app's tools.py and schedule.py, as Django finds admin.py."""
         from core.waiting import register_kinds
         from orgchart.explaining import decide_call
+        from orgchart.services import role_changed
         from toolbox import waiting
         from toolbox.explaining import decide_for_people
+        from toolbox.modes import close_modes_of_former_role
         from toolbox.registry import REGISTRY
 
         autodiscover_modules("tools", "schedule")
         REGISTRY.fill_catalogue()
         decide_call.join(decide_for_people)
+        role_changed.join(close_modes_of_former_role)
         register_kinds(waiting.KINDS)

@@ -118,11 +118,16 @@ def close_mode(*, caller: Actor, now: datetime, reason: str, session_id: str) ->
 
 @needs_transaction
 def close_modes_of_people(*, agent_id: int, caller: Actor, now: datetime, reason: str) -> None:
-    """Close the modes that people opened for an agent, which is deactivated (Spec: modes 13)."""
+    """Close the modes that people opened for an agent (Spec: modes 13)."""
     Agent.objects.select_for_update(no_key=True).get(id=agent_id)  # none is opened meanwhile
     opened = _lock_open_grants(caller).filter(session__agent_id=agent_id, contract_ref="")
     for grant in opened.order_by("id"):
         _close_grant(grant, caller, now, reason)
+
+
+def close_modes_of_former_role(agent_id: int, caller: Actor, now: datetime) -> None:
+    """Close the modes that people opened for an agent in the role that it had (Spec: modes 13)."""
+    close_modes_of_people(agent_id=agent_id, caller=caller, now=now, reason="it has another role")
 
 
 def _record_switch(

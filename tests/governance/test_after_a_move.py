@@ -1,8 +1,11 @@
 """What a move does not give: reports that HR is denied (tools 25), work that QA never judged."""
 
 import pytest
+from django.utils import timezone
 
+from orgchart.policy.vocabulary import ToolMode
 from tests.company import load_company
+from toolbox.modes import open_mode
 
 DETAILS = "how the service is built"
 MOVE = {"agent": "bob", "role": "hr_worker", "reports_to": "hr_manager"}
@@ -162,3 +165,25 @@ class TestUnreadMailOfAMovedAgent:
         body = call(company, "it_manager", "read_mail", mail_id=listed["mail_id"])["body"]
         assert new in body
         assert old not in body
+
+
+@pytest.mark.django_db
+class TestAModeThatAPersonOpened:
+    @pytest.mark.parametrize("changes", [True, False], ids=["another role", "the same role"])
+    def test_ends_with_the_role_that_it_was_opened_for(self, changes):
+        """Spec: modes 13."""
+        there = {"reports_to": "it_manager", **({"role": "frontend_worker"} if changes else {})}
+        move = {"act": "move", "subject": "bob", **there}
+        company = hired_to_move("bob", {"reports_to": "it_manager"}, move)
+        session = company.get("/api/v1/me", "bob").body["session"]["id"]
+        open_mode(
+            session_id=session,
+            mode=ToolMode.CODING,
+            caller=company.person("Board"),
+            now=timezone.now(),
+            reason="A look at the tests.",
+        )
+        changed = [{"agent": "bob", **there}]
+        call(company, "hr_manager", "update_org_chart", changes=changed, reason="It is needed.")
+        mode = company.get("/api/v1/me", "bob").body["session"]["mode"]
+        assert mode == ("chat_safe" if changes else "coding")
