@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.utils import quote, unquote
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import NON_FIELD_ERRORS, PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
@@ -173,8 +173,9 @@ class CaseAdmin(ActingAdmin):
 
     def _act_page(self, request: HttpRequest, act: Act, row: Any, form: Any) -> HttpResponse:
         """After a wrong code the preview again; after any other refusal the form."""
-        confirming = act.name in STEERINGS and form.is_bound and _confirms(request, act)
-        if confirming and form.cleaned_data.get("version") == row.version:
+        is_filled = form.is_bound and set(form.errors) <= {NON_FIELD_ERRORS}
+        confirming = act.name in STEERINGS and is_filled and _confirms(request, act)
+        if confirming and form.cleaned_data["version"] == row.version:
             return self._preview(request, act, row, form)
         return super()._act_page(request, act, row, form)
 

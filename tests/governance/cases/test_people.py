@@ -493,6 +493,22 @@ class TestPages:
         assert client.post(address, posted).status_code == 302
         assert play.at[0] == "stopped"
 
+    @pytest.mark.parametrize(
+        ("act", "field"),
+        [
+            ("amend-analysis", "what"), ("amend-tasks", "tasks"), ("overrule", "outcome"),
+            ("extend", "rounds"), ("end", "reason"),
+        ],
+    )  # fmt: skip
+    def test_ask_again_for_what_is_missing_when_it_is_confirmed(self, client, play, act, field):
+        """Spec: constitution 35."""
+        address = f"/admin/governance/case/{play.id}/{act}/"
+        posted = {"reason": "enough", "version": 1, "code": "000000", field: ""}
+        answer = client.post(address, posted)
+        assert answer.status_code == 200
+        assert answer.context["form"].errors[field] == ["This field is required."]
+        assert play.at == ("open", "ANALYSIS", 1)
+
     def test_show_paused_cases_and_repeated_violations_first(self, client, play):
         play.submit("TASKS", by="implementer")
         play.submit("TASKS", by="implementer")
