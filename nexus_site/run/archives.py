@@ -31,13 +31,16 @@ def pack(path: Path, places: Mapping[str, Path]) -> None:
     """
     part = path.with_name(f"{path.name}.part")  # of a backup that was killed there is no more
     part.unlink(missing_ok=True)
-    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        with tarfile.open(fileobj=file, mode="w") as archive:
-            for name, place in places.items():
-                _add(archive, name, str(place.resolve()), None)
-        file.flush()
-        os.fsync(file.fileno())
-    part.rename(path)
+    try:
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            with tarfile.open(fileobj=file, mode="w") as archive:
+                for name, place in places.items():
+                    _add(archive, name, str(place.resolve()), None)
+            file.flush()
+            os.fsync(file.fileno())
+        part.rename(path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _add(archive: tarfile.TarFile, name: str, path: str, folder: int | None) -> None:

@@ -93,6 +93,18 @@ class TestWhatAgentsDoMeanwhile:
             assert (whole.read(4), whole.read(10)) == (b"The ", b"plan.\0\0\0\0\0")
 
 
+def test_an_archive_that_fails_leaves_nothing_behind(tree, tmp_path, monkeypatch):
+    """As on a full disk: half of the keys would lie there."""
+
+    def fails(_):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(archives.os, "fsync", fails)
+    with pytest.raises(OSError, match="No space"):
+        archives.pack(tmp_path / "keys.tar", {"company": tree})
+    assert not list(tmp_path.glob("keys.tar*"))
+
+
 class TestWhatAgentsLeave:
     def test_folders_without_end_are_packed_as_far_as_names_go(self, tree, packed, tmp_path):
         with contextlib.chdir(tree):
