@@ -93,6 +93,9 @@ def read_path(path: Path, policy: Policy) -> TaskFiles:
 
 
 def _read_file(file: Path, policy: Policy) -> Iterator[FileEntry]:
+    if not file.is_file():  # a pipe would be waited for, a device has no end
+        yield FileEntry(file.name, None, "not readable: no plain file")
+        return
     try:
         raw = from_json(file.read_bytes(), allow_inf_nan=False)
     except (OSError, ValueError) as problem:

@@ -1,6 +1,7 @@
 """Ways around the rules of tasks that the first audit found, and more of their kind."""
 
 import json
+import os
 from datetime import timedelta
 
 import pytest
@@ -156,3 +157,10 @@ class TestUpdates:
         services.update_task(caller=caller, task_id=one, update=claim, now=NOW)
         done = services.update_task(caller=caller, task_id=one, update=TaskUpdate(), now=NOW)
         assert done["version"] == 2
+
+
+@pytest.mark.parametrize("words", [("import", "dev-team"), ("feedback", "dev-team")])
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(team, tmp_path, words):
+    os.mkfifo(tmp_path / "a.json")
+    with pytest.raises(CommandError):
+        call_command("tasks", *words, str(tmp_path / "a.json"))

@@ -143,6 +143,8 @@ class Command(BaseCommand):
         self.stdout.write(f"{count} tasks written to {path}")
 
     def _feedback(self, organisation: Organisation, path: Path) -> None:
+        if path.exists() and not path.is_file():
+            raise CommandError(f"{path} is no plain file")
         try:
             content = path.read_bytes()
         except OSError as problem:
