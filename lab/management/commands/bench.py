@@ -11,13 +11,23 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from lab.bench import calls, company, decisions, events, hands, sweeps
+from lab.bench import calls, company, decisions, events, hands, sweeps, verifying
 from lab.bench.contest import Contender, compete
 from lab.bench.report import Report
 from lab.bench.served import Served, serving
 
 CLIENTS = (1, 8, 32)
-PARTS = ("send", "read", "claim", "organisations", "events", "sweeps", "decisions", "hands")
+PARTS = (
+    "send",
+    "read",
+    "claim",
+    "organisations",
+    "events",
+    "sweeps",
+    "decisions",
+    "hands",
+    "ledger",
+)
 
 
 class Command(BaseCommand):
@@ -33,6 +43,7 @@ class Command(BaseCommand):
         parser.add_argument("--mails", type=int, default=500_000, help="mails in the large box")
         parser.add_argument("--tasks", type=int, default=500_000, help="tasks in the long list")
         parser.add_argument("--due", type=int, default=20_000, help="due rows to sweep")
+        parser.add_argument("--events", type=int, default=1_000_000, help="events to verify")
         parser.add_argument("--only", choices=PARTS, nargs="+", default=PARTS, help="these parts")
         parser.add_argument("--workers", type=int, default=2, help="web processes")
         parser.add_argument("--output", type=Path, default=settings.BASE_DIR / "docs/bench.json")
@@ -87,6 +98,8 @@ class Command(BaseCommand):
             sweeps.rows(report, found.organisation, due=options["due"])
         elif name == "decisions":
             decisions.rows(report)
+        elif name == "ledger":
+            verifying.rows(report, found.organisation.id, count=options["events"])
         elif name == "hands":
             for line in hands.measured():
                 self._say(line)
