@@ -95,9 +95,8 @@ class LeafReader:
             if size <= len(END):
                 self._ended = size < 0
                 break
-            row = bytes(data)
-            _, xid, _, seq, _, stored, _ = unpack(row)
-            before, said, after = row[TEXT:].split(SEPARATOR)
+            _, xid, _, seq, _, stored, _ = unpack(data)
+            before, said, after = bytes(data[TEXT:]).split(SEPARATOR)
             digest = sha256(b"".join((DOMAIN, before, details[said], after))).digest()
             if digest != stored:
                 raise DoubtfulEvent

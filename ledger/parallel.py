@@ -18,7 +18,7 @@ from django.db import connection
 from ledger.rules import Keys
 from ledger.spans import HIGHEST, LOWEST, Part, Span
 
-MANY = 500_000  # events from which on it is worth half a second of processor to start each process
+MANY = 900_000  # events from which on further processes save more than their start takes
 MOST = 16  # processes, each with a database connection
 SEAL_COST = 50  # a seal is as much work as so many events
 ROOT = Path(__file__).resolve().parents[1]

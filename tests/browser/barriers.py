@@ -11,6 +11,8 @@ AXE = Path(__file__).parent / "axe" / "axe.min.js"
 DESK, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 EVERY_LOOK = (("light", DESK), ("dark", PHONE), ("dark", DESK), ("light", PHONE))
 MISSING = "/admin/no-such-page/"
+READY = "() => !window.nexusImprove || 'nxReady' in document.documentElement.dataset"
+"""The theme draws its choosers after the page is loaded; then our script names them."""
 FIND = """async () => {
   const judged = ["serious", "critical"];
   const others = axe._audit.rules.filter((rule) => !judged.includes(rule.impact));
@@ -81,7 +83,7 @@ def look(page, address, looks, language, known):
     problems = [] if answer.status == expected else [f"status {answer.status}"]
     spoken = page.locator("html").get_attribute("lang")
     problems += [] if spoken.lower() == language else [f"lang={spoken}"]
-    page.wait_for_timeout(170)  # the theme draws its choosers after the page is loaded
+    page.wait_for_function(READY)
     problems += english_on(page.content(), known) if language == "zh-hans" else []
     for theme, size in looks:
         page.emulate_media(color_scheme=theme)

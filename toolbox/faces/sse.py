@@ -69,14 +69,14 @@ class OpenStreams(Generic[Client]):
     @contextmanager
     def counting(self, client: Client, organisation_id: int | None = None) -> Iterator[None]:
         """Count one stream of the client for as long as it lasts."""
-        houses = () if organisation_id is None else (organisation_id,)
+        organisations = () if organisation_id is None else (organisation_id,)
         self._open[client] += 1
         self.budget.open += 1
-        self.budget.of.update(houses)
+        self.budget.of.update(organisations)
         try:
             yield
         finally:
-            self.budget.of.subtract(houses)
+            self.budget.of.subtract(organisations)
             self.budget.open -= 1
             self._open[client] -= 1
             if not self._open[client]:

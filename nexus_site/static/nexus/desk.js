@@ -136,6 +136,9 @@
     window.setInterval(() => document.querySelectorAll('time[data-style="ago"]').forEach(say), 30_000);
   });
   // The theme's choosers are drawn after the page is loaded.
-  window.addEventListener("load", () => window.setTimeout(() => improve(document), 150));
+  window.addEventListener("load", () => window.setTimeout(() => {
+    improve(document);
+    document.documentElement.dataset.nxReady = "";
+  }, 150));
   window.nexusImprove = improve;
 })();
