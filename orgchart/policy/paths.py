@@ -109,8 +109,13 @@ def expand(scopes: Sequence[str], agent: Agent) -> tuple[str, ...]:
 
 def in_own_clone(path: str, handle: str) -> str:
     """The path in the repository, where a path names one's own clone by its place; else ''."""
-    prefix = f"{HOME.replace('{agent}', handle)}{CLONE}/"
-    return path.removeprefix(prefix) if path.startswith(prefix) else ""
+    clone = _clone_of(handle)
+    return path.removeprefix(clone) if path.startswith(clone) else ""
+
+
+def _clone_of(handle: str) -> str:
+    """The folder of an agent's own clone, in the company tree."""
+    return f"{HOME.replace('{agent}', handle)}{CLONE}/"
 
 
 def is_of_company(path: str) -> bool:
@@ -123,7 +128,7 @@ def is_of_company(path: str) -> bool:
 
 def in_company_tree(path: str, handle: str) -> str:
     """Where a path of an agent lies in the company tree: one of the repository in its own clone."""
-    return path if is_of_company(path) else f"{HOME.replace('{agent}', handle)}{CLONE}/{path}"
+    return path if is_of_company(path) else f"{_clone_of(handle)}{path}"
 
 
 def can_touch(

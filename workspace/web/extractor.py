@@ -29,9 +29,8 @@ def extracted(body: bytes, charset: str, most: int) -> tuple[str, str]:
     from trafilatura import bare_extraction, html2txt, load_html
     from trafilatura.utils import decode_file
 
-    source = (
-        body.decode(charset, "replace") if charset else str(decode_file(body, len(body)))
-    )  # unpacked it is no longer
+    # A compressed page is unpacked to the length that it came with: no small one becomes huge.
+    source = body.decode(charset, "replace") if charset else str(decode_file(body, len(body)))
     tree = load_html(source)
     if tree is None:
         return "", ""
