@@ -17,20 +17,22 @@ GUARDED = """
 SELECT tgrelid::regclass::text, (tgtype & 16) > 0, (tgtype & 8) > 0
 FROM pg_trigger WHERE tgname = tgrelid::regclass::text || '_only_grows'
 """
-# Who owns the schema or the database drops tables of others. A table of one's own, a temporary one
-# too, stands in for the one that a trigger asks.
+# Of the role that signed in and of every role that it may become (SET ROLE): a superuser any. Who
+# owns the schema or the database drops tables of others. A table of one's own, a temporary one too,
+# stands in for the one that a trigger asks. session_replication_role switches triggers off.
 UNSAFE = """
-SELECT rolsuper OR rolcreaterole OR rolreplication
-    OR pg_has_role(oid, 'pg_execute_server_program', 'USAGE')
-    OR pg_has_role(oid, 'pg_write_server_files', 'USAGE')
+SELECT bool_or(rolcreaterole OR rolreplication
+    OR rolname IN (
+        'pg_execute_server_program', 'pg_read_server_files', 'pg_write_server_files')
+    OR has_parameter_privilege(r.oid, 'session_replication_role', 'SET')
     OR EXISTS (
-        SELECT 1 FROM pg_class t JOIN pg_namespace n ON n.oid = t.relnamespace
-        WHERE t.oid = 'ledger_event'::regclass
-            AND (pg_has_role(r.oid, relowner, 'USAGE') OR pg_has_role(r.oid, nspowner, 'USAGE')))
-    OR has_schema_privilege(oid, 'public', 'CREATE')
-    OR has_database_privilege(oid, current_database(), 'CREATE')
-    OR has_database_privilege(oid, current_database(), 'TEMPORARY')
-FROM pg_roles r WHERE rolname = current_user
+        SELECT 1 FROM pg_shdepend JOIN pg_database d ON datname = current_database()
+        WHERE refobjid = r.oid AND deptype = 'o'
+            AND (dbid = d.oid OR (classid = 'pg_database'::regclass AND objid = d.oid)))
+    OR EXISTS (SELECT 1 FROM pg_namespace n WHERE has_schema_privilege(r.oid, n.oid, 'CREATE'))
+    OR has_database_privilege(r.oid, current_database(), 'CREATE')
+    OR has_database_privilege(r.oid, current_database(), 'TEMPORARY'))
+FROM pg_roles r WHERE pg_has_role(session_user, r.oid, 'MEMBER')
 """
 
 
@@ -85,6 +87,8 @@ STATEMENTS = (
     "REVOKE TEMPORARY ON DATABASE {database} FROM {role}",  # earlier versions granted it
     "GRANT CONNECT ON DATABASE {database} TO {role}",
     "REVOKE CREATE ON SCHEMA public FROM PUBLIC",
+    "REVOKE ALL ON ALL TABLES IN SCHEMA public FROM PUBLIC",
+    "REVOKE TRUNCATE, REFERENCES, TRIGGER ON ALL TABLES IN SCHEMA public FROM {role}",
     "GRANT USAGE ON SCHEMA public TO {role}",
     "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role}",
     "GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {role}",
@@ -94,10 +98,7 @@ STATEMENTS = (
     ),
     "ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT USAGE, SELECT ON SEQUENCES TO {role}",
     "REVOKE INSERT, UPDATE, DELETE ON django_migrations FROM {role}",
-    (
-        "ALTER ROLE {role} IN DATABASE {database} "
-        f"SET idle_in_transaction_session_timeout = '{IDLE}'"
-    ),
+    f"ALTER DATABASE {{database}} SET idle_in_transaction_session_timeout = '{IDLE}'",
 )
 
 

@@ -10,10 +10,11 @@ from ledger import keys
 from nexus_site.run import roles
 
 OWNER_SERVES = (
-    "The database role that serves could switch off what the database guards: it is a "
-    "superuser, creates roles or tables (temporary ones too), copies the server, runs programs on "
-    "it, or owns the tables, their schema or the database. Name in DATABASE_OWNER_URL the owner of "
-    "the database, and in DATABASE_URL a role that owns nothing"
+    "The database role that serves could switch off what the database guards: it is, or may "
+    "become, a superuser or a role that creates roles or tables (temporary ones too), copies the "
+    "server, reads or writes its files, runs programs on it, sets session_replication_role, or "
+    "owns the tables, their schema, the database, or anything in it. Name in DATABASE_OWNER_URL "
+    "the owner of the database, and in DATABASE_URL a role that owns nothing"
 )
 
 

@@ -43,6 +43,41 @@ def serving(transactional_db, settings):
         yield found
 
 
+@pytest.fixture
+def elsewhere(transactional_db, settings, monkeypatch):
+    """A server with two plain roles, as deploy/postgres-roles.sh makes them; reached as each."""
+    given = connection.get_connection_params()
+    where = {name: given[name] for name in ("host", "port") if given.get(name)}
+    settings.DATABASE_URL = settings.DATABASE_OWNER_URL = "postgresql://elsewhere"
+    settings.SERVING_ROLE = "plain_serving"
+    with psycopg.connect(**where, user=given["user"], dbname="postgres", autocommit=True) as root:
+        for role in ("plain_owner", "plain_serving"):
+            root.execute(f"CREATE ROLE {role} LOGIN")
+        root.execute("CREATE DATABASE plain OWNER plain_owner")
+        with psycopg.connect(**where, user="plain_owner", dbname="plain", autocommit=True) as owner:
+            owner.execute("CREATE TABLE django_migrations (id int)")
+            monkeypatch.setattr(
+                roles,
+                "connection",
+                SimpleNamespace(cursor=owner.cursor, settings_dict={"NAME": "plain"}),
+            )
+            yield lambda role: psycopg.connect(**where, user=role, dbname="plain", autocommit=True)
+        root.execute("DROP DATABASE plain WITH (FORCE)")
+        root.execute("DROP ROLE plain_owner, plain_serving")
+
+
+class TestAServerElsewhere:
+    def test_is_prepared_by_an_owner_that_creates_no_roles(self, elsewhere, monkeypatch):
+        roles.grant_serving()
+        roles.grant_serving()
+        assert roles.is_unsafe()
+        with elsewhere("plain_serving") as serving:
+            monkeypatch.setattr(roles, "connection", SimpleNamespace(cursor=serving.cursor))
+            assert not roles.is_unsafe()
+            (limit,) = serving.execute("SHOW idle_in_transaction_session_timeout").fetchone()
+        assert limit == "1min"
+
+
 class TestServing:
     @pytest.mark.parametrize(
         "attempt",
@@ -98,14 +133,45 @@ class TestServing:
     @pytest.mark.parametrize(
         ("give", "take"),
         [
+            ("ALTER ROLE {0} SUPERUSER", "ALTER ROLE {0} NOSUPERUSER"),
+            ("ALTER ROLE {0} CREATEROLE", "ALTER ROLE {0} NOCREATEROLE"),
             ("ALTER ROLE {0} REPLICATION", "ALTER ROLE {0} NOREPLICATION"),
             ("GRANT pg_execute_server_program TO {0}", "REVOKE pg_execute_server_program FROM {0}"),
+            ("GRANT pg_read_server_files TO {0}", "REVOKE pg_read_server_files FROM {0}"),
             ("GRANT pg_write_server_files TO {0}", "REVOKE pg_write_server_files FROM {0}"),
+            (
+                "GRANT SET ON PARAMETER session_replication_role TO {0}",
+                "REVOKE SET ON PARAMETER session_replication_role FROM {0}",
+            ),
             ("GRANT CREATE ON SCHEMA public TO {0}", "REVOKE CREATE ON SCHEMA public FROM {0}"),
+            (
+                "CREATE SCHEMA of_others; GRANT CREATE ON SCHEMA of_others TO {0}",
+                "DROP SCHEMA of_others",
+            ),
+            ("CREATE SCHEMA {0} AUTHORIZATION {0}", "DROP SCHEMA {0}"),
             ("GRANT CREATE ON DATABASE {1} TO {0}", "REVOKE CREATE ON DATABASE {1} FROM {0}"),
             ("GRANT TEMPORARY ON DATABASE {1} TO {0}", "REVOKE TEMPORARY ON DATABASE {1} FROM {0}"),
-            ("ALTER SCHEMA public OWNER TO {0}", "ALTER SCHEMA public OWNER TO {2}"),
-            ("ALTER DATABASE {1} OWNER TO {0}", "ALTER DATABASE {1} OWNER TO {2}"),
+            (
+                "ALTER TABLE contracts_verdict OWNER TO {0}",
+                "ALTER TABLE contracts_verdict OWNER TO {2}",
+            ),
+            (
+                "ALTER FUNCTION ledger_refuse_change OWNER TO {0}",
+                "ALTER FUNCTION ledger_refuse_change OWNER TO {2}",
+            ),
+            (
+                "ALTER SCHEMA public OWNER TO {0}; REVOKE CREATE ON SCHEMA public FROM {0}",
+                "ALTER SCHEMA public OWNER TO {2}; GRANT CREATE ON SCHEMA public TO {2}",
+            ),
+            (
+                "ALTER DATABASE {1} OWNER TO {0}; REVOKE ALL ON DATABASE {1} FROM {0}",
+                "ALTER DATABASE {1} OWNER TO {2}; GRANT ALL ON DATABASE {1} TO {2}",
+            ),
+            ("GRANT {2} TO {0} WITH INHERIT FALSE", "REVOKE {2} FROM {0}"),  # SET ROLE takes it
+            (
+                "CREATE ROLE {0}_admin CREATEROLE; GRANT {0}_admin TO {0}",  # so does this
+                "DROP ROLE {0}_admin",
+            ),
         ],
     )
     def test_that_could_undo_the_guards_does_not_serve(self, serving, monkeypatch, give, take):
@@ -113,12 +179,42 @@ class TestServing:
         names = (roles.EMBEDDED, given["NAME"], given["USER"])
         monkeypatch.setattr(roles, "connection", SimpleNamespace(cursor=serving.cursor))
         with connection.cursor() as owner:
-            owner.execute(give.format(*names))
             try:
+                for statement in give.format(*names).split(";"):
+                    owner.execute(statement)
                 assert roles.is_unsafe()
             finally:
-                owner.execute(take.format(*names))
+                for statement in take.format(*names).split(";"):
+                    owner.execute(statement)
         assert not roles.is_unsafe()
+
+    def test_that_took_another_role_for_a_while_does_not_serve(self, serving, monkeypatch):
+        with connection.cursor() as owner:
+            owner.execute(f"SET ROLE {roles.EMBEDDED}")
+            try:
+                assert roles.is_unsafe()  # RESET ROLE makes it the owner again
+            finally:
+                owner.execute("RESET ROLE")
+
+    def test_loses_what_was_granted_too_widely(self, serving):
+        with connection.cursor() as owner:
+            owner.execute(f"GRANT ALL ON ALL TABLES IN SCHEMA public TO {roles.EMBEDDED}, PUBLIC")
+        roles.grant_serving()
+        with connection.cursor() as owner:
+            owner.execute("CREATE ROLE stranger")
+            owner.execute("SELECT has_table_privilege('stranger', 'mailroom_mail', 'SELECT')")
+            (reads,) = owner.fetchone()
+            owner.execute("DROP ROLE stranger")
+        assert not reads
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            serving.execute(
+                "CREATE TRIGGER silent BEFORE INSERT ON mailroom_mail FOR EACH ROW "
+                "EXECUTE FUNCTION suppress_redundant_updates_trigger()"
+            )
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            serving.execute("TRUNCATE tasks_task CASCADE")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            serving.execute("DELETE FROM ledger_event")
 
     def test_that_owns_does_not_serve_in_production(self, serving, settings, monkeypatch):
         assert safety.problem_of_start() == ""
