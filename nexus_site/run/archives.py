@@ -7,7 +7,7 @@ import os
 import shutil
 import stat
 import tarfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import BinaryIO
 from orgchart.policy.paths import MAX_PATH
 
 AS_IT_IS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+DOTS = frozenset({"", ".", ".."})
 LONGEST_NAME = MAX_PATH + 256
 """Bytes of a name in an archive: what agents may write, in a home with a long name.
 
@@ -103,12 +104,13 @@ def unpacked(path: Path, places: Mapping[str, Path]) -> Iterator[None]:
     """Unpack each place of an archive next to where it belongs, and put it there at the end.
 
     A place that has something is left alone. If what is done meanwhile fails, nothing changes.
+    An archive is as `pack` writes it: not compressed, and of what is strange in it nothing is kept.
     """
     fresh: dict[str, Path] = {}
     try:
-        with tarfile.open(path) as archive:
+        with tarfile.open(path, "r:") as archive:
             for name, place in places.items():
-                members = [m for m in archive.getmembers() if m.name.split("/")[0] == name]
+                members = list(_packed(archive.getmembers(), name))
                 if not members or (place.exists() and (place.is_file() or any(place.iterdir()))):
                     continue
                 fresh[name] = place.with_name(f".{place.name}.restored")
@@ -123,6 +125,32 @@ def unpacked(path: Path, places: Mapping[str, Path]) -> Iterator[None]:
     finally:
         for folder in fresh.values():
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _packed(members: Iterable[tarfile.TarInfo], place: str) -> Iterator[tarfile.TarInfo]:
+    """What `pack` can have written of a place: each name once, in a folder that came before it.
+
+    So no link is ever on the way to a file or folder. Older versions of Python (CVE-2025-4517) do
+    not see through long chains of links.
+    """
+    folders, files, seen = {""}, set(), set()
+    for member in members:
+        folder, _, name = member.name.rpartition("/")
+        is_inside = folder in folders and (folder or name == place) and name not in DOTS
+        if (
+            not is_inside
+            or member.name in seen
+            or (member.islnk() and member.linkname not in files)
+        ):
+            continue
+        seen.add(member.name)
+        if member.isdir():
+            folders.add(member.name)
+        elif member.type == tarfile.REGTYPE:
+            files.add(member.name)
+        elif not folder or not (member.issym() or member.islnk()):
+            continue
+        yield member
 
 
 def _inside(member: tarfile.TarInfo, place: str) -> tarfile.TarInfo | None:

@@ -1,6 +1,7 @@
 """Archives of folders that agents change at the very moment when they are read."""
 
 import contextlib
+import io
 import os
 import socket
 import sys
@@ -126,3 +127,96 @@ class TestWhatAgentsLeave:
         with socket.socket(socket.AF_UNIX) as one:
             one.bind(str(tree / "s"))
             assert "s" not in packed()
+
+
+class TestAnArchiveOfOthers:
+    """Whoever could change a backup writes nothing outside of the places that it is put into."""
+
+    @pytest.fixture
+    def unpack(self, tmp_path):
+        """Unpack these members; what is in the place then. `outside` is what none may change."""
+        outside = tmp_path / "outside"
+        outside.mkdir()
+        (outside / "secret").write_text(SECRET)
+
+        def unpack(*members, place="company"):
+            path = tmp_path / "hostile.tar"
+            with tarfile.open(path, "w") as archive:
+                for kind, name, words in members:
+                    entry = tarfile.TarInfo(name)
+                    entry.type, entry.mode = kind, 0o755
+                    if kind == tarfile.REGTYPE:
+                        entry.size = len(words)
+                        archive.addfile(entry, io.BytesIO(words.encode()))
+                    else:
+                        entry.linkname = words
+                        archive.addfile(entry)
+            with archives.unpacked(path, {"company": tmp_path / "new" / place}):
+                pass
+            assert [each.name for each in outside.iterdir()] == ["secret"]
+            assert (outside / "secret").read_text() == SECRET
+            return {
+                str(each.relative_to(tmp_path / "new" / place))
+                for each in (tmp_path / "new").rglob("*")
+                if each.name != place
+            }
+
+        return unpack
+
+    def test_reaches_nothing_by_links_longer_than_a_path_may_be(self, unpack, tmp_path):
+        """CVE-2025-4517: beyond the longest path a filter sees no link."""
+        folder = "d" * 247
+        members, here = [("5", "company", "")], "company"
+        for letter in "abcdefghijklmnop":
+            members += [("5", f"{here}/{folder}", ""), ("2", f"{here}/{letter}", folder)]
+            here = f"{here}/{letter}"
+        up = f"{here}/{'l' * 254}"
+        parts = len((tmp_path / "new").parts)
+        out = f"{up.removeprefix('company/')}/{'../' * parts}{tmp_path}/outside"
+        members += [
+            ("2", up, "../" * 17),
+            ("2", "company/escape", out),
+            ("0", "company/escape/written", "x"),
+            ("1", "company/hard", "company/escape/secret"),
+            ("0", "company/hard", "changed"),
+        ]
+        members = [(kind.encode(), name, words) for kind, name, words in members]
+        assert unpack(*members) == {folder, "a", "escape", "hard"}
+
+    @pytest.mark.parametrize(
+        "members",
+        [
+            [(b"0", "company/../../outside/written", "x")],
+            [(b"0", "/company/written", "x")],
+            [(b"2", "company", "../outside"), (b"0", "company/written", "x")],
+            [(b"5", "company", ""), (b"0", "company//written", "x")],
+            [(b"5", "company", ""), (b"0", "company/.", "x")],
+            [(b"5", "company", ""), (b"1", "company/hard", "../outside/secret")],
+            [(b"5", "company", ""), (b"1", "company/hard", "ledger/key")],
+            [(b"5", "company", ""), (b"3", "company/memory", "")],
+            [(b"5", "company", ""), (b"6", "company/pipe", "")],
+            [(b"5", "company", ""), (b"5", "company/..", ""), (b"0", "company/../up", "x")],
+        ],
+    )
+    def test_puts_nothing_there_that_no_backup_holds(self, unpack, members):
+        assert unpack(*members) == set()
+
+    def test_gives_a_name_one_meaning(self, unpack):
+        twice = [
+            (b"5", "company", ""),
+            (b"5", "company/d", ""),
+            (b"2", "company/d", ".."),
+            (b"0", "company/d/plan.md", "The plan."),
+            (b"0", "company/d/plan.md", "Another plan."),
+        ]
+        assert unpack(*twice) == {"d", "d/plan.md"}
+
+    @pytest.mark.parametrize("packing", ["gz", "bz2", "xz"])
+    def test_is_not_packed_small(self, tmp_path, packing):
+        with tarfile.open(tmp_path / "small.tar", f"w:{packing}") as archive:
+            archive.addfile(tarfile.TarInfo("company"))
+        with (
+            pytest.raises(tarfile.ReadError),
+            archives.unpacked(tmp_path / "small.tar", {"company": tmp_path / "new"}),
+        ):
+            pass
