@@ -20,10 +20,11 @@ from django.db import connection
 
 from ledger.sealer import last_seal
 from nexus_site.run.archives import pack, unpacked
-from nexus_site.run.postgres import Cluster, binaries
+from nexus_site.run.postgres import Cluster, all_binaries
 
 DATABASE, TREE, MANIFEST = "database.dump", "company.tar", "manifest.json"
 FORMAT = 1
+TRANSACTION_TIMEOUT = 17  # what pg_restore sets from this version on, and earlier servers refuse
 
 
 class CannotCopy(Exception):
@@ -92,7 +93,7 @@ def restore(folder: Path, *, keys: Path | None) -> Manifest:
                 kept.enter_context(unpacked(keys, _key_places()))
             kept.enter_context(unpacked(folder / TREE, {"company": root}))
             _run("pg_restore", [*options, "--dbname", connection.settings_dict["NAME"]], folder)
-    except tarfile.TarError as problem:
+    except (tarfile.TarError, ValueError, OverflowError) as problem:
         raise CannotCopy(f"an archive cannot be read: {problem}") from None
     return manifest
 
@@ -146,21 +147,27 @@ def _run(program: str, options: Sequence[str], folder: Path) -> None:
 
 
 def _program(name: str) -> str:
-    """The program of this machine if it is the server's version or a later one, else the wheel's.
+    """The program, of this machine or the wheel, of the server's version or else the next later.
 
-    Raises CannotCopy where both are older than the server.
+    Raises CannotCopy where none can write to this server what it reads from it.
     """
     if not settings.DATABASE_URL:
         return str(Cluster.under(settings.NEXUS_VAR).programs / name)
     with connection.cursor() as cursor:
         cursor.execute("SHOW server_version_num")
         server = int(cursor.fetchone()[0]) // 10_000
-    for found in (shutil.which(name), str(binaries() / name)):
-        if found and _major(found) >= server:
-            return found
-    raise CannotCopy(
-        f"the server is PostgreSQL {server}: install its {name} and put it on the PATH"
-    )
+    programs = filter(None, [shutil.which(name), *(str(each / name) for each in all_binaries())])
+    fitting = [found for found in programs if _fits(_major(found), server)]
+    if not fitting:
+        raise CannotCopy(
+            f"the server is PostgreSQL {server}: install its {name} and put it on the PATH"
+        )
+    return min(fitting, key=_major)
+
+
+def _fits(program: int, server: int) -> bool:
+    """A later program does, unless it sets what the server does not know: transaction_timeout."""
+    return program == server or program > server >= TRANSACTION_TIMEOUT
 
 
 def _major(program: str) -> int:

@@ -55,6 +55,15 @@ class PostgresUnavailable(Exception):
 
 def binaries(*, major: str | None = None) -> Path:
     """The folder of PostgreSQL's programs in the wheel: of this major version, or the newest."""
+    found = {_major(path): path for path in all_binaries() if _major(path)}
+    wanted = major or max(found, key=int, default="")
+    if wanted not in found:
+        raise PostgresUnavailable(f"{WHEEL} holds PostgreSQL {sorted(found)}, not {wanted}")
+    return found[wanted]
+
+
+def all_binaries() -> list[Path]:
+    """The folders of PostgreSQL's programs in the wheel, of every version."""
     spec = importlib.util.find_spec(WHEEL)
     if spec is None or not spec.submodule_search_locations:
         raise PostgresUnavailable(
@@ -62,11 +71,7 @@ def binaries(*, major: str | None = None) -> Path:
             "or name a PostgreSQL server in DATABASE_URL"
         )
     wheel = Path(next(iter(spec.submodule_search_locations)))
-    found = {_major(path): path for path in wheel.glob("pginstall*/bin") if _major(path)}
-    wanted = major or max(found, key=int, default="")
-    if wanted not in found:
-        raise PostgresUnavailable(f"{wheel} holds PostgreSQL {sorted(found)}, not {wanted}")
-    return found[wanted]
+    return list(wheel.glob("pginstall*/bin"))
 
 
 def _major(bin_folder: Path) -> str:

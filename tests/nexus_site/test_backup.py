@@ -4,8 +4,11 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
+from pathlib import Path
 from threading import Event as Signal
 from threading import Thread
+from types import SimpleNamespace
 from urllib.parse import quote
 
 import psycopg
@@ -296,3 +299,54 @@ def test_what_was_closed_to_others_is_closed_after_a_restore(places):
     modes = {name: (fresh / name).stat().st_mode & 0o777 for name in closed}
     assert modes == closed
     assert (fresh / "company" / "notes" / "plan.md").stat().st_mode & 0o777 == 0o640
+
+
+class TestTheProgramsOfPostgres:
+    """A copy that no program can put back is none: `pg_restore` 17 fails before version 17."""
+
+    @pytest.fixture
+    def machine(self, settings, tmp_path, monkeypatch):
+        """The program chosen on a machine with this server, a program of its own and a wheel."""
+        settings.DATABASE_URL = "postgresql://elsewhere"
+
+        def choose(*, server, own, wheel):
+            def put(folder, version):
+                folder.mkdir()
+                program = folder / "pg_restore"
+                program.write_text(f"#!/bin/sh\necho 'pg_restore (PostgreSQL) {version}.2'\n")
+                program.chmod(0o755)
+                return folder
+
+            places = [put(tmp_path / f"wheel{version}", version) for version in wheel]
+            found = put(tmp_path / "own", own) / "pg_restore" if own else None
+            monkeypatch.setattr(backup.shutil, "which", lambda _: found and str(found))
+            monkeypatch.setattr(backup, "all_binaries", lambda: places)
+            cursor = nullcontext(
+                SimpleNamespace(execute=print, fetchone=lambda: (f"{server * 10_000 + 2}",))
+            )
+            monkeypatch.setattr(backup, "connection", SimpleNamespace(cursor=lambda: cursor))
+            return Path(backup._program("pg_restore")).parent.name
+
+        return choose
+
+    @pytest.mark.parametrize(
+        ("server", "own", "wheel", "chosen"),
+        [
+            (15, 15, (16, 18), "own"),
+            (16, 15, (16, 18), "wheel16"),
+            (17, 15, (16, 18), "wheel18"),
+            (18, 18, (16,), "own"),
+            (17, 18, (17,), "wheel17"),
+            (19, 19, (16, 18), "own"),
+        ],
+    )
+    def test_are_of_the_servers_version_or_the_next(self, machine, server, own, wheel, chosen):
+        assert machine(server=server, own=own, wheel=wheel) == chosen
+
+    @pytest.mark.parametrize(
+        ("server", "own", "wheel"),
+        [(16, 15, (18,)), (15, None, (16, 18)), (19, 15, (16, 18)), (16, 17, ())],
+    )
+    def test_are_asked_for_where_they_could_not_restore(self, machine, server, own, wheel):
+        with pytest.raises(CannotCopy, match=f"is PostgreSQL {server}: install its"):
+            machine(server=server, own=own, wheel=wheel)
