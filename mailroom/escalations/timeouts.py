@@ -30,8 +30,8 @@ BEFORE_THE_CEO = 3
 
 
 def sweep_due(*, now: datetime) -> int:
-    """Time out every open escalation that is due, and send the Board the notices that had no
-    channel before; returns how many.
+    """Time out every open escalation that is due, tell the CEO of those that a superior left
+    unanswered, and send the Board the notices that had no channel before; returns how many.
 
     Threads are taken by their first escalation, which every change of a thread locks.
     """
@@ -40,9 +40,28 @@ def sweep_due(*, now: datetime) -> int:
     threads = due.annotate(of=Coalesce("first_id", "id")).values("of")
     heads = Escalation.objects.filter(first=None, id__in=threads).order_by("id")
     sweep(heads, lambda first: timed_out.append(_time_out_thread(first, now)))
-    return sum(timed_out) + sweep(
-        _missing_notices(now), lambda first: _notify_board_late(first, now)
+    return (
+        sum(timed_out)
+        + sweep(_left_behind(), lambda first: _notify_ceo_of_leaver(first, now))
+        + sweep(_missing_notices(now), lambda first: _notify_board_late(first, now))
     )
+
+
+def _left_behind() -> QuerySet[Escalation]:
+    """Unanswered threads whose superior left after their time was over, and that no other knows of.
+
+    Their sender cannot escalate a third time to it (Spec: escalation 16).
+    """
+    rows = Escalation.objects.filter(first=None, state=EscalationState.UNANSWERED)
+    untold = rows.filter(told_ceo_at=None, told_board_at=None, board_waits_since=None)
+    return untold.filter(recipient__active=False).order_by("id")
+
+
+def _notify_ceo_of_leaver(first: Escalation, now: datetime) -> None:
+    policy = current_policy(first.organisation_id)
+    row = _unanswered(first).last()
+    if policy.top_agent is not None and row is not None:
+        _notify_ceo(row, first, policy.top_agent, policy, now)
 
 
 def _missing_notices(now: datetime) -> QuerySet[Escalation]:

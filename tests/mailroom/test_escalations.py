@@ -568,3 +568,16 @@ class TestOneThread:
         sweep_due(now=after(seconds=WAIT))
         told = [m.subject for m in mails(nexus, "ceo", sender="system")]
         assert told == ["backend_worker has escalated once without an answer"]
+
+    @pytest.mark.parametrize("times", [1, 2])
+    def test_whose_time_was_over_before_its_superior_left_tells_the_ceo_once(self, nexus, times):
+        for _ in range(times):
+            escalate(nexus)
+        sweep_due(now=after(seconds=WAIT))
+        assert mails(nexus, "ceo", sender="system") == []
+        deactivate(nexus, "it_manager")
+        assert [sweep_due(now=after(seconds=WAIT + later)) for later in (15, 30)] == [1, 0]
+        (told,) = mails(nexus, "ceo", sender="system")
+        count = {1: "once", 2: "2 times"}[times]
+        assert told.subject == f"backend_worker has escalated {count} without an answer"
+        assert HELP["body"] in told.body
