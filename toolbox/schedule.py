@@ -24,5 +24,5 @@ def seal(now: datetime) -> int:
 
 @scheduled_job("frames", every=5)
 def fail_frames(now: datetime) -> int:
-    """Fail every frame that timed out."""
+    """End every frame that timed out, and those of deactivated agents."""
     return fail_due_frames(now)

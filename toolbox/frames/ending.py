@@ -1,4 +1,4 @@
-"""How frames end: returned, cancelled, timed out; what was opened inside them ends with them."""
+"""How frames end: returned, cancelled, timed out, left; what was opened inside ends with them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 
 from core.actions import Action
 from core.actors import Actor, System
@@ -103,10 +104,13 @@ def cancel_frame(*, frame_id: int, caller: Actor, reason: str, now: datetime) ->
 
 
 def fail_due_frames(now: datetime) -> int:
-    """Fail every frame that timed out; returns how many rows were handled (Spec: frames 9)."""
-    return sweep(
-        Frame.objects.filter(state__in=UNENDED, due_at__lte=now).order_by("id"),
-        lambda frame: _fail_due(frame.id, now),
+    """End every frame that timed out, and those of deactivated agents; returns how many rows were
+    handled (Spec: frames 9, frames 12).
+    """
+    unended = Frame.objects.filter(state__in=UNENDED).order_by("id")
+    left = unended.filter(Q(assignee__active=False) | Q(opener__active=False))
+    return sweep(unended.filter(due_at__lte=now), lambda frame: _fail_due(frame.id, now)) + sweep(
+        left, lambda frame: _end_left(frame.id, now)
     )
 
 
@@ -117,6 +121,24 @@ def _fail_due(frame_id: int, now: datetime) -> None:
     before = FrameState(frame.state)
     result = {"error": "timeout", "message": "no result came in time"}
     frame.fail(result, reason="its time was over", at=now)
+    system = System(name="frames", organisation_id=frame.organisation_id)
+    end_frame(frame=frame, before=before, actor=system, now=now)
+
+
+def _end_left(frame_id: int, now: datetime) -> None:
+    """End a frame whose opener waits for nothing any more, or whose agent works no more.
+
+    The opener is not told that it was deactivated (Spec: tasks 61).
+    """
+    frame = Frame.objects.select_related("opener").get(id=frame_id)
+    if frame.state not in UNENDED:
+        return
+    before = FrameState(frame.state)
+    if frame.opener.active:
+        reason = "its agent works on it no more"
+        frame.fail({"error": "closed", "message": reason}, reason=reason, at=now)
+    else:
+        frame.cancel(reason="the agent that asked for it waits for it no more", at=now)
     system = System(name="frames", organisation_id=frame.organisation_id)
     end_frame(frame=frame, before=before, actor=system, now=now)
 

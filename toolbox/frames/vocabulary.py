@@ -32,6 +32,6 @@ FRAME = Machine(
         "take": Step((FrameState.OPEN,), FrameState.TAKEN, "assignee"),
         "return_result": Step((FrameState.TAKEN,), FrameState.RETURNED, "assignee"),
         "fail": Step(UNENDED, FrameState.FAILED, "assignee, Board or timeout"),
-        "cancel": Step(UNENDED, FrameState.CANCELLED, "the frame below ends"),
+        "cancel": Step(UNENDED, FrameState.CANCELLED, "the frame below ends, or its opener leaves"),
     },
 )
