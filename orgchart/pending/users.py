@@ -7,7 +7,6 @@ from datetime import datetime
 
 from django.contrib.auth.models import Group, User
 from django.db import transaction
-from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from core.actions import Action
 from core.actors import Person
@@ -20,6 +19,7 @@ from orgchart.models import Organisation, PendingChange
 from orgchart.pending.rules import AS_SHOWN
 from orgchart.pending.vocabulary import SUBJECT
 from orgchart.people import rules
+from orgchart.people.authenticators import remove_authenticators
 from orgchart.people.members import save_standing, standing_of
 from orgchart.people.passwords import ask_for_code, known_to
 from orgchart.people.rules import EVERY, INSTALLATION, Standing
@@ -57,7 +57,7 @@ def require_password_change(*, user: User, who: SignedIn) -> None:
 
 
 def remove_second_factor(*, user: User, who: SignedIn, reason: str, now: datetime) -> str:
-    """Remove a user's authenticators; the code that they need at their next sign-in.
+    """Remove a user's authenticators, end their sessions; the code for their next sign-in.
 
     Raises Denied: NOT_YOURS for a user out of reach, oneself, and one whose password the person may
     know (Spec: people 50); INVALID_PARAMS without a reason, NOT_FOUND where there is none.
@@ -69,8 +69,7 @@ def remove_second_factor(*, user: User, who: SignedIn, reason: str, now: datetim
         _asked(who, user, rules.NOTHING, standing_of(user))
         name = user.get_username()
         require(rules.can_have_code(who.username, name, known_to(user.pk)))
-        removed, _ = TOTPDevice.objects.filter(user=user).delete()
-        if not removed:
+        if not remove_authenticators(user):
             raise refuse(Code.NOT_FOUND, f"{name} has no second factor", "nothing is left to do")
         record(
             Action.CODE_REMOVED,

@@ -564,6 +564,14 @@ class TestALostSecondFactor:
         assert as_bob.post(CHANGE_PASSWORD, {**new, "code": code}).status_code == 302
         assert as_bob.get("/admin/").status_code == 200
 
+    def test_ends_the_sessions_of_the_one_who_lost_it(self, board, bob):
+        """In an open session the finder of the device would enrol another."""
+        as_bob = Client()
+        as_bob.force_login(bob, backend="django.contrib.auth.backends.ModelBackend")
+        self.remove(board, bob)
+        assert as_bob.get("/admin/confirmation-codes/").url.startswith("/admin/login/")
+        assert board.get("/admin/").status_code == 200
+
     def test_leaves_nobody_alone_meanwhile(self, board, bob, groups):
         """Bob still counts: who removed it does not become the only member of the Board."""
         self.remove(board, bob)

@@ -18,6 +18,7 @@ from tests.people import join
 
 PASSWORD, OWN = "correct horse battery staple", "another sentence of my own 9"
 CODES, CHANGE, HOME = "/admin/confirmation-codes/", "/admin/password_change/", "/admin/"
+BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 pytestmark = pytest.mark.django_db
 
@@ -73,7 +74,7 @@ class TestAGivenPassword:
         bob = join(User.objects.create_user("bob", is_staff=True))
         root = User.objects.create_superuser("root", password=PASSWORD)
         board = Client()
-        board.force_login(root, backend="django.contrib.auth.backends.ModelBackend")
+        board.force_login(root, backend=BACKEND)
         sent = {"password1": OWN, "password2": OWN, "usable_password": "true"}
         board.post(f"/admin/auth/user/{bob.pk}/password/", sent)
         assert is_given(bob.pk)
@@ -135,7 +136,7 @@ class TestACode:
     def test_is_asked_of_a_superuser_in_open_sessions_too(self, client, settings):
         settings.REQUIRE_SECOND_FACTOR = "board"
         root = User.objects.create_superuser("root", password=PASSWORD)
-        client.force_login(root, backend="django.contrib.auth.backends.ModelBackend")
+        client.force_login(root, backend=BACKEND)
         code = ask_for_code(user_id=root.pk, code_from="other")
         for page in (HOME, CODES):
             assert client.get(page).url == CHANGE, page
@@ -148,7 +149,7 @@ class TestTheLibrarysPages:
     def test_are_gone(self, client):
         client.force_login(
             User.objects.create_superuser("root"),
-            backend="django.contrib.auth.backends.ModelBackend",
+            backend=BACKEND,
         )
         for page in ("", "add/", "1/config/", "1/qrcode/"):
             assert client.get(f"/admin/otp_totp/totpdevice/{page}").status_code == 404
@@ -167,3 +168,16 @@ class TestTheCommand:
         call_command("people", "forget-device", "alice")
         assert not TOTPDevice.objects.exists()
         assert Event.objects.filter(action="code.removed", subject="user:alice").exists()
+
+    @pytest.mark.parametrize("asked", ["none", "board"])
+    def test_ends_the_sessions_of_who_lost_a_second_factor(self, client, alice, settings, asked):
+        """In an open session the finder of the device would enrol another authenticator."""
+        TOTPDevice.objects.create(user=alice, name="phone", confirmed=True)
+        settings.REQUIRE_SECOND_FACTOR = asked
+        other = Client()
+        other.force_login(User.objects.create_superuser("root"), backend=BACKEND)
+        client.force_login(alice, backend=BACKEND)
+        call_command("people", "forget-device", "alice")
+        assert client.get(HOME).url.startswith("/admin/login/")
+        assert client.get(CODES).url.startswith("/admin/login/")
+        assert "_auth_user_id" in other.session

@@ -9,12 +9,12 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 from django.utils import timezone
-from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from core.actions import Action
 from core.people import operator
 from ledger.services import record
 from orgchart.models import Organisation
+from orgchart.people.authenticators import remove_authenticators
 from orgchart.people.members import organisations_of_user, set_memberships
 from orgchart.people.rules import EVERY
 
@@ -32,7 +32,9 @@ class Command(BaseCommand):
         member.add_argument("user")
         member.add_argument("organisations", nargs="*", metavar="ORG")
         member.add_argument("--every", action="store_true", help="also those that come later")
-        forget = commands.add_parser("forget-device", help="remove a lost second factor")
+        forget = commands.add_parser(
+            "forget-device", help="remove a lost second factor, end the sessions"
+        )
         forget.add_argument("user")
 
     def handle(self, *_args: Any, **options: Any) -> None:
@@ -55,7 +57,7 @@ class Command(BaseCommand):
 
     def _forget(self, user: User) -> None:
         with transaction.atomic():
-            removed, _ = TOTPDevice.objects.filter(user=user).delete()
+            removed = remove_authenticators(user)
             record(
                 Action.CODE_REMOVED,
                 by=operator(),

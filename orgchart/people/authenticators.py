@@ -1,0 +1,23 @@
+"""A user's authenticators, and the sessions that were opened with them (Spec: people 50)."""
+
+from __future__ import annotations
+
+from django.contrib.auth import SESSION_KEY
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
+from django_otp.plugins.otp_totp.models import TOTPDevice
+
+from core.database import needs_transaction
+
+
+@needs_transaction
+def remove_authenticators(user: User) -> int:
+    """Remove a user's authenticators and end their open sessions; how many authenticators.
+
+    Who lost one may have lost the device with the open session, too, and there could enrol another.
+    """
+    removed: int = TOTPDevice.objects.filter(user=user).delete()[0]
+    for session in Session.objects.iterator():  # a session names its user only in what it holds
+        if session.get_decoded().get(SESSION_KEY) == str(user.pk):
+            session.delete()
+    return removed
