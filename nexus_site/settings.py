@@ -243,6 +243,7 @@ AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]  # no stranger can lock the Board out
 AXES_VERBOSE = False
+AXES_USERNAME_CALLABLE = "nexus_site.console.known_browsers.counted_name"
 AXES_CLIENT_IP_CALLABLE = "nexus_site.serving.proxies.client_address"
 
 # Language and time

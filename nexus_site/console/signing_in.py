@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from core.actions import Action
 from core.decision import Code
 from core.events import Event, EventOutcome, record_event
+from nexus_site.console import known_browsers
 from nexus_site.console.first_steps import remember_given_password
 from nexus_site.serving.proxies import client_address
 
@@ -103,7 +104,8 @@ def on_locked_out(request: HttpRequest, username: str | None = None, **_: Any) -
     """Record that somebody tried too often."""
     left_out = FAILURES.admit()
     if left_out is not None:
-        _record(Action.PERSON_LOCKED_OUT, username or "", request, left_out=left_out)
+        name = known_browsers.person_of(request, username or "")
+        _record(Action.PERSON_LOCKED_OUT, name, request, left_out=left_out)
 
 
 class RecordedPassword:

@@ -22,6 +22,7 @@ from unfold.sites import UnfoldAdminSite
 from core.decision import Deny
 from core.deeds import BOARD, deed_of, group_refusal
 from core.people import SignedIn, record_refusal, signed_in
+from nexus_site.console import known_browsers
 from nexus_site.console.first_steps import first_steps, on_password_changed
 from nexus_site.console.login import OwnPasswordForm
 from nexus_site.console.lookups import guarded
@@ -123,6 +124,15 @@ class PeopleSite(UnfoldAdminSite):
                 name="remove_filter",
             ),
         ]
+
+    def login(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The page to sign in; who did so is known in this browser."""
+        answer: HttpResponse = super().login(request, extra_context)
+        if request.method == "POST" and answer.status_code == HTTPStatus.FOUND:
+            known_browsers.remember(request, answer)
+        return answer
 
     def search(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

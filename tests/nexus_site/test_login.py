@@ -3,15 +3,22 @@
 import pytest
 from axes.models import AccessAttempt
 from django.contrib.auth.models import User
+from django.test import Client
 from django_otp.oath import totp
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from ledger.models import Event
-from nexus_site.console import signing_in
+from nexus_site.console import known_browsers, signing_in
 
 PASSWORD = "correct horse battery staple"
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def another_minute(monkeypatch):
+    """One in which no failure was recorded yet."""
+    monkeypatch.setattr(signing_in, "FAILURES", signing_in.FailureLog())
 
 
 @pytest.fixture
@@ -88,6 +95,70 @@ class TestSignIn:
         assert last.status_code == 429
         assert sign_in(client).status_code == 429
         assert AccessAttempt.objects.get().failures_since_start >= 3
+
+
+class TestAKnownBrowser:
+    """Spec: people 54."""
+
+    @pytest.fixture(autouse=True)
+    def few_failures(self, settings):
+        settings.AXES_FAILURE_LIMIT = 3
+
+    @pytest.fixture
+    def known(self, person):
+        """Alice's browser; she signed out."""
+        browser = Client()
+        assert sign_in(browser).status_code == 302
+        browser.cookies.pop("nexus_session")
+        return browser
+
+    def guess(self, client, times=4, **fields):
+        return [sign_in(client, password="guess", **fields).status_code for _ in range(times)][-1]
+
+    def test_is_not_locked_by_strangers_of_the_same_address(self, known, client):
+        assert self.guess(client) == 429
+        assert sign_in(client).status_code == 429
+        assert sign_in(known).status_code == 302
+
+    def test_locks_itself_and_no_stranger(self, known, client):
+        assert self.guess(known) == 429
+        assert sign_in(known).status_code == 429
+        assert {each.subject for each in events("person.locked_out")} == {"human:alice"}
+        assert sign_in(client).status_code == 302
+
+    def test_stays_locked_with_each_new_sign_in(self, known, client):
+        """The number of the browser stays: a sign-in does not forgive what was guessed there."""
+        self.guess(known, 2)
+        assert sign_in(known).status_code == 302
+        assert self.guess(known, 1) == 429
+
+    def test_is_known_to_its_own_person_only(self, known, client):
+        User.objects.create_user("bob", password=PASSWORD, is_staff=True)
+        self.guess(client, username="bob")
+        assert sign_in(known, username="bob").status_code == 429
+
+    @pytest.mark.parametrize("value", ["", "alice", "alice:x", "x" * 5000])
+    def test_is_not_what_a_stranger_says(self, client, person, value):
+        self.guess(client)
+        client.cookies["nexus_browser"] = value
+        assert sign_in(client).status_code == 429
+
+    def test_is_no_longer_known_after_three_months(self, known, client, monkeypatch):
+        self.guess(client)
+        monkeypatch.setattr(known_browsers, "AGE", -1)
+        assert sign_in(known).status_code == 429
+
+    def test_is_not_remembered_without_the_code(self, client, device):
+        sign_in(client)
+        assert "nexus_browser" not in client.cookies
+
+    def test_has_a_cookie_that_no_script_reads(self, known, settings):
+        cookie = known.cookies["nexus_browser"]
+        assert (cookie["httponly"], cookie["samesite"], cookie["path"]) == (True, "Lax", "/admin/")
+
+    def test_is_counted_by_a_name_that_no_person_has(self, client, person):
+        self.guess(client, username="alice#1")
+        assert {each.subject for each in events("person.locked_out")} == {"human:alice#1"}
 
 
 def events(action):

@@ -1,0 +1,54 @@
+"""Browsers in which a person signed in before (Spec: people 54)."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from django.conf import settings
+from django.core import signing
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+
+COOKIE = "nexus_browser"
+DAYS = 90
+AGE = DAYS * 24 * 3600  # seconds since the last sign-in
+MARK = "#"  # no user's name has it
+
+
+def remember(request: HttpRequest, answer: HttpResponse) -> None:
+    """Let this browser be known as one of the person who has just signed in."""
+    name = request.user.get_username()
+    browser = _browser_of(request, name) or secrets.token_urlsafe(12)
+    answer.set_cookie(
+        COOKIE,
+        signing.dumps([name, browser], salt=COOKIE),
+        max_age=AGE,
+        path=reverse("admin:index"),
+        secure=settings.SESSION_COOKIE_SECURE,
+        httponly=True,
+        samesite="Lax",
+    )
+
+
+def counted_name(request: HttpRequest, credentials: dict[str, Any] | None = None) -> str:
+    """The name that failures are counted by (django-axes): in a known browser one of its own."""
+    sent = request.POST if credentials is None else credentials
+    name = str(sent.get("username") or "")
+    browser = _browser_of(request, name)
+    return f"{name}{MARK}{browser}" if browser else name
+
+
+def person_of(request: HttpRequest, counted: str) -> str:
+    """The name that was entered, of the one that failures are counted by."""
+    name, mark, browser = counted.rpartition(MARK)
+    return name if mark and browser == _browser_of(request, name) else counted
+
+
+def _browser_of(request: HttpRequest, name: str) -> str:
+    """The browser's number, if this person signed in there; else empty."""
+    try:
+        owner, browser = signing.loads(request.COOKIES.get(COOKIE, ""), salt=COOKIE, max_age=AGE)
+    except (signing.BadSignature, ValueError):
+        return ""
+    return str(browser) if owner == name else ""
