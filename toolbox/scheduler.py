@@ -22,6 +22,8 @@ Handler = Callable[[datetime], int]
 BATCH = 200
 STALLED_AFTER = 60.0
 """Seconds without a run of any job after which the scheduler counts as not running."""
+SKEW = timedelta(seconds=STALLED_AFTER)
+"""How far the time of the last run may be ahead; farther ahead, the clock was set back."""
 NOT_RUNNING = "The scheduler is not running; timeouts are not processed"
 
 _failures: ContextVar[list[str] | None] = ContextVar("failures", default=None)
@@ -73,8 +75,12 @@ def has_run_recently(name: str, *, now: datetime) -> bool:
 
 
 def seconds_since_last_run(*, now: datetime) -> float | None:
-    """Seconds since any job ran; None if no job ever ran."""
-    last = JobRun.objects.aggregate(last=Max("last_at"))["last"]
+    """Seconds since any job ran; None if no job ever ran.
+
+    A run in the future does not count, as for `has_run_recently`: it would hide that none follows.
+    """
+    runs = JobRun.objects.filter(last_at__lte=now + SKEW)
+    last = runs.aggregate(last=Max("last_at"))["last"]
     return None if last is None else float((now - last).total_seconds())
 
 
@@ -88,7 +94,7 @@ def scheduler_problem(*, now: datetime) -> str:
 
 def is_late(job: ScheduledJob, last_at: datetime | None, *, now: datetime) -> bool:
     """Whether a job has not run for three of its periods, and for a minute at least."""
-    if last_at is None:
+    if last_at is None or last_at > now + SKEW:
         return True
     return now - last_at > timedelta(seconds=max(3 * job.every, STALLED_AFTER))
 

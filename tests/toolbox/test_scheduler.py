@@ -202,6 +202,25 @@ class TestJob:
         assert JobRun.objects.get().runs == 1
 
 
+@pytest.mark.django_db
+class TestAClockThatWasSetBack:
+    """A last run in the future would hide for as long that the scheduler is not running."""
+
+    @pytest.fixture(autouse=True)
+    def ran(self):
+        JobRun.objects.bulk_create(JobRun(name=name, last_at=NOW) for name in scheduler.JOBS)
+
+    def test_hides_no_scheduler_that_is_not_running(self):
+        before = NOW - timedelta(days=3)
+        assert scheduler.NOT_RUNNING in scheduler.scheduler_problem(now=before)
+        assert set(scheduler.late_jobs(now=before)) == set(scheduler.JOBS)
+
+    def test_is_not_one_of_another_machine_that_is_seconds_late(self):
+        before = NOW - timedelta(seconds=30)
+        assert scheduler.scheduler_problem(now=before) == ""
+        assert not scheduler.late_jobs(now=before)
+
+
 class TestSchedule:
     def test_lets_beat_send_every_job(self):
         from nexus_site.celery import app
