@@ -71,11 +71,30 @@ def _gained(before: Policy | None, after: Policy | None, same: frozenset[str]) -
     owned = builtins(before, same) if before else ()
     yield from _together(frozenset(builtins(after, same)).difference(owned))
     yield from reach.newly(before, after)
+    yield from _left_by_leavers(before, after)
     for name, role in after.roles.items():
         if name not in after.holders:
             old = before.roles.get(name) if before else None
             for sentence in _gained_by_role(role, after, old, before):
                 yield sentence + reach.LATER
+
+
+def _left_by_leavers(before: Policy | None, after: Policy) -> Iterator[str]:
+    """Where `after` newly puts deactivated agents: their place says who reads what they left.
+
+    What others inherit when an agent is deactivated is not said of its own place.
+    """
+    for agent in after.agents.values():
+        was = before.agents.get(agent.handle) if before else None
+        if agent.active or was is None:
+            continue
+        for manager in agent.managers:
+            if manager not in was.managers:
+                yield f"{manager} reads what {agent.handle} left"
+        if agent.role != was.role:
+            yield f"{agent.handle} left as {agent.role}"
+        if agent.group and (agent.group != was.group or agent.is_leader > was.is_leader):
+            yield f"{agent.handle} left as a member of {agent.group}"
 
 
 def _gained_by_role(

@@ -6,13 +6,17 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from orgchart.policy.compiled import Agent, Policy
+from orgchart.policy.compiled import Agent, ContactRule, Policy
+from orgchart.policy.readership import is_open
 from orgchart.policy.vocabulary import BOARD, Relation
 
 Ways = frozenset[str]
 """What one pair may do, each the rest of a sentence: `may send info to {} under a contract`."""
 
 CONTACT = "may contact {}"
+UNDER = " under a contract"
+"""Ends what a pair may do only while a contract opens it; what needs none covers it."""
+
 LATER = " (for later holders)"
 """Ends a sentence about a role that becomes true once somebody holds it, or works under it."""
 NONE: frozenset[str] = frozenset()
@@ -34,7 +38,7 @@ def newly(before: Policy | None, after: Policy) -> Iterator[str]:
             continue
         gained: defaultdict[str, set[str]] = defaultdict(set)
         for recipient in _suspects(before, after, agent, fresh):
-            had = _ways(before, agent.handle, recipient) if before else NONE
+            had = _covered(_ways(before, agent.handle, recipient)) if before else NONE
             for way in _ways(after, agent.handle, recipient) - had:
                 gained[way].add(recipient)
         for way, recipients in gained.items():
@@ -43,6 +47,9 @@ def newly(before: Policy | None, after: Policy) -> Iterator[str]:
                 yield f"{agent.handle} {way.format(recipient)}"
     for sender, recipient in after.contacts:
         had_by_rule = _carried_later(before, sender, recipient) if before else {}
+        had_by_rule |= {
+            way + UNDER: to_any for way, to_any in had_by_rule.items() if not way.endswith(UNDER)
+        }
         for way, to_any in _carried_later(after, sender, recipient).items():
             is_new = way not in had_by_rule or (to_any and not had_by_rule[way])
             if is_new and (sender, recipient, way) not in shown:
@@ -56,12 +63,11 @@ def _carried_later(policy: Policy, sender: str, recipient: str) -> dict[str, boo
     if rule is None:
         return {}
     to_any = rule.relation is Relation.ANY or recipient == BOARD
-    needs_contract = rule.needs_contract and recipient != BOARD
     types = [policy.mail_types[name] for name in policy.carried_types(rule)]
     upward = frozenset(t.name for t in types if not t.issued_by and t.to_superior)
     others = frozenset(t.name for t in types if not t.issued_by and not t.to_superior)
-    return dict.fromkeys(_as_ways(upward, needs_contract=needs_contract), False) | dict.fromkeys(
-        _as_ways(others, needs_contract=needs_contract), to_any
+    return dict.fromkeys(_ways_of(policy, rule, upward), False) | dict.fromkeys(
+        _ways_of(policy, rule, others), to_any
     )
 
 
@@ -85,8 +91,7 @@ def _carried(policy: Policy, agent: Agent, role: str) -> tuple[Ways, str] | None
     rule = policy.contacts.get((agent.role, role))
     if rule is None or rule.relation is Relation.OWN:
         return None
-    types = policy.sendable_types(agent, "", rule)
-    return _as_ways(types, needs_contract=rule.needs_contract), agent.superior
+    return _ways_of(policy, rule, policy.sendable_types(agent, "", rule)), agent.superior
 
 
 def _ways(policy: Policy, handle: str, recipient: str) -> Ways:
@@ -97,14 +102,30 @@ def _ways(policy: Policy, handle: str, recipient: str) -> Ways:
     rule = policy.rule_between(agent, other) if other else policy.board_rule(agent)
     if rule is None:
         return NONE
-    types = policy.sendable_types(agent, recipient, rule)
-    return _as_ways(types, needs_contract=rule.needs_contract and recipient != BOARD)
+    return _ways_of(policy, rule, policy.sendable_types(agent, recipient, rule))
+
+
+def _ways_of(policy: Policy, rule: ContactRule, types: frozenset[str]) -> Ways:
+    """What a rule gives where send_mail carries these types on it.
+
+    An open rule shows its sender's texts to its recipient, by whichever tool it is used
+    (Spec: tasks 33); one that is not open carries what contracts do.
+    """
+    to_board = rule.recipient == BOARD
+    needs_contract = rule.needs_contract and not to_board
+    return _as_ways(types, needs_contract=needs_contract, is_open=to_board or is_open(policy, rule))
 
 
 @lru_cache(maxsize=4096)
-def _as_ways(types: frozenset[str], *, needs_contract: bool) -> Ways:
-    under = " under a contract" if needs_contract else ""
-    return frozenset({CONTACT, *(f"may send {name} to {{}}{under}" for name in types)})
+def _as_ways(types: frozenset[str], *, needs_contract: bool, is_open: bool) -> Ways:
+    under = UNDER if needs_contract else ""
+    contact = CONTACT if is_open else CONTACT + UNDER
+    return frozenset({contact, *(f"may send {name} to {{}}{under}" for name in types)})
+
+
+def _covered(ways: Ways) -> Ways:
+    """What a pair may do, and the same under a contract: where it is free, that is nothing new."""
+    return ways | {way + UNDER for way in ways}
 
 
 def _together(policy: Policy, agent: Agent, recipients: set[str]) -> Iterator[str]:

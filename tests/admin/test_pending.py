@@ -82,6 +82,25 @@ class TestProposal:
         assert rule.types == ["tool_request"]
         assert not PendingChange.objects.exists()
 
+    def test_is_needed_to_place_an_agent_that_was_deactivated(self, hr, company):
+        """Both steps together would let another department read its contracts and reports."""
+        gone = Agent.objects.get(handle="backend_worker")
+        Agent.objects.filter(pk=gone.pk).update(active=False)
+        above = Agent.objects.get(handle="product_manager")
+        row = proposed(hr, edit_page(gone), "agent_form", reports_to=str(above.pk))
+        assert row.allowed == ["product_manager reads what backend_worker left"]
+        gone.refresh_from_db()
+        assert gone.reports_to.handle == "it_manager"
+
+    def test_is_needed_to_open_a_channel_that_carries_what_only_tools_issue(self, hr, company):
+        """The frontend worker would read every task of the product manager."""
+        rule = ContactRule.objects.get(
+            sender__name="product_manager", recipient__name="frontend_worker"
+        )
+        changes = {"types": ["contract"], "needs_contract": None}
+        row = proposed(hr, change_page(rule), "contactrule_form", **changes)
+        assert row.allowed == ["product_manager may contact frontend_worker"]
+
     def test_is_not_needed_for_a_change_of_no_right(self, hr, company, role):
         page = change_page(role)
         confirm(hr, page, preview(hr, page, "role_form", title="Quality", reason=REASON))

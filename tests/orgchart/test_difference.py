@@ -13,7 +13,14 @@ from orgchart.policy.difference import between
 from orgchart.policy.protected import PROTECTED
 from orgchart.policy.reach import LATER
 from orgchart.policy.vocabulary import Kind, Relation, ToolMode
-from tests.orgchart.variants import NEXUS, with_agent, with_contact, with_restrictions, with_role
+from tests.orgchart.variants import (
+    NEXUS,
+    SOLO,
+    with_agent,
+    with_contact,
+    with_restrictions,
+    with_role,
+)
 from tests.orgchart.world import PACKS
 
 BEFORE = policy_of(NEXUS)
@@ -94,7 +101,19 @@ def test_names_each_pair_that_a_rule_opens():
 def test_names_a_rule_that_only_tools_may_use():
     """Who may be contacted may be given a contract, whatever send_mail carries."""
     pack = with_contact("ceo", "qa_worker", types=frozenset(), relation=Relation.ANY)
-    assert change(pack) == (["ceo may contact any qa_worker"], [])
+    assert change(pack) == (["ceo may contact any qa_worker under a contract"], [])
+
+
+def test_names_a_rule_that_becomes_open_though_only_tools_issue_what_it_carries():
+    """Its recipient then reads the sender's tasks, which carry no mail type at all."""
+    pair = ("product_manager", "frontend_worker")
+    rule = {"types": frozenset({"contract"}), "relation": Relation.OWN}
+    opened = policy_of(with_contact(*pair, **rule, needs_contract=False))
+    assert between(BEFORE, opened).allowed == ("product_manager may contact frontend_worker",)
+    under = policy_of(with_contact(*pair, **rule, needs_contract=True))
+    assert between(BEFORE, under).allowed == ()
+    assert between(under, opened).allowed == ("product_manager may contact frontend_worker",)
+    assert between(opened, under).allowed == (), "what a contract must open is no new right"
 
 
 def test_of_a_rule_widened_to_everybody_names_later_agents_and_forbids_nothing():
@@ -169,8 +188,13 @@ def test_tells_a_channel_under_a_contract_from_an_open_one():
         types=frozenset({"requirement_clarification"}),
         relation=Relation.OWN,
     )
-    sentence = "product_manager may send requirement_clarification to frontend_worker"
-    assert change(pack) == ([sentence], [f"{sentence} under a contract"])
+    opened = [
+        "product_manager may contact frontend_worker",
+        "product_manager may send requirement_clarification to frontend_worker",
+    ]
+    assert change(pack) == (opened, [])
+    assert between(policy_of(pack), BEFORE).forbidden == tuple(opened)
+    assert between(policy_of(pack), BEFORE).allowed == (), "a restriction gives nothing"
 
 
 def test_names_a_new_superior_and_the_mails_that_move_with_it():
@@ -302,3 +326,32 @@ class TestAgentsThatStayTheSame:
         monkeypatch.setattr(difference, "_agent_facts", facts)
         between(BEFORE, policy_of(pack))
         assert set(asked) - {"it_manager"} == worked_out | {"hr_worker"}  # a role without holder
+
+
+class TestADeactivatedAgent:
+    """Its place, role and group say who reads its reports, contracts and tasks."""
+
+    GONE = with_agent("backend_worker", active=False)
+
+    @pytest.mark.parametrize(
+        ("place", "sentence"),
+        [
+            ({"reports_to": "product_manager"}, "product_manager reads what backend_worker left"),
+            ({"co_managers": ("hr_manager",)}, "hr_manager reads what backend_worker left"),
+            ({"role": "research_worker"}, "backend_worker left as research_worker"),
+        ],
+    )
+    def test_is_put_elsewhere_by_a_new_right(self, place, sentence):
+        before = policy_of(self.GONE)
+        after = policy_of(with_agent("backend_worker", self.GONE, **place))
+        assert sentence in between(before, after).allowed
+        assert sentence in between(after, before).forbidden
+
+    def test_is_put_into_another_group_by_a_new_right(self):
+        gone = with_agent("coding_developer", SOLO, active=False)
+        moved = with_agent("coding_developer", gone, group="investment")
+        found = between(policy_of(gone), policy_of(moved)).allowed
+        assert "coding_developer left as a member of investment" in found
+
+    def test_gives_nobody_a_right_by_leaving(self):
+        assert between(BEFORE, policy_of(self.GONE)).allowed == ()

@@ -33,12 +33,21 @@ def ways_pair_by_pair(policy: Policy | None, handle: str, recipient: str) -> set
     rule = policy.rule_between(agent, other) if other else policy.board_rule(agent)
     under = " under a contract" if rule.needs_contract and recipient != BOARD else ""
     types = policy.sendable_types(agent, recipient, rule)
-    return {"may contact {}", *(f"may send {name} to {{}}{under}" for name in types)}
+    ceiling = {
+        name
+        for name, kind in policy.mail_types.items()
+        if kind.can_come_from(policy.roles[agent.role])
+    }
+    carried = ceiling if rule.types is None else ceiling & rule.types
+    free = recipient == BOARD or (carried and not rule.needs_contract)
+    contact = "may contact {}" if free else "may contact {} under a contract"
+    return {contact, *(f"may send {name} to {{}}{under}" for name in types)}
 
 
 def gained(before: Policy | None, after: Policy, handle: str, recipient: str) -> set[str]:
     now = ways_pair_by_pair(after, handle, recipient)
-    return now - ways_pair_by_pair(before, handle, recipient)
+    had = ways_pair_by_pair(before, handle, recipient)
+    return now - had - {f"{way} under a contract" for way in had}
 
 
 def newly_pair_by_pair(before: Policy | None, after: Policy) -> Iterator[str]:
