@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from django.db import connection
 from ledger.sealer import last_seal
 from nexus_site.run.archives import pack, unpacked
 from nexus_site.run.postgres import Cluster, all_binaries
+from nexus_site.run.shim import end_with_parent
 
 DATABASE, TREE, MANIFEST = "database.dump", "company.tar", "manifest.json"
 FORMAT = 1
@@ -131,10 +133,14 @@ def _has_tables() -> bool:
 
 
 def _run(program: str, options: Sequence[str], folder: Path) -> None:
-    """Run one of PostgreSQL's programs on the backup's dump; the password is in no command line."""
+    """Run one of PostgreSQL's programs on the backup's dump; the password is in no command line.
+
+    It ends with this process: what goes on alone would fill a database that has no files.
+    """
     found = _program(program)
     done = subprocess.run(
         [found, *options, str(folder / DATABASE)],
+        preexec_fn=partial(end_with_parent, os.getpid()),
         env=os.environ | _environment(connection.settings_dict),
         stdin=subprocess.DEVNULL,
         umask=0o077,  # the copy stays private where its folder is not copied with it

@@ -20,8 +20,10 @@ from django.utils import timezone
 from ledger.sealer import seal_events
 from nexus_site.run import archives, backup
 from nexus_site.run.backup import CannotCopy, back_up, read_manifest
+from nexus_site.run.processes import lives
 from tests.company import load_company
 from tests.ledger.world import wait_until_ended
+from tests.patience import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 RESTORED = "test_nexus_restored"
@@ -299,6 +301,29 @@ def test_what_was_closed_to_others_is_closed_after_a_restore(places):
     modes = {name: (fresh / name).stat().st_mode & 0o777 for name in closed}
     assert modes == closed
     assert (fresh / "company" / "notes" / "plan.md").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_killed_restore_goes_on_nowhere(tmp_path):
+    """`pg_restore` alone would fill the database, and the files would not be there."""
+    program = tmp_path / "pg_restore"
+    program.write_text(
+        f"#!/bin/sh\necho $$ > {tmp_path}/new\nmv {tmp_path}/new {tmp_path}/pid\nexec sleep 600\n"
+    )
+    program.chmod(0o755)
+    restoring = (
+        "import pathlib, sys, django; django.setup(); from nexus_site.run import backup;"
+        f"backup._program = lambda name: {str(program)!r};"
+        "backup._run('pg_restore', [], pathlib.Path(sys.argv[1]))"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", restoring, str(tmp_path)],
+        cwd=django_settings.BASE_DIR,
+        env={**os.environ, "DJANGO_SETTINGS_MODULE": "nexus_site.settings"},
+    ) as process:
+        wait_until((tmp_path / "pid").exists)
+        process.kill()
+    pid = int((tmp_path / "pid").read_text())
+    wait_until(lambda: not lives(pid))
 
 
 class TestTheProgramsOfPostgres:
