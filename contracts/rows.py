@@ -23,6 +23,7 @@ from orgchart.policy.parties import BOARD_PARTY, Party
 from orgchart.policy.vocabulary import ToolMode
 from orgchart.policy_cache import current_policy
 from toolbox.caller import Caller
+from toolbox.frames.stack import lock_agent
 from toolbox.modes import release_contract, reopen_mode
 from toolbox.wake import wake
 
@@ -79,8 +80,10 @@ def find_contract(contract_id: str, organisation_id: int, *, lock: bool = False)
 def lock_contract(contract_id: str, caller: Caller) -> tuple[Contract, ContractFacts]:
     """A contract that the caller may see, locked until the transaction ends.
 
-    Raises Denied NOT_FOUND, also for what the caller may not see.
+    The caller is locked first, so that its deactivation happens before this call or after. Raises
+    Denied AGENT_INACTIVE; NOT_FOUND, also for what the caller may not see.
     """
+    lock_agent(caller)
     row = find_contract(contract_id, caller.organisation_id, lock=True)
     contract = contract_facts(row, caller.policy)
     caller.require(rules.can_see(contract, caller.agent, caller.policy))

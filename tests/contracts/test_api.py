@@ -413,13 +413,13 @@ class TestQueries:
         judge(nexus, judged)
         calls = [
             (5, "it_manager", "create_contract", {"to": "backend_worker", **WORK}),
-            (6, "backend_worker", "accept_contract", {"contract_id": made[0]}),
-            (9, "backend_worker", "accept_contract", {"contract_id": coding}),
-            (10, "backend_worker", "submit_report",
+            (7, "backend_worker", "accept_contract", {"contract_id": made[0]}),
+            (10, "backend_worker", "accept_contract", {"contract_id": coding}),
+            (11, "backend_worker", "submit_report",
              {"contract_id": made[1], "kind": "completion", "title": "x", "body": "x"}),
             (7, "qa_worker", "write_verdict",
              {"contract_id": made[2], "verdict": "FAIL", "evidence": "x"}),
-            (6, "it_manager", "close_contract",
+            (7, "it_manager", "close_contract",
              {"contract_id": judged, "outcome": "passed", "reason": "x"}),
             (5, "backend_worker", "read_contract", {"contract_id": made[0]}),
             (2, "it_manager", "list_contracts", {}),

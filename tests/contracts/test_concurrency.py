@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 from django.db import connections, transaction
 
+from contracts import rows
 from contracts.approvals import deployments
 from contracts.issuing import services as issuing
 from contracts.models import Contract, Report, Verdict
@@ -319,6 +320,35 @@ class TestDeactivation:
         self.deactivate(company, "devops_worker", "it_manager")
         company.caller = lambda _handle: caller
         assert refusal(issue, company, "devops_worker").code is Code.RECIPIENT_INACTIVE
+
+    def test_refuses_the_acceptance_that_comes_after_it(self, company):
+        """Of a call that had begun before (Spec: organisation 38)."""
+        contract_id = issue(company, "devops_worker", coding=True)
+        caller = company.caller("devops_worker")
+        self.deactivate(company, "devops_worker", "it_manager")
+        company.caller = lambda _handle: caller
+        assert refusal(accept, company, contract_id).code is Code.AGENT_INACTIVE
+        assert row(contract_id).state == ContractState.PENDING
+        assert not ModeGrant.objects.exists()
+
+    def test_waits_for_an_acceptance_that_is_under_way(self, company, monkeypatch):
+        contract_id = issue(company, "devops_worker")
+        begun, gone, save = threading.Event(), threading.Event(), rows.save_contract
+
+        def late(*args, **fields):
+            begun.set()
+            gone.wait(1)  # the deactivation has this long to overtake
+            return save(*args, **fields)
+
+        def deactivate():
+            begun.wait(PATIENCE)
+            self.deactivate(company, "devops_worker", "it_manager")
+            gone.set()
+            return row(contract_id).state
+
+        monkeypatch.setattr(rows, "save_contract", late)
+        ends = at_once([partial(accept, company, contract_id, by="devops_worker"), deactivate])
+        assert ends[1] == ContractState.IN_PROGRESS
 
 
 def test_ids_made_at_the_same_moment_do_not_clash(company, monkeypatch):
