@@ -12,7 +12,7 @@ from django.db.models import ProtectedError
 from core.actions import Action
 from core.actors import Actor
 from core.database import violated_constraint
-from core.decision import Code, refuse
+from core.decision import Code, refuse, require
 from core.deeds import Deed, require_deed
 from orgchart.models import (
     Agent,
@@ -25,6 +25,7 @@ from orgchart.models import (
     ToolOverride,
 )
 from orgchart.orgsettings import merged
+from orgchart.policy.hiring import no_active_superior
 from orgchart.services import PolicyChange, change_policy
 from orgchart.settings_rights import require_settings
 
@@ -74,6 +75,7 @@ def save_row(
     """
     require_deed(caller, TABLES[type(row)].deed, reason=reason)
     require_settings(caller, changed_settings(row), reason=reason)
+    _require_active_superior(row)
     added = row.pk is None
 
     def apply(_organisation: Organisation) -> None:
@@ -98,6 +100,18 @@ def save_row(
         )
     except IntegrityError as error:
         raise _constraint(error) from error
+
+
+def _require_active_superior(row: models.Model) -> None:
+    """Check that an agent is placed under an active one (Spec: organisation 49). Raises Denied.
+
+    An agent whose superior was deactivated stays where it is until it is moved.
+    """
+    if not isinstance(row, Agent) or row.reports_to is None or row.reports_to.active:
+        return
+    before = Agent.objects.filter(pk=row.pk).values_list("reports_to_id", flat=True).first()
+    if before != row.reports_to_id:
+        require(no_active_superior(row.reports_to.handle))
 
 
 def changed_settings(row: models.Model) -> frozenset[str]:

@@ -50,7 +50,7 @@ def can_be_under(policy: Policy, agent: Agent, superior: str) -> Decision:
         return _can_be_top(policy, agent)
     above = policy.agents.get(superior)
     if above is None or not above.active:
-        return _no(f"{superior} is no active agent", "choose another superior")
+        return no_active_superior(superior)
     there = placed(agent, superior)
     misplaced = _misplaced(policy, agent, above)
     if misplaced is None and not tool_to_escalate(there, policy):
@@ -59,6 +59,11 @@ def can_be_under(policy: Policy, agent: Agent, superior: str) -> Decision:
             f"add a contact rule from {agent.role} to {above.role} first",
         )
     return misplaced or Allow(RULE)
+
+
+def no_active_superior(superior: str) -> Decision:
+    """The refusal of a place under an agent that is deactivated or does not exist."""
+    return _no(f"{superior} is no active agent", "choose another superior")
 
 
 def _misplaced(policy: Policy, agent: Agent, above: Agent) -> Decision | None:

@@ -8,7 +8,7 @@ from core.deeds import PeopleGroup
 from orgchart.models import Agent, ApiKey, PendingChange, Role
 from orgchart.policy_cache import current_policy
 from tests.admin.forms import confirm, filled, preview
-from tests.admin.places import act_page, change_page
+from tests.admin.places import act_page, change_page, edit_page
 from tests.company import load_company
 
 ADD = "/admin/orgchart/agent/add/"
@@ -128,6 +128,29 @@ class TestMoving:
         assert board.post(page, data).status_code == 422
         assert board.post(page, {**data, "_confirm": "1"}).status_code == 422
         assert company.agent("research_worker").reports_to.handle == "product_manager"
+
+    def test_below_a_deactivated_agent_is_refused(self, hr, company):
+        """Nothing else tells it from staying: the next active agent above is the same."""
+        Agent.objects.filter(handle="devops_worker").update(active=False)
+        worker = company.agent("qa_worker")
+        page = change_page(worker).replace("change", "move")
+        version = company.policy.version
+        data = {"superior": "devops_worker", "reason": REASON, "seen_version": version}
+        seen = hr.post(page, data)
+        assert "devops_worker is no active agent" in seen.content.decode()
+        assert hr.post(page, {**data, "_confirm": "1"}).status_code == 422
+        worker.refresh_from_db()
+        assert worker.reports_to.handle == "it_manager"
+
+    def test_of_another_column_leaves_an_agent_below_a_deactivated_one(self, board, company):
+        gone, worker = company.agent("devops_worker"), company.agent("qa_worker")
+        Agent.objects.filter(pk=gone.pk).update(active=False)
+        Agent.objects.filter(pk=worker.pk).update(reports_to=gone)
+        page = edit_page(worker)
+        seen = preview(board, page, "agent_form", title="Scout", reason=REASON)
+        assert confirm(board, page, seen).status_code == 302
+        worker.refresh_from_db()
+        assert (worker.title, worker.reports_to) == ("Scout", gone)
 
     def test_takes_effect_when_it_is_confirmed(self, board, company, now):
         second = hire(board, company, "it_manager", "ceo")
