@@ -10,6 +10,7 @@ from contracts.models import Contract, OrgChangeLine
 from contracts.vocabulary import ContractKind, ContractState, OrgAct
 from core.database import needs_transaction
 from core.decision import Code, refuse
+from orgchart.models import Organisation
 from toolbox.caller import Caller
 
 
@@ -18,9 +19,12 @@ def use_change(*, caller: Caller, sought: SoughtLine, now: datetime) -> str:
     """Use up the line of the caller's org_change contracts that names this change; the contract.
 
     The contract cannot be closed before the transaction ends; if it is rolled back the line can be
-    used again. Raises Denied AUTHORISATION_REQUIRED where no unused line of a contract in progress
-    that has not expired names this act and this subject (Spec: contracts 14).
+    used again. The organisation is locked first, as by a person that takes the caller out of
+    service, so that neither waits for the other. Raises Denied AUTHORISATION_REQUIRED where no
+    unused line of a contract in progress that has not expired names this act and this subject
+    (Spec: contracts 14).
     """
+    Organisation.objects.select_for_update(no_key=True).get(id=caller.organisation_id)
     held = Contract.objects.select_for_update(no_key=True).filter(
         organisation_id=caller.organisation_id,
         assignee_id=caller.agent.id,
@@ -81,8 +85,8 @@ def _named(line: OrgChangeLine) -> NamedChange:
 def lock_org_change(*, contract_id: str, organisation_id: int, now: datetime) -> int:
     """Lock an org_change contract that authorises now; the id of its assignee.
 
-    It is not waited for: the organisation is locked already, and an agent that uses the contract
-    locks both the other way around. Raises Denied AUTHORISATION_REQUIRED.
+    It is not waited for: a person is told at once that somebody acts on it. Raises Denied
+    AUTHORISATION_REQUIRED.
     """
     rows = Contract.objects.select_for_update(no_key=True, skip_locked=True).filter(
         id=contract_id[:64],
