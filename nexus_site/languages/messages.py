@@ -7,6 +7,7 @@ import gettext
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import django
@@ -89,18 +90,21 @@ def messages_under(folder: Path) -> set[Message]:
     return found
 
 
-def our_messages() -> set[Message]:
+@cache  # a process reads all sources once
+def our_messages() -> frozenset[Message]:
     """Everything that NEXUS shows to people."""
     folders = [settings.BASE_DIR / room for room in OURS]
     marked = set().union(*(messages_under(folder) for folder in folders))
     rooms = [folder for folder in folders if folder.name != "templates"]
     built = {Message(text, context=CONTEXT) for text in sentences_under(rooms, SKIPPED)}
-    return marked | built | {Message(text) for text in names_of_models() | script_texts()}
+    named = {Message(text) for text in names_of_models() | script_texts()}
+    return frozenset(marked | built | named)
 
 
-def theme_messages() -> set[Message]:
+@cache
+def theme_messages() -> frozenset[Message]:
     """What the theme shows; it comes without catalogues."""
-    return messages_under(Path(unfold.__file__).parent)
+    return frozenset(messages_under(Path(unfold.__file__).parent))
 
 
 def translated_by_libraries(locale: str) -> set[str]:

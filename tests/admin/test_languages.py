@@ -14,9 +14,11 @@ from nexus_site.languages.messages import (
     Message,
     messages_of_python,
     messages_of_template,
+    our_messages,
     translated_by_libraries,
 )
 from nexus_site.languages.names import is_code, names_of_models
+from nexus_site.languages.scripts import script_texts
 from nexus_site.languages.wanted import LOCALES, SAME, file_of, wanted_messages
 from orgchart.orgsettings import SETTINGS
 from tests.admin.english import english_on
@@ -99,6 +101,10 @@ class TestTheTextsToTranslate:
             Message("%(n)s c", "%(n)s cs"),
             Message("d"),
         }
+
+    def test_are_found_in_scripts(self):
+        assert "Skip to the content" in script_texts()
+        assert {Message(text) for text in script_texts()} <= our_messages()
 
 
 class TestWhatTheCatalogueHolds:
