@@ -6,7 +6,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from django.test import Client
 from django.utils import timezone
 from pydantic import TypeAdapter
 from pydantic_core import to_json
@@ -18,6 +17,7 @@ from orgchart.models import Agent, Organisation
 from orgchart.packs.loading import load_pack
 from orgchart.policy.compiled import Policy
 from orgchart.policy_cache import current_policy
+from tests.agents import AgentsClient
 from tests.next_steps import check_step_without_door
 from tests.rows import make_once
 from toolbox.answers import ErrorBody
@@ -76,7 +76,7 @@ class Company:
 
     organisation: Organisation
     keys: dict[str, str] = field(default_factory=dict)
-    http: Client = field(default_factory=lambda: Client(HTTP_HOST="127.0.0.1"))
+    http: AgentsClient = field(default_factory=lambda: AgentsClient(HTTP_HOST="127.0.0.1"))
 
     @property
     def policy(self) -> Policy:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from django.test import Client
 from django.utils import timezone
 
 from core.actors import System
@@ -15,6 +14,7 @@ from orgchart.models import Agent, Organisation, Role
 from orgchart.policy.vocabulary import Kind, ToolMode
 from orgchart.policy_cache import current_policy
 from tasks.vocabulary import TaskType
+from tests.agents import AgentsClient
 from tests.oracle.tasks import ROLES
 from toolbox.caller import Caller, CallerSession
 
@@ -141,7 +141,7 @@ class Http:
     def __init__(self, organisation: Organisation) -> None:
         self.organisation = organisation
         self._keys: dict[str, str] = {}
-        self._client = Client()
+        self._client = AgentsClient()
 
     def key(self, handle: str) -> str:
         if handle not in self._keys:
