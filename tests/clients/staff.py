@@ -33,6 +33,13 @@ OFFICER = "analyst"
 """Who tries the tools of the offices."""
 
 
+def unconfigured() -> requests.Session:
+    """A session that looks for no proxy and no password at each request."""
+    made = requests.Session()
+    made.trust_env = False
+    return made
+
+
 @dataclass
 class Staff:
     """Who calls whom at what address."""
@@ -41,7 +48,7 @@ class Staff:
     url: str
     court: Company | None = None  # of the six offices, where the call is theirs
     sessions: dict[str, str] = field(default_factory=dict)
-    http: requests.Session = field(default_factory=requests.Session)
+    http: requests.Session = field(default_factory=unconfigured)
 
     def headers(self, handle: str, *, coding: bool = False) -> dict[str, str]:
         """The agent's key; and its session in coding mode."""
