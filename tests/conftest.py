@@ -2,23 +2,28 @@
 
 import gc
 import os
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import hypothesis
 import pytest
 from django.conf import settings
 from django.contrib.auth.hashers import Argon2PasswordHasher
 from django.core.management.commands import flush
 from django.db import connection
-from django.test.utils import setup_databases, teardown_databases
+from django.template import Template
+from django.test.utils import _TestState, setup_databases, teardown_databases
 from django.utils import translation
 
 from core.waiting import ringing
 from orgchart.policy_cache import POLICIES
 from tests.company import Company, load_company
 from tests.next_steps import every_refusal_checked
-from tests.patience import over  # noqa: F401  a fixture
+from tests.patience import PATIENCE, over  # noqa: F401  a fixture
 from tests.rows import delete_all, written_by_migrate
 from tests.stream_events import every_event_checked
 from tests.template import template
@@ -39,6 +44,12 @@ LONG = (
 # A test's data need not survive a power cut.
 os.environ.setdefault("PGOPTIONS", "-c synchronous_commit=off")
 
+
+# How fast this machine is decides nothing.
+hypothesis.settings.register_profile(
+    "patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("patient")
 
 gc.disable()  # while twelve thousand tests are collected: nothing of that is garbage
 
@@ -74,6 +85,12 @@ def cheap_passwords() -> None:
     Argon2PasswordHasher.parallelism = 1
 
 
+@pytest.fixture(autouse=True, scope="session")
+def templates_of_the_product(django_test_environment: None) -> None:
+    """Templates keep no copy of what they are given, as Django's test environment has it."""
+    Template._render = _TestState.saved_data.template_render
+
+
 def forget() -> None:
     """Empty what a process remembers: another test's rows may come under the same ids.
 
@@ -90,12 +107,6 @@ def forget() -> None:
 @pytest.fixture(autouse=True, scope="module")
 def nothing_remembered_of_other_modules() -> None:
     """Fixtures of a module begin with empty caches."""
-    forget()
-
-
-@pytest.fixture(autouse=True)
-def nothing_remembered_of_other_tests() -> None:
-    """Every test begins with empty caches."""
     forget()
 
 
@@ -128,8 +139,19 @@ def django_db_setup(
 
 
 def _let_go() -> None:
-    """The threads that wake waiters keep connections; without them the database can be dropped."""
-    wake.RETRY_SECONDS = 60.0
+    """End what keeps a connection; without it the database can be dropped.
+
+    The threads that wake waiters stand still from their next pause on: later they would say on a
+    closed stream that their connection is lost.
+    """
+    paused = threading.Semaphore(0)
+
+    def pause(_seconds: float) -> None:
+        paused.release()
+        threading.Event().wait()
+
+    wake.time = SimpleNamespace(monotonic=time.monotonic, sleep=pause)
+    wake._outgoing.put(0)
     connection.close()  # a test may have ended the server's side of it
     connection.close_pool()
     with connection.cursor() as cursor:
@@ -137,30 +159,34 @@ def _let_go() -> None:
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
             "WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
+    for _ in filter(threading.Thread.is_alive, wake._threads.values()):
+        paused.acquire(timeout=PATIENCE)
+    connection.close()
+    connection.close_pool()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def found_wrong() -> Iterator[list[str]]:
+    """Refusals that name what their caller cannot use, and events of an undescribed form."""
+    found: list[str] = []
+    with every_refusal_checked(found), every_event_checked(found):
+        yield found
 
 
 @pytest.fixture(autouse=True)
-def next_steps_can_be_taken() -> Iterator[None]:
-    """No refusal in the suite names what its caller cannot use (Spec: wire 39)."""
-    with every_refusal_checked() as failed:
-        yield
-    assert not failed, failed
+def nothing_of_other_tests(found_wrong: list[str]) -> Iterator[None]:
+    """Every test begins with empty caches.
 
-
-@pytest.fixture(autouse=True)
-def events_are_as_described() -> Iterator[None]:
-    """No event in the suite reaches a stream in another form than the API describes."""
-    with every_event_checked() as wrong:
-        yield
-    assert not wrong, wrong
-
-
-@pytest.fixture(autouse=True)
-def no_memory_files_of_other_tests() -> Iterator[None]:
-    """A MEMORY.md that an earlier test left would be taken in as a person's edit."""
+    No refusal in the suite names what its caller cannot use (Spec: wire 39), and no event reaches a
+    stream in another form than the API describes. One fixture for all of it, for it is set up for
+    each of twelve thousand tests.
+    """
+    forget()
+    found_wrong.clear()
     yield
     for file in Path(settings.WORKSPACE_ROOT).rglob("MEMORY.md"):
-        file.unlink(missing_ok=True)
+        file.unlink(missing_ok=True)  # the next test would take it in as a person's edit
+    assert not found_wrong, found_wrong
 
 
 @pytest.fixture

@@ -36,9 +36,8 @@ def problem_of(event: Event) -> str:
 
 
 @contextmanager
-def every_event_checked() -> Iterator[list[str]]:
+def every_event_checked(found: list[str]) -> Iterator[None]:
     """Collect what is wrong with the events that are recorded meanwhile."""
-    found: list[str] = []
     real = sql.fields
 
     def checked(event: Event) -> dict[str, Any]:
@@ -48,4 +47,4 @@ def every_event_checked() -> Iterator[list[str]]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sql, "fields", checked)
-        yield found
+        yield

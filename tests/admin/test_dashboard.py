@@ -214,7 +214,7 @@ class TestExplain:
         """Also where an organisation without such two comes first by name."""
         Organisation.objects.create(slug="aaa", name="AAA, of nobody")
         page = observer.get("/admin/explain/")
-        proposed = page.context["form"].initial
+        proposed = page.context_data["form"].initial
         assert proposed["organisation"] == str(company.organisation.id)
         html = self.ask(observer, company, ask="mail", **pick(proposed, "agent recipient type"))
         assert proposed["agent"] != proposed["recipient"]
@@ -225,7 +225,7 @@ class TestExplain:
     def test_opens_on_another_recipient_for_each_agent(self, observer, company):
         for agent in company.policy.agents:
             asked = {"organisation": company.organisation.id, "agent": agent}
-            proposed = observer.get("/admin/explain/", asked).context["form"].initial
+            proposed = observer.get("/admin/explain/", asked).context_data["form"].initial
             assert proposed["agent"] == agent != proposed["recipient"]
 
     def test_answers_for_a_channel_under_a_contract(self, observer, company, played):

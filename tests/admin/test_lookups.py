@@ -133,4 +133,4 @@ class TestAPerson:
             issue_key(agent=agent, caller=company.person(PeopleGroup.BOARD), now=now)
         page = board.get(f"/admin/orgchart/apikey/?agent__id__exact={mine.id}&state=good&o=1&p=1")
         assert page.status_code == 200
-        assert {key.agent_id for key in page.context["cl"].result_list} == {mine.id}
+        assert {key.agent_id for key in page.context_data["cl"].result_list} == {mine.id}

@@ -63,7 +63,7 @@ def events(db) -> dict[str, int]:
 def shown(client, query: str = "") -> set[int]:
     answer = client.get(reverse(EVENTS) + query)
     assert answer.status_code == 200
-    return {row.seq for row in answer.context["cl"].result_list}
+    return {row.seq for row in answer.context_data["cl"].result_list}
 
 
 class TestEventPages:
@@ -115,7 +115,7 @@ class TestEventPages:
     def test_never_count_everything(self, person, events, monkeypatch):
         monkeypatch.setattr("core.admin.browsing.COUNTED", 1)
         answer = person.get(reverse(EVENTS))
-        assert answer.context["cl"].paginator.count == 1
+        assert answer.context_data["cl"].paginator.count == 1
 
     def test_cost_few_queries_of_the_ledger(self, person, events):
         with CaptureQueriesContext(connection) as queries:

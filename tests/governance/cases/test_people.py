@@ -506,7 +506,7 @@ class TestPages:
         posted = {"reason": "enough", "version": 1, "code": "000000", field: ""}
         answer = client.post(address, posted)
         assert answer.status_code == 200
-        assert answer.context["form"].errors[field] == ["This field is required."]
+        assert answer.context_data["form"].errors[field] == ["This field is required."]
         assert play.at == ("open", "ANALYSIS", 1)
 
     def test_show_paused_cases_and_repeated_violations_first(self, client, play):
