@@ -132,7 +132,7 @@ def in_turn(served: Served, company: Company) -> Sequence[Contender]:
     one = [page(company.keys[worker]) for worker in company.workers]
     many = [page(key) for key in company.copied_keys]
     before = islice(cycle(many), FIRST_ROUNDS * len(many))
-    measure(port=port, request=before.__next__, clients=8, seconds=60.0)
+    measure(ports=[port], request=before.__next__, clients=8, seconds=60.0)
     return [
         Contender("1 organisation", calls(port, cycle(one).__next__)),
         Contender(f"{MANY} organisations", calls(port, cycle(many).__next__), ("1 organisation",)),

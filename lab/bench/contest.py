@@ -51,7 +51,7 @@ class Figure:
 def calls(port: int, request: Request, expected: int = 200) -> Run:
     """The way of a client over HTTP."""
     return lambda clients, seconds: measure(
-        port=port, request=request, clients=clients, seconds=seconds, expected=expected
+        ports=[port], request=request, clients=clients, seconds=seconds, expected=expected
     )
 
 

@@ -7,7 +7,7 @@ import json
 import selectors
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 Request = Callable[[], bytes]
@@ -124,10 +124,10 @@ class Load:
 
 
 def measure(
-    *, port: int, request: Request, clients: int, seconds: float, expected: int = 200
+    *, ports: Sequence[int], request: Request, clients: int, seconds: float, expected: int = 200
 ) -> Rate:
-    """Let `clients` call as fast as they are answered for some seconds."""
-    connections = [Client(port) for _ in range(clients)]
+    """Let `clients`, spread over the ports, call as fast as they are answered for some seconds."""
+    connections = [Client(port) for port in itertools.islice(itertools.cycle(ports), clients)]
     try:
         begun = time.perf_counter()
         load = Load(request, expected, begun + seconds)
@@ -141,4 +141,4 @@ def measure(
 def repeat(*, port: int, content: bytes, times: int) -> Rate:
     """Make one call so many times, one after the other."""
     calls = itertools.repeat(content, times).__next__
-    return measure(port=port, request=calls, clients=1, seconds=600.0)
+    return measure(ports=[port], request=calls, clients=1, seconds=600.0)

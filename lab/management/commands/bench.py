@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from lab.bench import calls, company, decisions, events, hands, sweeps, verifying
+from lab.bench import calls, company, decisions, events, hands, sweeps, tiers, verifying
 from lab.bench.contest import Contender, compete
 from lab.bench.report import Report
 from lab.bench.served import Served, serving
@@ -22,6 +22,7 @@ PARTS = (
     "read",
     "claim",
     "organisations",
+    "tiers",
     "events",
     "sweeps",
     "decisions",
@@ -57,7 +58,7 @@ class Command(BaseCommand):
             found = company.found_company()
             with serving(url, workers=options["workers"]) as served:
                 for name in options["only"]:
-                    self._part(name, report, served, found, options)
+                    self._part(name, url, report, served, found, options)
             report.value("the whole of it", time.perf_counter() - begun, "s")
         if tuple(options["only"]) == PARTS:
             report.write(options["output"])
@@ -65,6 +66,7 @@ class Command(BaseCommand):
     def _part(
         self,
         name: str,
+        url: str,
         report: Report,
         served: Served,
         found: company.Company,
@@ -75,6 +77,18 @@ class Command(BaseCommand):
             "read": calls.reading,
             "claim": calls.claiming,
             "organisations": calls.in_turn,
+        }
+        others: dict[str, Callable[[], object]] = {
+            "tiers": lambda: tiers.rows(
+                report, url, found, repeats=options["repeats"], seconds=options["seconds"]
+            ),
+            "events": lambda: events.rows(report, served, found.organisation, found.keys),
+            "sweeps": lambda: sweeps.rows(report, found.organisation, due=options["due"]),
+            "decisions": lambda: decisions.rows(report),
+            "ledger": lambda: verifying.rows(
+                report, found.organisation.id, count=options["events"]
+            ),
+            "hands": lambda: self._say("\n".join(hands.measured())),
         }
         if name == "read":
             found.fill_mailbox("qa_worker", count=1000, unread=500)
@@ -92,17 +106,8 @@ class Command(BaseCommand):
                     seconds=options["seconds"],
                 )
                 report.contest(clients, figures)
-        elif name == "events":
-            events.rows(report, served, found.organisation, found.keys)
-        elif name == "sweeps":
-            sweeps.rows(report, found.organisation, due=options["due"])
-        elif name == "decisions":
-            decisions.rows(report)
-        elif name == "ledger":
-            verifying.rows(report, found.organisation.id, count=options["events"])
-        elif name == "hands":
-            for line in hands.measured():
-                self._say(line)
+        else:
+            others[name]()
 
     def _say(self, text: str) -> None:
         self.stdout.write(text)
