@@ -46,6 +46,7 @@ def read_contract(*, caller: Caller, contract_id: str) -> ContractDetail:
         raise Denied(rules.not_found())
     return {
         **summary(row, caller.policy),
+        "closed_reason": _reason_for(row, contract, caller),
         "body": row.body,
         "changes": [
             {
@@ -100,6 +101,15 @@ def _is_kept_from(row: Contract, contract: ContractFacts, caller: Caller) -> boo
         return False
     is_above = caller.policy.is_above(caller.agent, contract.assignee)
     return is_above and has_denied_report(caller, row.id)
+
+
+def _reason_for(row: Contract, contract: ContractFacts, caller: Caller) -> str | None:
+    """Why a contract was closed; what an agent said of it only where it may tell the reader."""
+    if row.closed_by.startswith("agent:"):
+        told = rules.can_read_reason(contract, caller.agent, caller.policy)
+        if isinstance(told, Deny):
+            return None
+    return row.closed_reason or None
 
 
 def _has_judged(row: Contract, caller: Caller) -> bool:

@@ -237,6 +237,16 @@ def reason_told(contract: ContractFacts, who: Party, reason: str, policy: Policy
     return f"{who.handle} may not write to {contract.assignee.handle}; the ledger has its reason"
 
 
+def can_read_reason(contract: ContractFacts, who: Agent, policy: Policy) -> Decision:
+    """Decide whether an agent reads why the issuer closed a contract (Spec: mail 43).
+
+    The parties do: what is kept is the reason that the assignee may be told.
+    """
+    if who.id in (contract.assignee.id, contract.issuer.id):
+        return Allow("a contract is read by its parties")
+    return can_tell(policy, contract.issuer, who)
+
+
 def _needs_pass(contract: ContractFacts, finding: VerdictFinding | None) -> Deny:
     found = f"QA's verdict on it is {finding}" if finding else "QA has given no verdict on it"
     return deny(

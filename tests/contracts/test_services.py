@@ -749,7 +749,34 @@ class TestReadContract:
         self.read(nexus, contract_id, "qa_worker")
         judge(nexus, contract_id)
         close(nexus, contract_id)
-        assert self.read(nexus, contract_id, "qa_worker")["state"] == "passed"
+        found = self.read(nexus, contract_id, "qa_worker")
+        assert (found["state"], found["closed_reason"]) == ("passed", "done")
+
+    def judged_for_product(self, nexus):
+        """Work of the frontend, which IT's QA judged, on a contract of the product manager."""
+        contract_id = issue(
+            nexus, "frontend_worker", by="product_manager", workspace_scope=["web/"]
+        )
+        accept(nexus, contract_id, by="frontend_worker")
+        submit(nexus, contract_id, by="frontend_worker")
+        judge(nexus, contract_id)
+        return contract_id
+
+    def test_tells_no_judge_the_reason_of_an_issuer_that_may_not_write_to_it(self, nexus):
+        contract_id = self.judged_for_product(nexus)
+        close(nexus, contract_id, by="product_manager", reason="Ask me next time.")
+        readers = ("product_manager", "frontend_worker", "it_manager", "ceo", "qa_worker")
+        reasons = {
+            by: nexus.call(by, "list_contracts", contract_id=contract_id).result["closed_reason"]
+            for by in readers
+        }
+        assert reasons.pop("qa_worker") is None
+        assert set(reasons.values()) == {"Ask me next time."}
+
+    def test_tells_a_judge_why_the_board_cancelled_it(self, nexus):
+        contract_id = self.judged_for_product(nexus)
+        close(nexus, contract_id, "cancelled", by=nexus.person("Board"), reason="Too late.")
+        assert self.read(nexus, contract_id, "qa_worker")["closed_reason"] == "Too late."
 
 
 class TestListContracts:
