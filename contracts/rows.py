@@ -160,8 +160,15 @@ def close_contract_mode(row: Contract, was: ContractFacts, caller: Actor, now: d
 
 
 def reopen_contract_mode(row: Contract, caller: Actor, now: datetime) -> None:
-    """Open a contract's mode again, in the session that had it last, for its rework."""
-    if row.mode != ToolMode.CHAT_SAFE:
+    """Open a contract's mode again, in the session that had it last, for its rework.
+
+    Not where the organisation no longer enables it: the work goes back all the same.
+    Spec: contracts 27.
+    """
+    mode = ToolMode(row.mode)
+    if mode is ToolMode.CHAT_SAFE:
+        return
+    if mode in current_policy(row.organisation_id).enabled_modes:
         reopen_mode(caller=caller, now=now, reason=f"{row.id} sent back", contract_ref=row.id)
 
 

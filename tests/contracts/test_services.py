@@ -395,6 +395,15 @@ class TestCloseContract:
         assert "No tests." in notice.body
         assert events(contract_id)[-1] == "contract.sent_back"
 
+    def test_rework_goes_on_without_a_mode_that_is_no_longer_enabled(self, nexus):
+        contract_id = at_state(nexus, ContractState.REVIEW, coding=True)
+        nexus.organisation.settings = {"enabled_modes": ["chat_safe"]}
+        nexus.organisation.policy_version += 1
+        nexus.organisation.save()
+        assert close(nexus, contract_id, "rework", reason="No tests.")["state"] == "in_progress"
+        assert nexus.caller("backend_worker").session.mode == "chat_safe"
+        assert not ModeGrant.objects.filter(closed_at=None).exists()
+
     def test_takes_no_verdict_of_another_contract(self, nexus):
         judged = at_state(nexus, ContractState.REVIEW, workspace_scope=["src/"])
         other = at_state(nexus, ContractState.REVIEW, workspace_scope=["src/"])
