@@ -98,9 +98,11 @@ def _files(folder: Path, notes: Notes) -> tuple[Path, ...]:
 
 
 def _note_strays(root: Path, notes: Notes) -> None:
-    """Note YAML files that are not part of a pack."""
+    """Note YAML files that are not part of a pack: an agent that is not read would be removed."""
     allowed = {root / ORGANISATION, root / ROLES, root / PROTOCOL}
-    for path in sorted([*root.glob("*.y*ml"), *root.glob("*/*.y*ml")]):
+    found = {*root.glob("*"), *root.glob("*/*")}
+    found.update(path for name in (AGENTS, GROUPS) for path in (root / name).rglob("*"))
+    for path in sorted(path for path in found if path.suffix.lower() in (".yaml", ".yml")):
         known_place = path.parent in (root / AGENTS, root / GROUPS) and path.suffix == ".yaml"
         if path not in allowed and not known_place:
             notes.add(

@@ -74,7 +74,16 @@ class TestWhatIsNoPack:
         assert check_pack(tmp_path)[0].message == "this file is no plain file"
 
     @pytest.mark.parametrize(
-        "stray", ["agents/third.yml", "role.yaml", "agnts/x.yaml", "agents.yml"]
+        "stray",
+        [
+            "agents/third.yml",
+            "role.yaml",
+            "agnts/x.yaml",
+            "agents.yml",
+            "agents/third.YAML",
+            "agents/team/third.yaml",
+            "ROLES.YML",
+        ],
     )
     def test_a_file_that_nobody_would_read(self, tmp_path, stray):
         [(file, line, text)] = problems(tmp_path, {stray: "role: hand\n"})
