@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from datetime import datetime
 from typing import Any, cast
 
@@ -52,16 +53,16 @@ def admit(caller: Caller, name: str) -> tuple[Tool, Allow]:
 
 
 def validate(tool: Tool, params: Mapping[str, Any]) -> Any:
-    """Build the tool's parameters; a forged sender is ignored (Spec: mail 12).
+    """Build the tool's parameters; a forged sender is ignored, nested too (Spec: mail 3).
 
     Raises Denied INVALID_PARAMS with details: field → problem.
     """
-    if any(name in params for name in FORGED_SENDER):
-        params = _without_forged_sender(tool, params)
     try:
         return tool.params.model_validate(params)
     except ValidationError as problems:
         found = problems.errors(include_url=False, include_input=False)
+        if forged := [p["loc"] for p in found if _is_forged_sender(p, params)]:
+            return validate(tool, _without(params, forged))
         details = {_field_of(p["loc"]): _problem_of(p) for p in found[:MOST_PROBLEMS]}
         field, problem = next(iter(details.items()), ("body", "invalid"))
         raise Denied(
@@ -75,9 +76,29 @@ def validate(tool: Tool, params: Mapping[str, Any]) -> Any:
         ) from problems
 
 
-def _without_forged_sender(tool: Tool, params: Mapping[str, Any]) -> Mapping[str, Any]:
-    known = {field.alias or key for key, field in tool.params.model_fields.items()}
-    return {k: v for k, v in params.items() if k in known or k not in FORGED_SENDER}
+def _is_forged_sender(problem: ErrorDetails, params: Mapping[str, Any]) -> bool:
+    """Whether the problem is a field that would name a sender, where the tool has no such field."""
+    *path, name = problem["loc"] or ("",)
+    if problem["type"] != "extra_forbidden" or name not in FORGED_SENDER:
+        return False
+    try:
+        return name in _at(params, path)
+    except (KeyError, IndexError, TypeError):  # of several forms the path names one as well
+        return False
+
+
+def _without(params: Mapping[str, Any], places: Iterable[Sequence[int | str]]) -> dict[str, Any]:
+    """A copy of the parameters without these fields, which they have."""
+    kept = deepcopy(dict(params))
+    for *path, name in places:
+        del _at(kept, path)[name]
+    return kept
+
+
+def _at(params: Any, path: Iterable[int | str]) -> Any:
+    for part in path:
+        params = params[part]
+    return params
 
 
 def _problem_of(problem: ErrorDetails) -> str:

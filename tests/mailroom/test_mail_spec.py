@@ -5,7 +5,7 @@ import pytest
 from ledger.models import Event
 from mailroom.escalations.timeouts import sweep_due
 from mailroom.models import Escalation, Mail, MailRejection, OutgoingNotice
-from tests.mailroom.world import NOW, after, call, configure, deactivate, mails, send
+from tests.mailroom.world import NOW, after, call, configure, deactivate, mails, put_file, send
 from tests.oracle.org import AGENTS, BOARD, CEO, CHAIN, MANAGERS, WORKERS
 
 PAPER = {"title": "Work", "body": "Do it."}
@@ -196,3 +196,17 @@ class TestSection45:
         assert mail.from_agent == "backend_worker"
         assert not Event.objects.filter(decision="deny").exists()
         assert not MailRejection.objects.exists()
+
+    @pytest.mark.parametrize("field", ["from", "from_agent"])
+    def test_forged_sender_is_overwritten_in_a_nested_field_too(self, nexus, field):
+        """Spec: mail 3."""
+        path = put_file(nexus, "agents/backend_worker/plan.txt")
+        attached = {"path": path, field: "ceo"}
+        assert send(nexus, "backend_worker", "it_manager", attachments=[attached]).code == "OK"
+        (mail,) = mails(nexus, "it_manager")
+        assert mail.from_agent == "backend_worker"
+        assert field not in mail.attachments[0]
+        other = {"path": path, "sender": "ceo"}
+        refused = send(nexus, "backend_worker", "it_manager", attachments=[attached, other])
+        assert refused.code == "INVALID_PARAMS"
+        assert list(refused.body["details"]) == ["attachments.1.sender"]
