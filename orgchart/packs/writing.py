@@ -7,6 +7,8 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
+from django.db.models import ProtectedError
+
 from orgchart import models
 from orgchart.packs.pack import Pack
 from orgchart.packs.rows import Changes, delete_missing, differing, upsert
@@ -25,6 +27,9 @@ RETIRED: Mapping[str, Any] = {
     "offices": [],
 }
 """What is left of a role that a pack no longer has while deactivated agents still hold it."""
+
+RETIRED_GROUP: Mapping[str, Any] = {"context": "", "member_delegation": False}
+"""What is left of a group that a pack no longer has while its memory has entries."""
 
 
 def write_pack(organisation: models.Organisation, pack: Pack, *, new: bool, by: str) -> list[str]:
@@ -206,6 +211,14 @@ def _retire_roles(organisation: models.Organisation, pack: Pack, changes: Change
 
 
 def _remove_groups(organisation: models.Organisation, pack: Pack, changes: Changes) -> None:
+    """Remove groups the pack no longer has; one whose memory is kept stays, and gives no right."""
     for row in organisation.groups.exclude(slug__in={group.slug for group in pack.groups}):
-        row.delete()
+        try:
+            row.delete()
+        except ProtectedError:
+            changed = differing(row, RETIRED_GROUP)
+            if changed:
+                row.save(update_fields=changed)
+                changes.add("retired", "group", row.slug, changed)
+            continue
         changes.add("removed", "group", row.slug)

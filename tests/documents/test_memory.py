@@ -2,6 +2,7 @@
 
 import hashlib
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 from django.conf import settings
@@ -14,8 +15,9 @@ from documents.memory.quoting import global_memory_texts
 from documents.models import Artifact, Memory
 from governance.interventions.models import Intervention
 from ledger.models import Event
+from orgchart.packs.loading import load_pack
 from orgchart.services import change_policy
-from tests.company import Company, load_company
+from tests.company import PACKS, Company, load_company
 from tests.concurrency import at_once
 from tests.documents.world import NOW
 
@@ -528,3 +530,16 @@ class TestPeople:
         with pytest.raises(Denied) as refusal:
             services.withdraw_memory(memory_id=entry.id, reason="wrong", person=other, now=NOW)
         assert refusal.value.deny.code == "NOT_FOUND"
+
+
+class TestOfAGroupThatAPackDrops:
+    def test_stays_and_the_pack_is_loaded(self, company, tmp_path):
+        remember(company, OTHER, "Sell in May.", "group")
+        pack = Path(copytree(PACKS / "soloqueue", tmp_path / "pack"))
+        for file in [pack / "groups/investment.yaml", *pack.glob("agents/investment_*.yaml")]:
+            file.unlink()
+        policy = load_pack(pack, caller=company.system, now=NOW).after
+        assert not policy.agents[OTHER].active
+        assert not policy.agents[OTHER].group
+        assert [each.group.slug for each in Memory.objects.filter(scope="group")] == ["investment"]
+        assert not load_pack(pack, caller=company.system, now=NOW).changed
