@@ -75,3 +75,43 @@ def test_a_person_belongs_to_the_installation_by_being_a_member_of_all(company, 
     assert not signed_in_as("ada").on(company.organisation.id).is_member_of_all
     join(user)
     assert signed_in_as("ada").on(company.organisation.id).is_member_of_all
+
+
+INSIDE = (
+    "http://127.0.0.1:8000/",
+    "http://10.0.0.1/",
+    "http://169.254.169.254/latest/meta-data/",
+    "http://0x7f000001/",
+    "http://[::1]/",
+    "http://localhost/",
+    "http://board.internal/hook",
+    "http://receiver:8000/hook",
+)
+
+
+@pytest.mark.parametrize("change", [by_service, by_form])
+class TestTheAddressOfNotices:
+    """Spec: clocks 6."""
+
+    @pytest.mark.parametrize("address", INSIDE)
+    def test_is_not_set_inside(self, company, change, address):
+        with pytest.raises(Denied) as refused:
+            change(company, company.person(PeopleGroup.BOARD), {"board_webhook": address})
+        assert refused.value.deny.code == "INVALID_PARAMS"
+        assert "allow_internal_addresses" in refused.value.deny.next_action
+        company.organisation.refresh_from_db()
+        assert "board_webhook" not in company.organisation.settings
+
+    def test_is_set_inside_where_that_is_allowed(self, company, change):
+        values = {"board_webhook": INSIDE[0], "allow_internal_addresses": True}
+        change(company, company.person(PeopleGroup.BOARD), values)
+        company.organisation.refresh_from_db()
+        assert company.organisation.settings["board_webhook"] == INSIDE[0]
+
+    def test_that_is_there_keeps_no_other_setting_back(self, company, change):
+        row = company.organisation
+        row.settings = {**row.settings, "board_webhook": INSIDE[0]}
+        row.save(update_fields=["settings"])
+        change(company, company.person(PeopleGroup.BOARD), {"max_rounds": 4})
+        row.refresh_from_db()
+        assert row.settings["max_rounds"] == 4
