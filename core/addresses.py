@@ -20,7 +20,6 @@ NOT_PUBLIC: Sequence[ipaddress.IPv4Network | ipaddress.IPv6Network] = (
 """Special networks that versions of Python count as global."""
 REPOSITORY_SCHEMES = ("https", "ssh")
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
-LOCAL_NAMES = re.compile(r"(^|\.)(localhost|local|localdomain|internal|intranet|lan|home|corp)\.?$")
 
 
 def is_public(address: Address) -> bool:
@@ -49,17 +48,6 @@ def address_of(host: str) -> Address | None:
             return ipaddress.IPv4Address(socket.inet_aton(bare))
         except OSError:
             return None
-
-
-def is_inside(host: str) -> bool:
-    """Whether a host is of this machine or its network by what it says.
-
-    What another name resolves to is known only when it is called.
-    """
-    number = address_of(host)
-    if number is not None:
-        return not is_public(number)
-    return "." not in host.strip(".") or LOCAL_NAMES.search(host) is not None
 
 
 def repository_problem(source: str) -> str:

@@ -27,7 +27,7 @@ from orgchart.models import (
 from orgchart.orgsettings import merged
 from orgchart.policy.hiring import no_active_superior
 from orgchart.services import PolicyChange, change_policy
-from orgchart.settings_rights import require_places, require_settings
+from orgchart.settings_rights import require_settings
 
 
 class Table(NamedTuple):
@@ -74,10 +74,7 @@ def save_row(
     an empty reason, a broken invariant, or what a constraint of the database refuses.
     """
     require_deed(caller, TABLES[type(row)].deed, reason=reason)
-    changed = changed_settings(row)
-    require_settings(caller, changed, reason=reason)
-    if isinstance(row, Organisation):
-        require_places(changed, merged(row.settings))
+    require_settings(caller, changed_settings(row), reason=reason)
     _require_active_superior(row)
     added = row.pk is None
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 
-from core.addresses import is_inside, repository_problem
+from core.addresses import repository_problem
 from core.ids import row_id
 from core.language import gettext_noop as _
 from orgchart.policy.vocabulary import ToolMode
@@ -274,12 +274,3 @@ def merged(stored: Mapping[str, Any]) -> dict[str, Any]:
 def enabled_modes(stored: Mapping[str, Any]) -> frozenset[ToolMode]:
     """The modes an organisation enables; chat_safe alone where the setting is unreadable."""
     return frozenset(ToolMode(mode) for mode in merged(stored)["enabled_modes"])
-
-
-def webhook_inside(values: Mapping[str, Any]) -> str:
-    """The host of the Board's webhook where it is inside and may not be; else ''.
-
-    `values` are all settings, as `merged` gives them (Spec: clocks 6).
-    """
-    host = urlsplit(values["board_webhook"]).hostname or ""
-    return host if is_inside(host) and not values["allow_internal_addresses"] else ""

@@ -20,13 +20,13 @@ from core.people import board_members
 from ledger.services import record
 from orgchart.compiling import compile_policy
 from orgchart.models import Organisation
-from orgchart.orgsettings import BadSetting, checked, merged
+from orgchart.orgsettings import BadSetting, checked
 from orgchart.pending.rules import can_apply, can_change_alone
 from orgchart.policy import difference, invariants
 from orgchart.policy.compiled import Policy
 from orgchart.policy.difference import Difference
 from orgchart.policy_cache import mark_changing
-from orgchart.settings_rights import require_places, require_settings
+from orgchart.settings_rights import require_settings
 
 settings_changing = Hook[
     [Organisation, Mapping[str, Any], Actor, datetime], AbstractContextManager[Callable[[], None]]
@@ -245,7 +245,6 @@ def set_settings(
         raise refuse(
             Code.INVALID_PARAMS, str(problem), "see `org settings` for what each can hold"
         ) from problem
-    require_places(valid.keys(), merged({**organisation.settings, **valid}))
 
     def apply(row: Organisation) -> None:
         row.settings = {**row.settings, **valid}

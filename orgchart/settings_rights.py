@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from typing import Any
 
 from core.actors import Actor, Person
 from core.decision import Code, refuse
 from core.deeds import Deed, require_deed
-from orgchart.orgsettings import SETTINGS, webhook_inside
+from orgchart.orgsettings import SETTINGS
 
 BOARDS = SETTINGS.keys() | {"member_delegation"}  # the last is a group's
 INSTALLATIONS = frozenset({"repository", "allow_internal_addresses"})
@@ -27,20 +25,4 @@ def require_settings(caller: Actor, names: AbstractSet[str], *, reason: str) -> 
             f"You may not change this setting: {', '.join(sorted(INSTALLATIONS & names))}",
             "ask a member of the Board who is a member of every organisation",
             rule="what reaches the machine and its network is the installation's (spec: people 13)",
-        )
-
-
-def require_places(names: AbstractSet[str], values: Mapping[str, Any]) -> None:
-    """Raise Denied INVALID_PARAMS where notices are to go inside, and may not.
-
-    `names` are the settings that change, `values` all of them as they will be. An address that is
-    there already holds up no other change. Spec: clocks 6.
-    """
-    host = webhook_inside(values) if "board_webhook" in names else ""
-    if host:
-        raise refuse(
-            Code.INVALID_PARAMS,
-            f"board_webhook: {host} is inside this machine or its network",
-            "name a public address, or set allow_internal_addresses first",
-            rule="notices go to public addresses (spec: clocks 6)",
         )

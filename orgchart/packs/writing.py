@@ -10,13 +10,11 @@ from typing import Any
 from django.db.models import ProtectedError
 
 from orgchart import models
-from orgchart.orgsettings import merged
 from orgchart.packs.pack import Pack
 from orgchart.packs.rows import Changes, delete_missing, differing, upsert
 from orgchart.packs.staffing import write_staff
 from orgchart.policy.compiled import Role
 from orgchart.policy.vocabulary import BOARD, ContractScope
-from orgchart.settings_rights import require_places
 
 RETIRED: Mapping[str, Any] = {
     "tools": [],
@@ -59,7 +57,6 @@ def _write_organisation(
 ) -> None:
     values: dict[str, Any] = {"name": pack.name, "description": pack.description}
     if new:
-        require_places(pack.settings.keys(), merged(pack.settings))
         values["settings"] = dict(pack.settings)
     changed = differing(row, values)
     if new:

@@ -276,13 +276,3 @@ def test_a_change_by_people_is_undone_by_the_next_load(pack, acme):
         "write_file",
         "git_commit",
     }
-
-
-def test_a_new_organisation_begins_with_no_address_inside(tmp_path):
-    """Spec: clocks 6, packs 16."""
-    inside = ("max_rounds: 5", "max_rounds: 5, board_webhook: 'http://10.0.0.1/'")
-    write_pack(tmp_path, edited("organisation.yaml", inside))
-    with pytest.raises(Denied) as refused:
-        load(tmp_path)
-    assert refused.value.deny.code == Code.INVALID_PARAMS
-    assert not Organisation.objects.exists()

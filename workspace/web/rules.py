@@ -6,10 +6,11 @@ import re
 import unicodedata
 from urllib.parse import urljoin, urlsplit
 
-from core.addresses import is_inside
+from core.addresses import address_of, is_public
 from core.decision import Allow, Code, Decision, Deny, deny
 
 RULE = "only public addresses are read (spec: hands 12)"
+LOCAL_NAMES = re.compile(r"(^|\.)(localhost|local|localdomain|internal|intranet|lan|home|corp)\.?$")
 HTML = frozenset({"text/html", "application/xhtml+xml"})
 TEXT = re.compile(r"text/[a-z0-9.+-]+|application/([a-z0-9.-]+\+)?(json|xml|yaml)|application/toml")
 CHARSET = re.compile(
@@ -39,7 +40,11 @@ def can_fetch(url: str) -> Decision:
             rule=RULE,
             url="must be a plain http or https address",
         )
-    return inside(host) if is_inside(host) else Allow(RULE)
+    number = address_of(host)
+    named_inside = "." not in host.strip(".") or LOCAL_NAMES.search(host)
+    if named_inside if number is None else not is_public(number):
+        return inside(host)
+    return Allow(RULE)
 
 
 def inside(host: str) -> Deny:
