@@ -239,8 +239,7 @@ REQUIRE_SECOND_FACTOR = env.choice(
     *(["board", "none"] if PRODUCTION else ["none", "board"]),
     "everybody",
 )
-AXES_FAILURE_LIMIT = 10
-AXES_COOLOFF_TIME = 0.25  # hours
+AXES_FAILURE_LIMIT, AXES_COOLOFF_TIME = 10, 0.25  # failures, hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]  # no stranger can lock the Board out
 AXES_VERBOSE = False
 AXES_USERNAME_CALLABLE = "nexus_site.console.known_browsers.counted_name"
