@@ -19,8 +19,8 @@ def use_change(*, caller: Caller, sought: SoughtLine, now: datetime) -> str:
     """Use up the line of the caller's org_change contracts that names this change; the contract.
 
     The contract cannot be closed before the transaction ends; if it is rolled back the line can be
-    used again. The organisation is locked first, as by a person that takes the caller out of
-    service, so that neither waits for the other. Raises Denied AUTHORISATION_REQUIRED where no
+    used again. The organisation is locked first, as where a person deactivates the caller, so that
+    the two never wait for each other. Raises Denied AUTHORISATION_REQUIRED where no
     unused line of a contract in progress that has not expired names this act and this subject
     (Spec: contracts 14).
     """
