@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from ledger.sealer import seal_events
-from toolbox.frames.ending import fail_due_frames
+from toolbox.frames.ending import end_due_frames
 from toolbox.models import IdempotencyRecord, Usage
 from toolbox.quotas import DAY
 from toolbox.scheduler import scheduled_job
@@ -23,6 +23,6 @@ def seal(now: datetime) -> int:
 
 
 @scheduled_job("frames", every=5)
-def fail_frames(now: datetime) -> int:
+def end_frames(now: datetime) -> int:
     """End every frame that timed out, and those of deactivated agents."""
-    return fail_due_frames(now)
+    return end_due_frames(now)

@@ -511,8 +511,8 @@ class TestTimeLimit:
         frame_id = delegate(company, LEADER, DEVELOPER)
         take(company, DEVELOPER)
         later = timezone.now() + timedelta(hours=2)
-        assert ending.fail_due_frames(later) == 1
-        assert ending.fail_due_frames(later) == 0
+        assert ending.end_due_frames(later) == 1
+        assert ending.end_due_frames(later) == 0
         outcome = take(company, LEADER, frame_id=frame_id)
         assert outcome["state"] == "failed"
         assert outcome["result"]["error"] == "timeout"
@@ -526,13 +526,13 @@ class TestTimeLimit:
 
     def test_touches_nothing_that_is_not_due(self, company):
         delegate(company, LEADER, DEVELOPER)
-        assert ending.fail_due_frames(timezone.now()) == 0
+        assert ending.end_due_frames(timezone.now()) == 0
 
     def test_fails_a_stack_from_below_and_cancels_what_is_above(self, company):
         outer = delegate(company, OTHER, "coding.leader")
         take(company, LEADER)
         inner = delegate(company, LEADER, DEVELOPER)
-        ending.fail_due_frames(timezone.now() + timedelta(hours=2))
+        ending.end_due_frames(timezone.now() + timedelta(hours=2))
         assert Frame.objects.get(id=outer).state == FrameState.FAILED
         assert Frame.objects.get(id=inner).state == FrameState.CANCELLED
 
@@ -617,7 +617,7 @@ class TestManyAtOnce:
                     lambda c=caller, f=frame_id: ending.return_result(
                         caller=c, frame_id=f, result="r", failed=False, now=timezone.now()
                     ),
-                    lambda at=later: ending.fail_due_frames(at),
+                    lambda at=later: ending.end_due_frames(at),
                 ]
             )
             frame = Frame.objects.get(id=frame_id)
@@ -636,7 +636,7 @@ class TestManyAtOnce:
         for _ in range(3):
             delegate(committed, LEADER, DEVELOPER)
         later = timezone.now() + timedelta(hours=2)
-        assert sum(at_once([lambda: ending.fail_due_frames(later)] * 3)) == 3
+        assert sum(at_once([lambda: ending.end_due_frames(later)] * 3)) == 3
         assert Event.objects.filter(action="frame.failed").count() == 3
 
     def test_no_child_outlives_a_frame_that_ends_meanwhile(self, committed):
@@ -677,7 +677,7 @@ class TestLockTop:
         delegate(company, LEADER, DEVELOPER)
         take(company, DEVELOPER)
         caller = company.caller(DEVELOPER)
-        ending.fail_due_frames(timezone.now() + timedelta(hours=2))
+        ending.end_due_frames(timezone.now() + timedelta(hours=2))
         with pytest.raises(Denied, match="has ended"), transaction.atomic():
             lock_top(caller)
 

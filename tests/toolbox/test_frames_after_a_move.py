@@ -7,7 +7,7 @@ from orgchart.leaders import replace_leader
 from orgchart.models import Agent, Group
 from orgchart.services import change_policy
 from tests.company import load_company
-from toolbox.frames.ending import fail_due_frames
+from toolbox.frames.ending import end_due_frames
 from toolbox.models import Frame
 
 LEADER, OTHER = "coding_leader", "investment_leader"
@@ -61,7 +61,7 @@ class TestAnOpenFrame:
         move(company, DEVELOPER, "investment", OTHER)
         assert take(company, DEVELOPER) is None
         Frame.objects.update(due_at=timezone.now())
-        assert fail_due_frames(timezone.now()) == 1
+        assert end_due_frames(timezone.now()) == 1
         assert result_of(company, LEADER, frame_id)["state"] == "failed"
 
     def test_lets_the_next_one_be_taken(self, company):

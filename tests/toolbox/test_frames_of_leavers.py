@@ -7,7 +7,7 @@ from orgchart.models import Group
 from orgchart.services import change_policy
 from orgchart.staffing import activate_agent, deactivate_agent
 from tests.company import load_company
-from toolbox.frames.ending import fail_due_frames
+from toolbox.frames.ending import end_due_frames
 from toolbox.frames.services import enter_skill
 from toolbox.models import Frame
 
@@ -45,7 +45,7 @@ def deactivate(company, handle):
 
 
 def end(company):
-    return fail_due_frames(timezone.now())
+    return end_due_frames(timezone.now())
 
 
 def state(frame_id):

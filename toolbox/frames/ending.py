@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -103,44 +105,44 @@ def cancel_frame(*, frame_id: int, caller: Actor, reason: str, now: datetime) ->
     return frame
 
 
-def fail_due_frames(now: datetime) -> int:
+def end_due_frames(now: datetime) -> int:
     """End every frame that timed out, and those of deactivated agents; returns how many rows were
     handled (Spec: frames 9, frames 12).
     """
     unended = Frame.objects.filter(state__in=UNENDED).order_by("id")
     left = unended.filter(Q(assignee__active=False) | Q(opener__active=False))
-    return sweep(unended.filter(due_at__lte=now), lambda frame: _fail_due(frame.id, now)) + sweep(
-        left, lambda frame: _end_left(frame.id, now)
+    return sum(
+        sweep(rows, partial(_end_by_clock, end=end, now=now))
+        for rows, end in ((unended.filter(due_at__lte=now), _time_out), (left, _leave))
     )
 
 
-def _fail_due(frame_id: int, now: datetime) -> None:
-    frame = Frame.objects.get(id=frame_id)  # a frame below it may have ended it in this very sweep
+def _end_by_clock(due: Frame, *, end: Callable[[Frame, datetime], None], now: datetime) -> None:
+    """End a frame that the scheduler found, unless one below it ended it in this very sweep."""
+    frame = Frame.objects.select_related("opener").get(id=due.id)
     if frame.state not in UNENDED:
         return
     before = FrameState(frame.state)
+    end(frame, now)
+    system = System(name="frames", organisation_id=frame.organisation_id)
+    end_frame(frame=frame, before=before, actor=system, now=now)
+
+
+def _time_out(frame: Frame, now: datetime) -> None:
     result = {"error": "timeout", "message": "no result came in time"}
     frame.fail(result, reason="its time was over", at=now)
-    system = System(name="frames", organisation_id=frame.organisation_id)
-    end_frame(frame=frame, before=before, actor=system, now=now)
 
 
-def _end_left(frame_id: int, now: datetime) -> None:
-    """End a frame whose opener waits for nothing any more, or whose agent works no more.
+def _leave(frame: Frame, now: datetime) -> None:
+    """End a frame whose opener no longer waits for it, or whose agent no longer works on it.
 
-    The opener is not told that it was deactivated (Spec: tasks 61).
+    The opener is not told that the agent was deactivated (Spec: tasks 61).
     """
-    frame = Frame.objects.select_related("opener").get(id=frame_id)
-    if frame.state not in UNENDED:
-        return
-    before = FrameState(frame.state)
     if frame.opener.active:
-        reason = "its agent works on it no more"
+        reason = "its agent no longer works on it"
         frame.fail({"error": "closed", "message": reason}, reason=reason, at=now)
     else:
-        frame.cancel(reason="the agent that asked for it waits for it no more", at=now)
-    system = System(name="frames", organisation_id=frame.organisation_id)
-    end_frame(frame=frame, before=before, actor=system, now=now)
+        frame.cancel(reason="the agent that asked for it no longer waits for it", at=now)
 
 
 @needs_transaction
