@@ -40,6 +40,24 @@ def _views(group: PeopleGroup, room: str) -> frozenset[str]:
     return frozenset(f"view_{n}" for n in names)
 
 
+def are_granted() -> bool:
+    """Whether every group has exactly the rights of the table.
+
+    It has others after a `migrate` that was killed before its end, and after a new version that
+    changed the table and brought no migration. Spec: people 26.
+    """
+    names = [name.value for name in PeopleGroup]
+    right = ("name", "permissions__content_type__app_label", "permissions__codename")
+    stored = set(Group.objects.filter(name__in=names).values_list(*right))
+    wanted = {
+        (name.value, room, codename)
+        for name in PeopleGroup
+        for room in (*settings.ROOMS, "auth")
+        for codename in rights_of(name, room)
+    }
+    return stored == wanted
+
+
 def grant(app_config: AppConfig, using: str = "default", **_signal: Any) -> None:
     """Bring the groups' rights in one room into line with the table; connected to `post_migrate`.
 

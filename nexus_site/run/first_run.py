@@ -3,7 +3,7 @@
 import json
 import os
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from django.db.migrations.executor import MigrationExecutor
 from core.actors import System
 from core.decision import Denied
 from core.deeds import PeopleGroup
+from nexus_site.console.rights import are_granted
 from nexus_site.run import roles
 from orgchart.keys import issue_key
 from orgchart.models import Agent, Organisation
@@ -34,9 +35,9 @@ PEOPLE = {group.lower(): group for group in PeopleGroup}
 
 
 def migrate() -> bool:
-    """Bring the tables up to date; say whether there was anything to do."""
+    """Bring the tables and people's rights up to date; say whether there was anything to do."""
     executor = MigrationExecutor(connection)
-    due = bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+    due = bool(executor.migration_plan(executor.loader.graph.leaf_nodes())) or not are_granted()
     if due:
         call_command("migrate", verbosity=0, interactive=False)
     roles.grant_serving()
@@ -71,14 +72,15 @@ def create_missing_repositories(*, now: datetime) -> list[str]:
         return []
 
 
-def create_first_people(*, now: datetime) -> dict[str, str]:
-    """Create one person for each group if no person exists; return their passwords by name.
+def create_first_people(*, show: Callable[[Mapping[str, str]], None], now: datetime) -> None:
+    """Create one person for each group if no person exists.
 
-    They are members of every organisation, also of later ones. The passwords are not stored:
-    the caller shows them once.
+    They are members of every organisation, also of later ones. The passwords are not stored. They
+    are shown before they become valid, so that none is ever valid and unknown: if this process is
+    killed in between, the next start makes and shows others. Spec: people 26.
     """
     if User.objects.exists():
-        return {}
+        return
     passwords = {username: secrets.token_urlsafe(12) for username in PEOPLE}
     with transaction.atomic():
         for username, group in PEOPLE.items():
@@ -92,7 +94,7 @@ def create_first_people(*, now: datetime) -> dict[str, str]:
                 caller=System(name="up", organisation_id=0),
                 now=now,
             )
-    return passwords
+        show(passwords)
 
 
 def issue_missing_keys(*, folder: Path, now: datetime) -> list[Path]:

@@ -42,6 +42,26 @@ class TestLoadMissingPacks:
         assert Organisation.objects.get(slug="nexus").name == "Edited"
 
 
+class TestMigrate:
+    def test_has_nothing_to_do_where_all_is_there(self):
+        assert not first_run.migrate()
+
+    def test_brings_rights_into_line_that_a_killed_one_left(self):
+        board = Group.objects.get(name="Board")
+        before = set(board.permissions.all())
+        observer = Group.objects.get(name="Observer")
+        observer.permissions.add(*before)
+        board.permissions.clear()
+        assert first_run.migrate()
+        assert set(board.permissions.all()) == before
+        assert not first_run.migrate()
+
+    def test_makes_groups_that_a_killed_one_did_not_make(self):
+        Group.objects.all().delete()
+        assert first_run.migrate()
+        assert Group.objects.filter(name__in=first_run.PEOPLE.values()).count() == 4
+
+
 class TestIssueMissingKeys:
     def test_gives_every_agent_one_that_only_the_owner_reads(self, founded, tmp_path):
         assert len(issue(tmp_path)) == 4
@@ -97,20 +117,39 @@ class TestCreateFirstPeople:
         for desk in first_run.PEOPLE.values():
             Group.objects.get_or_create(name=desk)
 
-    def test_seats_one_at_each_desk(self):
-        passwords = first_run.create_first_people(now=timezone.now())
-        assert set(passwords) == {"board", "hr", "reviewer", "observer"}
+    @pytest.fixture
+    def shown(self):
+        return {}
+
+    def create(self, shown):
+        first_run.create_first_people(show=shown.update, now=timezone.now())
+
+    def test_seats_one_at_each_desk(self, shown):
+        self.create(shown)
+        assert set(shown) == {"board", "hr", "reviewer", "observer"}
         board = User.objects.get(username="board")
-        assert board.check_password(passwords["board"])
+        assert board.check_password(shown["board"])
         assert [group.name for group in board.groups.all()] == ["Board"]
         assert (board.is_staff, board.is_superuser) == (True, False)
 
-    def test_seats_nobody_where_somebody_sits(self):
+    def test_seats_nobody_where_somebody_sits(self, shown):
         User.objects.create_user("alice")
-        assert first_run.create_first_people(now=timezone.now()) == {}
+        self.create(shown)
+        assert shown == {}
         assert User.objects.count() == 1
 
-    def test_makes_passwords_nobody_guesses(self):
-        passwords = first_run.create_first_people(now=timezone.now()).values()
+    def test_makes_no_password_valid_that_it_could_not_show(self, shown):
+        def broken(passwords):
+            raise BrokenPipeError
+
+        with pytest.raises(BrokenPipeError):
+            first_run.create_first_people(show=broken, now=timezone.now())
+        assert not User.objects.exists()
+        self.create(shown)
+        assert len(shown) == 4
+
+    def test_makes_passwords_nobody_guesses(self, shown):
+        self.create(shown)
+        passwords = shown.values()
         assert len(set(passwords)) == 4
         assert all(len(password) >= 16 for password in passwords)

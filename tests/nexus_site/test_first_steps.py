@@ -85,7 +85,7 @@ class TestAGivenPassword:
         for group in PeopleGroup:
             Group.objects.get_or_create(name=group)
         settings.PRODUCTION = True
-        first_run.create_first_people(now=timezone.now())
+        first_run.create_first_people(show=lambda _: None, now=timezone.now())
         assert all(is_given(user.pk) for user in User.objects.all())
 
 

@@ -186,6 +186,15 @@ class TestIssueKey:
         assert bytes(row.digest) == digest_of(key)
         assert row.agent.handle == "boss"
 
+    def test_makes_none_valid_that_it_could_not_print(self, acme):
+        class Closed(StringIO):
+            def flush(self):
+                raise BrokenPipeError
+
+        with pytest.raises(BrokenPipeError):
+            call_command("issue_key", "acme", "boss", stdout=Closed())
+        assert not ApiKey.objects.exists()
+
     def test_ends_one_by_its_prefix(self, acme):
         [key] = run("issue_key", "acme", "crew.one")
         assert run("issue_key", "acme", "crew.one", "--revoke", key[:12], "--reason", "lost") == []

@@ -102,7 +102,7 @@ class Command(BaseCommand):
             if files := first_run.issue_missing_keys(folder=settings.NEXUS_KEYS, now=now):
                 self.say(f"New agent keys in {', '.join(str(file) for file in files)}.")
             self.prepare_hands()
-            self.introduce(first_run.create_first_people(now=timezone.now()))
+            first_run.create_first_people(show=self.introduce, now=timezone.now())
         except BadPack as error:
             self.stderr.write(str(error))
             return 1
@@ -120,7 +120,7 @@ class Command(BaseCommand):
 
     def introduce(self, passwords: Mapping[str, str]) -> None:
         """Show the first people's passwords, which nothing can show again."""
-        if passwords and settings.PRODUCTION and not self.stdout.isatty():
+        if settings.PRODUCTION and not self.stdout.isatty():
             path = settings.NEXUS_KEYS / "first-people.json"
             first_run.write_keys(path, passwords)
             self.say(f"The first people's passwords are in {path}; read it, then delete it.")

@@ -6,6 +6,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
 from django.utils import timezone
 
 from core.decision import Denied
@@ -47,7 +48,9 @@ class Command(BaseCommand):
             elif agent is None:
                 raise CommandError("name the organisation and the agent: issue_key ORG AGENT")
             else:
-                self.stdout.write(issue_key(agent=agent, caller=caller, now=timezone.now()))
+                with transaction.atomic():  # none is ever valid and not printed
+                    self.stdout.write(issue_key(agent=agent, caller=caller, now=timezone.now()))
+                    self.stdout.flush()
         except Denied as refusal:
             deny = refusal.deny
             raise CommandError(f"{deny.message}; {deny.next_action}") from refusal
