@@ -18,6 +18,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connection
+from pydantic import TypeAdapter, ValidationError
 
 from ledger.sealer import last_seal
 from nexus_site.run.archives import pack, unpacked
@@ -103,10 +104,11 @@ def restore(folder: Path, *, keys: Path | None) -> Manifest:
 def read_manifest(folder: Path) -> Manifest:
     """What a backup says of itself, compared with its files. Raises CannotCopy."""
     try:
-        found = json.loads((folder / MANIFEST).read_text("utf-8"))
-        manifest = Manifest(**{**found, "seal": tuple(found["seal"]) if found["seal"] else None})
-    except (OSError, ValueError, TypeError, KeyError) as problem:
+        manifest = TypeAdapter(Manifest).validate_json((folder / MANIFEST).read_bytes())
+    except OSError as problem:
         raise CannotCopy(f"{folder} is no backup: {problem}") from None
+    except ValidationError:
+        raise CannotCopy(f"{folder} is no backup: its {MANIFEST} is not as written") from None
     if manifest.format != FORMAT:
         raise CannotCopy(f"{folder} has format {manifest.format}; this version reads {FORMAT}")
     for name in (DATABASE, TREE):

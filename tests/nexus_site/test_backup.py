@@ -254,6 +254,33 @@ class TestRefused:
         with pytest.raises(CannotCopy):
             read_manifest(places / "copy")
 
+    @pytest.mark.parametrize(
+        "odd",
+        [
+            {"files": []},
+            {"files": None},
+            {"files": {"database.dump": 5}},
+            {"seal": 5},
+            {"seal": []},
+            {"seal": ["one", "two"]},
+            {"seal": [1, "00", 2]},
+            {"at": None},
+            {"format": "new"},
+            {"format": 2},
+            [],
+            "[" * 100_000,
+            None,
+        ],
+    )
+    def test_is_a_manifest_that_no_backup_wrote(self, places, odd):
+        back_up(places / "copy", keys=None, now=timezone.now())
+        path = places / "copy" / "manifest.json"
+        if isinstance(odd, dict):
+            odd = {**json.loads(path.read_text()), **odd}
+        path.write_text(odd if isinstance(odd, str) else json.dumps(odd))
+        with pytest.raises(CannotCopy, match=r"is no backup|has format 2"):
+            read_manifest(places / "copy")
+
     def test_is_a_company_tree_with_files(self, places, empty):
         back_up(places / "copy", keys=None, now=timezone.now())
         tree = places / "elsewhere" / "company"
