@@ -5,30 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
 
-from django.core.exceptions import ValidationError
-from django.core.validators import validate_email
+from django.conf import settings
 
-from core.addresses import repository_problem
-from core.ids import row_id
 from core.language import gettext_noop as _
+from orgchart import setting_values
 from orgchart.policy.vocabulary import ToolMode
-
-
-class BadSetting(ValueError):
-    """A setting that does not exist or a value it cannot hold; `problem` leaves its name out."""
-
-    def __init__(self, problem: str, name: str | None = None) -> None:
-        super().__init__(problem if name is None else f"{name}: {problem}")
-        self.problem = problem
+from orgchart.setting_values import BadSetting
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One setting: its default, its label and meaning for people, its validator.
 
-    `choices`: the words for people of the only values there are.
+    `choices`: the words for people of the only values there are. `bound`: the installation's
+    setting that a quota stays within, and that holds where the quota is 0.
     """
 
     default: Any
@@ -36,111 +27,22 @@ class Setting:
     meaning: str
     check: Callable[[Any], Any]
     choices: Mapping[str, str] = field(default_factory=dict)
+    bound: str = ""
 
     @property
     def is_duration(self) -> bool:
         """Whether the value is a length of time, in seconds."""
-        return self.check in (_seconds, _some_seconds)
+        return self.check in (setting_values.seconds, setting_values.some_seconds)
 
 
 def _choice(default: str, label: str, meaning: str, *, choices: Mapping[str, str]) -> Setting:
     """A setting that has one of a few values."""
-    return Setting(default, label, meaning, _one_of(*choices), choices)
+    return Setting(default, label, meaning, setting_values.one_of(*choices), choices)
 
 
-def _seconds(value: Any) -> int:
-    return _whole(value, low=0, high=366 * 86_400)
-
-
-def _some_seconds(value: Any) -> int:
-    return _whole(value, low=1, high=366 * 86_400)
-
-
-def _rounds(value: Any) -> int:
-    return _whole(value, low=1, high=100)
-
-
-def _whole(value: Any, *, low: int, high: int) -> int:
-    if isinstance(value, str):
-        value = row_id(value)
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise BadSetting(f"must be a whole number from {low} to {high}")
-    return value
-
-
-def _flag(value: Any) -> bool:
-    if isinstance(value, str):
-        value = {"true": True, "false": False}.get(value.lower())
-    if not isinstance(value, bool):
-        raise BadSetting("must be true or false")
-    return value
-
-
-def _one_of(*choices: str) -> Callable[[Any], str]:
-    def check(value: Any) -> str:
-        if value not in choices:
-            raise BadSetting(f"must be one of {', '.join(choices)}")
-        return str(value)
-
-    return check
-
-
-def _modes(value: Any) -> list[str]:
-    if isinstance(value, str):
-        value = [part for part in value.replace(" ", "").split(",") if part]
-    known = [mode.value for mode in ToolMode]
-    if not isinstance(value, list) or any(mode not in known for mode in value):
-        raise BadSetting(f"must be a list of {', '.join(known)}")
-    if ToolMode.CHAT_SAFE not in value:
-        raise BadSetting("must hold chat_safe, the mode that everything falls back to")
-    return [mode for mode in known if mode in value]
-
-
-def _names(value: Any) -> list[str]:
-    if isinstance(value, str):
-        value = [part for part in value.replace(" ", "").split(",") if part]
-    if not isinstance(value, list) or not all(
-        isinstance(name, str) and name.isidentifier() and len(name) <= 64 for name in value
-    ):
-        raise BadSetting("must be a list of names, comma-separated")
-    return sorted(set(value))
-
-
-def _line(value: Any) -> str:
-    """One printable line: it ends up in headers and in JSON columns."""
-    if not isinstance(value, str) or len(value) > 500 or not value.isprintable():
-        raise BadSetting("must be one line of 500 printable characters at most")
-    return value
-
-
-def _url(value: Any) -> str:
-    text = _line(value)
-    try:
-        parts = urlsplit(text)
-        whole = parts.scheme in ("http", "https") and bool(parts.hostname) and " " not in text
-    except ValueError:
-        whole = False
-    if text and not whole:
-        raise BadSetting("must be an http or https address, or empty")
-    return text
-
-
-def _repository(value: Any) -> str:
-    text = _line(value)
-    problem = repository_problem(text) if text else ""
-    if problem:
-        raise BadSetting(problem)
-    return text
-
-
-def _mail_address(value: Any) -> str:
-    text = _line(value)
-    try:
-        if text:
-            validate_email(text)
-    except ValidationError as problem:
-        raise BadSetting("must be a mail address, or empty") from problem
-    return text
+def _quota(bound: str, label: str, meaning: str) -> Setting:
+    """A quota: 0, or less than the installation's limit."""
+    return Setting(0, label, meaning, setting_values.within(bound), bound=bound)
 
 
 SETTINGS: Mapping[str, Setting] = {
@@ -148,7 +50,7 @@ SETTINGS: Mapping[str, Setting] = {
         ["chat_safe"],
         _("Modes that sessions may have"),
         _("tool modes that a session may have at all, comma-separated"),
-        _modes,
+        setting_values.modes,
     ),
     "enforcement": _choice(
         "enforce",
@@ -163,19 +65,19 @@ SETTINGS: Mapping[str, Setting] = {
         7200,
         _("Time to answer an escalation"),
         _("seconds a superior has to answer an escalation"),
-        _seconds,
+        setting_values.seconds,
     ),
     "ceo_timeout": Setting(
         14_400,
         _("Time for the top agent to answer"),
         _("seconds the top agent has to answer before the Board is told"),
-        _seconds,
+        setting_values.seconds,
     ),
     "task_lease": Setting(
         0,
         _("How long a claim on a task lasts"),
         _("seconds a claim on a task lasts without an update; 0 = no lease"),
-        _seconds,
+        setting_values.seconds,
     ),
     "task_visibility": _choice(
         "contacts",
@@ -190,31 +92,31 @@ SETTINGS: Mapping[str, Setting] = {
         [],
         _("Task types that wait for approval"),
         _("task types that a task lead approves before they are completed"),
-        _names,
+        setting_values.names,
     ),
     "frame_timeout": Setting(
         3600,
         _("Time for delegated work"),
         _("seconds a delegation may take before it returns a failure to its opener"),
-        _some_seconds,
+        setting_values.some_seconds,
     ),
     "max_rounds": Setting(
         3,
         _("Rounds before a case pauses"),
         _("rounds of a constitutional case before it pauses for people"),
-        _rounds,
+        setting_values.rounds,
     ),
     "board_webhook": Setting(
         "",
         _("Webhook of the Board"),
         _("address that notices to the Board are posted to"),
-        _url,
+        setting_values.url,
     ),
     "board_email": Setting(
         "",
         _("E-mail address of the Board"),
         _("mail address that notices to the Board are sent to"),
-        _mail_address,
+        setting_values.mail_address,
     ),
     "repository": Setting(
         "",
@@ -223,7 +125,7 @@ SETTINGS: Mapping[str, Setting] = {
             "where the organisation's git repository is imported from: an https or ssh address, "
             "or an absolute path; empty = NEXUS creates one"
         ),
-        _repository,
+        setting_values.repository,
     ),
     "repository_push": _choice(
         "manual",
@@ -238,7 +140,64 @@ SETTINGS: Mapping[str, Setting] = {
         False,
         _("Notices to internal addresses"),
         _("whether outgoing notices may go to loopback or private addresses"),
-        _flag,
+        setting_values.flag,
+    ),
+    "bytes_per_minute": _quota(
+        "NEXUS_BYTES_PER_MINUTE",
+        _("Bytes an agent writes in a minute"),
+        _(
+            "the most bytes that an agent's calls over 8 KB write in a minute; "
+            "0 = the installation's limit"
+        ),
+    ),
+    "bytes_per_day": _quota(
+        "NEXUS_BYTES_PER_DAY",
+        _("Bytes an agent writes in a day"),
+        _(
+            "the most bytes that an agent's calls over 8 KB write in a day; "
+            "0 = the installation's limit"
+        ),
+    ),
+    "organisation_bytes_per_day": _quota(
+        "NEXUS_ORGANISATION_BYTES_PER_DAY",
+        _("Bytes all agents write in a day"),
+        _(
+            "the most bytes that calls over 8 KB of all agents write in a day; "
+            "0 = the installation's limit"
+        ),
+    ),
+    "organisation_bytes": _quota(
+        "NEXUS_ORGANISATION_BYTES",
+        _("Bytes all agents store in all"),
+        _("the most bytes that the calls of all agents store; 0 = the installation's limit"),
+    ),
+    "organisation_rows": _quota(
+        "NEXUS_ORGANISATION_ROWS",
+        _("Calls of all agents that are stored"),
+        _(
+            "the most rows that all agents store, one for each call that writes; "
+            "0 = the installation's limit"
+        ),
+    ),
+    "sessions_per_day": _quota(
+        "NEXUS_SESSIONS_PER_DAY",
+        _("Sessions an agent opens in a day"),
+        _("the most sessions that an agent opens in a day; 0 = the installation's limit"),
+    ),
+    "web_calls_per_day": _quota(
+        "NEXUS_WEB_CALLS_PER_DAY",
+        _("Pages and searches of an agent in a day"),
+        _("the most searches and pages that an agent reads in a day; 0 = the installation's limit"),
+    ),
+    "workspace_bytes": _quota(
+        "WORKSPACE_BYTES",
+        _("Bytes in an agent's home"),
+        _("the most bytes that the files of an agent take; 0 = the installation's limit"),
+    ),
+    "workspace_files": _quota(
+        "WORKSPACE_FILES",
+        _("Files in an agent's home"),
+        _("the most files that an agent has; 0 = the installation's limit"),
     ),
 }
 
@@ -269,6 +228,14 @@ def merged(stored: Mapping[str, Any]) -> dict[str, Any]:
         except BadSetting:
             continue
     return values
+
+
+def quota_of(values: Mapping[str, Any], name: str) -> int:
+    """What a quota allows under these settings: its own value, or the installation's limit.
+
+    Spec: settings 9.
+    """
+    return int(values[name] or getattr(settings, SETTINGS[name].bound))
 
 
 def enabled_modes(stored: Mapping[str, Any]) -> frozenset[ToolMode]:

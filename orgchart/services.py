@@ -20,12 +20,13 @@ from core.people import board_members
 from ledger.services import record
 from orgchart.compiling import compile_policy
 from orgchart.models import Organisation
-from orgchart.orgsettings import BadSetting, checked
+from orgchart.orgsettings import checked
 from orgchart.pending.rules import can_apply, can_change_alone
 from orgchart.policy import difference, invariants
 from orgchart.policy.compiled import Policy
 from orgchart.policy.difference import Difference
 from orgchart.policy_cache import mark_changing
+from orgchart.setting_values import BadSetting
 from orgchart.settings_rights import require_settings
 
 settings_changing = Hook[

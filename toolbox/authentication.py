@@ -25,7 +25,7 @@ from orgchart.models import ApiKey
 from orgchart.pauses.rules import PauseFacts
 from orgchart.policy.compiled import Policy
 from orgchart.policy.vocabulary import ToolMode
-from orgchart.policy_cache import POLICIES
+from orgchart.policy_cache import POLICIES, current_policy
 from toolbox.caller import Caller, CallerSession
 from toolbox.evidence import may_record
 from toolbox.models import Session
@@ -261,7 +261,7 @@ def record_refusal(refusal: Denied, who: KnownAgent, request_id: str) -> Denied:
         **denial(refusal.deny),
     )
     try:
-        if may_record(agent=who.id, organisation=who.organisation_id, now=event.at):
+        if may_record(agent=who.id, policy=current_policy(who.organisation_id), now=event.at):
             record_alone(event)
     except DatabaseError:
         log.exception("denial_not_recorded", code=refusal.deny.code)

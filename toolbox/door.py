@@ -200,7 +200,7 @@ def record_refusal(caller: Caller, refusal: Denied, *, now: datetime) -> Answer:
     )
     try:
         with transaction.atomic() if connection.in_atomic_block else nullcontext():
-            if may_record(agent=caller.agent.id, organisation=caller.organisation_id, now=now):
+            if may_record(agent=caller.agent.id, policy=caller.policy, now=now):
                 (refusal.on_refused or record_alone)(event)
     except Exception:
         log.exception("denial_not_recorded", code=deny.code, tool=caller.tool)

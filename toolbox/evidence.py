@@ -6,6 +6,7 @@ import time
 from datetime import datetime
 
 from core.decision import Denied
+from orgchart.policy.compiled import Policy
 from toolbox import quotas
 
 EVENT_BYTES = 512
@@ -16,10 +17,10 @@ _last_recorded: dict[int, float] = {}
 """The time of the last event by the agent's id."""
 
 
-def may_record(*, agent: int, organisation: int, now: datetime) -> bool:
+def may_record(*, agent: int, policy: Policy, now: datetime) -> bool:
     """Count one event of an agent; False where it has to be left out (Spec: ledger 3)."""
     try:
-        quotas.charge(agent=agent, organisation=organisation, size=EVENT_BYTES, now=now)
+        quotas.charge(agent=agent, policy=policy, size=EVENT_BYTES, now=now)
     except Denied:
         passed = time.monotonic()
         if passed - _last_recorded.get(agent, -RECORD_INTERVAL) < RECORD_INTERVAL:

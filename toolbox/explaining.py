@@ -31,9 +31,7 @@ def explain(caller: Caller, name: str, params: Mapping[str, Any], *, now: dateti
     Who asks about every call and makes none would otherwise search the rules unseen.
     """
     decision = _decide_within_quotas(caller, name, params, now=now)
-    if not _is_full(decision) and may_record(
-        agent=caller.agent.id, organisation=caller.organisation_id, now=now
-    ):
+    if not _is_full(decision) and may_record(agent=caller.agent.id, policy=caller.policy, now=now):
         _record(caller.calling(name[:64], params), decision, now=now)
     if isinstance(decision, Deny):
         return {

@@ -28,8 +28,8 @@ def run(caller: Caller, name: str, params: Mapping[str, Any], *, now: datetime) 
     require_size(caller.args_size, tool.largest_body, what=f"a body of {name}")
     if tool.stores:
         require_space()
-        agent, organisation = caller.agent.id, caller.organisation_id
-        quotas.charge(agent=agent, organisation=organisation, size=caller.args_size, now=now)
+        agent = caller.agent.id
+        quotas.charge(agent=agent, policy=caller.policy, size=caller.args_size, now=now)
     result = tool.function(caller, validate(tool, params), now)
     return {"ok": True, "tool_name": name, "result": result}
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Sum
 
 from core.database import hold_lock
 from core.decision import Code, Denied, refuse
+from orgchart.orgsettings import quota_of
+from orgchart.policy.compiled import Policy
 from toolbox.caller import Caller
 from toolbox.models import Session, Stored
 
@@ -119,22 +121,21 @@ class Quota:
         )
 
 
-def charge(*, agent: int, organisation: int, size: int, now: datetime) -> None:
+def charge(*, agent: int, policy: Policy, size: int, now: datetime) -> None:
     """Count bytes that a call wants to store, and a row. Raises Denied QUOTA_EXCEEDED.
 
     Spec: settings 6. The rate of small calls bounds what a day can bring: they count in all only,
     many of an agent at once, before they are made. A process that dies has counted too many.
     """
-    values = {"agent": agent, "organisation": organisation}
     if size > SMALL:
-        _charge_bytes(agent=agent, organisation=organisation, size=size, now=now)
+        _charge_bytes(agent=agent, policy=policy, size=size, now=now)
     elif AHEAD.take(agent, size):
         return
-    elif _store(values | {"size": AHEAD_BYTES, "rows": AHEAD_ROWS}, **MARGIN)[0]:
+    elif _store(agent, policy, size=AHEAD_BYTES, rows=AHEAD_ROWS, **MARGIN)[0]:
         # What is rolled back was not counted.
         transaction.on_commit(partial(AHEAD.put, agent, AHEAD_BYTES - size, AHEAD_ROWS - 1))
         return
-    _charge_total(values | {"size": size, "rows": 1})
+    _charge_total(agent, policy, size)
 
 
 def charge_answer(*, caller: Caller, size: int, now: datetime) -> bool:
@@ -149,8 +150,7 @@ def charge_answer(*, caller: Caller, size: int, now: datetime) -> bool:
 def charge_bytes(*, caller: Caller, size: int, now: datetime) -> None:
     """Count bytes of a minute and a day that do not stay. Raises Denied QUOTA_EXCEEDED."""
     if size > SMALL:
-        agent, organisation = caller.agent.id, caller.organisation_id
-        _charge_bytes(agent=agent, organisation=organisation, size=size, now=now)
+        _charge_bytes(agent=caller.agent.id, policy=caller.policy, size=size, now=now)
 
 
 def give_back() -> None:
@@ -162,11 +162,11 @@ def give_back() -> None:
         cursor.executemany(GIVE_BACK, [(*unused, agent) for agent, unused in left.items()])
 
 
-def _charge_bytes(*, agent: int, organisation: int, size: int, now: datetime) -> None:
-    quotas = byte_quotas()
+def _charge_bytes(*, agent: int, policy: Policy, size: int, now: datetime) -> None:
+    quotas = byte_quotas(policy.settings)
     values: dict[str, Any] = {
         "agent": agent,
-        "organisation": organisation,
+        "organisation": policy.organisation_id,
         "minute": now.replace(second=0, microsecond=0),
         "size": size,
     }
@@ -178,26 +178,26 @@ def _charge_bytes(*, agent: int, organisation: int, size: int, now: datetime) ->
             raise quota.exceeded_by(int(used))
 
 
-def _charge_total(values: dict[str, int]) -> None:
+def _charge_total(agent: int, policy: Policy, size: int) -> None:
     """Count in what the organisation stores in all; near its limit one writer after the other."""
-    if _store(values, **MARGIN)[0]:
+    if _store(agent, policy, size=size, rows=1, **MARGIN)[0]:
         return
     with transaction.atomic():
-        hold_lock("stored", values["organisation"])
-        is_stored, *used = _store(values, bytes_margin=0, rows_margin=0)
+        hold_lock("stored", policy.organisation_id)
+        is_stored, *used = _store(agent, policy, size=size, rows=1, bytes_margin=0, rows_margin=0)
     if not is_stored:
-        more = (values["size"], values["rows"])
-        for quota, have, size in zip(total_quotas(), used, more, strict=True):
-            if have + size > quota.limit:
+        for quota, have, more in zip(total_quotas(policy.settings), used, (size, 1), strict=True):
+            if have + more > quota.limit:
                 raise quota.exceeded_by(have)
 
 
-def _store(values: dict[str, int], **margin: int) -> tuple[bool, int, int]:
+def _store(agent: int, policy: Policy, **counted: int) -> tuple[bool, int, int]:
     """Whether there was room outside of the margin; the bytes and rows that were used before."""
-    all_bytes, all_rows = (quota.limit for quota in total_quotas())
+    all_bytes, all_rows = (quota.limit for quota in total_quotas(policy.settings))
+    values = {"agent": agent, "organisation": policy.organisation_id}
     limits = {"all_bytes": all_bytes, "all_rows": all_rows}
     with connection.cursor() as cursor:
-        cursor.execute(STORE, values | limits | margin)
+        cursor.execute(STORE, values | limits | counted)
         used_bytes, used_rows, is_stored = cursor.fetchone()
     return is_stored, int(used_bytes), int(used_rows)
 
@@ -210,39 +210,45 @@ def stored_by(organisation_id: int) -> tuple[int, int]:
     return int(found["bytes"]), int(found["rows"])
 
 
-def byte_quotas() -> dict[str, Quota]:
-    """The quotas of bytes as the settings say now."""
+def byte_quotas(values: Mapping[str, Any]) -> dict[str, Quota]:
+    """The quotas of bytes under an organisation's settings."""
     return {
         "per_minute": Quota(
             what="bytes that an agent writes in a minute",
-            limit=settings.NEXUS_BYTES_PER_MINUTE,
+            limit=quota_of(values, "bytes_per_minute"),
             help="wait a minute, then call again",
         ),
         "per_day": Quota(
             what="bytes that an agent writes in a day",
-            limit=settings.NEXUS_BYTES_PER_DAY,
-            help="write less, or ask your superior; the people who run NEXUS set the limit",
+            limit=quota_of(values, "bytes_per_day"),
+            help=(
+                "write less, or ask your superior; "
+                "the Board and the people who run NEXUS set the limit"
+            ),
         ),
         "organisation_per_day": Quota(
             what="bytes that an organisation writes in a day",
-            limit=settings.NEXUS_ORGANISATION_BYTES_PER_DAY,
-            help="ask your superior; the people who run NEXUS set the limit",
+            limit=quota_of(values, "organisation_bytes_per_day"),
+            help="ask your superior; the Board and the people who run NEXUS set the limit",
         ),
     }
 
 
-def total_quotas() -> tuple[Quota, Quota]:
-    """The quotas of what an organisation stores in all, as the settings say now: bytes, rows."""
-    help_ = "tell your superior; the people who run NEXUS set the limit, and nothing is lost"
+def total_quotas(values: Mapping[str, Any]) -> tuple[Quota, Quota]:
+    """The quotas of what an organisation stores in all, under its settings: bytes, rows."""
+    help_ = (
+        "tell your superior; the Board and the people who run NEXUS set the limit, "
+        "and nothing is lost"
+    )
     return (
         Quota(
             what="bytes that an organisation stores in all",
-            limit=settings.NEXUS_ORGANISATION_BYTES,
+            limit=quota_of(values, "organisation_bytes"),
             help=help_,
         ),
         Quota(
             what="rows that an organisation stores in all",
-            limit=settings.NEXUS_ORGANISATION_ROWS,
+            limit=quota_of(values, "organisation_rows"),
             help=help_,
         ),
     )
@@ -252,7 +258,7 @@ def require_session(*, caller: Caller, now: datetime) -> None:
     """Raise Denied QUOTA_EXCEEDED where the agent has opened its sessions of the day."""
     quota = Quota(
         what="sessions that an agent opens in a day",
-        limit=settings.NEXUS_SESSIONS_PER_DAY,
+        limit=quota_of(caller.policy.settings, "sessions_per_day"),
         help="use a session that you have opened, or leave X-Nexus-Session out",
     )
     opened = Session.objects.filter(agent_id=caller.agent.id, opened_at__gt=now - DAY).count()

@@ -31,7 +31,7 @@ from orgchart.admin.preview import Change
 from orgchart.admin.settings_form import (
     BOARD_ONLY,
     OrganisationForm,
-    setting_field,
+    setting_fields,
     setting_in_words,
 )
 from orgchart.models import (
@@ -68,7 +68,11 @@ class OrganisationAdmin(EditAdmin):
         (None, {"fields": ("slug", "name", "description", "stored")}),
         (
             _("Settings"),
-            {"description": BOARD_ONLY, "fields": tuple(setting_field(name) for name in SETTINGS)},
+            {"description": BOARD_ONLY, "fields": setting_fields(are_quotas=False)},
+        ),
+        (
+            _("Quotas"),
+            {"description": BOARD_ONLY, "fields": setting_fields(are_quotas=True)},
         ),
         WHY,
     )

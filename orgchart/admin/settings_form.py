@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.utils.formats import number_format
 from django.utils.functional import lazy
 from django.utils.html import format_html
 from django.utils.translation import gettext
@@ -17,10 +18,11 @@ from unfold.widgets import (
 )
 
 from core.admin.happened import modes_shown
-from core.admin.measures import duration
+from core.admin.measures import duration, size
 from core.admin.refused import said
 from orgchart.admin.fields import PolicyForm
-from orgchart.orgsettings import SETTINGS, BadSetting, checked, merged
+from orgchart.orgsettings import SETTINGS, checked, merged
+from orgchart.setting_values import BadSetting
 
 BOARD_ONLY = _("Only the Board changes this.")
 
@@ -67,6 +69,12 @@ def setting_field(name: str) -> str:
     return f"setting_{name}"
 
 
+def setting_fields(*, are_quotas: bool) -> tuple[str, ...]:
+    """The form's names of the quotas, or of the other settings."""
+    chosen = (name for name, one in SETTINGS.items() if bool(one.bound) is are_quotas)
+    return tuple(map(setting_field, chosen))
+
+
 def _meaning(name: str) -> str:
     """What a setting means, as a sentence."""
     words = gettext(SETTINGS[name].meaning)
@@ -78,6 +86,8 @@ def setting_in_words(name: str, value: Any) -> str:
     setting = SETTINGS[name]
     if setting.is_duration and value:
         return duration(value)
+    if setting.bound:
+        return gettext("the installation's limit") if not value else _amount(name, value)
     if isinstance(value, bool):
         return gettext("yes") if value else gettext("no")
     if isinstance(value, list):
@@ -85,6 +95,11 @@ def setting_in_words(name: str, value: Any) -> str:
     if value in setting.choices:
         return gettext(setting.choices[value])
     return gettext("none") if value in ("", 0) else str(value)
+
+
+def _amount(name: str, value: int) -> str:
+    """What a quota allows, as people read it."""
+    return size(value) if "bytes" in name else number_format(value, force_grouping=True)
 
 
 def _setting(name: str) -> forms.Field:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, Strict, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
 
-from orgchart.orgsettings import SETTINGS, BadSetting, checked
+from orgchart.orgsettings import SETTINGS, checked
 from orgchart.packs.pack import PackToolRestriction
 from orgchart.packs.permissions import Permissions
 from orgchart.packs.source import Place, kind_of
@@ -37,6 +37,7 @@ from orgchart.packs.values import (
 )
 from orgchart.policy.compiled import ContactRule, FileScopes, MailTypeRule, Role, ToolRestriction
 from orgchart.policy.vocabulary import BOARD, ContractScope, Kind, Office, Relation, ToolMode
+from orgchart.setting_values import BadSetting
 
 ALL = "all"
 

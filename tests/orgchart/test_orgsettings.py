@@ -3,8 +3,9 @@
 import pytest
 
 from orgchart.admin.settings_form import OrganisationForm, setting_field
-from orgchart.orgsettings import SETTINGS, BadSetting, checked, enabled_modes, merged
+from orgchart.orgsettings import SETTINGS, checked, enabled_modes, merged, quota_of
 from orgchart.policy.vocabulary import ToolMode
+from orgchart.setting_values import BadSetting
 
 
 def test_every_setting_has_a_meaning_and_a_default_it_can_hold():
@@ -108,6 +109,18 @@ def test_one_bad_value_that_is_stored_spoils_no_other():
     values = merged({"max_rounds": "x", "enforcement": "off", "gone": 1})
     assert (values["max_rounds"], values["enforcement"]) == (3, "off")
     assert "gone" not in values
+
+
+def test_a_quota_stays_within_the_installations_limit(settings):
+    quotas = {name: one.bound for name, one in SETTINGS.items() if one.bound}
+    assert len(quotas) == 9
+    for name, bound in quotas.items():
+        setattr(settings, bound, 50)
+        assert [quota_of(merged({name: n}), name) for n in (0, 1, 50)] == [50, 1, 50]
+        with pytest.raises(BadSetting, match=f"^{name}: must be a whole number from 0 to 50$"):
+            checked({name: 51})
+        setattr(settings, bound, 40)
+        assert quota_of(merged({name: 50}), name) == 40
 
 
 def test_holds_each_of_its_choices_and_shows_them_as_such():

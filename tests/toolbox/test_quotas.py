@@ -3,14 +3,16 @@
 from datetime import timedelta
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.db.models import Sum
 from django.utils import timezone
 
 from core.decision import Denied
 from ledger.models import Event
+from orgchart.models import ApiKey
 from tests.company import load_company
 from tests.concurrency import at_once
-from toolbox import evidence, idempotency, quotas
+from toolbox import authentication, evidence, idempotency, quotas
 from toolbox.models import IdempotencyRecord, Session, Stored, Usage
 from toolbox.registry import REGISTRY
 from toolbox.schedule import delete_expired_answers
@@ -77,6 +79,61 @@ class TestBytes:
         nexus.call("ceo", "send_mail", to="it_manager", type="info", subject="a", body="b")
         assert Event.objects.filter(action="mail.delivered").exists()
         assert not Usage.objects.exists()
+
+
+@pytest.mark.django_db
+class TestQuotasThatAnOrganisationSets:
+    """They hold within the installation's limits, from the next call on (Spec: settings 9)."""
+
+    @pytest.mark.parametrize(
+        ("setting", "limit", "what"),
+        [
+            ("bytes_per_minute", 20_000, "bytes that an agent writes in a minute"),
+            ("bytes_per_day", 20_000, "bytes that an agent writes in a day"),
+            ("organisation_bytes_per_day", 20_000, "bytes that an organisation writes in a day"),
+            ("organisation_bytes", 20_000, "bytes that an organisation stores in all"),
+            ("organisation_rows", 2, "rows that an organisation stores in all"),
+        ],
+    )
+    def test_end_where_it_says(self, nexus, mail, setting, limit, what):
+        call_command("org", "set", "nexus", f"{setting}={limit}")
+        answers = [mail() for _ in range(4)]
+        assert [answer.status for answer in answers] == [200, 200, 429, 429]
+        details = answers[-1].body["details"]
+        assert (details["what"], details["limit"]) == (what, limit)
+        assert "the Board" in answers[-1].body["next_action"] or "minute" in setting
+        call_command("org", "set", "nexus", f"{setting}=0")
+        assert mail().status == 200
+
+    def test_of_sessions_end_where_it_says(self, nexus):
+        call_command("org", "set", "nexus", "sessions_per_day=2")
+        opened = [nexus.post("/api/v1/sessions", {}, "ceo").status for _ in range(4)]
+        assert opened[-1] == 429
+        assert opened.count(201) <= 2
+
+    def test_leave_another_organisation_unharmed(self, nexus, mail):
+        other = load_company("soloqueue")
+        call_command("org", "set", "nexus", "organisation_rows=1")
+        assert [mail().status for _ in range(2)] == [200, 429]
+        opened = other.post("/api/v1/sessions", {}, "coding_leader")
+        assert opened.status == 201
+
+    def test_hold_for_refused_keys_too(self, nexus):
+        call_command("org", "set", "nexus", "organisation_rows=1")
+        nexus.key("ceo")
+        ApiKey.objects.filter(agent__handle="ceo").update(
+            revoked_at=timezone.now(), revoked_by="tests"
+        )
+        for _ in range(3):
+            authentication._last_recorded.clear()
+            answer = nexus.post("/api/v1/sessions", {}, "ceo")
+            assert answer.status == 401
+        assert Stored.objects.get().rows == 1
+
+    def test_that_are_refused_name_the_installations_limit(self, nexus, settings):
+        settings.NEXUS_BYTES_PER_DAY = 5000
+        with pytest.raises(CommandError, match="bytes_per_day: .* from 0 to 5000"):
+            call_command("org", "set", "nexus", "bytes_per_day=5001")
 
 
 @pytest.mark.django_db
@@ -237,7 +294,7 @@ class TestAtOnce:
                 try:
                     quotas.charge(
                         agent=caller.agent.id,
-                        organisation=caller.organisation_id,
+                        policy=caller.policy,
                         size=10_000,
                         now=timezone.now(),
                     )

@@ -134,6 +134,17 @@ class TestWriteFile:
         ]
         assert answers == ["OK", "OK", "QUOTA_EXCEEDED"]
 
+    @pytest.mark.parametrize(("setting", "limit"), [("workspace_files", 1), ("workspace_bytes", 9)])
+    def test_stops_where_the_organisation_says(self, backend, monkeypatch, setting, limit):
+        monkeypatch.setattr(services, "_counted", {})
+        policy = replace(backend.policy, settings={**backend.policy.settings, setting: limit})
+        strict = replace(backend, policy=policy)
+        answers = [
+            code(strict, "write_file", path=f"src/feature/{n}.py", content="12345")
+            for n in range(2)
+        ]
+        assert answers[-1] == "QUOTA_EXCEEDED"
+
 
 class TestReadFile:
     def test_says_what_is_missing(self, backend):

@@ -9,13 +9,14 @@ from core.admin.measures import size
 from core.labels import Text
 from orgchart.admin.chart import about_organisation
 from orgchart.models import Organisation
+from orgchart.orgsettings import merged
 from toolbox.quotas import stored_by, total_quotas
 
 
 @about_organisation.join
 def describe_stored(organisation: Organisation) -> list[Text]:
     """Bytes and rows with their limits (Spec: settings 6)."""
-    used, limits = stored_by(organisation.id), total_quotas()
+    used, limits = stored_by(organisation.id), total_quotas(merged(organisation.settings))
     bytes_, most = (size(n) for n in (used[0], limits[0].limit))
     rows, most_rows = (number_format(n, force_grouping=True) for n in (used[1], limits[1].limit))
     return [

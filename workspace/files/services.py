@@ -11,13 +11,13 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
-from django.conf import settings
 from django.db import transaction
 
 from core.actions import Action
 from core.decision import Code, refuse
 from documents.tree import Missing, TooLarge, Unsafe
 from ledger.services import record
+from orgchart.orgsettings import quota_of
 from orgchart.policy.paths import is_of_company
 from orgchart.policy.vocabulary import Access
 from toolbox.caller import Caller
@@ -153,10 +153,11 @@ def _room(caller: Caller, size: int) -> Iterator[None]:
     if time.monotonic() > until:
         used, files = usage_of(home)
         until = time.monotonic() + COUNTED_FOR
-    for what, have, more, limit in [
-        ("bytes in an agent's home", used, size, settings.WORKSPACE_BYTES),
-        ("files in an agent's home", files, 1, settings.WORKSPACE_FILES),
+    for what, have, more, setting in [
+        ("bytes in an agent's home", used, size, "workspace_bytes"),
+        ("files in an agent's home", files, 1, "workspace_files"),
     ]:
+        limit = quota_of(caller.policy.settings, setting)
         if have + more > limit:
             help_ = "make files smaller, or ask your superior to have old ones removed"
             raise Quota(what=what, limit=limit, help=help_).exceeded_by(have)

@@ -199,7 +199,7 @@ def _store(
             _require_allowed(caller, contract, draft, checked, staged.tree)
         charge(
             agent=caller.agent.id,
-            organisation=caller.organisation_id,
+            policy=caller.policy,
             size=len(staged.pack),
             now=timezone.now(),
         )

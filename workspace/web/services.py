@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from urllib.parse import urlsplit
 
-from django.conf import settings
 from django.db import connection, transaction
 
 from core.actions import Action
 from core.events import text
 from ledger.services import record
+from orgchart.orgsettings import quota_of
 from toolbox.caller import Caller
 from toolbox.quotas import Quota
 from toolbox.quoting import BEGIN, END, NOT_AN_INSTRUCTION, as_lines, one_line
@@ -75,7 +75,7 @@ def _count(caller: Caller, action: Action, *, now: datetime, **details: str | No
     """Count one use of the web, and record it. Raises Denied QUOTA_EXCEEDED; then nothing is."""
     quota = Quota(
         what="searches and pages that an agent reads in a day",
-        limit=settings.NEXUS_WEB_CALLS_PER_DAY,
+        limit=quota_of(caller.policy.settings, "web_calls_per_day"),
         help="go on with what you have read; the count begins again at midnight UTC",
     )
     with transaction.atomic():

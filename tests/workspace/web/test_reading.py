@@ -11,6 +11,7 @@ import zlib
 from pathlib import Path
 
 import pytest
+from django.core.management import call_command
 
 from core.decision import Allow
 from ledger.models import Event
@@ -424,6 +425,12 @@ class TestItsQuota:
         assert len(site.asked) == 2
         assert Event.objects.filter(action="web.page_read").count() == 2
         assert WebUse.objects.get().calls == 2
+
+    def test_is_what_the_organisation_sets(self, nexus, reader, site):
+        call_command("org", "set", "nexus", "web_calls_per_day=1")
+        url = f"http://pages.example:{site.port}/none"
+        later = caller_of(nexus, reader.handle)
+        assert [code(read(later, url)) for _ in range(2)] == ["OK", "QUOTA_EXCEEDED"]
 
     def test_does_not_touch_another_agents(self, reader, nexus, site, settings):
         settings.NEXUS_WEB_CALLS_PER_DAY = 1
