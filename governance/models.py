@@ -1,6 +1,6 @@
 """The tables of governance: cases of the constitution, and interventions of people."""
 
-from governance.cases.models import Artifact, Case, Violation
+from governance.cases.models import Artifact, Case, CaseOfficer, Violation
 from governance.interventions.models import CodeAttempt, Intervention
 
-__all__ = ["Artifact", "Case", "CodeAttempt", "Intervention", "Violation"]
+__all__ = ["Artifact", "Case", "CaseOfficer", "CodeAttempt", "Intervention", "Violation"]

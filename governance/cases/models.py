@@ -194,6 +194,31 @@ class Artifact(models.Model):
         return gettext("%(case)s %(stage)s round %(round)s") % names
 
 
+class CaseOfficer(models.Model):
+    """An agent and the office in which it acts in one case; in no other (Spec: constitution 37).
+
+    Insert-only: a role that the agent is given later changes nothing here.
+    """
+
+    organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+", db_index=False)
+    case = models.ForeignKey(Case, models.PROTECT, related_name="officers", db_index=False)
+    agent = models.ForeignKey(Agent, models.PROTECT, related_name="+", db_index=False)
+    office = models.CharField(max_length=16, choices=[(o.value, o.value) for o in Office])
+    since = models.DateTimeField()
+
+    class Meta:
+        ordering = ["case", "id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["organisation", "case", "agent"], name="case_officer_once"
+            ),
+            one_of("office", Office, name="case_officer_known"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.agent_id} in {self.case_id}: {self.office}"
+
+
 class Violation(models.Model):
     """One structural violation: an attempt that was refused and is kept. Insert-only."""
 

@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from django.db import transaction
+
 from core import paging
 from core.actions import Action
 from core.decision import Denied
-from core.events import Event
 from governance.cases import records, rules, store
-from governance.cases.facts import CaseFacts
+from governance.cases.facts import CaseFacts, Officer
 from governance.cases.models import Artifact, Case
+from governance.cases.officers import keep_officer, offices_of
 from governance.cases.results import (
     CaseInputs,
     CaseList,
@@ -23,7 +25,7 @@ from governance.cases.results import (
 )
 from governance.cases.violations import as_violation
 from governance.cases.vocabulary import Input, Stage, State
-from ledger.services import record_alone
+from ledger.services import record
 from toolbox.caller import Caller
 
 
@@ -32,33 +34,43 @@ def read_inputs(
 ) -> CaseInputs:
     """The legal inputs of the caller's office and nothing else (Spec: constitution 4, 5).
 
+    Who is given any acts in that office of the case from then on (Spec: constitution 37).
+
     Raises Denied: INPUT_DENIED for a name that the office may not see (a violation), NOT_FOUND.
     """
-    row = store.find(case_id, caller.organisation_id)
     who = store.officer(caller)
-    try:
-        caller.require(rules.can_ask(who, names))
-    except Denied as refusal:
-        raise as_violation(refusal, caller, case_id, now) from refusal
+    with transaction.atomic():
+        row = store.find(case_id, caller.organisation_id, lock=True)
+        try:
+            caller.require(rules.can_ask(who, names))
+        except Denied as refusal:
+            raise as_violation(refusal, caller, case_id, now) from refusal
+        return _read(row, names, who, caller, now)
+
+
+def _read(
+    row: Case, names: Sequence[Input], who: Officer, caller: Caller, now: datetime
+) -> CaseInputs:
+    """The inputs of a locked case, with the event that they were read."""
     at, artifacts = records.position_of(row), records.artifacts_of(row)
     facts = CaseFacts(at, records.record_of(row, at, artifacts))
     legal = [name for name in rules.inputs_of(facts, who) if not names or name in names]
     standing = records.in_force(at, artifacts)
     found = {name: _given(name, row, facts, standing) for name in legal}
     inputs = {str(name): value for name, value in found.items() if value is not None}
-    record_alone(
-        Event.by(
-            caller,
-            Action.CASE_INPUTS_READ,
-            at=now,
-            subject=f"case:{row.id}",
-            details={
-                "round": row.round,
-                "stage": str(row.stage),
-                "inputs": sorted(inputs),
-                "sha256": _digests(inputs, row, standing),
-            },
-        )
+    if inputs and (office := rules.office_now(facts, who)):
+        keep_officer(row, facts, who.agent_id, office, now)
+    record(
+        Action.CASE_INPUTS_READ,
+        by=caller,
+        at=now,
+        subject=f"case:{row.id}",
+        details={
+            "round": row.round,
+            "stage": str(row.stage),
+            "inputs": sorted(inputs),
+            "sha256": _digests(inputs, row, standing),
+        },
     )
     return CaseInputs(**store.result_of(row), inputs=Inputs(**inputs))  # type: ignore[typeddict-item]
 
@@ -125,11 +137,14 @@ def list_cases(*, state: State | None, cursor: str | None, limit: int, caller: C
         rows = rows.filter(id__lt=before)
     page = list(rows.defer("request", "title")[: limit + 1])
     shown = page[:limit]
+    acted = offices_of(caller.agent.id, shown, caller.organisation_id)
     return CaseList(
         cases=[
             CaseListed(
                 **store.result_of(row),
-                your_turn=rules.has_turn(records.position_of(row), caller.role.offices),
+                your_turn=rules.has_turn(
+                    records.position_of(row), caller.role.offices, acted.get(row.id)
+                ),
                 opened_at=row.opened_at,
                 moved_at=row.moved_at,
             )

@@ -7,8 +7,8 @@ from typing import Any
 
 from governance.cases.facts import CaseFacts, CaseRecord, Position
 from governance.cases.models import Artifact, Case
-from governance.cases.vocabulary import OFFICE_OF, Outcome, Signal, Stage, State
-from orgchart.policy.vocabulary import Office
+from governance.cases.officers import acted_in
+from governance.cases.vocabulary import Outcome, Signal, Stage, State
 
 
 def position_of(row: Case) -> Position:
@@ -53,9 +53,6 @@ def record_of(row: Case, at: Position, artifacts: Sequence[Artifact]) -> CaseRec
     standing = in_force(at, artifacts)
     review = standing.get(Stage.REVIEW)
     implementation = standing.get(Stage.IMPLEMENTATION)
-    acted = {(each.author_id, OFFICE_OF[Stage(each.stage)]) for each in artifacts if each.author_id}
-    if row.opened_by_id:
-        acted.add((row.opened_by_id, Office.ANALYST))
     amended = implementation is not None and any(
         each.number > implementation.number
         for each in artifacts
@@ -67,7 +64,7 @@ def record_of(row: Case, at: Position, artifacts: Sequence[Artifact]) -> CaseRec
         authors=frozenset(
             (stage, author) for stage, author in _authors(at, artifacts) if stage in standing
         ),
-        acted=frozenset(acted),
+        acted=acted_in(row.id, row.organisation_id),
         review=Outcome(review.outcome) if review else None,
         test=Outcome(standing[Stage.TEST].outcome) if Stage.TEST in standing else None,
         must_reject=frozenset(

@@ -74,7 +74,7 @@ def can_submit(case: CaseFacts, who: Officer, stage: Stage, outcome: Outcome) ->
 
 
 def _acted_elsewhere(record: CaseRecord, who: Officer, office: Office) -> bool:
-    """Whether the agent acted in this case in another office."""
+    """Whether the agent acted in this case in another office (Spec: constitution 37)."""
     return any(agent == who.agent_id and was is not office for agent, was in record.acted)
 
 
@@ -128,22 +128,29 @@ def can_ask(who: Officer, names: Sequence[Input]) -> Decision:
 
 
 def inputs_of(case: CaseFacts, who: Officer) -> tuple[Input, ...]:
-    """The inputs that an agent sees now: of its one office, of several the one whose turn it is.
+    """The inputs that an agent sees now, those of `office_now` (Spec: constitution 4, 5)."""
+    office = office_now(case, who)
+    return OFFICES[office].inputs if office else ()
 
-    An agent that acted in the case sees what that office may, whatever role it was given later
-    (Spec: constitution 4, 5).
+
+def office_now(case: CaseFacts, who: Officer) -> Office | None:
+    """The one office in which an agent reads now, of several the one whose turn it is.
+
+    An agent that acted in the case keeps that office or has none, whatever role it was given later
+    (Spec: constitution 37).
     """
     acted = frozenset(office for agent, office in case.record.acted if agent == who.agent_id)
     offices = who.offices & acted if acted else who.offices
     in_turn = OFFICE_OF[case.at.stage]
     if len(offices) > 1:
         offices &= {in_turn}
-    return tuple(name for office in offices for name in OFFICES[office].inputs)
+    return next(iter(offices), None)
 
 
-def has_turn(at: Position, offices: frozenset[Office]) -> bool:
-    """Whether the case waits for one of these offices."""
-    return at.state is State.OPEN and OFFICE_OF[at.stage] in offices
+def has_turn(at: Position, offices: frozenset[Office], acted: Office | None) -> bool:
+    """Whether the case waits for an agent with these offices that acted in it in one or in none."""
+    office = OFFICE_OF[at.stage]
+    return at.state is State.OPEN and office in offices and acted in (office, None)
 
 
 _ONWARD: Mapping[Outcome, Mapping[Stage, tuple[Move, Stage]]] = {

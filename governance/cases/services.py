@@ -18,12 +18,14 @@ from governance.cases import content as forms
 from governance.cases import records, rules, store, turns
 from governance.cases.content import Evidence
 from governance.cases.models import Artifact, Case
+from governance.cases.officers import insert_officer, keep_officer
 from governance.cases.results import ArtifactKept, CaseMoved, CaseSubmitted
 from governance.cases.store import Submission
 from governance.cases.violations import as_violation, notify_if_paused
-from governance.cases.vocabulary import Ruling, Stage
+from governance.cases.vocabulary import OFFICE_OF, Ruling, Stage
 from ledger.services import insert_event, record
 from orgchart.policy.compiled import Policy
+from orgchart.policy.vocabulary import Office
 from toolbox.caller import Caller
 from toolbox.wake import wake
 
@@ -76,6 +78,8 @@ def insert_case(
         ),
         unique="governance_case_pkey",
     )
+    if opened_by is not None:
+        insert_officer(row, opened_by, Office.ANALYST, now)
     record(
         Action.CASE_OPENED,
         by=caller,
@@ -145,6 +149,7 @@ def submit_stage(
         store.advance(
             row, to, event, policy=caller.policy, caller=caller, now=now, submission=submission
         )
+        keep_officer(row, facts, who.agent_id, OFFICE_OF[stage], now)
         notify_if_paused(row, to, now)
     return CaseSubmitted(**store.result_of(row), artifact=artifact)
 
@@ -178,8 +183,8 @@ def decide_case(
     """
     with transaction.atomic():
         row = store.find(case_id, caller.organisation_id, lock=True)
-        facts = records.facts_of(row)
-        _require(rules.can_rule(facts, store.officer(caller), ruling), caller, case_id, now)
+        facts, who = records.facts_of(row), store.officer(caller)
+        _require(rules.can_rule(facts, who, ruling), caller, case_id, now)
         to = rules.after_ruling(facts, ruling)
         event = Event.by(
             caller,
@@ -190,4 +195,5 @@ def decide_case(
             details=store.move_details(row, to, decision=ruling.value),
         )
         store.advance(row, to, event, policy=caller.policy, caller=caller, now=now)
+        keep_officer(row, facts, who.agent_id, Office.CONDUCTOR, now)
     return store.result_of(row)

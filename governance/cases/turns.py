@@ -8,6 +8,7 @@ from core.actions import Action
 from core.actors import Actor
 from core.events import Event
 from governance.cases.facts import Position
+from governance.cases.officers import acted_in
 from governance.cases.vocabulary import OFFICE_OF, State
 from orgchart.policy.compiled import Policy
 from orgchart.policy.vocabulary import Office
@@ -16,16 +17,23 @@ MOST_NOTIFIED = 20
 """Holders of one office who get an event when it is their turn."""
 
 
-def _next_holders(policy: Policy, at: Position, caller: Actor) -> list[int]:
-    """The active agents of the office whose turn it is, without the one that acts."""
+def _next_holders(policy: Policy, at: Position, case_id: str, caller: Actor) -> list[int]:
+    """The active agents of the office whose turn it is, without the one that acts.
+
+    Who acted in another office of the case has no turn in it (Spec: constitution 37).
+    """
     if at.state is not State.OPEN:
         return []
     office = OFFICE_OF[at.stage]
+    elsewhere = {
+        agent for agent, was in acted_in(case_id, caller.organisation_id) if was is not office
+    }
     holders = [
         agent.id
         for agent in policy.agents.values()
         if agent.active
         and office in policy.roles[agent.role].offices
+        and agent.id not in elsewhere
         and f"agent:{agent.handle}" != caller.actor
     ]
     return sorted(holders)[:MOST_NOTIFIED]
@@ -52,5 +60,5 @@ def turn_events(
             kind="case",
             details={"stage": at.stage.value, "round": at.round, "state": at.state.value},
         )
-        for agent_id in _next_holders(policy, at, caller)
+        for agent_id in _next_holders(policy, at, case_id, caller)
     ]

@@ -69,6 +69,7 @@ INSIDE = {
     "orgchart.Pause",  # on the page of its agent or organisation
     "governance.Artifact",  # on the page of its case
     "governance.Note",  # as above
+    "governance.CaseOfficer",  # as above
     "governance.Violation",  # as above
     "governance.Intervention",  # as above
     "governance.CodeAttempt",  # counts wrong confirmation codes

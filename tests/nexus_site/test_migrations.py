@@ -13,7 +13,9 @@ from django.db.migrations.loader import MigrationLoader
 from django.utils import timezone
 
 from contracts.approvals.deployments import approve_deployment
+from governance.models import CaseOfficer
 from tests.company import load_company
+from tests.governance.cases.world import Play
 from workspace.models import Deployment, ImageBuild, WebUse
 
 OURS = [
@@ -106,3 +108,22 @@ class TestTheLastOfEachRoom:
             assert after[table] == before[table], table
         for table in meanwhile.keys() - kept:
             assert len(after[table]) == len(before[table]), f"{table} lost rows"
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+class TestOfficersOfACase:
+    def test_of_earlier_cases_are_those_who_opened_submitted_and_ruled(self):
+        case = Play(load_company("constitution"))
+        case.to("REVIEW").submit("REVIEW", "REJECTED")
+        case.decide("CONTINUE")
+        before = officers()
+        assert ("conductor", "CONDUCTOR") in before
+        migrate(("governance", "0005_cases_not_emptied"))
+        migrate(*MigrationLoader(connection).graph.leaf_nodes())
+        assert officers() == before
+
+
+def officers():
+    """Who acts in which office of the one case."""
+    return sorted(CaseOfficer.objects.values_list("agent__handle", "office"))
