@@ -132,7 +132,7 @@ class TestQuotasThatAnOrganisationSets:
 
     def test_that_are_refused_name_the_installations_limit(self, nexus, settings):
         settings.NEXUS_BYTES_PER_DAY = 5000
-        with pytest.raises(CommandError, match="bytes_per_day: .* from 0 to 5000"):
+        with pytest.raises(CommandError, match=r"bytes_per_day: .* from 0 to 5000"):
             call_command("org", "set", "nexus", "bytes_per_day=5001")
 
 
