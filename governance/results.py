@@ -97,7 +97,7 @@ class ListedToolRestriction(TypedDict):
     tool: str
     modes: Annotated[list[ToolMode], Field(description="the modes that are left")]
     set_by: str
-    reason: str
+    reason: Annotated[str, Field(description="empty where its writer may not write to you")]
     at: datetime
 
 

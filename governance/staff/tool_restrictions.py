@@ -8,13 +8,14 @@ from datetime import datetime
 from django.db import transaction
 
 from contracts.vocabulary import OrgAct
-from core.decision import Code, refuse
+from core.decision import Allow, Code, refuse
 from governance.results import ChangedTool, ToolRestrictions
 from governance.staff import org_changes, rules
 from mailroom.delivery import send_system_mail
 from orgchart import catalogue
 from orgchart.models import ToolOverride
 from orgchart.policy.compiled import Agent
+from orgchart.policy.readership import can_tell
 from orgchart.policy.vocabulary import ToolMode
 from orgchart.tool_restrictions import clear_tool_restriction, set_tool_restriction
 from toolbox.caller import Caller
@@ -24,7 +25,8 @@ from toolbox.quoting import one_line
 def list_tool_restrictions(*, caller: Caller, agent: str | None) -> ToolRestrictions:
     """The tool restrictions of the caller's own workers, or of one of them.
 
-    Raises Denied NOT_FOUND, NOT_YOURS.
+    The reason of another agent only where it may be told (Spec: mail 43). Raises Denied NOT_FOUND,
+    NOT_YOURS.
     """
     if agent is None:
         workers: Sequence[Agent] = caller.policy.workers_of(caller.agent)
@@ -38,7 +40,7 @@ def list_tool_restrictions(*, caller: Caller, agent: str | None) -> ToolRestrict
                 "tool": row.tool,
                 "modes": [ToolMode(mode) for mode in row.modes],
                 "set_by": row.set_by,
-                "reason": row.reason,
+                "reason": row.reason if _is_told_reason(caller, row.set_by) else "",
                 "at": row.at,
             }
             for row in rows.select_related("agent")
@@ -126,6 +128,14 @@ def restore_tool(
         )
         _notify(caller, worker, f"{tool} was restored", one_line(reason), now)
     return _result(worker, tool, None, change.after.version)
+
+
+def _is_told_reason(caller: Caller, set_by: str) -> bool:
+    """Whether the caller reads why a tool was restricted: people's words, and those of agents that
+    may write to it. Managers that share a worker may be no contacts of each other.
+    """
+    writer = caller.policy.agents.get(set_by.removeprefix("agent:"))
+    return writer is None or isinstance(can_tell(caller.policy, writer, caller.agent), Allow)
 
 
 def _worker(caller: Caller, name: str) -> Agent:

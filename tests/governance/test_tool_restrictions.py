@@ -149,6 +149,23 @@ class TestList:
         assert call(nexus, action="list", agent="qa_worker")["result"]["tightened"] == []
         assert call(nexus, action="list", agent="research_worker")["error_code"] == "NOT_YOURS"
 
+    def test_shows_no_reason_of_a_manager_that_may_not_write_to_the_caller(self, nexus):
+        """Spec: mail 43: two managers that share a worker are no contacts of each other."""
+        it = Agent.objects.get(handle="it_manager")
+        second = Agent.objects.create(
+            organisation=nexus, handle="it_manager_2", role=it.role, reports_to=it.reports_to
+        )
+        Agent.objects.get(handle="backend_worker").co_managers.add(second)
+        assert tighten(nexus)["ok"]
+        assert tighten(nexus, agent="qa_worker")["ok"]
+        own, *_ = call(nexus, action="list", agent="backend_worker")["result"]["tightened"]
+        rows = call(nexus, by="it_manager_2", action="list")["result"]["tightened"]
+        assert [(row["set_by"], row["reason"]) for row in rows] == [("agent:it_manager", "")]
+        assert own["reason"] == "because"
+        ToolOverride.objects.update(set_by="human:alice")
+        rows = call(nexus, by="it_manager_2", action="list")["result"]["tightened"]
+        assert [row["reason"] for row in rows] == ["because"]
+
     def test_never_crosses_organisations(self, nexus):
         tighten(nexus)
         other = found("nexus", slug="other")
