@@ -21,7 +21,7 @@ from core.admin.happened import modes_shown
 from core.admin.measures import duration, size
 from core.admin.refused import said
 from orgchart.admin.fields import PolicyForm
-from orgchart.orgsettings import SETTINGS, checked, merged
+from orgchart.orgsettings import SETTINGS, checked, merged, quota_of
 from orgchart.setting_values import BadSetting
 
 BOARD_ONLY = _("Only the Board changes this.")
@@ -32,7 +32,8 @@ class OrganisationForm(PolicyForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        for name, value in merged(self.instance.settings).items():
+        values = merged(self.instance.settings)
+        for name, value in values.items():
             field = self.fields[setting_field(name)]
             field.initial = ", ".join(value) if isinstance(value, list) else value
             if SETTINGS[name].is_duration:
@@ -42,6 +43,9 @@ class OrganisationForm(PolicyForm):
                     duration(value),
                     _meaning(name),
                 )
+            if SETTINGS[name].bound:
+                now = gettext("Now %(limit)s") % {"limit": _amount(name, quota_of(values, name))}
+                field.help_text = format_html("<b>{}</b> · {}", now, _meaning(name))
 
     def clean(self) -> dict[str, Any]:
         """Check every setting by its own rule, and put them together."""
