@@ -1,6 +1,7 @@
-"""What an organisation stores in all and its limits, on its page."""
+"""What an organisation stores in all, and its quotas, on its page."""
 
 import pytest
+from django.core.management import call_command
 
 from core.deeds import PeopleGroup
 from tests.admin.places import change_page
@@ -33,3 +34,11 @@ def test_is_shown_to_people(nexus, sign_in, settings, group, language, bytes_, c
     text = client.get(change_page(organisation)).content.decode().replace("\xa0", " ")
     assert bytes_ in text
     assert calls in text
+
+
+def test_each_quota_shows_what_it_allows_now(nexus, sign_in, settings):
+    settings.NEXUS_SESSIONS_PER_DAY = 1200
+    call_command("org", "set", "nexus", "bytes_per_day=3000000")
+    text = sign_in(PeopleGroup.BOARD).get(change_page(nexus.organisation)).content.decode()
+    assert "<b>Now 3 MB</b>" in text
+    assert "<b>Now 1,200</b>" in text

@@ -1,10 +1,8 @@
 """What an organisation's settings can hold, from files, from words of a command line, from JSON."""
 
 import pytest
-from django.forms import modelform_factory
 
 from orgchart.admin.settings_form import OrganisationForm, setting_field
-from orgchart.models import Organisation
 from orgchart.orgsettings import SETTINGS, checked, enabled_modes, merged, quota_of
 from orgchart.policy.vocabulary import ToolMode
 from orgchart.setting_values import BadSetting
@@ -123,16 +121,6 @@ def test_a_quota_stays_within_the_installations_limit(settings):
             checked({name: 51})
         setattr(settings, bound, 40)
         assert quota_of(merged({name: 50}), name) == 40
-
-
-@pytest.mark.django_db
-def test_a_quota_shows_what_it_allows_now(nexus, settings):
-    settings.NEXUS_SESSIONS_PER_DAY = 1200
-    nexus.organisation.settings = {"bytes_per_day": 3_000_000}
-    form = modelform_factory(Organisation, form=OrganisationForm, fields=["name"])
-    fields = form(instance=nexus.organisation).fields
-    assert "Now 3 MB" in fields[setting_field("bytes_per_day")].help_text
-    assert "Now 1,200" in fields[setting_field("sessions_per_day")].help_text
 
 
 def test_holds_each_of_its_choices_and_shows_them_as_such():
