@@ -24,6 +24,7 @@ from contracts.vocabulary import (
     ReportKind,
     VerdictFinding,
 )
+from core.blank import is_blank
 from core.decision import Allow, Code, Decision, Deny, deny, stale
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.parties import Board, Party
@@ -211,7 +212,7 @@ def can_close(
     cancelled_by_board = isinstance(who, Board) and outcome is ContractOutcome.CANCELLED
     if contract.issuer.id != who.id and not cancelled_by_board:
         return _not_yours(contract, f"only {contract.issuer.handle} closes {contract.id}")
-    if not reason.strip():
+    if is_blank(reason):
         return deny(
             Code.INVALID_PARAMS,
             "reason: a contract is closed or sent back with a reason",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 
 from core.actors import Actor, Person
+from core.blank import is_blank
 from core.decision import Allow, Code, Decision, Deny, deny, require
 from core.language import gettext_noop as _
 
@@ -186,14 +187,14 @@ class Deed(Enum):
 def can_do(person: Person, deed: Deed, reason: str = "") -> Decision:
     """Decide whether a person may do this: by group, with a reason where one is needed.
 
-    A superuser is in every group and a member of every organisation.
+    Spec: people 6. A superuser is in every group and a member of every organisation.
     """
     rule = deed.value
     if not _has_group(person, deed):
         return group_refusal(person.groups, rule.title, rule.groups, rule.permission)
     if not (person.is_member or person.is_superuser):
         return not_a_member()
-    if rule.needs_reason and not reason.strip():
+    if rule.needs_reason and is_blank(reason):
         return reason_missing(deed)
     return Allow(f"permission {rule.permission}")
 
@@ -210,7 +211,7 @@ def require_deed(caller: Actor, deed: Deed, *, reason: str = "") -> None:
     """
     if isinstance(caller, Person):
         require(can_do(caller, deed, reason))
-    elif deed.value.needs_reason and not reason.strip():
+    elif deed.value.needs_reason and is_blank(reason):
         require(reason_missing(deed))
 
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from django.db import transaction
 
 from core.actors import Person
+from core.blank import is_blank
 from core.decision import Code, Denied, refuse
 from core.deeds import Deed, reason_missing, require_deed
 from core.interventions import record_intervention
@@ -64,10 +65,12 @@ def move_by_person(
     with transaction.atomic():
         row = read_for(reader_of(person), task_id, lock=True)
         if takes_back(row.owner, status):
-            if not reason.strip():
+            if is_blank(reason):
                 raise Denied(reason_missing(Deed.MANAGE_TASK))
             _record(person, row, f"move_task_{status}", _held(row), reason, now)
-        if reason.strip() and row.status != Status.DELETED:  # a deleted task takes no comments
+        if (
+            not is_blank(reason) and row.status != Status.DELETED
+        ):  # a deleted task takes no comments
             comment_task(caller=person, task_id=task_id, body=reason, now=now)
         update = TaskUpdate(status=status, expected_version=expected_version)
         return update_task(caller=person, task_id=task_id, update=update, now=now)

@@ -9,6 +9,7 @@ from django.db import transaction
 
 from core.actions import Action
 from core.actors import Person
+from core.blank import is_blank
 from core.database import hold_lock, needs_transaction
 from core.decision import Code, Denied, refuse
 from core.deeds import Deed, reason_missing, require_deed
@@ -79,7 +80,7 @@ def _write_as_person(
     """
     replaces = bool(action)
     require_deed(person, Deed.KEEP_MEMORY)
-    if replaces and not reason.strip():
+    if replaces and is_blank(reason):
         raise Denied(reason_missing(Deed.KEEP_MEMORY))
     with transaction.atomic():
         hold_lock("memory entry", memory_id)

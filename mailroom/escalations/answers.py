@@ -8,6 +8,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from core.actors import Person
+from core.blank import is_blank
 from core.decision import Allow, Code, Denied, refuse, require_version
 from core.deeds import Deed, require_deed
 from core.interventions import record_intervention
@@ -98,7 +99,7 @@ def answer_as_person(
     answer.
     """
     require_deed(person, Deed.ANSWER_ESCALATION)
-    if not text.strip():
+    if is_blank(text):
         raise refuse(
             Code.INVALID_PARAMS,
             "the answer is empty",

@@ -10,6 +10,7 @@ from django.db import transaction
 
 from core.actions import Action
 from core.actors import Person
+from core.blank import is_blank
 from core.database import needs_transaction
 from core.decision import Code, Denied, refuse, require
 from core.deeds import Deed, PeopleGroup, reason_missing, require_deed
@@ -62,7 +63,7 @@ def remove_second_factor(*, user: User, who: SignedIn, reason: str, now: datetim
     Raises Denied: NOT_YOURS for a user out of reach, oneself, and one whose password the person may
     know (Spec: people 50); INVALID_PARAMS without a reason, NOT_FOUND where there is none.
     """
-    if not reason.strip():
+    if is_blank(reason):
         raise Denied(reason_missing(Deed.KEEP_PEOPLE))
     with transaction.atomic():
         who = _locked(who)

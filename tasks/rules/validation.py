@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
+from core.blank import is_blank
 from core.decision import Allow, Code, Decision, Denied, deny, refuse
 from orgchart.policy.compiled import Policy
 from tasks.rules.actors import read_permissions, roles_claiming
@@ -17,8 +18,8 @@ MAX_METADATA = 64 * 1024
 
 
 def validate_subject(text: str) -> str:
-    """Return a subject that shows at least one character. Raises Denied for a blank one."""
-    if any(sign.isprintable() and not sign.isspace() for sign in text):
+    """Return a subject that shows something (Spec: tasks 59). Raises Denied for a blank one."""
+    if not is_blank(text):
         return text
     raise refuse(
         Code.INVALID_PARAMS,

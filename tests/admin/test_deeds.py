@@ -78,12 +78,26 @@ class TestCanDo:
         assert isinstance(can_do(of_group(is_superuser=True), deed, REASON), Allow)
 
     @pytest.mark.parametrize("deed", Deed)
-    def test_asks_for_a_reason_where_one_is_needed(self, deed):
-        decision = can_do(of_group(*PeopleGroup), deed, "  ")
+    @pytest.mark.parametrize("blank", ["  ", "\u200b\u3164"])
+    def test_asks_for_a_reason_where_one_is_needed(self, deed, blank):
+        decision = can_do(of_group(*PeopleGroup), deed, blank)
         if deed.value.needs_reason:
             assert decision.code is Code.INVALID_PARAMS
         else:
             assert isinstance(decision, Allow)
+
+    def test_is_asked_for_no_reason_where_the_rule_says_so(self):
+        """And nowhere else (Spec: people 6)."""
+        own_text = {
+            Deed.ISSUE_CONTRACT, Deed.COMMENT_TASK, Deed.ANSWER_ESCALATION, Deed.ANSWER_REPORT,
+            Deed.TAKE_IN_FEEDBACK, Deed.OPEN_CASE, Deed.KEEP_MEMORY,
+        }  # fmt: skip
+        takes_nothing_back = {
+            Deed.MANAGE_TASK, Deed.APPROVE_TASK, Deed.READ_SKILLS, Deed.ISSUE_KEY, Deed.LOAD_PACK,
+        }  # fmt: skip
+        users = {Deed.KEEP_PEOPLE}
+        found = {deed for deed in Deed if not deed.value.needs_reason}
+        assert found == own_text | takes_nothing_back | users
 
 
 class TestRequireDeed:

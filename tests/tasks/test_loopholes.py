@@ -17,7 +17,7 @@ from tasks.vocabulary import Status
 from tests.company import load_company
 from tests.tasks.world import NOW, Http, caller_of, configure, permit
 
-BLANK = ["", " ", "\t\n", "\u2003", "\u200b \u200b"]
+BLANK = ["", " ", "\t\n", "\u2003", "\u200b \u200b", "\u3164\u115f", "\u2800", "\ufe0f"]
 HIGHEST = 2**31 - 1
 
 
