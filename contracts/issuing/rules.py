@@ -85,6 +85,14 @@ def can_issue(
             _name_assignees(issuer, policy),
             rule="contracts flow downward, C-07 (spec: contracts 4)",
         )
+    level = policy.level_of(recipient)
+    if tool == GENERATE and level != MANAGEMENT_LEVEL:  # Spec: contracts 6
+        return deny(
+            Code.LEVEL_DENIED,
+            f"{GENERATE} is for level {MANAGEMENT_LEVEL}; {recipient.handle} is of level {level}",
+            f"name an agent of level {MANAGEMENT_LEVEL}, or use {CREATE} if it is listed for you",
+            rule=f"{GENERATE} is for level {MANAGEMENT_LEVEL} (spec: contracts 6)",
+        )
     return _kind_allowed(recipient, kind, tool, policy)
 
 

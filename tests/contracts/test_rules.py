@@ -128,6 +128,12 @@ class TestCanIssue:
         assert issuing(who, QA, policy=after) == issuing(who, QA)
         assert issuing(IT, QA, policy=after).code is Code.RECIPIENT_INACTIVE
 
+    def test_keeps_generate_contract_to_level_two_whoever_has_it(self):
+        """Spec: contracts 6."""
+        found = issuing(IT, BACKEND, tool=issuing_rules.GENERATE)
+        assert found.code is Code.LEVEL_DENIED
+        assert found.rule == "generate_contract is for level 2 (spec: contracts 6)"
+
     def test_answers_every_line_of_the_oracle(self):
         seen = 0
         for tool, issuer, recipient, kind, outcome in oracle.table():
