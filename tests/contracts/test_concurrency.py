@@ -1,6 +1,7 @@
 """Two at once: each on a connection of its own, and only one truth afterwards."""
 
 import threading
+import time
 from functools import partial
 
 import pytest
@@ -220,6 +221,48 @@ class TestClosing:
         assert seen == [False]
         delivered = Event.objects.get(action="mail.delivered", subject=f"mail:{sent['mail_id']}")
         assert delivered.seq < Event.objects.get(action="grant.closed").seq
+
+
+class TestTwoCallsOfOneIssuer:
+    """And of the two agents of one contract: none waits for what another one holds."""
+
+    def test_both_end(self, company):
+        """One issues and one closes, many times: a deadlock would be raised here."""
+        for _ in range(ROUNDS):
+            open_ids = [
+                issue(company, to, by="ceo", tool="generate_contract")
+                for to in ("it_manager", "product_manager")
+            ]
+            acts = [partial(close, company, one, "cancelled", by="ceo") for one in open_ids]
+            acts += [
+                partial(issue, company, to, by="ceo", tool="generate_contract")
+                for to in ("product_manager", "it_manager")
+            ]
+            closed, issued = (ends := at_once(acts))[:2], ends[2:]
+            assert [end["state"] for end in closed] == ["cancelled", "cancelled"]
+            assert {row(end).state for end in issued} == {"pending"}
+
+    def test_sends_back_while_the_assignee_reports(self, company, monkeypatch):
+        contract_id = at_state(company, ContractState.REVIEW, coding=True)
+        begun, reopen = threading.Event(), rows.reopen_mode
+
+        def late(**fields):
+            begun.set()
+            for _ in range(PATIENCE * 100):
+                if is_waiting_for_a_lock():
+                    break
+                time.sleep(0.01)
+            return reopen(**fields)
+
+        def report():
+            begun.wait(PATIENCE)
+            return submit(company, contract_id, kind=ReportKind.PROGRESS)
+
+        monkeypatch.setattr(rows, "reopen_mode", late)
+        back = partial(close, company, contract_id, "rework", reason="once more")
+        ends = at_once([back, report])
+        assert [end["state"] for end in ends] == ["in_progress", "in_progress"]
+        assert company.caller("backend_worker").session.mode == "coding"
 
 
 class TestApprovals:
