@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -35,6 +35,10 @@ settings_changing = Hook[
 """Entered before the transaction of the change, for what takes long, and left after it. What it
 yields is called in that transaction. Both may raise Denied; the settings do not change then.
 """
+settings_previewed = Hook[[Organisation, Mapping[str, Any]], object](
+    "settings of an organisation would change: what is refused already"
+)
+"""Raises Denied; changes nothing, and does nothing that takes long."""
 policy_changing = Hook[[Policy, Policy], None](
     "a policy changes: what the open work of agents does not allow"
 )
@@ -251,12 +255,7 @@ def set_settings(
         row.settings = {**row.settings, **valid}
         row.save(update_fields=["settings"])
 
-    with ExitStack() as stack:
-        effects = [
-            stack.enter_context(effect)
-            for effect in settings_changing(organisation, valid, caller, now)
-        ]
-        stack.enter_context(transaction.atomic())
+    with followed_settings(organisation, valid, caller, now) as take_effect, transaction.atomic():
         change = change_policy(
             organisation_id=organisation.id,
             apply=apply,
@@ -266,6 +265,26 @@ def set_settings(
             expected_version=expected_version,
             reason=", ".join(f"{name}={value}" for name, value in valid.items()),
         )
-        for effect in effects:
-            effect()
+        take_effect()
     return change
+
+
+@contextmanager
+def followed_settings(
+    organisation: Organisation, values: Mapping[str, Any], caller: Actor, now: datetime
+) -> Iterator[Callable[[], None]]:
+    """Enter what settings mean elsewhere, in no transaction; see `settings_changing`.
+
+    What it yields is called in the transaction of the change.
+    """
+    with ExitStack() as stack:
+        effects = [
+            stack.enter_context(effect)
+            for effect in settings_changing(organisation, values, caller, now)
+        ]
+
+        def take_effect() -> None:
+            for effect in effects:
+                effect()
+
+        yield take_effect

@@ -15,11 +15,11 @@ class WorkspaceConfig(AppConfig):
         from contracts import evidence
         from core.waiting import register_kinds
         from orgchart.packs.checking import doubts_about_skill
-        from orgchart.services import settings_changing
+        from orgchart.services import settings_changing, settings_previewed
         from workspace.builds import waiting as builds_waiting
         from workspace.git.evidence import commit_of_contract
         from workspace.git.judging import last_run
-        from workspace.git.settings import follow_settings
+        from workspace.git.settings import follow_settings, preview_settings
         from workspace.skills import waiting
         from workspace.skills.doubts import doubts_about
 
@@ -27,4 +27,5 @@ class WorkspaceConfig(AppConfig):
         evidence.commits.join(commit_of_contract)
         evidence.runs.join(last_run)
         settings_changing.join(follow_settings)
+        settings_previewed.join(preview_settings)
         register_kinds((*waiting.KINDS, *builds_waiting.KINDS))

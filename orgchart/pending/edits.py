@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypedDict
 
 from django.db import models, transaction
 
 from core.actors import Actor
 from core.database import needs_transaction
 from core.decision import Code, refuse
+from core.deeds import Deed, require_deed
 from core.language import gettext_noop
 from orgchart.editing import TABLES, delete_row, save_row, subject_of
 from orgchart.leaders import replace_leader
 from orgchart.models import Agent, Group, Organisation, ToolOverride
+from orgchart.orgsettings import merged
 from orgchart.pending.rules import AS_SHOWN
-from orgchart.services import PolicyChange
+from orgchart.services import PolicyChange, followed_settings, settings_previewed
+from orgchart.settings_rights import require_settings
 from orgchart.staffing import activate_agent
 from orgchart.tool_restrictions import clear_tool_restriction, save_tool_restriction
 
@@ -94,6 +98,13 @@ def activating(agent: Agent) -> Edit:
     return Edit(act=EditAct.ACTIVATE, table="Agent", subject=subject_of(agent), key=agent.pk)
 
 
+class _Given(TypedDict):
+    organisation_id: int
+    caller: Actor
+    now: datetime
+    reason: str
+
+
 def apply_edit(
     edit: Edit,
     *,
@@ -106,24 +117,82 @@ def apply_edit(
 ) -> PolicyChange:
     """Apply an edit by the service of its table. Raises Denied like that service, and NOT_FOUND.
 
-    The row is read under the lock of every change of policy: what a rule compares it with, and the
-    columns that the edit leaves alone, are those that are stored then (Spec: people 8).
+    A preview is rolled back and follows no settings: it says what would be refused already.
     """
-    with transaction.atomic():
-        Organisation.objects.select_for_update(no_key=True).filter(id=organisation_id).first()
-        return _apply_to(
-            _row_of(edit, organisation_id),
-            edit,
-            organisation_id,
-            caller=caller,
-            now=now,
-            reason=reason,
-            expected_version=expected_version,
-            preview=preview,
-        )
+    given: _Given = {
+        "organisation_id": organisation_id,
+        "caller": caller,
+        "now": now,
+        "reason": reason,
+    }
+    if preview:
+        with transaction.atomic():
+            seen = apply_followed(edit, **given, expected_version=expected_version, preview=True)
+            if values := _changed_settings(edit):
+                settings_previewed(Organisation.objects.get(id=organisation_id), values)
+        return seen
+    with followed(edit, **given) as take_effect, transaction.atomic():
+        change = apply_followed(edit, **given, expected_version=expected_version)
+        take_effect()
+    return change
+
+
+@contextmanager
+def followed(
+    edit: Edit, *, organisation_id: int, caller: Actor, now: datetime, reason: str
+) -> Iterator[Callable[[], None]]:
+    """Enter what the settings that an edit changes mean elsewhere, as `followed_settings`.
+
+    Raises Denied, first for settings that the caller may not change (Spec: hands 22).
+    """
+    values = _changed_settings(edit)
+    if not values:
+        yield lambda: None
+        return
+    require_deed(caller, Deed.EDIT_ORGANISATION, reason=reason)
+    require_settings(caller, values.keys(), reason=reason)
+    organisation = Organisation.objects.get(id=organisation_id)
+    with followed_settings(organisation, values, caller, now) as take_effect:
+        yield take_effect
+
+
+def _changed_settings(edit: Edit) -> dict[str, Any]:
+    """The settings of its organisation that an edit changes, with their new values."""
+    if edit.table != Organisation.__name__ or "settings" not in edit.values:
+        return {}
+    before, after = (merged(columns["settings"]) for columns in (edit.found, edit.values))
+    return {name: value for name, value in after.items() if value != before[name]}
 
 
 @needs_transaction
+def apply_followed(
+    edit: Edit,
+    *,
+    organisation_id: int,
+    caller: Actor,
+    now: datetime,
+    reason: str,
+    expected_version: int | None,
+    preview: bool = False,
+) -> PolicyChange:
+    """Apply an edit whose settings were followed before. Raises Denied like `apply_edit`.
+
+    The row is read under the lock of every change of policy: what a rule compares it with, and the
+    columns that the edit leaves alone, are those that are stored then (Spec: people 8).
+    """
+    Organisation.objects.select_for_update(no_key=True).filter(id=organisation_id).first()
+    return _apply_to(
+        _row_of(edit, organisation_id),
+        edit,
+        organisation_id,
+        caller=caller,
+        now=now,
+        reason=reason,
+        expected_version=expected_version,
+        preview=preview,
+    )
+
+
 def _apply_to(row: models.Model, edit: Edit, organisation_id: int, **given: Any) -> PolicyChange:
     if isinstance(row, ToolOverride):
         if edit.act is EditAct.DELETE:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from core.actions import Action
 from core.actors import Confirmation, Person
 from core.database import needs_transaction
-from core.decision import Code, Denied, refuse, require, require_version, stale
+from core.decision import Code, Denied, Deny, refuse, require, require_version, stale
 from core.deeds import Deed, require_deed
 from core.events import Event
 from core.machines import Swap, swap
@@ -21,7 +21,7 @@ from core.people import person_named
 from ledger.services import record
 from ledger.sql import event_cte
 from orgchart.models import Organisation, PendingChange
-from orgchart.pending.edits import Edit, apply_edit, edit_from
+from orgchart.pending.edits import Edit, apply_edit, apply_followed, edit_from, followed
 from orgchart.pending.rules import can_decide, can_withdraw
 from orgchart.pending.users import lock_users, require_confirmer, save_confirmed
 from orgchart.pending.vocabulary import SUBJECT, PendingState
@@ -103,11 +103,11 @@ def confirm_change(
     """
     require_deed(caller, Deed.CONFIRM_CHANGE, reason=reason)
     try:
-        with transaction.atomic():
+        with _followed(change_id, caller, now) as take_effect, transaction.atomic():
             row = _locked(change_id, caller, expected_version)
             require(can_decide(caller, row.proposed_by))
             require_confirmer(row, caller)
-            confirmed = _apply(row, caller, now)
+            confirmed = _apply(row, caller, now, take_effect)
             _save_step(row, row.confirm, Action.CHANGE_CONFIRMED, caller, now, reason)
             return confirmed
     except _CannotApply as problem:
@@ -155,21 +155,16 @@ class _CannotApply(Exception):
 
 
 @needs_transaction
-def _apply(row: PendingChange, caller: Person, now: datetime) -> Confirmed:
+def _apply(
+    row: PendingChange, caller: Person, now: datetime, take_effect: Callable[[], None]
+) -> Confirmed:
     """Apply the edit as its proposer, with the rights that they have now."""
     if row.organisation_id is None:
         with _applying():
             return Confirmed(code=save_confirmed(row, caller, now))
-    confirmation = Confirmation(
-        by=caller.actor, allowed=tuple(row.allowed), forbidden=tuple(row.forbidden)
-    )
-    proposer = replace(
-        person_named(row.proposed_by, row.organisation_id),
-        confirmation=confirmation,
-        request_id=caller.request_id,
-    )
+    proposer = _proposer(row, row.organisation_id, caller)
     with _applying():
-        change = apply_edit(
+        change = apply_followed(
             edit_from(row.edit),
             organisation_id=row.organisation_id,
             caller=proposer,
@@ -177,7 +172,45 @@ def _apply(row: PendingChange, caller: Person, now: datetime) -> Confirmed:
             reason=row.reason,
             expected_version=None,
         )
+        take_effect()
     return Confirmed(change)
+
+
+def _proposer(row: PendingChange, organisation_id: int, caller: Person) -> Person:
+    """Who proposed the change, with the rights of now and the confirmation of this person."""
+    confirmation = Confirmation(
+        by=caller.actor, allowed=tuple(row.allowed), forbidden=tuple(row.forbidden)
+    )
+    return replace(
+        person_named(row.proposed_by, organisation_id),
+        confirmation=confirmation,
+        request_id=caller.request_id,
+    )
+
+
+@contextmanager
+def _followed(change_id: int, caller: Person, now: datetime) -> Iterator[Callable[[], None]]:
+    """As `followed`, of a change that this person can confirm; whether it can is decided again."""
+    found = PendingChange.objects.filter(id=change_id, organisation_id=caller.organisation_id)
+    row = found.filter(state=PendingState.PROPOSED).first()
+    if row is None or isinstance(can_decide(caller, row.proposed_by), Deny):
+        yield lambda: None
+        return
+    proposer = _proposer(row, caller.organisation_id, caller)
+    with ExitStack() as stack:
+        try:
+            take_effect = stack.enter_context(
+                followed(
+                    edit_from(row.edit),
+                    organisation_id=caller.organisation_id,
+                    caller=proposer,
+                    now=now,
+                    reason=row.reason,
+                )
+            )
+        except Denied as refusal:
+            raise _CannotApply(refusal) from refusal
+        yield take_effect
 
 
 @contextmanager

@@ -157,7 +157,7 @@ class TestAnEditWhileAnotherIsSaved:
                 apply_edit(
                     edit,
                     organisation_id=row.id,
-                    caller=company.person("HR"),
+                    caller=company.person("Board" if "settings" in columns else "HR"),
                     now=timezone.now(),
                     reason="because",
                     expected_version=row.policy_version + 1,

@@ -185,7 +185,7 @@ def changed_source(
     agents have pushed or the repository changed meanwhile, DRIVER_UNAVAILABLE where the import
     fails; the setting is not changed then.
     """
-    if _replaceable(organisation, source) is None:
+    if replaceable(organisation, source) is None:
         yield partial(_require_unchanged, organisation, source)
         return
     with importing.prepared(organisation, source, now) as fresh:
@@ -196,7 +196,7 @@ def changed_source(
 @needs_transaction
 def _replace(organisation: Organisation, fresh: Fresh, caller: Actor, now: datetime) -> None:
     lock("organisation", organisation.id)
-    found = _replaceable(organisation, fresh.source)
+    found = replaceable(organisation, fresh.source)
     if found is not None:
         found.delete()
         _insert_repository(organisation, fresh, caller, now)
@@ -206,7 +206,7 @@ def _replace(organisation: Organisation, fresh: Fresh, caller: Actor, now: datet
 def _require_unchanged(organisation: Organisation, source: str) -> None:
     """Nothing was imported, so there must be nothing to replace. Raises Denied."""
     lock("organisation", organisation.id)
-    if _replaceable(organisation, source) is not None:
+    if replaceable(organisation, source) is not None:
         raise refuse(
             Code.INVALID_TRANSITION,
             f"the repository of {organisation.slug} was created meanwhile",
@@ -215,7 +215,7 @@ def _require_unchanged(organisation: Organisation, source: str) -> None:
         )
 
 
-def _replaceable(organisation: Organisation, source: str) -> Repository | None:
+def replaceable(organisation: Organisation, source: str) -> Repository | None:
     """The repository that has to be replaced by this source; None where there is none.
 
     Raises Denied INVALID_TRANSITION where agents have pushed to it.

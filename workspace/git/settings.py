@@ -9,7 +9,7 @@ from typing import Any
 
 from core.actors import Actor
 from orgchart.models import Organisation
-from workspace.git.repositories import changed_source
+from workspace.git.repositories import changed_source, replaceable
 
 
 @contextmanager
@@ -24,3 +24,9 @@ def follow_settings(
         organisation=organisation, source=values["repository"], caller=caller, now=now
     ) as record_it:
         yield record_it
+
+
+def preview_settings(organisation: Organisation, values: Mapping[str, Any]) -> None:
+    """Refuse a repository that agents pushed to before anything is imported. Raises Denied."""
+    if "repository" in values:
+        replaceable(organisation, values["repository"])
