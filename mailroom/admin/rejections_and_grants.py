@@ -82,6 +82,11 @@ class MailRejectionAdmin(BrowseAdmin):
     readonly_fields = ("why_refused", "whole_reason", "why")
     in_other_words = ("code", "reason")
 
+    def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
+        """By time where a time is asked for: a range of an index, whatever the table holds."""
+        by_time = any(name.startswith("attempted_at_") for name in request.GET)
+        return ("-attempted_at", "-id") if by_time else self.ordering
+
     @column(_("to see why"))
     def why(self, row: MailRejection) -> SafeString:
         """The rule of the pair, the same question to Explain, and the event."""
