@@ -75,10 +75,13 @@ def make_key() -> Signer:
 
 
 def trusted() -> dict[str, bytes]:
-    """Return the pinned public keys by key id: LEDGER_TRUSTED_KEYS, else the file, else our own."""
+    """Return the pinned public keys by key id: LEDGER_TRUSTED_KEYS, else the file.
+
+    The key of LEDGER_SIGNING_KEY is one of them and stands for the file: who names it pins it.
+    """
     lines = list(settings.LEDGER_TRUSTED_KEYS)
-    if not lines and settings.LEDGER_SIGNING_KEY:
-        return index_keys([signer(may_create=False).public])
+    if settings.LEDGER_SIGNING_KEY:
+        return index_keys([*map(read_public, lines), signer(may_create=False).public])
     return index_keys(read_public(line) for line in lines or _lines(folder() / PUBLIC))
 
 

@@ -7,6 +7,7 @@ from django.contrib.staticfiles.finders import get_finders
 from django.contrib.staticfiles.storage import staticfiles_storage
 
 from ledger import keys
+from ledger.seal_format import write_public
 from nexus_site.run import roles
 
 OWNER_SERVES = (
@@ -17,6 +18,11 @@ OWNER_SERVES = (
     "the owner of the database, and in DATABASE_URL a role that owns nothing"
 )
 
+
+NOT_TRUSTED = (
+    "The ledger's key that signs is not among those that are trusted, so what it seals would not "
+    "verify: add {public} to LEDGER_TRUSTED_KEYS, or to ed25519.pub where that is not set"
+)
 
 NOT_COLLECTED = (
     "STATIC_ROOT={root} lacks files of the pages, such as {missing}, so they could not be shown: "
@@ -34,11 +40,11 @@ def problem_of_start() -> str:
 def problem_of_keys() -> str:
     """Why nothing could be sealed or verified; what is not sealed can be deleted unseen."""
     try:
-        keys.signer(may_create=False)
-        keys.trusted()
+        signer = keys.signer(may_create=False)
+        is_trusted = signer.key_id in keys.trusted()
     except (keys.KeyMissing, OSError, ValueError) as problem:
         return f"The ledger's keys cannot be used: {problem}"
-    return ""
+    return "" if is_trusted else NOT_TRUSTED.format(public=write_public(signer.public))
 
 
 def problem_of_pages() -> str:

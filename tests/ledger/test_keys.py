@@ -96,6 +96,14 @@ class TestTrusted:
         settings.LEDGER_TRUSTED_KEYS = [write_public(other)]
         assert keys.trusted() == {key_id(other): other}
 
+    def test_are_the_earlier_ones_of_the_setting_and_the_one_that_signs(self, settings):
+        """As the README says it: after a change of keys the setting names the earlier ones."""
+        old, new = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
+        settings.LEDGER_SIGNING_KEY = base64.b64encode(new.private_bytes_raw()).decode()
+        settings.LEDGER_TRUSTED_KEYS = [write_public(old.public_key().public_bytes_raw())]
+        publics = [key.public_key().public_bytes_raw() for key in (old, new)]
+        assert list(keys.trusted().values()) == publics
+
     def test_are_none_where_nothing_is_pinned(self):
         assert keys.trusted() == {}
 

@@ -8,6 +8,8 @@ import pytest
 from django.contrib.staticfiles.storage import staticfiles_storage
 from django.core.management import call_command
 
+from ledger import keys
+from ledger.seal_format import write_public
 from nexus_site.management.commands import up
 from nexus_site.run import safety, worker
 
@@ -36,6 +38,13 @@ class TestTheKeysOfTheLedger:
     def test_stop_the_start_where_nothing_could_be_verified(self, settings, trusted):
         settings.LEDGER_TRUSTED_KEYS = [trusted]
         assert "The ledger's keys cannot be used" in safety.problem_of_start()
+
+    def test_stop_the_start_where_what_is_signed_would_not_verify(self, settings):
+        settings.LEDGER_SIGNING_KEY = ""
+        made = keys.make_key()
+        assert safety.problem_of_keys() == ""
+        settings.LEDGER_TRUSTED_KEYS = [write_public(bytes(32))]
+        assert write_public(made.public) in safety.problem_of_keys()
 
     def test_are_made_by_themselves_elsewhere(self, settings):
         settings.PRODUCTION, settings.LEDGER_SIGNING_KEY = False, ""

@@ -73,7 +73,7 @@ class Command(BaseCommand):
                     self.stdout.write(write_public(keys.make_key().public))
                 case Verb.ADOPT:
                     self._adopt(options["reason"])
-        except (keys.KeyMissing, TransactionsWentBack, OSError) as error:
+        except (keys.KeyMissing, TransactionsWentBack, OSError, ValueError) as error:
             raise CommandError(str(error)) from None
 
     def _verify(self, options: dict[str, Any]) -> None:

@@ -44,7 +44,7 @@ class Command(BaseCommand):
         self._require_last_seal(manifest)
         try:
             report = verify_ledger(trusted=keys.trusted(), now=timezone.now())
-        except keys.KeyMissing as problem:
+        except (keys.KeyMissing, ValueError) as problem:
             raise CommandError(f"restored, but not verified: {problem}") from None
         if report.finding and report.finding.fault is not Fault.SEAL_HEAD:
             raise CommandError(f"restored, but not verified: {describe(report)}")
