@@ -28,14 +28,14 @@ def collect_garbage(*, now: datetime) -> int:
     forgotten = 0
     for repository in Repository.objects.select_related("organisation"):
         organisation = repository.organisation
-        importing.remove_old(bare_of(organisation).folder)
         try:
+            importing.remove_old(bare_of(organisation).folder)
             forgotten += _forget(organisation, now)
             merging = Draft.objects.filter(agent__organisation=organisation).exclude(merged_tree="")
             prune = "--no-prune" if merging.exists() else f"--prune={KEPT.days}.days.ago"
             drafts_of(organisation).run("gc", "--quiet", prune)
             bare_of(organisation).run("gc", "--quiet", "--no-prune")
-        except GitFailed as problem:
+        except (GitFailed, OSError) as problem:
             log.warning(
                 "repository_not_packed", organisation=organisation.slug, problem=str(problem)
             )

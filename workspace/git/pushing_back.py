@@ -87,7 +87,10 @@ def _push(repository: Repository, commit: str) -> None:
 
 
 def push_back_due(*, now: datetime) -> int:
-    """Push back what was merged where the organisation's setting says so; how many were pushed."""
+    """Push back what was merged where the organisation's setting says so; how many were pushed.
+
+    A repository that cannot be read or pushed keeps no other from it.
+    """
     pushed = 0
     imported = Repository.objects.exclude(source="").select_related("organisation")
     for repository in imported.filter(moves__kind=MoveKind.MERGE).distinct():
@@ -99,6 +102,10 @@ def push_back_due(*, now: datetime) -> int:
         try:
             push_back(repository_id=repository.id, reason=AFTER_MERGE, caller=caller, now=now)
             pushed += 1
-        except Denied as refusal:
-            log.warning("repository_not_pushed_back", problem=refusal.deny.message)
+        except (Denied, GitFailed) as problem:
+            log.warning(
+                "repository_not_pushed_back",
+                organisation=repository.organisation.slug,
+                problem=str(problem),
+            )
     return pushed

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from types import SimpleNamespace
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -16,9 +17,9 @@ from orgchart.models import Organisation
 from tests.company import load_company
 from tests.concurrency import at_once
 from tests.workspace.git.world import needs_walls, run_git
-from workspace.git import control, importing, repositories
+from workspace.git import control, importing, pushing_back, repositories
 from workspace.git.collecting import collect_garbage
-from workspace.git.models import Branch, Repository
+from workspace.git.models import Branch, MoveKind, Repository
 from workspace.git.pushing_back import push_back, push_back_due
 from workspace.git.repositories import bare_of, ensure_repositories, ensure_repository
 
@@ -228,6 +229,42 @@ class TestTwoAtOnce:
         assert bare_of(nexus.organisation).commit_at("refs/heads/main") == row.branches.get().commit
         assert Event.objects.filter(action="repository.created").count() == 1
         assert prepared(nexus) == []
+
+
+class TestARepositoryWhoseFolderIsGone:
+    """The jobs go on with those of other organisations."""
+
+    @pytest.fixture
+    def next_one(self, nexus, other, monkeypatch):
+        """The second of two organisations with a merge to push back; the first has no folder."""
+        as_merge = SimpleNamespace(MERGE=MoveKind.IMPORT)  # a merge needs a verdict and its agents
+        monkeypatch.setattr(pushing_back, "MoveKind", as_merge)
+        for company in (nexus, load_company("dev-team")):
+            organisation = company.organisation
+            organisation.settings |= {"repository": str(other), "repository_push": "after_merge"}
+            organisation.save()
+            caller = System(name="git", organisation_id=organisation.id)
+            ensure_repository(organisation=organisation, caller=caller, now=timezone.now())
+        Repository.objects.update(pushed_back="0" * 40)
+        shutil.rmtree(bare_of(nexus.organisation).folder)
+        return Repository.objects.get(organisation=organisation)
+
+    def test_keeps_no_other_from_being_pushed_back(self, next_one):
+        assert push_back_due(now=timezone.now()) == 1
+        next_one.refresh_from_db()
+        assert next_one.pushed_back == next_one.branches.get().commit
+
+    def test_keeps_no_other_from_being_packed(self, next_one, monkeypatch):
+        def vanished(place):
+            raise FileNotFoundError(place)
+
+        monkeypatch.setattr(importing, "remove_old", vanished)
+        packed = []
+        monkeypatch.setattr(
+            "workspace.git.collecting.log.warning", lambda *_, **k: packed.append(k)
+        )
+        collect_garbage(now=timezone.now())
+        assert len(packed) == 2
 
 
 @needs_walls
