@@ -9,6 +9,7 @@ from core.database import needs_transaction
 from core.decision import Code, Denied, refuse
 from documents.files import tree_of
 from documents.models import Artifact, Document, KeptFile
+from documents.shared import is_shown
 from documents.tree import Missing, TooLarge, Unsafe
 from orgchart.policy.paths import in_company_tree
 from toolbox.caller import Caller
@@ -42,6 +43,8 @@ def _read(caller: Caller, path: str) -> bytes:
 
     What its sender may read of the repository is in its own clone (Spec: files 20).
     """
+    if not is_shown(caller, path):
+        raise _not_found(path)
     organisation, place = caller.organisation_id, in_company_tree(path, caller.handle)
     documents = Document.objects.filter(organisation_id=organisation, path=place)
     artifacts = Artifact.objects.filter(organisation_id=organisation, path=place)

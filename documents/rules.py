@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from core.decision import Allow, Code, Decision, deny
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.paths import can_touch, expand, is_denied
+from orgchart.policy.readership import rule_of_reading
 from orgchart.policy.vocabulary import BOARD, Access, Kind
 
 REPORTS = "reports/"
@@ -112,6 +113,15 @@ def can_read_report(path: str, author: Agent | None, reader: Agent, policy: Poli
         return False
     in_scope = isinstance(can_read(path, reader, policy), Allow)
     return in_scope or (author is not None and can_read_of(author, reader, policy))
+
+
+def can_read_shared(writer: Agent, reader: Agent, policy: Policy) -> bool:
+    """Whether an agent reads what another wrote into a folder that both may write or read.
+
+    Workers never write to each other (Spec: mail 16, files 22); to others their scopes give it.
+    """
+    kinds = {policy.role_of(each).kind for each in (writer, reader)}
+    return kinds != {Kind.WORKER} or bool(rule_of_reading(policy, writer, reader))
 
 
 def authors_below(reader: Agent, policy: Policy) -> list[int]:

@@ -13,6 +13,7 @@ import pytest
 
 from documents.tree import Missing, Unsafe
 from ledger.models import Event
+from orgchart.models import Agent
 from orgchart.policy.vocabulary import ToolMode
 from tests.documents.world import NOW, caller_of
 from toolbox import door
@@ -144,6 +145,50 @@ class TestWriteFile:
             for n in range(2)
         ]
         assert answers[-1] == "QUOTA_EXCEEDED"
+
+
+class TestASharedFolder:
+    """Spec: files 22: two judges both write to reports/qa/, and no rule lets one tell the other."""
+
+    PATH = "reports/qa/week.md"
+
+    @pytest.fixture
+    def judges(self, nexus):
+        first = Agent.objects.get(organisation=nexus, handle="qa_worker")
+        Agent.objects.create(
+            organisation=nexus, handle="qa_2", role=first.role, reports_to=first.reports_to
+        )
+        return coding(nexus, "qa_worker"), coding(nexus, "qa_2")
+
+    def test_hides_from_a_worker_what_another_worker_wrote(self, judges):
+        first, second = judges
+        assert code(first, "write_file", path=self.PATH, content="for you") == "OK"
+        absent = call(second, "read_file", path="reports/qa/none.md")
+        assert absent["error_code"] == "NOT_FOUND"
+        hidden = call(second, "read_file", path=self.PATH)
+        assert hidden["message"] == absent["message"].replace("none.md", "week.md")
+        assert explain(second, "read_file", {"path": self.PATH}, now=NOW)["allowed"] is False
+        mail = {"to": "it_manager", "type": "info", "subject": "s", "body": "b"}
+        attached = [{"path": self.PATH, "description": "d"}]
+        assert code(second, "send_mail", **mail, attachments=attached) == "NOT_FOUND"
+        assert code(first, "send_mail", **mail, attachments=attached) == "OK"
+
+    def test_lets_no_worker_write_over_it(self, judges):
+        first, second = judges
+        assert code(first, "write_file", path=self.PATH, content="mine") == "OK"
+        assert code(second, "write_file", path=self.PATH, content="yours") == "SCOPE_DENIED"
+        assert call(first, "read_file", path=self.PATH)["result"]["content"] == "mine"
+        assert code(first, "write_file", path=self.PATH, content="mine again") == "OK"
+        long = f"reports/qa/{'x' * 200}"
+        assert code(first, "write_file", path=f"{long}1", content="mine") == "OK"
+        assert code(second, "write_file", path=f"{long}2", content="yours") == "OK"
+        assert code(first, "read_file", path=f"{long}1") == "OK"
+
+    def test_is_read_by_those_above(self, judges, nexus):
+        assert code(judges[0], "write_file", path=self.PATH, content="mine") == "OK"
+        mail = {"to": "it_manager", "type": "info", "subject": "s", "body": "b"}
+        attached = [{"path": self.PATH, "description": "d"}]
+        assert code(caller_of(nexus, "ceo"), "send_mail", **mail, attachments=attached) == "OK"
 
 
 class TestReadFile:

@@ -15,6 +15,7 @@ from django.db import transaction
 
 from core.actions import Action
 from core.decision import Code, refuse
+from documents.shared import is_shown, require_own
 from documents.tree import Missing, TooLarge, Unsafe
 from ledger.services import record
 from orgchart.orgsettings import quota_of
@@ -22,7 +23,7 @@ from orgchart.policy.paths import is_of_company
 from orgchart.policy.vocabulary import Access
 from toolbox.caller import Caller
 from toolbox.quotas import Quota
-from workspace.files.places import judged_tree, place_of
+from workspace.files.places import Place, judged_tree, place_of
 from workspace.git.judging import is_in_judged_commit
 from workspace.results import FileContent, LogLines, WrittenFile
 from workspace.services import require_paths
@@ -53,7 +54,7 @@ def can_read_file(*, caller: Caller, path: str) -> None:
     """Raise Denied where `read_file` would be refused; no commit is checked out."""
     require_paths(caller, [path], Access.READ)
     with _translated(path):
-        place = place_of(caller, path)
+        place = _shown_place(caller, path)
         try:
             place.tree.read(place.path, limit=MAX_READ).decode("utf-8")
         except Missing:
@@ -63,7 +64,7 @@ def can_read_file(*, caller: Caller, path: str) -> None:
 
 def _read(caller: Caller, path: str) -> bytes:
     """The bytes at a path; what a judge's own clone does not have, of the commit that it judges."""
-    place = place_of(caller, path)
+    place = _shown_place(caller, path)
     try:
         return place.tree.read(place.path, limit=MAX_READ)
     except Missing:
@@ -71,6 +72,15 @@ def _read(caller: Caller, path: str) -> bytes:
         if judged is None:
             raise
         return judged.tree.read(place.path, limit=MAX_READ)
+
+
+def _shown_place(caller: Caller, path: str) -> Place:
+    """Where a path is that the caller may read. Raises Missing where its writer's text is not for
+    the caller (Spec: files 22).
+    """
+    if not is_shown(caller, path):
+        raise Missing
+    return place_of(caller, path)
 
 
 def write_file(*, caller: Caller, path: str, content: str, now: datetime) -> WrittenFile:
@@ -83,6 +93,7 @@ def write_file(*, caller: Caller, path: str, content: str, now: datetime) -> Wri
     data = content.encode()
     digest = hashlib.sha256(data).hexdigest()
     with transaction.atomic(), _translated(path):
+        require_own(caller, path)
         record(
             Action.FILE_WRITTEN,
             by=caller,
@@ -100,7 +111,7 @@ def read_log(*, caller: Caller, path: str, lines: int, now: datetime) -> LogLine
     """The last lines of a log file in the caller's scope (Spec: hands 11). Raises as read_file."""
     require_paths(caller, [path], Access.READ)
     with _translated(path):
-        place = place_of(caller, path)
+        place = _shown_place(caller, path)
         data = place.tree.read_end(place.path, limit=MAX_LOG)
     return {"lines": data.decode("utf-8", errors="replace").splitlines()[-lines:]}
 

@@ -1,0 +1,62 @@
+"""Files in folders of the company tree that several agents write, and who wrote each last."""
+
+from __future__ import annotations
+
+from core.actions import Action
+from core.database import hold_lock, needs_transaction
+from core.decision import Code, refuse
+from documents import rules
+from documents.models import Document
+from ledger.history import last_event
+from orgchart.policy.compiled import Agent
+from orgchart.policy.paths import is_of_company, is_within
+from orgchart.policy.protected import HOME
+from toolbox.caller import Caller
+
+
+def is_shown(caller: Caller, path: str) -> bool:
+    """Whether the caller reads the file at a path in its scope, as far as its writer decides that.
+
+    Spec: files 22.
+    """
+    if not _is_shared(caller, path):
+        return True
+    writer = _writer(caller, path)
+    return writer is None or rules.can_read_shared(writer, caller.agent, caller.policy)
+
+
+@needs_transaction
+def require_own(caller: Caller, path: str) -> None:
+    """Check that the caller writes over no file that is not shown to it; one writer at a time.
+
+    Raises Denied SCOPE_DENIED.
+    """
+    if not _is_shared(caller, path):
+        return
+    hold_lock("shared file", caller.organisation_id, path)
+    if not is_shown(caller, path):
+        raise refuse(
+            Code.SCOPE_DENIED,
+            f"{path} is refused: another agent keeps a file of that name",
+            "choose another name",
+            rule="a shared folder is no mailbox (spec: files 22)",
+        )
+
+
+def _is_shared(caller: Caller, path: str) -> bool:
+    """Whether other agents may write there: in the company tree, outside of the caller's home."""
+    return is_of_company(path) and not is_within(path, HOME.replace("{agent}", caller.handle))
+
+
+def _writer(caller: Caller, path: str) -> Agent | None:
+    """The agent that wrote a file of the company tree last; None for people and unknown ones."""
+    organisation_id = caller.organisation_id
+    documents = Document.objects.filter(organisation_id=organisation_id, path=path)
+    author = documents.values_list("author_id", flat=True).first()
+    if author is not None:
+        return caller.policy.by_id.get(author)
+    written = last_event(
+        f"file:{path}"[:200], organisation_id, action=Action.FILE_WRITTEN, details__path=path
+    )
+    actor = written.actor if written else ""
+    return caller.policy.agents.get(actor.removeprefix("agent:"))
