@@ -14,7 +14,9 @@ ORGANISATION_TOOLS = frozenset(
     {"create_agent_jd", "update_agent_jd", "deactivate_agent", "update_org_chart"}
 )
 JUDGES = {
-    "write_verdict": frozenset({"git_commit", "git_push", "docker_build", "docker_deploy"}),
+    "write_verdict": frozenset(
+        {"git_commit", "git_push", "docker_build", "docker_deploy", "manage_ci_config"}
+    ),
     "approve_deployment": frozenset({"docker_deploy", "docker_build"}),
     "review_pr": frozenset({"git_commit", "git_push", "write_file"}),
 }
@@ -56,7 +58,7 @@ def judges(policy: Policy) -> Iterator[Violation]:
                 "one of them may not see (spec: constitution 25)",
                 "give the offices to different roles",
             )
-        if "write_verdict" in usable and "write_file" in usable:
+        if "write_verdict" in usable:
             yield from _judge_writes(role)
 
 
@@ -81,6 +83,7 @@ def responsible(policy: Policy) -> Iterator[Violation]:
 
 
 def _judge_writes(role: Role) -> Iterator[Violation]:
+    """Whatever tool it has to write with (Spec: organisation 30)."""
     loose = [w for w in role.files.write if not any(is_within(w, ok) for ok in JUDGES_WRITE)]
     if loose or role.files.contract is ContractScope.WRITE:
         yield Violation(

@@ -371,6 +371,20 @@ BREAKING = [
     (
         "no agent approves its own work",
         "judges",
+        with_role("qa_worker", more_tools={"manage_ci_config"}),
+        "a role with write_verdict cannot also have manage_ci_config",
+    ),
+    (
+        "QA cannot write source",
+        "judges",
+        with_role(
+            "research_worker", more_tools={"write_verdict"}, files=FileScopes(write=("src/",))
+        ),
+        "who writes verdicts may write src/",
+    ),
+    (
+        "no agent approves its own work",
+        "judges",
         with_role("it_manager", more_tools={"docker_deploy"}),
         "a role with approve_deployment cannot also have docker_deploy",
     ),
