@@ -26,7 +26,7 @@ from orgchart.pauses.rules import PauseFacts
 from orgchart.policy.compiled import Policy
 from orgchart.policy.vocabulary import ToolMode
 from orgchart.policy_cache import POLICIES, current_policy
-from toolbox.caller import Caller, CallerSession
+from toolbox.caller import Caller, CallerSession, Clock
 from toolbox.evidence import may_record
 from toolbox.models import Session
 
@@ -54,7 +54,7 @@ WITH known AS (
 )
 SELECT known.agent_id, known.organisation_id, known.policy_version, rate.tokens, rate.allowed,
        s.id, s.mode, g.mode, s.contract_ref, f.id, f.allowed_tools,
-       p.reason, p.paused_at, p.agent_id IS NULL
+       p.reason, p.paused_at, p.agent_id IS NULL, clock_timestamp()
 FROM known CROSS JOIN rate
 LEFT JOIN toolbox_session s ON s.agent_id = known.agent_id
     AND (s.id = %(session)s::uuid OR (%(session)s::uuid IS NULL AND s.standing))
@@ -130,7 +130,7 @@ def authenticate(*, authorization: str, session_id: str | None, request_id: str)
     if found is None:
         raise _refused_key(digest, request_id)
     agent_id, organisation_id, version, tokens, allowed, *row = found
-    sid, mode, granted, contract, frame_id, frame_tools, *pause = row
+    sid, mode, granted, contract, frame_id, frame_tools, *pause, said = row
     if not allowed:
         raise _rate_limited(tokens, per_second)
     policy = POLICIES.get(organisation_id, version)
@@ -152,6 +152,7 @@ def authenticate(*, authorization: str, session_id: str | None, request_id: str)
         frame_id=frame_id,
         frame_tools=None if frame_tools is None else frozenset(frame_tools),
         pause=None if pause[0] is None else PauseFacts(*pause),
+        clock=Clock(said),
     )
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from django.utils import timezone
 from pydantic_core import to_json
 
 from core.decision import Allow, Decision, require
@@ -35,13 +38,26 @@ class CallerSession:
     contract: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The time that the database said once, and what has passed since (Spec: clocks 3)."""
+
+    said: datetime = field(default_factory=timezone.now)
+    heard: float = field(default_factory=time.monotonic)
+
+    def now(self) -> datetime:
+        """The time by the database's clock."""
+        return self.said + timedelta(seconds=time.monotonic() - self.heard)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
     """The agent that calls, known from the key alone; immutable during one call.
 
     `frame_id` is the frame that the agent works in with all its sessions, `frame_tools` what it
-    restricts them to, `pause` what stops it. `tool`, `args_digest` and `request_id` are those of
-    the call, for the ledger; `allowed_by` lists the rules that have allowed it so far.
+    restricts them to, `pause` what stops it. `clock` is the database's: no call uses the time of
+    the machine that serves it. `tool`, `args_digest` and `request_id` are those of the call, for
+    the ledger; `allowed_by` lists the rules that have allowed it so far.
     """
 
     agent: Agent
@@ -55,6 +71,7 @@ class Caller:
     frame_id: int | None = None
     face: Face = Face.REST
     pause: PauseFacts | None = None
+    clock: Clock = field(default_factory=Clock, compare=False, repr=False)
     allowed_by: list[str] = field(default_factory=list, compare=False, repr=False)
 
     def calling(self, tool: str, params: Mapping[str, Any]) -> Caller:

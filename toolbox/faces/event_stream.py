@@ -6,7 +6,6 @@ import asyncio
 import functools
 from typing import Any
 
-from django.utils import timezone
 from pydantic_core import to_json
 
 from core.decision import Code, Denied, deny
@@ -42,7 +41,7 @@ async def application(scope: Message, receive: Any, send: Any) -> None:
         return
     caller, credentials = proven
     if caller.pause is not None:
-        await in_thread(lambda: door.refuse_paused(caller, "events", now=timezone.now()))
+        await in_thread(lambda: door.refuse_paused(caller, "events", now=caller.clock.now()))
         await send_denial(caller.pause.refusal, send)
         return
     headers = {name.decode("latin-1").lower(): value for name, value in scope["headers"]}

@@ -12,7 +12,6 @@ import mcp_types as types
 import structlog
 from django.conf import settings
 from django.db import DatabaseError
-from django.utils import timezone
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
@@ -119,7 +118,7 @@ async def ask(caller: Caller, call: ToolCall) -> Answer:
             caller,
             call.name,
             call.arguments,
-            now=timezone.now(),
+            now=caller.clock.now(),
             idempotency_key=call.key,
             last=call.last,
         )
@@ -250,7 +249,7 @@ async def _read(scope: Message, receive: Any, send: Any) -> bytes | None:
 
 async def _refuse(caller: Caller, refusal: Denied, send: Any) -> None:
     """Record and answer a message that is not read."""
-    await in_thread(lambda: door.refuse_call(caller, "mcp", refusal, now=timezone.now()))
+    await in_thread(lambda: door.refuse_call(caller, "mcp", refusal, now=caller.clock.now()))
     await send_denial(refusal.deny, send)
 
 
@@ -259,7 +258,7 @@ async def _answer_plainly(caller: Caller, call: PlainCall, scope: Message, send:
     key = header_of(scope, "idempotency-key")
     found = await in_thread(
         lambda: door.call(
-            caller, call.name, call.arguments, now=timezone.now(), idempotency_key=key
+            caller, call.name, call.arguments, now=caller.clock.now(), idempotency_key=key
         )
     )
     response = Response(write_result(call, found.body), media_type="application/json")

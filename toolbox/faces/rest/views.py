@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpRequest
-from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.versioning import URLPathVersioning
@@ -118,7 +117,7 @@ class ToolCallView(AgentView):
     def post(self, request: Request, name: str, **_: Any) -> Response:
         """Let the door answer; a body that cannot be read is a refused call too."""
         caller: Caller = request.user
-        now = timezone.now()
+        now = caller.clock.now()
         last, seconds = getattr(request._request, "scope", {}).get(LAST, True), 0  # noqa: SLF001
         try:
             params = request.data
@@ -149,7 +148,7 @@ class SessionListView(AgentView):
 
     def post(self, request: Request, **_: Any) -> Response:
         """Open a session."""
-        now = timezone.now()
+        now = request.user.clock.now()
         answer = door.act(
             request.user,
             "sessions.open",
@@ -166,7 +165,7 @@ class SessionDetailView(ReadView):
 
     def get(self, request: Request, session_id: str, **_: Any) -> Response:
         """Describe the session."""
-        refused = door.refuse_paused(request.user, "sessions.read", now=timezone.now())
+        refused = door.refuse_paused(request.user, "sessions.read", now=request.user.clock.now())
         if refused is not None:
             return respond(refused)
         return Response(sessions.read_session(caller=request.user, session_id=session_id))
@@ -190,7 +189,7 @@ class ExplainView(AgentView):
                 "name the tool and the parameters you would call it with",
                 rule="parameters",
             )
-        return Response(explain(request.user, name, params, now=timezone.now()))
+        return Response(explain(request.user, name, params, now=request.user.clock.now()))
 
 
 class PromptView(ReadView):
