@@ -59,11 +59,11 @@ def _scopes_of_others(assignee: Agent, policy: Policy) -> Iterator[str]:
     for role in policy.roles.values():
         if role.kind is not Kind.WORKER and role.name != assignee.role:
             files = role.files
-            yield from (s for s in files.write + files.read if "{agent}" not in s)
+            yield from (s for s in files.write + files.read if "{" not in s)
     for agent in policy.agents.values():
         if agent.handle != assignee.handle:
             files = policy.role_of(agent).files
-            yield from expand([s for s in files.read + files.write if "{agent}" in s], agent)
+            yield from expand([s for s in files.read + files.write if "{" in s], agent)
 
 
 def _parts(path: str) -> list[str]:

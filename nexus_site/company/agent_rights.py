@@ -10,6 +10,7 @@ from django.utils.translation import gettext
 from core.decision import Deny
 from orgchart.catalogue import Source
 from orgchart.policy.compiled import Agent, Policy, Role
+from orgchart.policy.paths import expand
 from orgchart.policy.vocabulary import ToolMode
 from toolbox.registry import REGISTRY, Tool
 from toolbox.rules import Holder, can_use
@@ -127,8 +128,4 @@ def _files(role: Role, agent: Agent) -> dict[str, list[str]]:
         gettext("May read"): role.files.read,
         gettext("Never touches"): role.files.deny,
     }
-    return {
-        title: sorted(path.replace("{agent}", agent.handle) for path in found)
-        for title, found in paths.items()
-        if found
-    }
+    return {title: sorted(expand(found, agent)) for title, found in paths.items() if found}

@@ -37,6 +37,7 @@ def build_policy(  # noqa: PLR0913  the parts of a policy, each by its name
 ) -> Policy:
     """Compile lists into the indexed Policy. An alias never shadows a handle or an address."""
     roles = [_with_protected(role) for role in roles]
+    agents = _with_workers(agents)
     names = dict(aliases)
     names |= {agent.address: agent.handle for agent in agents}
     names |= {agent.handle: agent.handle for agent in agents}
@@ -74,6 +75,20 @@ def build_policy(  # noqa: PLR0913  the parts of a policy, each by its name
         holders={role: frozenset(handles) for role, handles in holders.items()},
         below={manager: frozenset(handles) for manager, handles in below.items()},
     )
+
+
+def _with_workers(agents: list[Agent]) -> list[Agent]:
+    """The agents, each with those that it manages: a moved agent has other managers at once."""
+    workers: defaultdict[str, list[str]] = defaultdict(list)
+    for agent in agents:
+        for manager in agent.managers:
+            workers[manager].append(agent.handle)
+    return [
+        replace(agent, workers=tuple(sorted(workers[agent.handle])))
+        if agent.handle in workers
+        else agent
+        for agent in agents
+    ]
 
 
 def _with_protected(role: Role) -> Role:

@@ -15,7 +15,8 @@ from orgchart.policy.vocabulary import BOARD, ContractScope, Kind, Office, Relat
 class FileScopes:
     """A role's paths in the company tree (Spec: files 1); '/' ends a folder.
 
-    `{agent}` is the handle of the agent that holds the role. `deny_write` is what the compiled
+    `{agent}` is the handle of the agent that holds the role, `{worker}` in what it reads and writes
+    that of each agent that it manages. `deny_write` is what the compiled
     role reads at most, whatever its row says.
     """
 

@@ -13,7 +13,8 @@ from orgchart.policy.vocabulary import BOARD
 class Agent:
     """One holder of a role. `managers` are the handles above it, the direct superior first.
 
-    `reports_to` is the superior as the chart names it, deactivated or not; '' at the top.
+    `reports_to` is the superior as the chart names it, deactivated or not; '' at the top. `workers`
+    are the handles of those that it manages, deactivated or not; the compiled policy has them.
     """
 
     id: int
@@ -28,6 +29,7 @@ class Agent:
     skills: frozenset[str] = frozenset()
     system_prompt: str = ""
     reports_to: str = ""
+    workers: tuple[str, ...] = ()
 
     @property
     def address(self) -> str:

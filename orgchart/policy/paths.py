@@ -11,6 +11,8 @@ from orgchart.policy.compiled import Agent, FileScopes
 from orgchart.policy.protected import CLONE, HOME, NOT_NAMED
 from orgchart.policy.vocabulary import Access, ContractScope
 
+AGENT, WORKER = "{agent}", "{worker}"
+"""In a scope: the handle of the agent itself, and of each agent that it manages."""
 MAX_PATH = 1024
 MAX_PART = 255
 COMPANY = ("agents/", "backlog/", "company/", "docs/prd/", "equipment/", "logs/", "reports/")
@@ -52,14 +54,18 @@ def _problem_of_parts(parts: Sequence[str]) -> str:
 
 def problem_of_scope(scope: str) -> str:
     """Why an entry of a role's read or write scope is none, or ''."""
-    if any(sign in scope.replace("{agent}", "agent") for sign in "*?[]{}"):
-        return "a scope holds no pattern, only `{agent}` for the agent's handle"
-    return _problem_of(scope.replace("{agent}", "agent"))
+    filled = scope.replace(AGENT, "agent").replace(WORKER, "worker")
+    if any(sign in filled for sign in "*?[]{}"):
+        return (
+            "a scope holds no pattern, only `{agent}` for the agent's handle and `{worker}` for "
+            "those of the agents that it manages"
+        )
+    return _problem_of(filled)
 
 
 def problem_of_deny(pattern: str) -> str:
     """Why an entry of a role's deny list is none, or ''."""
-    filled = pattern.replace("{agent}", "agent")
+    filled = pattern.replace(AGENT, "agent")
     if "{" in filled or "}" in filled:
         return "the only placeholder is `{agent}`"
     if "/" in filled.rstrip("/") and any(sign in filled for sign in "*?["):
@@ -103,8 +109,12 @@ def is_denied(path: str, patterns: Sequence[str]) -> str:
 
 
 def expand(scopes: Sequence[str], agent: Agent) -> tuple[str, ...]:
-    """Scope entries with `{agent}` filled in."""
-    return tuple(s.replace("{agent}", agent.handle) for s in scopes)
+    """Scope entries with `{agent}` filled in, and with `{worker}` once for each of its workers."""
+    return tuple(
+        entry.replace(AGENT, agent.handle).replace(WORKER, worker)
+        for entry in scopes
+        for worker in (agent.workers if WORKER in entry else ("",))
+    )
 
 
 def in_own_clone(path: str, handle: str) -> str:

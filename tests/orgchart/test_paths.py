@@ -22,6 +22,7 @@ from orgchart.policy.paths import (
 )
 from orgchart.policy.vocabulary import Access, ContractScope
 from tests.oracle import files
+from tests.orgchart import variants
 from tests.orgchart.world import PACKS
 
 NEXUS = policy_of(sound_pack(PACKS / "nexus"))
@@ -295,3 +296,36 @@ class TestARefusal:
         assert found.rule == "read scope of hand"
         assert found.next_action == "keep to: a/, b/"
         assert found.details == {"scope": ["a/", "b/"]}
+
+
+class TestTheWorkspacesOfWorkers:
+    """Spec: tools 26."""
+
+    def read_by(self, pack, manager):
+        policy = policy_of(pack)
+        reader = policy.agents[manager]
+        files = policy.role_of(reader).files
+        return {
+            handle
+            for handle in policy.agents
+            if isinstance(
+                can_touch(
+                    f"agents/{handle}/workspace/a.py", Access.READ, agent=reader, files=files
+                ),
+                Allow,
+            )
+        }
+
+    def test_follow_the_chain_of_command(self):
+        technical = {"backend_worker", "frontend_worker", "devops_worker", "qa_worker"}
+        assert self.read_by(variants.NEXUS, "it_manager") == technical
+        assert self.read_by(variants.NEXUS, "product_manager") == set()
+        hired = variants.hired("backend_2", "backend_worker", "it_manager")
+        assert self.read_by(hired, "it_manager") == {*technical, "backend_2"}
+        moved = variants.with_agent("frontend_worker", reports_to="product_manager", co_managers=())
+        assert self.read_by(moved, "it_manager") == technical - {"frontend_worker"}
+
+    def test_are_named_by_the_only_other_placeholder(self):
+        assert problem_of_scope("agents/{worker}/workspace/") == ""
+        assert problem_of_scope("agents/{workers}/workspace/")
+        assert problem_of_deny("agents/{worker}/")
