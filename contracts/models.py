@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext
 
+from contracts.deadline_models import Deadline
 from contracts.issuing.models import OrgChangeLine
 from contracts.vocabulary import (
     FINAL_STATES,
@@ -74,6 +75,9 @@ class Contract(models.Model):
     version = models.PositiveIntegerField(default=1)
     answers = models.OneToOneField(
         Escalation, models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    request = models.ForeignKey(
+        Mail, models.PROTECT, null=True, blank=True, related_name="+", db_index=False
     )
     notice = models.OneToOneField(Mail, models.PROTECT, related_name="contract")
     created_at = models.DateTimeField()
@@ -156,6 +160,15 @@ class Contract(models.Model):
                     & ~Q(currency="")
                 ),
                 name="contract_amount_is_a_budget",
+            ),
+            models.CheckConstraint(
+                condition=Q(request=None) | Q(kind=ContractKind.BUDGET),
+                name="contract_request_of_a_budget",
+            ),
+            models.UniqueConstraint(
+                fields=["request"],
+                condition=~Q(state=ContractState.CANCELLED),
+                name="contract_request_answered_once",
             ),
             models.CheckConstraint(
                 condition=Q(assigned_branch="")
@@ -273,27 +286,4 @@ class Verdict(models.Model):
         return gettext("%(finding)s on %(contract)s") % {
             "finding": self.get_finding_display(),
             "contract": self.contract_id,
-        }
-
-
-class Deadline(models.Model):
-    """A notification of a contract's deadline, sent once: a reminder, or that it is overdue."""
-
-    contract = models.ForeignKey(Contract, models.CASCADE, related_name="deadlines")
-    stage = models.CharField(max_length=8, choices=[("remind", "remind"), ("overdue", "overdue")])
-    due_at = models.DateTimeField()
-    done_at = models.DateTimeField(null=True, blank=True)
-
-    class Meta:
-        ordering = ["due_at"]
-        indexes = [models.Index(fields=["due_at"], condition=Q(done_at=None), name="deadline_due")]
-        constraints = [
-            models.UniqueConstraint(fields=["contract", "stage"], name="deadline_stage_once"),
-            one_of("stage", ["remind", "overdue"], name="deadline_stage_known"),
-        ]
-
-    def __str__(self) -> str:
-        return gettext("%(part)s of %(whole)s") % {
-            "part": self.get_stage_display(),
-            "whole": self.contract_id,
         }

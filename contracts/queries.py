@@ -134,6 +134,7 @@ def summary(row: Contract, policy: Policy) -> ContractSummary:
         "grants": row.grants,
         "supersedes": row.supersedes_id,
         "answers": None if row.answers_id is None else str(row.answers_id),
+        "request": row.request_id,
         "environment": row.environment or None,
         "artifact": row.artifact or None,
         "expires_at": row.expires_at,

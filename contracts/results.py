@@ -93,6 +93,7 @@ class ContractSummary(TypedDict):
     grants: list[ContractChannel]
     supersedes: Annotated[str | None, Field(description="the closed contract it follows")]
     answers: Annotated[str | None, Field(description="the escalation it answers")]
+    request: Annotated[str | None, Field(description="the approval_request a budget answers")]
     environment: str | None
     artifact: str | None
     expires_at: datetime | None

@@ -92,6 +92,7 @@ LABELS: Mapping[str, str] = {
     "replaces": _("replaces"),
     "report": _("report"),
     "reports": _("agents that report to it"),
+    "request": _("request"),
     "request_sha256": _("digest of the request"),
     "requiredRole": _("required role"),
     "round": _("round"),

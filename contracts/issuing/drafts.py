@@ -36,6 +36,7 @@ class ContractDraft:
     grants: Sequence[RequestedChannel] = ()
     supersedes: str | None = None
     answers: int | None = None
+    request: str | None = None
     amount: Decimal | None = None
     currency: str = ""
     environment: str = ""
@@ -58,6 +59,14 @@ def check_draft(
             "issue it with kind budget, or leave amount out",
             rule="only a budget has an amount",
             amount="only with kind budget",
+        )
+    if draft.request is not None and draft.kind is not ContractKind.BUDGET:
+        raise refuse(
+            Code.INVALID_PARAMS,
+            f"request: a contract of kind {draft.kind} answers none",
+            "issue it with kind budget, or leave request out",
+            rule="only a budget answers a request (spec: contracts 15)",
+            request="only with kind budget",
         )
     require(rules.can_be_due(draft.deadline, now))
     require(can_name_changes(draft.kind, draft.changes, policy))

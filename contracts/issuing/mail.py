@@ -23,6 +23,7 @@ def mail_body(row: Contract, changes: Sequence[NamedChange]) -> str:
         ),
         "supersedes": row.supersedes_id,
         "answers": row.answers_id and f"escalation {row.answers_id}",
+        "request": row.request_id,
         "environment": row.environment,
         "artifact": row.artifact,
         "expires_at": row.expires_at and row.expires_at.isoformat(),

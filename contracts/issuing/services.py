@@ -11,6 +11,7 @@ from datetime import datetime
 
 from django.db import connection
 
+from contracts.approvals.budgets import lock_request
 from contracts.deadlines import insert_deadlines
 from contracts.issuing import rules
 from contracts.issuing.changes import expiry_of, resolve_changes
@@ -129,6 +130,8 @@ def _insert_contract(issue: _Issue, now: datetime) -> Contract:
     draft, caller, assignee = issue.draft, issue.caller, issue.assignee
     _lock_parties(issue)
     escalation = _lock_escalation(draft, caller)
+    if draft.request is not None:
+        lock_request(draft.request, issue.issuer, assignee)
     row = _build_contract(issue, escalation, now)
     row.notice_id = send_as(
         caller=caller,
@@ -138,7 +141,7 @@ def _insert_contract(issue: _Issue, now: datetime) -> Contract:
         body=mail_body(row, draft.changes),
         priority=row.priority,
         contract_ref=row.id,
-        reply_to=escalation.mail_id if escalation else None,
+        reply_to=escalation.mail_id if escalation else draft.request,
         now=now,
         rule=issue.rule,
     )
@@ -177,6 +180,7 @@ def _insert_contract(issue: _Issue, now: datetime) -> Contract:
             "assigned_branch": row.assigned_branch,
             "state": str(row.state),
             "version": row.version,
+            **({"request": row.request_id} if row.request_id else {}),
             **({"changes": [str(change) for change in draft.changes]} if draft.changes else {}),
         },
     )
@@ -207,6 +211,7 @@ def _build_contract(issue: _Issue, escalation: Escalation | None, now: datetime)
         ],
         supersedes_id=_predecessor(issue),
         answers=escalation,
+        request_id=draft.request,
         environment=draft.environment,
         artifact=draft.artifact,
         expires_at=expiry_of(draft.kind, draft.expires_at, draft.deadline, now),

@@ -107,6 +107,9 @@ class GenerateContract(IssueContract):
     changes: list[Change] = Field(
         default_factory=list, max_length=50, description="for kind org_change, required there"
     )
+    request: Reference | None = Field(
+        None, description="for kind budget: mail_id of the approval_request that it answers"
+    )
     expires_at: Moment | None = Field(
         None, description="end of an org_change; left out: its deadline, or 7 days"
     )
@@ -128,6 +131,7 @@ class GenerateContract(IssueContract):
                 )
                 for each in self.changes
             ],
+            request=self.request,
             expires_at=self.expires_at,
         )
 

@@ -12,7 +12,7 @@ from contracts.approvals import deployments
 from contracts.issuing import services as issuing
 from contracts.models import Contract, Report, Verdict
 from contracts.reassignment import reassign_contracts
-from contracts.vocabulary import ContractState, ReportKind
+from contracts.vocabulary import ContractKind, ContractState, ReportKind
 from core.decision import Code
 from ledger.models import Event
 from mailroom.delivery import MailDraft
@@ -96,6 +96,19 @@ class TestAccepting:
             assert accepted is Code.INVALID_TRANSITION or accepted["state"] == "in_progress"
             assert not ModeGrant.objects.filter(closed_at=None).exists()
             assert company.caller("backend_worker").session.mode == "chat_safe"
+
+
+class TestAnsweringARequest:
+    def test_is_done_by_one_of_many_budgets(self, company):
+        asked = company.call("it_manager", "request_budget", amount="9", purpose="Disks.").result
+        budget = partial(
+            issue, company, "it_manager", by="ceo", tool="generate_contract",
+            kind=ContractKind.BUDGET, request=asked["mail_id"],
+        )  # fmt: skip
+        ends = at_once([budget] * 4)
+        assert len(won(ends)) == 1
+        assert ends.count(Code.INVALID_TRANSITION) == 3
+        assert Contract.objects.filter(request_id=asked["mail_id"]).count() == 1
 
 
 class TestSubmitting:

@@ -204,6 +204,7 @@ class TestABirth:
             {"kind": "budget", "amount": 5},
             {"kind": "budget", "currency": "USD"},
             {"kind": "budget", "amount": 5, "currency": "USD", "used_at": now()},
+            {"kind": "budget", "request_id": "MAIL-none"},
             {"assigned_branch": "main"},
             {"assigned_branch": "MASTER"},
             {"assigned_branch": "Production"},

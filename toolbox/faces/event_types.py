@@ -53,6 +53,7 @@ class ContractIssuedDetails(TypedDict):
     state: str
     version: int
     changes: NotRequired[Annotated[list[str], Field(description="of an org_change")]]
+    request: NotRequired[Annotated[str, Field(description="that a budget answers")]]
 
 
 @wire_result
