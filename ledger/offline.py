@@ -4,6 +4,7 @@
 """
 
 import json
+import struct
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -45,6 +46,13 @@ class Wrong(Exception):
         self.finding = finding
 
 
+UNREADABLE = (
+    *(ValueError, KeyError, TypeError, AttributeError, RecursionError),
+    *(OverflowError, struct.error),  # of numbers that are too large, or none
+)
+"""What reading raises where a value is not of its kind."""
+
+
 class Reader:
     """Follows an export line by line: a header, each seal with its events, and a signed end."""
 
@@ -66,7 +74,7 @@ class Reader:
             self._finish(number)
         except Wrong as wrong:
             self.report.finding = wrong.finding
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except UNREADABLE as error:
             self.report.finding = _file(f"unreadable: {type(error).__name__}", number)
         return self.report
 

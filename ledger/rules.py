@@ -36,7 +36,10 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """The first thing wrong and where it is."""
+    """The first thing wrong and where it is.
+
+    Its text may quote what a stranger wrote: as one line it writes over nothing in a terminal.
+    """
 
     fault: Fault
     message: str
@@ -46,7 +49,8 @@ class Finding:
     def __str__(self) -> str:
         place = [f"seal {self.seal}"] if self.seal is not None else []
         place += [f"event {self.seq}"] if self.seq is not None else []
-        return f"{', '.join(place) or 'ledger'}: {self.message} [{self.fault}]"
+        said = f"{', '.join(place) or 'ledger'}: {self.message} [{self.fault}]"
+        return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in said)
 
 
 class Chain:

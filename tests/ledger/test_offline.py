@@ -30,6 +30,21 @@ def check(lines: list[bytes]):
     return verify_lines(lines, keys.trusted())
 
 
+ODD = (
+    None, True, -1, 2**70, 1e999, "", "\r\x1b[2KOK 2 seals", "\ud800", [], {}, [[]], {"a": 1},
+)  # fmt: skip
+"""Values that no export holds in this place; the text would write over the answer in a terminal."""
+
+
+def puts(values: dict, odd: object, *path: str):
+    """One change for each place in a line: this value there."""
+    for name, value in values.items():
+        if value != odd:
+            yield put(name, odd, *path)
+        if isinstance(value, dict):
+            yield from puts(value, odd, *path, name)
+
+
 @pytest.fixture
 def mixed(ledger_db) -> list[int]:
     """Two seals; organisation 2's events are every third one."""
@@ -222,6 +237,17 @@ class TestVerifyFile:
     def test_reads_no_format_it_does_not_know(self, mixed):
         lines = edit(put("ledger", 2), 0)(export())
         assert check(lines).finding.message == "line 1: format 2 is unknown here"
+
+    @pytest.mark.parametrize("odd", ODD, ids=repr)
+    def test_reads_a_file_with_any_value_in_any_place(self, mixed, odd):
+        """Who checks a file of a stranger gets an answer, whatever the file holds."""
+        lines = export()
+        kinds = {next(iter(json.loads(line))): place for place, line in enumerate(lines)}
+        for place in kinds.values():
+            for change in puts(json.loads(lines[place]), odd):
+                said = describe(check(edit(change, place)(lines)))
+                assert said.startswith("WRONG"), said
+                assert said.isprintable()
 
     def test_trusts_no_other_key(self, mixed):
         other = Ed25519PrivateKey.generate().public_key().public_bytes_raw()
