@@ -26,6 +26,8 @@ class Terms:
     mode: ToolMode = ToolMode.CHAT_SAFE
     workspace_scope: Sequence[str] = ()
     assigned_branch: str = ""
+    makers: frozenset[int] = frozenset()
+    """The judges that worked on the branch before, under other contracts, where that matters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +87,15 @@ def is_judge_of(terms: Terms, agent: Agent, policy: Policy) -> bool:
     The department is that of the judge's managers: one of them issued the contract, works on it,
     or manages who works on it.
     """
-    if not code_of(terms) or not is_judge(agent, policy) or is_responsible(terms, agent):
+    if not code_of(terms) or not is_judge(agent, policy) or is_own_work(terms, agent):
         return False
     parties = {terms.issuer.handle, terms.assignee.handle, *terms.assignee.managers}
     return bool((parties - {BOARD}) & set(agent.managers))
+
+
+def is_own_work(terms: Terms, agent: Agent) -> bool:
+    """Whether the agent made some of the work, or is responsible for it."""
+    return agent.id in terms.makers or is_responsible(terms, agent)
 
 
 def is_responsible(terms: Terms, agent: Agent) -> bool:

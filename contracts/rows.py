@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -88,6 +89,14 @@ def lock_contract(contract_id: str, caller: Caller) -> tuple[Contract, ContractF
     contract = contract_facts(row, caller.policy)
     caller.require(rules.can_see(contract, caller.agent, caller.policy))
     return row, contract
+
+
+def makers_among(agent_ids: Iterable[int], branch: str) -> frozenset[int]:
+    """Those of the agents that worked on a branch, each under a contract of its own."""
+    if not branch:
+        return frozenset()
+    held = Contract.objects.filter(assignee_id__in=agent_ids, assigned_branch=branch)
+    return frozenset(held.exclude(accepted_at=None).values_list("assignee_id", flat=True))
 
 
 def latest_submission(row: Contract) -> Submission | None:

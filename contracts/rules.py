@@ -12,7 +12,7 @@ from contracts.judging import (
     code_of,
     is_judge,
     is_judge_of,
-    is_responsible,
+    is_own_work,
     needs_verdict,
 )
 from contracts.vocabulary import (
@@ -196,7 +196,7 @@ def can_judge(contract: ContractFacts, who: Agent, policy: Policy) -> Decision:
     """Decide whether an agent gives a verdict: QA of the department, once on each submission of
     others' work (Spec: contracts 26, 28).
     """
-    if contract.assignee.id == who.id or (is_judge(who, policy) and is_responsible(contract, who)):
+    if contract.assignee.id == who.id or (is_judge(who, policy) and is_own_work(contract, who)):
         return _not_yours(contract, "QA does not judge work that it does or is responsible for")
     if not is_judge_of(contract, who, policy):
         return not_found()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -44,7 +45,10 @@ def write_verdict(
     """
     with transaction.atomic():
         row = rows.find_contract(contract_id, caller.organisation_id, lock=True)
-        contract = rows.contract_facts(row, caller.policy, rows.latest_submission(row))
+        contract = replace(
+            rows.contract_facts(row, caller.policy, rows.latest_submission(row)),
+            makers=rows.makers_among([caller.agent.id], row.assigned_branch),
+        )
         judging = rules.can_judge(contract, caller.agent, caller.policy)
         rule = caller.require(rules.at_version(contract, expected_version, judging)).rule
         submission = contract.submission

@@ -46,9 +46,17 @@ class ContractDraft:
 
 
 def check_draft(
-    draft: ContractDraft, issuer: Party, assignee: Agent, policy: Policy, now: datetime
+    draft: ContractDraft,
+    issuer: Party,
+    assignee: Agent,
+    policy: Policy,
+    now: datetime,
+    *,
+    makers: frozenset[int] = frozenset(),
 ) -> list[GrantedChannel]:
     """Decide on everything that a draft contains; returns the channels it opens, one for a pair.
+
+    `makers` are the judges that worked on its branch before.
 
     Raises Denied.
     """
@@ -75,7 +83,7 @@ def check_draft(
     require(can_give_scope(draft.workspace_scope, issuer, assignee, policy))
     if draft.assigned_branch:
         require(can_assign_branch(draft.assigned_branch))
-    require(can_be_judged(terms_of(draft, issuer, assignee), policy))
+    require(can_be_judged(replace(terms_of(draft, issuer, assignee), makers=makers), policy))
     return _check_channels(draft.grants, issuer, assignee, policy)
 
 

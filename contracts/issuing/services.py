@@ -18,9 +18,10 @@ from contracts.issuing.changes import expiry_of, resolve_changes
 from contracts.issuing.drafts import ContractDraft, check_draft
 from contracts.issuing.mail import mail_body
 from contracts.issuing.rules import GrantedChannel
+from contracts.judging import is_judge
 from contracts.models import Contract, OrgChangeLine
 from contracts.results import IssuedContract
-from contracts.rows import version_result
+from contracts.rows import makers_among, version_result
 from contracts.vocabulary import FINAL_STATES, ContractKind
 from core.actions import Action
 from core.actors import Actor, Person
@@ -68,7 +69,9 @@ def issue_contract(
             raise
         raise as_rejection(refusal, caller, draft.to, _mail_type(draft), now) from refusal
     draft = replace(draft, changes=resolve_changes(draft.changes, policy))
-    channels = check_draft(draft, caller.agent, assignee, policy, now)
+    judges = [agent.id for agent in policy.agents.values() if is_judge(agent, policy)]
+    makers = makers_among(judges, draft.assigned_branch)
+    channels = check_draft(draft, caller.agent, assignee, policy, now, makers=makers)
     rule = caller.require(allowed).rule  # noted last: it explains the call
     return _issue(_Issue(draft, caller, caller.agent, assignee, channels, rule), now)
 

@@ -187,3 +187,49 @@ class TestAModeThatAPersonOpened:
         call(company, "hr_manager", "update_org_chart", changes=changed, reason="It is needed.")
         mode = company.get("/api/v1/me", "bob").body["session"]["mode"]
         assert mode == ("chat_safe" if changes else "coding")
+
+
+class TestAJudgeThatMadeTheWorkBefore:
+    """Spec: contracts 28: the branch holds its own commits, whoever goes on with it."""
+
+    @pytest.fixture
+    def company(self, db):
+        move = {"act": "move", "subject": "bob", "role": "qa_worker"}
+        made = hired_to_move("bob", {"reports_to": "it_manager"}, move)
+        first = self.submitted(made, "bob")
+        closed = {"contract_id": first, "outcome": "failed", "reason": "It is not enough."}
+        call(made, "it_manager", "close_contract", **closed)
+        moved = {"agent": "bob", "role": "qa_worker"}
+        call(made, "hr_manager", "update_org_chart", changes=[moved], reason="QA needs bob.")
+        return made
+
+    @staticmethod
+    def submitted(company, to, branch="feature/login"):
+        terms = {"title": "W", "body": "Do it.", "assigned_branch": branch}
+        number = call(company, "it_manager", "create_contract", to=to, **terms)["contract_id"]
+        call(company, to, "accept_contract", contract_id=number)
+        done = {"contract_id": number, "kind": "completion", "title": "R", "body": "It is done."}
+        call(company, to, "submit_report", **done)
+        return number
+
+    def test_gives_no_verdict_on_its_branch(self, company):
+        number = self.submitted(company, "backend_worker")
+        verdict = {"contract_id": number, "verdict": "PASS", "evidence": "fine"}
+        assert company.call("bob", "write_verdict", **verdict).code == "NOT_YOURS"
+        assert company.call("qa_worker", "write_verdict", **verdict).code == "OK"
+
+    def test_judges_another_branch(self, company):
+        number = self.submitted(company, "backend_worker", "feature/other")
+        verdict = {"contract_id": number, "verdict": "PASS", "evidence": "fine"}
+        assert company.call("bob", "write_verdict", **verdict).code == "OK"
+
+    def test_is_not_the_judge_that_a_contract_is_issued_with(self, company):
+        leave = {"act": "deactivate", "subject": "qa_worker"}
+        order = {"to": "hr_manager", "title": "Less", "body": "Do it.", "kind": "org_change"}
+        number = call(company, "ceo", "generate_contract", changes=[leave], **order)["contract_id"]
+        call(company, "hr_manager", "accept_contract", contract_id=number)
+        call(company, "hr_manager", "deactivate_agent", agent="qa_worker", reason="It leaves.")
+        terms = {"to": "backend_worker", "title": "W", "body": "Do it."}
+        for branch, answer in (("feature/login", "SCOPE_DENIED"), ("feature/other", "OK")):
+            issued = company.call("it_manager", "create_contract", assigned_branch=branch, **terms)
+            assert issued.code == answer

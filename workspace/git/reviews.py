@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.conf import settings
@@ -10,7 +10,7 @@ from django.db import transaction
 
 from contracts.models import Contract
 from contracts.queries import JudgedSubmission, judged_submission
-from contracts.rows import contract_facts
+from contracts.rows import contract_facts, makers_among
 from contracts.rules import ContractFacts, can_see
 from core.actions import Action
 from core.database import needs_transaction
@@ -134,8 +134,10 @@ def find_contract_of_branch(caller: Caller, draft: ReviewDraft) -> str:
             rule="a review is of one contract's branch (spec: hands 20)",
             contract_id="name one",
         )
-    caller.require(rules.can_review(open_ones[0], caller.agent, caller.policy))
-    return open_ones[0].id
+    makers = makers_among([caller.agent.id], draft.branch)
+    chosen = replace(open_ones[0], makers=makers)
+    caller.require(rules.can_review(chosen, caller.agent, caller.policy))
+    return chosen.id
 
 
 @needs_transaction

@@ -141,6 +141,13 @@ def can_review(contract: ContractFacts, who: Agent, policy: Policy) -> Decision:
             f"leave the review to {contract.issuer.handle}",
             rule="the reviewer did not make it (spec: hands 20)",
         )
+    if who.id in contract.makers:
+        return deny(
+            Code.NOT_YOURS,
+            f"you work on {contract.assigned_branch} yourself, so you do not review it",
+            "let another manager review it, or have the rest done on a branch of its own",
+            rule="the reviewer did not make it (spec: hands 20)",
+        )
     if is_responsible(contract, who) or policy.is_above(who, contract.assignee):
         return Allow("the issuer and the managers review (spec: hands 20)")
     return no_such_branch()

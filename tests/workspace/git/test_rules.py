@@ -55,6 +55,18 @@ class TestAReview:
         found = rules.can_review(given, NEXUS.agents[who], NEXUS)
         assert (found.code if isinstance(found, Deny) else None) == code
 
+    def test_is_not_of_who_worked_on_the_branch_before(self):
+        it = NEXUS.agents["it_manager"]
+        given = replace(
+            contract(),
+            issuer=it,
+            assignee=NEXUS.agents["backend_worker"],
+            makers=frozenset({it.id}),
+        )
+        found = rules.can_review(given, it, NEXUS)
+        assert isinstance(found, Deny)
+        assert found.code is Code.NOT_YOURS
+
 
 class TestACommit:
     @pytest.mark.parametrize(
