@@ -9,16 +9,19 @@ from typing import Any
 from contracts.reassignment import reassign_contracts
 from core.actors import Actor
 from core.database import needs_transaction
+from core.decision import Allow
 from governance.results import OpenWorkResult
 from mailroom.delivery import send_system_mail
 from mailroom.services import notify_successor
 from orgchart.policy.compiled import Agent
 from orgchart.policy.parties import BOARD_PARTY
+from orgchart.policy.readership import can_tell
 from orgchart.policy.vocabulary import BOARD
 from orgchart.policy_cache import current_policy
 from orgchart.staffing import Departure
 from tasks.models import Task
 from tasks.vocabulary import UNFINISHED
+from toolbox.caller import Caller
 from toolbox.modes import close_modes_of_people
 from toolbox.quoting import one_line
 
@@ -79,7 +82,7 @@ def reassign_work(
             organisation_id=caller.organisation_id,
             recipient=successor,
             subject=f"{leaver.handle} was deactivated",
-            body=_notice_body(leaver, held, reason),
+            body=_notice_body(leaver, held, _reason_told(caller, successor, reason)),
             now=now,
         )
     return held
@@ -107,9 +110,21 @@ def _tasks_of(leaver: Agent, organisation_id: int) -> tuple[str, ...]:
     return tuple(str(n) for n in numbers.values_list("number", flat=True))
 
 
-def _notice_body(leaver: Agent, held: OpenWork, reason: str) -> str:
+def _reason_told(caller: Actor, successor: Agent, reason: str) -> str:
+    """What the successor reads of the reason: people's words always, those of an agent where it may
+    write to the successor (Spec: mail 43).
+    """
+    if not isinstance(caller, Caller):
+        return f": {one_line(reason)}"
+    told = can_tell(caller.policy, caller.agent, successor)
+    if isinstance(told, Allow):
+        return f": {one_line(reason)}"
+    return f" by {caller.handle}, which may not write to you; the ledger has its reason"
+
+
+def _notice_body(leaver: Agent, held: OpenWork, why: str) -> str:
     lines = [
-        f"{leaver.handle} ({one_line(leaver.title)}) was deactivated: {one_line(reason)}",
+        f"{leaver.handle} ({one_line(leaver.title)}) was deactivated{why}",
         "",
         "It leaves to you:",
         f"- contracts it worked on: {_some(held.assigned)}",

@@ -436,6 +436,19 @@ class TestDeactivate:
         assert "done here" in notice.body
         assert not compile_policy(nexus.id).agents["backend_worker"].active
 
+    def test_tells_no_reason_to_a_superior_that_its_writer_may_not_write_to(self, nexus, contract):
+        """Spec: mail 43."""
+        rules = ContactRule.objects.filter(organisation=nexus, sender__name="hr_manager")
+        rules.filter(recipient__name="it_manager").delete()
+        Organisation.objects.filter(id=nexus.id).update(policy_version=F("policy_version") + 1)
+        done(nexus, "deactivate_agent", agent="backend_worker", reason="MARK")
+        notice = Mail.objects.get(subject="backend_worker was deactivated")
+        assert "MARK" not in notice.body
+        assert notice.body.startswith(
+            "backend_worker (Backend Worker) was deactivated by hr_manager, which may not write"
+        )
+        assert Event.objects.get(action="agent.deactivated").reason == "MARK"
+
     def test_hands_issued_contracts_over(self, nexus, contract):
         issued = issue_contract(
             caller=caller_of(nexus, "it_manager"),
@@ -555,6 +568,7 @@ class TestDeactivateByPerson:
         )  # fmt: skip
         assert answer["handed_to"] == "it_manager"
         assert Event.objects.get(action="agent.deactivated").actor == "human:alice"
+        assert "was deactivated: over" in Mail.objects.get(to_agent="it_manager").body
 
     def test_refuses_to_leave_the_organisation_without_its_top_agent(self, nexus, contract):
         with pytest.raises(Denied) as refusal:
