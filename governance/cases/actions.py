@@ -76,15 +76,16 @@ def _steer(name: str, form: type[pages.CaseForm]) -> Callable[[ActRequest], Answ
         steering, groups = STEERINGS[name], services.all_groups(call.person)
         given = _params(form, call.data)
         shaped = steering.shape(given)
+        token, who = str(call.data["token"]), call.person
+        purpose = purpose_of_act(name, call.row.id, call.data, shaped)
         confirmed = None
         if rules.needs_code(groups, steering.action):
+            code = str(call.data["code"])
             confirmed = confirmation.confirm(
-                token=str(call.data["token"]),
-                code=str(call.data["code"]),
-                purpose=purpose_of_act(name, call.row.id, call.data, shaped),
-                person=call.person,
-                now=call.now,
+                token=token, code=code, purpose=purpose, person=who, now=call.now
             )
+        else:
+            confirmation.require_shown(token=token, purpose=purpose, person=who)
         steering.serve(
             case_id=call.row.id,
             reason=call.reason,

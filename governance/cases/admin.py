@@ -270,7 +270,7 @@ class CaseAdmin(ActingAdmin):
 
 
 def _confirms(request: HttpRequest, act: Act) -> bool:
-    """Whether the person has seen the preview and confirms it, with a code if they need one."""
+    """Whether the person confirms the preview, with a code if they need one."""
     if rules.needs_code(signed_in(request).groups, STEERINGS[act.name].action):
         return bool(request.POST.get("code"))
     return "_confirm" in request.POST

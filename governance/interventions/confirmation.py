@@ -74,8 +74,7 @@ def confirm(*, token: str, code: str, purpose: Purpose, person: Person, now: dat
     APPROVAL_REQUIRED without an authenticator, for a wrong or used code, after TRIES wrong ones in
     a row, and for a token of another person, action, case or state.
     """
-    if not _shows(token, purpose, person):
-        raise _refused("the confirmation belongs to something else or has expired", "begin again")
+    require_shown(token=token, purpose=purpose, person=person)
     with transaction.atomic():
         device = (
             TOTPDevice.objects.select_for_update()
@@ -102,6 +101,19 @@ def confirm(*, token: str, code: str, purpose: Purpose, person: Person, now: dat
     if not accepted:
         raise _refused("the code is wrong or was used", "wait for the next code and enter it")
     return Confirmed(person.username, purpose)
+
+
+def require_shown(*, token: str, purpose: Purpose, person: Person) -> None:
+    """Raises Denied APPROVAL_REQUIRED unless the token says that this person was shown this within
+    VALID_FOR (Spec: constitution 35).
+    """
+    if not _shows(token, purpose, person):
+        raise refuse(
+            Code.APPROVAL_REQUIRED,
+            "the confirmation belongs to something else or has expired",
+            "begin again",
+            rule="constitution: an action is shown before it happens (spec: constitution 35)",
+        )
 
 
 def is_locked(user_id: int, now: datetime) -> bool:

@@ -452,6 +452,18 @@ class TestPages:
         client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
         return client
 
+    @pytest.fixture
+    def reviewer(self, db):
+        from django.contrib.auth.models import Group
+        from django.test import Client
+
+        user = get_user_model().objects.create(username="rita", is_staff=True)
+        user.groups.set([Group.objects.get(name="Reviewer")])
+        join(user)
+        client = Client(HTTP_HOST="127.0.0.1")
+        client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+        return client
+
     def test_list_says_in_words_why_a_case_is_paused(self, client, play):
         play.to("REVIEW")
         play.submit("REVIEW", "APPROVED", by="planner")
@@ -508,6 +520,24 @@ class TestPages:
         assert answer.status_code == 200
         assert answer.context_data["form"].errors[field] == ["This field is required."]
         assert play.at == ("open", "ANALYSIS", 1)
+
+    def test_ask_who_needs_no_code_to_confirm_what_was_shown(self, reviewer, play):
+        """Spec: constitution 35."""
+        play.submit("ANALYSIS", "NON_VERIFIABLE")
+        address = f"/admin/governance/case/{play.id}/amend-analysis/"
+        content = {"what": "W", "why": "Y", "constraints": "C", "reason": "clearer"}
+        posted = {**content, "version": play.row.version, "_confirm": "1"}
+        for token in ("", "forged"):
+            answer = reviewer.post(address, {**posted, "token": token})
+            assert "has expired" in answer.content.decode()
+            assert play.at == ("paused", "VERDICT", 1)
+        shown = reviewer.post(address, {**posted, "what": "X"}).content.decode()
+        token = re.search(r'name="token" value="([^"]+)"', shown).group(1)
+        other = reviewer.post(address, {**posted, "token": token}).content.decode()
+        assert "belongs to something else" in other
+        done = reviewer.post(address, {**posted, "what": "X", "token": token})
+        assert done.status_code == 302
+        assert play.at == ("open", "TASKS", 1)
 
     def test_show_paused_cases_and_repeated_violations_first(self, client, play):
         play.submit("TASKS", by="implementer")
