@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from orgchart.policy.vocabulary import BOARD
@@ -14,7 +14,8 @@ class Agent:
     """One holder of a role. `managers` are the handles above it, the direct superior first.
 
     `reports_to` is the superior as the chart names it, deactivated or not; '' at the top. `workers`
-    are the handles of those that it manages, deactivated or not; the compiled policy has them.
+    are the handles of those that it manages, deactivated or not; the compiled policy has them, and
+    they say nothing of the agent itself: it is the same when one comes or goes.
     """
 
     id: int
@@ -29,7 +30,7 @@ class Agent:
     skills: frozenset[str] = frozenset()
     system_prompt: str = ""
     reports_to: str = ""
-    workers: tuple[str, ...] = ()
+    workers: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def address(self) -> str:
