@@ -5,7 +5,7 @@ import os
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -22,6 +22,7 @@ from django.db import DatabaseError, connection  # noqa: E402
 from django.http import HttpResponse  # noqa: E402
 from django.urls import get_resolver  # noqa: E402
 
+from nexus_site.console import known_browsers  # noqa: E402
 from nexus_site.run import safety  # noqa: E402
 from nexus_site.serving import errors  # noqa: E402
 from nexus_site.serving.bridge import Bridge, Message, Receive, Scope, Send  # noqa: E402
@@ -43,6 +44,7 @@ FACES = {
 WITHOUT_SESSION = ("/api/", "/healthz", "/readyz")
 SESSION_COOKIE = settings.SESSION_COOKIE_NAME.encode()
 log = structlog.get_logger(__name__)
+STRANGERS = 2  # threads; as many passwords are checked at once
 PEOPLE_BODY = 8  # times what an agent may send: forms with a whole pack in them
 
 
@@ -78,6 +80,12 @@ def is_a_browser(scope: Scope) -> bool:
     )
 
 
+def is_in_known_browser(scope: Scope) -> bool:
+    """True for a request of a browser in which a person signed in (Spec: people 54)."""
+    cookies = b"; ".join(value for name, value in scope["headers"] if name == b"cookie")
+    return known_browsers.is_known(cookies.decode("latin-1"))
+
+
 def refusal_of(scope: Scope) -> HttpResponse | None:
     """The refusal of what no view should see.
 
@@ -107,6 +115,10 @@ class Site:
         )
     )
     """Pages and sign-ins have threads of their own: a flood of passwords delays no agent."""
+    strangers_threads: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(STRANGERS, thread_name_prefix="strangers")
+    )
+    """And what comes from a browser in which no person signed in delays no page of those."""
 
     def __post_init__(self) -> None:
         """Build both ways into Django, and read the addresses before the first request does."""
@@ -118,6 +130,7 @@ class Site:
             threads=self.people_threads,
             limit=settings.NEXUS_MAX_BODY * PEOPLE_BODY,
         )
+        self.strangers = replace(self.people, threads=self.strangers_threads)
         self.proxies = Proxies(settings.TRUSTED_PROXIES)
         get_resolver().url_patterns  # noqa: B018 - imports every view
 
@@ -137,8 +150,10 @@ class Site:
                 await WaitableCall(self.agents, self.threads)(scope, receive, send)
             elif is_for_agents(path) and not is_a_browser(scope):
                 await self.agents(scope, receive, send)
-            else:
+            elif is_in_known_browser(scope):
                 await self.people(scope, receive, send)
+            else:
+                await self.strangers(scope, receive, send)
         elif scope["type"] == "lifespan":
             await self.live(receive, send)
         else:
@@ -186,7 +201,7 @@ class Site:
                 if lifespan is not None:
                     await stack.enter_async_context(lifespan())
             yield
-        for threads in (self.threads, self.people_threads):
+        for threads in (self.threads, self.people_threads, self.strangers_threads):
             threads.shutdown(wait=False, cancel_futures=True)
 
 

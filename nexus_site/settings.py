@@ -183,7 +183,7 @@ DATABASE_OWNER_URL = env.text("DATABASE_OWNER_URL")  # migrates; DATABASE_URL th
 DATABASE = pooled(
     database_from_url(DATABASE_URL) if DATABASE_URL else embedded_database(NEXUS_VAR),
     # Agents' and people's threads, and the streams'.
-    connections=env.number("DATABASE_POOL", WEB_THREADS + WEB_PEOPLE_THREADS + 8, least=2),
+    connections=env.number("DATABASE_POOL", WEB_THREADS + WEB_PEOPLE_THREADS + 10, least=2),
     prepared=env.flag("DATABASE_PREPARED_STATEMENTS", default=True),
 )
 DATABASES = {"default": DATABASE | {"TEST": {"NAME": env.text("TEST_DATABASE", "test_nexus")}}}

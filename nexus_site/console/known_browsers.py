@@ -7,8 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core import signing
-from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
+from django.http import HttpRequest, HttpResponse, parse_cookie
 
 COOKIE = "nexus_browser"
 DAYS = 90
@@ -24,7 +23,6 @@ def remember(request: HttpRequest, answer: HttpResponse) -> None:
         COOKIE,
         signing.dumps([name, browser], salt=COOKIE),
         max_age=AGE,
-        path=reverse("admin:index"),
         secure=settings.SESSION_COOKIE_SECURE,
         httponly=True,
         samesite="Lax",
@@ -45,10 +43,21 @@ def person_of(request: HttpRequest, counted: str) -> str:
     return name if mark and browser == _browser_of(request, name) else counted
 
 
+def is_known(cookies: str) -> bool:
+    """Whether a person signed in in the browser that sends these cookies."""
+    return _read(parse_cookie(cookies).get(COOKIE, "")) is not None
+
+
 def _browser_of(request: HttpRequest, name: str) -> str:
     """The browser's number, if this person signed in there; else empty."""
+    owner, browser = _read(request.COOKIES.get(COOKIE, "")) or ("", "")
+    return browser if owner == name else ""
+
+
+def _read(cookie: str) -> tuple[str, str] | None:
+    """The person and the browser's number, of a cookie that we signed."""
     try:
-        owner, browser = signing.loads(request.COOKIES.get(COOKIE, ""), salt=COOKIE, max_age=AGE)
+        owner, browser = signing.loads(cookie, salt=COOKIE, max_age=AGE)
     except (signing.BadSignature, ValueError):
-        return ""
-    return str(browser) if owner == name else ""
+        return None
+    return str(owner), str(browser)

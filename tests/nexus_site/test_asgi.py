@@ -7,8 +7,10 @@ from ipaddress import ip_network
 from types import ModuleType, SimpleNamespace
 
 import pytest
+from django.core import signing
 
 from nexus_site import asgi
+from nexus_site.console import known_browsers
 from nexus_site.serving import body_limits
 from nexus_site.serving.handlers import ApiHandler, PeopleHandler
 from tests.loops import run as run_loop
@@ -67,6 +69,29 @@ class TestRouting:
         names = {name.lower() for name, _ in start["headers"]}
         assert start["status"] == 404
         assert {b"content-security-policy", b"x-frame-options", b"x-request-id"} <= names
+
+    @pytest.mark.parametrize(
+        ("cookies", "who"),
+        [
+            ([], "strangers"),
+            (["nexus_language=en; nexus_browser=abc"], "strangers"),
+            (["nexus_browser={known}"], "people"),
+            (["nexus_language=en", "nexus_browser={known}"], "people"),
+        ],
+    )
+    def test_lets_no_stranger_wait_in_the_threads_of_people(self, threads, cookies, who):
+        """Else a flood of sign-ins would keep the Board from its pages."""
+        known = signing.dumps(["ada", "1"], salt=known_browsers.COOKIE)
+        pools = {name: ThreadPoolExecutor(1, name) for name in ("people", "strangers")}
+        site = asgi.Site(
+            threads, people_threads=pools["people"], strangers_threads=pools["strangers"]
+        )
+        asked = request("/nowhere")
+        asked["headers"] += [(b"cookie", each.format(known=known).encode()) for each in cookies]
+        assert talk(site, asked, BODY)[0]["status"] == 404
+        assert [name for name, pool in pools.items() if pool._threads] == [who]
+        for pool in pools.values():
+            pool.shutdown()
 
     def test_hands_a_waiting_address_to_its_face(self, threads):
         async def face(scope, receive, send):

@@ -154,7 +154,7 @@ class TestAKnownBrowser:
 
     def test_has_a_cookie_that_no_script_reads(self, known, settings):
         cookie = known.cookies["nexus_browser"]
-        assert (cookie["httponly"], cookie["samesite"], cookie["path"]) == (True, "Lax", "/admin/")
+        assert (cookie["httponly"], cookie["samesite"], cookie["path"]) == (True, "Lax", "/")
 
     def test_is_counted_by_a_name_that_no_person_has(self, client, person):
         self.guess(client, username="alice#1")
