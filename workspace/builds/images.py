@@ -11,11 +11,13 @@ from django.db import transaction
 
 from contracts.working import require_working_contract
 from core.actions import Action
+from core.database import hold_lock
 from core.decision import Code, Denied, refuse
 from ledger.services import record
 from orgchart.policy.vocabulary import Access
 from toolbox.caller import Caller
 from toolbox.scheduler import database_now
+from workspace.builds import rules
 from workspace.builds.containers import limits, namespace
 from workspace.builds.context import packed_folder
 from workspace.builds.engine import (
@@ -64,9 +66,9 @@ def _silent(problem: str) -> Denied:
 def build(*, caller: Caller, path: str, tag: str, now: datetime) -> BuiltImage:
     """Build an image from a folder in the caller's scope; the digest is the engine's.
 
-    It is a run, which people can stop. Raises Denied SCOPE_DENIED, NOT_FOUND, TOO_LARGE,
-    INVALID_PARAMS for a folder that cannot be built, DRIVER_UNAVAILABLE, RATE_LIMITED,
-    INVALID_TRANSITION where it was stopped.
+    It is a run, which people can stop. Raises Denied SCOPE_DENIED, NOT_FOUND, TOO_LARGE;
+    INVALID_PARAMS for a folder that cannot be built, or an image of another service;
+    DRIVER_UNAVAILABLE, RATE_LIMITED, INVALID_TRANSITION where it was stopped.
     """
     require_paths(caller, [path.rstrip("/") + "/"], Access.READ)
     require_engine(caller)
@@ -83,6 +85,9 @@ def build(*, caller: Caller, path: str, tag: str, now: datetime) -> BuiltImage:
     run.require_not_stopped()
     contract = require_working_contract(caller)
     with transaction.atomic():
+        hold_lock("image", caller.organisation_id, digest)
+        same = ImageBuild.objects.filter(organisation_id=caller.organisation_id, digest=digest)
+        caller.require(rules.can_be_of(service, same.values_list("service", flat=True)))
         ImageBuild.objects.create(
             organisation_id=caller.organisation_id,
             digest=digest,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from contracts.approvals.rules import ENVIRONMENT
@@ -67,6 +67,24 @@ def can_name_artifact(artifact: str) -> Decision:
         "use the digest that docker_build returned",
         rule=RULE,
         artifact="must be a digest",
+    )
+
+
+def can_be_of(service: str, others: Collection[str]) -> Decision:
+    """Decide whether an image may be one of this service; `others` have one of the same digest.
+
+    An approval names a digest: under a second name it would replace another service than the
+    approved one (Spec: hands 33).
+    """
+    other = next(iter(sorted(set(others) - {service})), "")
+    if not other:
+        return Allow("an image is of one service (spec: hands 33)")
+    return deny(
+        Code.INVALID_PARAMS,
+        f"this very image is one of the service {other} already",
+        f"build it as {other}, or let its Dockerfile have a LABEL that names {service}",
+        rule="an image is of one service (spec: hands 33)",
+        tag=f"the image is one of {other}",
     )
 
 

@@ -19,7 +19,9 @@ from toolbox.explaining import explain
 from workspace.builds import containers, deployments
 from workspace.builds.engine import Engine as Client
 from workspace.builds.models import Deployment
+from workspace.files.places import own_tree
 from workspace.runs import queue
+from workspace.tree import WORK_TREE
 
 OTHER = "sha256:" + "b" * 64
 
@@ -217,6 +219,25 @@ class TestProduction:
         approve(nexus, **terms)
         assert code(deploy(devops, "production")) == "APPROVAL_REQUIRED"
         assert not Deployment.objects.exists()
+
+    def test_is_of_the_service_that_was_approved(
+        self, nexus, devops, engine, api, tmp_path, settings
+    ):
+        """Spec: hands 33: the same image under another name would replace another service."""
+        settings.WORKSPACE_ROOT = tmp_path / "company"
+        folder = own_tree(devops, WORK_TREE).root / WORK_TREE / "docker" / "api"
+        folder.mkdir(parents=True)
+        (folder / "Dockerfile").write_text("FROM scratch\n")
+        aux = b'{"aux": {"ID": "' + DIGEST.encode() + b'"}}\n'
+        engine.trouble["POST /build"] = aux
+        approve(nexus)
+        again = call(devops, "docker_build", path="docker/api/", tag="payments:1")
+        assert (code(again), again.body["details"]) == (
+            "INVALID_PARAMS", {"tag": "the image is one of api"},
+        )  # fmt: skip
+        engine.trouble["POST /build"] = aux
+        assert code(call(devops, "docker_build", path="docker/api/", tag="api:2")) == "OK"
+        assert deploy(devops, "production").body["result"]["service"] == "api"
 
     def test_takes_no_expired_one(self, nexus, devops, engine, api):
         approve(nexus)
