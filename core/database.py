@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -23,6 +24,14 @@ ENDED = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "25P04", "53300"
 
 class OutsideTransaction(RuntimeError):
     """A function that needs its caller's transaction was called without one."""
+
+
+def database_now() -> datetime:
+    """The time of the database: the machines' own times may differ (Spec: clocks 3)."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        (now,) = cursor.fetchone()
+    return now  # type: ignore[no-any-return]
 
 
 def in_transaction() -> bool:

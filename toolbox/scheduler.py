@@ -13,6 +13,7 @@ import structlog
 from django.db import connection, models, transaction
 from django.db.models import Max, QuerySet
 
+from core.database import database_now as database_now  # noqa: PLC0414  jobs take it from here
 from toolbox.models import JobRun
 
 log = structlog.get_logger(__name__)
@@ -52,14 +53,6 @@ def scheduled_job(name: str, *, every: float) -> Callable[[Handler], Handler]:
         return handle
 
     return declare
-
-
-def database_now() -> datetime:
-    """The time of the database, which every job uses: the machines' own times may differ."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT clock_timestamp()")
-        (now,) = cursor.fetchone()
-    return now  # type: ignore[no-any-return]
 
 
 def has_run_recently(name: str, *, now: datetime) -> bool:

@@ -10,7 +10,6 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import (
@@ -24,6 +23,7 @@ from contracts.issuing.drafts import ContractDraft
 from contracts.issuing.services import issue_for_board
 from contracts.models import Contract
 from core.admin.refused import refused
+from core.database import database_now
 from core.decision import Denied
 from core.deeds import Deed
 from core.people import person, record_refusal, signed_in
@@ -140,7 +140,7 @@ def issue_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
 
 def _issued(request: HttpRequest, organisation: Organisation, form: IssueForm) -> str:
     """The contract's id, or '' with the refusal on the form and in the ledger."""
-    now = timezone.now()
+    now = database_now()
     try:
         found = issue_for_board(
             person=person(request, organisation.id), draft=form.draft(), now=now

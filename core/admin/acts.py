@@ -16,7 +16,6 @@ from django.db.models import Model
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
-from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
@@ -26,6 +25,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 from core.actors import Person
 from core.admin.base import BrowseAdmin
 from core.admin.refused import refused
+from core.database import database_now
 from core.decision import Denied
 from core.deeds import Deed
 from core.hooks import Hook
@@ -183,7 +183,7 @@ class ActPages(ModelAdmin):
 
     def _acted(self, request: HttpRequest, act: Act, row: Any, form: forms.Form) -> Answer | None:
         """The service's answer, or None with the refusal on the form and in the ledger."""
-        now = timezone.now()
+        now = database_now()
         organisation_id = self.organisation_id_of(row)
         call = ActRequest(
             row=row, person=person(request, organisation_id), data=form.cleaned_data, now=now

@@ -14,10 +14,10 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext
 from unfold.forms import AdminForm, Fieldline
 
+from core.database import database_now
 from core.decision import Denied
 from core.people import person
 from orgchart.admin.choosing import choose_organisation, chosen_organisation
@@ -204,7 +204,7 @@ class EditAdmin(PreviewingAdmin):
             person=replace(who, contract=data.get("contract", "")),
             data=data,
             form=form,
-            now=timezone.now(),
+            now=database_now(),
         )
 
     def delete_view(

@@ -19,6 +19,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
 from core.admin.refused import refused_as_text
+from core.database import database_now
 from core.decision import Code, Denied, refuse
 from core.deeds import Deed
 from core.events import text
@@ -250,7 +251,7 @@ def _move(request: HttpRequest, task: Task, wanted: str) -> TaskResult:
         status=Status(wanted),
         reason=text(request.POST.get("reason", "").strip(), 500),
         expected_version=int(version),
-        now=timezone.now(),
+        now=database_now(),
     )
 
 

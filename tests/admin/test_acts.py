@@ -1,13 +1,16 @@
 """What people do beside editing: keys, activity, modes, contracts; who may, and the trace."""
 
 import re
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from django.contrib import admin
 from django.test import Client
+from django.utils import timezone
 
 from contracts.models import Contract
+from core.database import database_now
 from core.deeds import PeopleGroup
 from ledger.models import Event
 from mailroom.models import Mail
@@ -38,8 +41,6 @@ def session(worker):
 @pytest.fixture
 def order(company):
     """A contract of the Board that waits."""
-    from django.utils import timezone
-
     from contracts.issuing.drafts import ContractDraft
     from contracts.issuing.services import issue_for_board
 
@@ -199,6 +200,22 @@ class TestContracts:
         event = Event.objects.get(action="contract.issued")
         assert event.actor == "human:board"
         assert "<script>document" not in board.get(change_page(row)).content.decode()
+
+    def test_are_issued_and_cancelled_by_the_clock_of_the_database(
+        self, board, company, monkeypatch
+    ):
+        """Spec: clocks 3."""
+        now, machine = database_now(), timezone.now
+        due = now + timedelta(minutes=30)
+        page = f"{ISSUE}?organisation={company.organisation.id}"
+        data = filled(board, page, "issue-form", title="T", body="B", to="ceo",
+                      deadline_0=f"{due:%Y-%m-%d}", deadline_1=f"{due:%H:%M:%S}")  # fmt: skip
+        monkeypatch.setattr(timezone, "now", lambda: machine() + timedelta(hours=1))
+        board.post(page, data)
+        assert act(board, Contract.objects.get(), "close-cancelled").status_code == 302
+        row = Contract.objects.get()
+        assert abs(row.created_at - now) < timedelta(minutes=10)
+        assert abs(row.closed_at - now) < timedelta(minutes=10)
 
     def test_are_issued_to_nobody_else(self, board, company):
         page = f"{ISSUE}?organisation={company.organisation.id}"
