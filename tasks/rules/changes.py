@@ -9,12 +9,12 @@ from typing import Any
 
 from core.actions import Action
 from core.actors import Actor
-from core.decision import Deny
+from core.decision import Allow, Deny
 from core.events import Event
 from orgchart.policy.compiled import Agent, Policy
 from tasks.rules.actors import TaskActor
 from tasks.rules.approval import keeps_approval
-from tasks.rules.ownership import changes_owner, new_owner
+from tasks.rules.ownership import can_take, changes_owner, leads_task, new_owner
 from tasks.rules.texts import changed_writers
 from tasks.rules.validation import validate_metadata
 from tasks.rules.values import TaskRow, TaskUpdate
@@ -93,9 +93,21 @@ def _progress(
     if status is Status.IN_PROGRESS:
         return {"started_at": now}
     if status is Status.COMPLETED:
-        worker = owner_id or task.owner_id or (actor.agent.id if actor.agent else None)
+        worker = owner_id or task.owner_id or _worker_of_unowned(actor, task)
         return {"completed_at": now, "completed_by_id": worker}
     return {}
+
+
+def _worker_of_unowned(actor: TaskActor, task: TaskRow) -> int | None:
+    """The agent that completes a task without owner; none for a lead that could not take it.
+
+    A lead, as a person, may end what others did; that is not its work (Spec: tasks 58).
+    """
+    agent = actor.agent
+    if agent is None:
+        return None
+    taken = can_take(actor.policy, agent, task.required_role, task.task_type)
+    return agent.id if isinstance(taken, Allow) or not leads_task(actor, task) else None
 
 
 def _lease(

@@ -365,6 +365,29 @@ class TestTimes:
         assert experience.completed == 2
 
 
+class TestCompletionWithoutAnOwner:
+    """Spec: tasks 58."""
+
+    def completed(self, make, update, by, **fields):
+        task_id = make("team-lead", task_type="testing", **fields)
+        update(by, task_id, **STARTED)
+        update(by, task_id, status=Status.COMPLETED)
+        return Task.objects.get(number=int(task_id))
+
+    def test_counts_for_the_agent_that_completes_it(self, make, update):
+        done = self.completed(make, update, "architect", required_role="architect")
+        assert (done.owner, done.completed_by.handle) == (None, "architect")
+        assert Experience.objects.get().agent.handle == "architect"
+
+    def test_counts_for_no_lead_that_could_not_take_it(self, make, update):
+        done = self.completed(make, update, "team-lead", required_role="architect")
+        assert (done.owner, done.completed_by) == (None, None)
+        assert not Experience.objects.exists()
+
+    def test_counts_for_a_lead_that_could_take_it(self, make, update):
+        assert self.completed(make, update, "team-lead").completed_by.handle == "team-lead"
+
+
 class TestEnforcement:
     def test_warn_lets_pass_and_writes_what_enforce_would_have_refused(self, team, make, update):
         configure(team, enforcement="warn")
