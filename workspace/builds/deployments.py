@@ -10,9 +10,10 @@ import structlog
 from django.db import IntegrityError, transaction
 
 from contracts.approvals.deployments import use_approval
+from contracts.models import Contract
 from core.actions import Action
 from core.actors import Actor, System
-from core.database import violated_constraint
+from core.database import needs_transaction, violated_constraint
 from core.decision import Code, Denied, refuse
 from core.events import Event
 from core.ids import timed_id
@@ -75,11 +76,23 @@ def can_deploy(*, caller: Caller, environment: str, artifact: str, now: datetime
     """Raise Denied where a deployment would be refused before an engine is asked; uses nothing."""
     if rules.needs_approval(environment):
         with transaction.atomic():
-            use_approval(caller=caller, environment=environment, artifact=artifact, now=now)
+            _use_approval(caller, environment, artifact, now)
             transaction.set_rollback(True)
     caller.require(rules.can_name_environment(environment))
     require_engine(caller)
     caller.require(rules.can_name_artifact(artifact))
+
+
+@needs_transaction
+def _use_approval(caller: Caller, environment: str, artifact: str, now: datetime) -> str:
+    """Use the approval of this deployment; its contract's id. Raises Denied APPROVAL_REQUIRED, also
+    where the agent that approved the image built it, in another role (Spec: organisation 28).
+    """
+    approval = use_approval(caller=caller, environment=environment, artifact=artifact, now=now)
+    approver = Contract.objects.values_list("issuer_id", flat=True).get(id=approval)
+    builds = ImageBuild.objects.filter(organisation_id=caller.organisation_id, digest=artifact)
+    caller.require(rules.can_approve_build(approver, builds.values_list("built_by_id", flat=True)))
+    return approval
 
 
 def _built(caller: Caller, artifact: str) -> ImageBuild:
@@ -113,9 +126,7 @@ def _start(caller: Caller, environment: str, built: ImageBuild, now: datetime) -
         with transaction.atomic():
             approval = None
             if rules.needs_approval(environment):
-                approval = use_approval(
-                    caller=caller, environment=environment, artifact=built.digest, now=now
-                )
+                approval = _use_approval(caller, environment, built.digest, now)
             row = Deployment.objects.create(
                 id=timed_id("DEP", now),
                 organisation_id=caller.organisation_id,

@@ -88,6 +88,18 @@ def can_be_of(service: str, others: Collection[str]) -> Decision:
     )
 
 
+def can_approve_build(approver: int | None, builders: Collection[int]) -> Decision:
+    """Decide whether an approval of this agent is one of an image that these agents built."""
+    if approver not in builders:
+        return Allow("no agent approves its own work (spec: organisation 28)")
+    return deny(
+        Code.APPROVAL_REQUIRED,
+        "the approval is of the agent that built this image",
+        "let another agent build it, and ask for an approval of that image",
+        rule="no agent approves its own work (spec: organisation 28)",
+    )
+
+
 def can_build_from(dockerfile: str) -> Decision:
     """Decide whether a Dockerfile stays inside its folder: ADD fetches addresses, COPY does not.
 

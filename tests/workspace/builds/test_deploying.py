@@ -18,7 +18,7 @@ from tests.workspace.builds.world import DIGEST, approve, built_in, call, code, 
 from toolbox.explaining import explain
 from workspace.builds import containers, deployments
 from workspace.builds.engine import Engine as Client
-from workspace.builds.models import Deployment
+from workspace.builds.models import Deployment, ImageBuild
 from workspace.files.places import own_tree
 from workspace.runs import queue
 from workspace.tree import WORK_TREE
@@ -238,6 +238,17 @@ class TestProduction:
         engine.trouble["POST /build"] = aux
         assert code(call(devops, "docker_build", path="docker/api/", tag="api:2")) == "OK"
         assert deploy(devops, "production").body["result"]["service"] == "api"
+
+    def test_takes_none_of_the_agent_that_built_it(self, nexus, devops, engine, api):
+        """Spec: organisation 28: built in an earlier role, before it became the manager."""
+        approve(nexus)
+        it = caller_of(nexus, "it_manager").agent.id
+        builder = ImageBuild.objects.values_list("built_by_id", flat=True).get()
+        ImageBuild.objects.update(built_by_id=it)
+        assert code(deploy(devops, "production")) == "APPROVAL_REQUIRED"
+        assert Contract.objects.get().used_at is None
+        ImageBuild.objects.update(built_by_id=builder)
+        assert code(deploy(devops, "production")) == "OK"
 
     def test_takes_no_expired_one(self, nexus, devops, engine, api):
         approve(nexus)
