@@ -41,7 +41,9 @@ def configure(*, level: str, as_json: bool) -> None:
             "loggers": {
                 "django_structlog": {"level": "ERROR"},  # it names requests; the lines are ours
                 "django.request": {"level": "ERROR"},  # a refused call is an event, not a fault
-                "uvicorn.error": {"level": "ERROR"},  # its warnings are strangers' bad requests
+                # Strangers' bad requests: foreign hosts, too many fields, forms without a token.
+                "django.security": {"level": "CRITICAL"},
+                "uvicorn.error": {"level": "ERROR"},
                 "httpx": {"level": "WARNING"},
             },
         }

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from django.test import RequestFactory
+from django.test import Client, RequestFactory
 from jsonschema import validate
 
 from nexus_site.serving import errors
@@ -43,3 +43,21 @@ class TestUnknownAddress:
         response = client.get("/nowhere")
         assert response.status_code == 404
         assert response["Content-Type"].startswith("text/html")
+
+
+class TestTheLog:
+    """Else it would grow as fast as strangers send: a foreign host was a traceback each time."""
+
+    @pytest.mark.django_db
+    def test_gets_no_line_of_a_strangers_bad_request(self, caplog):
+        stranger = Client(enforce_csrf_checks=True)
+        login = "/admin/login/"
+        asked = {
+            "host": Client().get(login, headers={"host": "e" * 8000}),
+            "token": stranger.post(login),
+            "address": stranger.post("/admin/" + "x" * 8000),
+            "fields": Client().post(login, {f"f{number}": "1" for number in range(1500)}),
+        }
+        statuses = {name: answer.status_code for name, answer in asked.items()}
+        assert statuses == {"host": 400, "token": 403, "address": 403, "fields": 400}
+        assert caplog.records == []
