@@ -43,6 +43,7 @@ def configure(*, level: str, as_json: bool) -> None:
                 "django.request": {"level": "ERROR"},  # a refused call is an event, not a fault
                 # Strangers' bad requests: foreign hosts, too many fields, forms without a token.
                 "django.security": {"level": "CRITICAL"},
+                "axes": {"level": "ERROR"},  # sign-ins are events, and of a flood some are
                 "uvicorn.error": {"level": "ERROR"},
                 "httpx": {"level": "WARNING"},
             },
