@@ -19,7 +19,7 @@ HEAD = "head.json"
 
 
 class KeyMissing(RuntimeError):
-    """There is no signing key, or none may be made here."""
+    """There is no signing key, or none may be made here; or another file of it is broken."""
 
 
 class Signer:
@@ -100,12 +100,21 @@ def read_private(text: str) -> Ed25519PrivateKey:
 
 
 def known_head() -> tuple[int, str] | None:
-    """Return number and digest of the last seal of the chain that this machine keeps."""
+    """Return number and digest of the last seal of the chain that this machine keeps.
+
+    Raises KeyMissing where the file is broken: what it said decides whether the chain was cut.
+    """
+    path = folder() / HEAD
     try:
-        head = json.loads((folder() / HEAD).read_text("ascii"))
+        head = json.loads(path.read_text("ascii"))
         return int(head["number"]), str(head["digest"])
     except FileNotFoundError:
         return None
+    except (ValueError, KeyError, TypeError):
+        raise KeyMissing(
+            f"{path} does not name a seal: put it back, or move it away and accept the chain with "
+            "`manage.py ledger adopt`"
+        ) from None
 
 
 def remember_head(number: int, digest: str) -> None:

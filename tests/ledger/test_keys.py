@@ -121,3 +121,10 @@ class TestHead:
         assert keys.known_head() == (8, "cd")
         keys.forget_head()
         assert keys.known_head() is None
+
+    @pytest.mark.parametrize("broken", ["", "{", "[]", "null", "{}", '{"number": "x"}', "\xff"])
+    def test_is_a_problem_with_a_way_out_where_the_file_is_broken(self, ledger_dir, broken):
+        ledger_dir.mkdir(exist_ok=True)
+        (ledger_dir / keys.HEAD).write_text(broken, "latin-1")
+        with pytest.raises(keys.KeyMissing, match="ledger adopt"):
+            keys.known_head()
