@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 
+from core.terminal import one_line
 from ledger.canonical import digest_fields
 from ledger.merkle import Tree
 from ledger.seal_format import GENESIS, Leaf, Seal, place_hash, read_marks, verifies
@@ -36,10 +37,7 @@ class Fault(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """The first thing wrong and where it is.
-
-    Its text may quote what a stranger wrote: as one line it writes over nothing in a terminal.
-    """
+    """The first thing wrong and where it is."""
 
     fault: Fault
     message: str
@@ -49,8 +47,7 @@ class Finding:
     def __str__(self) -> str:
         place = [f"seal {self.seal}"] if self.seal is not None else []
         place += [f"event {self.seq}"] if self.seq is not None else []
-        said = f"{', '.join(place) or 'ledger'}: {self.message} [{self.fault}]"
-        return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in said)
+        return one_line(f"{', '.join(place) or 'ledger'}: {self.message} [{self.fault}]")
 
 
 class Chain:

@@ -50,6 +50,14 @@ class TestLoad:
         ]
         assert not Organisation.objects.exists()
 
+    def test_names_a_problem_in_one_line_whatever_the_file_holds(self, pack):
+        """A key with a terminal's commands would write over the answer."""
+        path = pack / "organisation.yaml"
+        path.write_text(path.read_text() + '"\\e[2K\\rfine": 1\n')
+        said = refusal("org", "check", pack).splitlines()
+        assert len(said) == 2
+        assert all(line.isprintable() for line in said)
+
     def test_of_no_folder_is_refused(self, tmp_path):
         assert "there is no such folder" in refusal("org", "load", tmp_path / "none")
 
