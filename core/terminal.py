@@ -1,9 +1,9 @@
-"""Text for a terminal."""
+"""Text for a terminal; pure."""
 
 
 def one_line(text: str) -> str:
     """The text with nothing that moves a terminal's cursor, hides or writes over what is shown.
 
-    For what quotes strangers: their files are read because nobody has to believe them.
+    For lines that quote what a stranger wrote: a file that is checked may be forged.
     """
     return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)

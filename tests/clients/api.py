@@ -40,7 +40,7 @@ BEYOND = {
     r"nothing to change was given": "one of several fields",
     r"submits: only a mail of type report": "two fields that go together",
     r"expires_at: work does not expire": "a field of some kinds of contract",
-    r"(changes|amount): a contract of kind": "as above",
+    r"(changes|amount|request): a contract of kind": "as above",
     r"kind: \w+ is never issued with": "the kinds that other tools issue",
     r"role: there is no role ": "the organisation's own roles, or a new kind by its own name",
     r"handle: .* is the name of another agent or role": "the organisation's own names",

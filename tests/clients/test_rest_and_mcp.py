@@ -22,7 +22,13 @@ from workspace.sandbox import driver
 from workspace.skills.services import approve
 
 # Tables of what is kept of every call, whatever it does.
-TRACES = {"ledger_event", "toolbox_ratebucket", "toolbox_stored", "workspace_run"}
+TRACES = {
+    "governance_caseofficer",  # which office's inputs an agent was given
+    "ledger_event",
+    "toolbox_ratebucket",
+    "toolbox_stored",
+    "workspace_run",
+}
 CALLERS = ("backend_worker", "ceo")
 BAD = ({"no_such_field": 1}, {"to": 7, "path": [], "taskId": None})
 
