@@ -95,7 +95,7 @@ def makers_among(agent_ids: Iterable[int], branch: str) -> frozenset[int]:
     """Those of the agents that worked on a branch, each under a contract of its own."""
     if not branch:
         return frozenset()
-    held = Contract.objects.filter(assignee_id__in=agent_ids, assigned_branch=branch)
+    held = Contract.objects.filter(assignee_id__in=list(agent_ids), assigned_branch=branch)
     return frozenset(held.exclude(accepted_at=None).values_list("assignee_id", flat=True))
 
 

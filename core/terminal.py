@@ -1,7 +1,7 @@
 """Text for a terminal; pure."""
 
 
-def one_line(text: str) -> str:
+def printable(text: str) -> str:
     """The text with nothing that moves a terminal's cursor, hides or writes over what is shown.
 
     For lines that quote what a stranger wrote: a file that is checked may be forged.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 
-from core.terminal import one_line
+from core.terminal import printable
 from ledger.canonical import digest_fields
 from ledger.merkle import Tree
 from ledger.seal_format import GENESIS, Leaf, Seal, place_hash, read_marks, verifies
@@ -47,7 +47,7 @@ class Finding:
     def __str__(self) -> str:
         place = [f"seal {self.seal}"] if self.seal is not None else []
         place += [f"event {self.seq}"] if self.seq is not None else []
-        return one_line(f"{', '.join(place) or 'ledger'}: {self.message} [{self.fault}]")
+        return printable(f"{', '.join(place) or 'ledger'}: {self.message} [{self.fault}]")
 
 
 class Chain:

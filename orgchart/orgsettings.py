@@ -41,7 +41,7 @@ def _choice(default: str, label: str, meaning: str, *, choices: Mapping[str, str
 
 
 def _quota(bound: str, label: str, meaning: str) -> Setting:
-    """A quota: 0, or less than the installation's limit."""
+    """A quota: 0, or at most the installation's limit."""
     return Setting(0, label, meaning, setting_values.within(bound), bound=bound)
 
 

@@ -68,9 +68,8 @@ def move_by_person(
             if is_blank(reason):
                 raise Denied(reason_missing(Deed.MANAGE_TASK))
             _record(person, row, f"move_task_{status}", _held(row), reason, now)
-        if (
-            not is_blank(reason) and row.status != Status.DELETED
-        ):  # a deleted task takes no comments
+        # A deleted task takes no comments.
+        if row.status != Status.DELETED and not is_blank(reason):
             comment_task(caller=person, task_id=task_id, body=reason, now=now)
         update = TaskUpdate(status=status, expected_version=expected_version)
         return update_task(caller=person, task_id=task_id, update=update, now=now)

@@ -5,6 +5,7 @@ from collections import defaultdict
 
 from celery import shared_task
 
+from core.database import database_now
 from toolbox import scheduler
 
 RUNNING: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
@@ -21,7 +22,7 @@ def run_job(name: str) -> int:
     if not RUNNING[name].acquire(blocking=False):
         return 0
     try:
-        if scheduler.has_run_recently(name, now=scheduler.database_now()):
+        if scheduler.has_run_recently(name, now=database_now()):
             return 0
         return scheduler.run_job(name)
     finally:

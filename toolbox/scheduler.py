@@ -13,7 +13,7 @@ import structlog
 from django.db import connection, models, transaction
 from django.db.models import Max, QuerySet
 
-from core.database import database_now as database_now  # noqa: PLC0414  jobs take it from here
+from core.database import database_now
 from toolbox.models import JobRun
 
 log = structlog.get_logger(__name__)

@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
+from core.database import database_now
 from core.labels import Text
 from core.waiting import Alarm, Choice, Waiting
 from toolbox import scheduler
@@ -27,7 +28,7 @@ def stopped_scheduler(*, now: datetime) -> Text:
 
 
 def _scheduler(_now: datetime) -> Waiting | None:
-    problem = stopped_scheduler(now=scheduler.database_now())
+    problem = stopped_scheduler(now=database_now())
     if not problem:
         return None
     jobs = reverse("admin:toolbox_jobrun_changelist")

@@ -57,8 +57,9 @@ def issue_contract(
 
     Raises Denied: RECIPIENT_UNKNOWN, RECIPIENT_INACTIVE, CONTACT_DENIED, LEVEL_DENIED (these leave
     a mail rejection), INVALID_PARAMS, MODE_DENIED, SCOPE_DENIED, BRANCH_DENIED, MAIL_TYPE_DENIED,
-    NOT_FOUND for a predecessor or an escalation that is not the caller's, INVALID_TRANSITION for
-    an escalation that is answered already.
+    NOT_FOUND for a predecessor or an escalation that is not the caller's and for a request that
+    the assignee did not send it, INVALID_TRANSITION for an escalation or a request that is
+    answered already.
     """
     policy = caller.policy
     try:
@@ -69,7 +70,7 @@ def issue_contract(
             raise
         raise as_rejection(refusal, caller, draft.to, _mail_type(draft), now) from refusal
     draft = replace(draft, changes=resolve_changes(draft.changes, policy))
-    judges = [agent.id for agent in policy.agents.values() if is_judge(agent, policy)]
+    judges = (agent.id for agent in policy.agents.values() if is_judge(agent, policy))
     makers = makers_among(judges, draft.assigned_branch)
     channels = check_draft(draft, caller.agent, assignee, policy, now, makers=makers)
     rule = caller.require(allowed).rule  # noted last: it explains the call

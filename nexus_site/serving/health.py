@@ -12,6 +12,7 @@ from django_prometheus.exports import ExportToDjangoView
 from kombu.exceptions import OperationalError
 from prometheus_client import generate_latest
 
+from core.database import database_now
 from core.kept import Kept
 from ledger.sealer import read_backlog
 from nexus_site.celery import app
@@ -19,7 +20,7 @@ from nexus_site.run.postgres import PostgresUnavailable
 from nexus_site.serving.metrics import STATE
 from nexus_site.serving.proxies import client_address
 from tasks.insight.prometheus import LIVE
-from toolbox.scheduler import database_now, late_jobs, scheduler_problem, seconds_since_last_run
+from toolbox.scheduler import late_jobs, scheduler_problem, seconds_since_last_run
 from workspace.sandbox.weaknesses import status as isolation_status
 
 QUICKLY = {"connect_timeout": 2}  # seconds, psycopg's least

@@ -9,9 +9,10 @@ from prometheus_client import CollectorRegistry, Histogram
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from core.database import database_now
 from core.kept import Kept
 from ledger.sealer import read_backlog
-from toolbox.scheduler import database_now, late_jobs, seconds_since_last_run
+from toolbox.scheduler import late_jobs, seconds_since_last_run
 
 # Few buckets, few labels: a call pays for each of them.
 REQUESTS = Histogram(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from core.terminal import one_line
+from core.terminal import printable
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -37,7 +37,7 @@ class Notes:
 
     def add(self, file: str, line: int, message: str, fix: str) -> None:
         """Note one problem; line 1 means the file as a whole."""
-        self.problems.add(Problem(file, line, one_line(message), one_line(fix)))
+        self.problems.add(Problem(file, line, printable(message), printable(fix)))
 
     def all(self) -> list[Problem]:
         """Every problem, by file and line."""

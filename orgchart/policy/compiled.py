@@ -16,8 +16,8 @@ class FileScopes:
     """A role's paths in the company tree (Spec: files 1); '/' ends a folder.
 
     `{agent}` is the handle of the agent that holds the role, `{worker}` in what it reads and writes
-    that of each agent that it manages. `deny_write` is what the compiled
-    role reads at most, whatever its row says.
+    that of each agent that it manages. `deny_write` is what the compiled role reads at most,
+    whatever its row says.
     """
 
     read: tuple[str, ...] = ()

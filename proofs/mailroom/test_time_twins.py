@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from contracts import deadlines
 from contracts.models import Deadline
+from core.database import database_now
 from documents import files
 from ledger.services import insert_event
 from mailroom.escalations import timeouts as unanswered
@@ -253,7 +254,7 @@ class TestTheTime:
     def test_is_the_databases_whatever_the_machine_says(self, world, monkeypatch):
         """A machine an hour ahead handles nothing early."""
         case = CASES["escalations"]
-        soon = case.make(world, scheduler.database_now() + timedelta(minutes=30))
+        soon = case.make(world, database_now() + timedelta(minutes=30))
         ahead = timezone.now() + timedelta(hours=1)
         monkeypatch.setattr(timezone, "now", lambda: ahead)
         beat("escalations", None)
@@ -261,7 +262,7 @@ class TestTheTime:
 
     def test_taken_from_the_machine_is_early(self, world, monkeypatch):
         case = CASES["escalations"]
-        soon = case.make(world, scheduler.database_now() + timedelta(minutes=30))
+        soon = case.make(world, database_now() + timedelta(minutes=30))
         monkeypatch.setattr(scheduler, "database_now", lambda: timezone.now() + timedelta(hours=1))
         beat("escalations", None)
         with pytest.raises(AssertionError):

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from core.admin.measures import duration
+from core.database import database_now
 from core.waiting import ringing
 from tests.admin.places import list_page
 from toolbox import scheduler
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 
 def record_runs(seconds_ago=1.0, **others):
-    now = scheduler.database_now()
+    now = database_now()
     for name in scheduler.JOBS:
         JobRun.objects.create(
             name=name,

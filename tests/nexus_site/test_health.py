@@ -7,10 +7,11 @@ import pytest
 from celery import Celery
 from django.db import DatabaseError
 
+from core.database import database_now
 from ledger.sealer import Backlog
 from nexus_site.serving import health
 from toolbox.models import JobRun
-from toolbox.scheduler import JOBS, NOT_RUNNING, database_now
+from toolbox.scheduler import JOBS, NOT_RUNNING
 from workspace.sandbox.weaknesses import status as isolation_status
 
 

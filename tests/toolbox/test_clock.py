@@ -5,10 +5,10 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from core.database import database_now
 from ledger.models import Event
 from tests import loaded as loading
 from toolbox.caller import Clock
-from toolbox.scheduler import database_now
 
 loaded, nexus = loading.loaded, loading.nexus
 WORK = {"to": "backend_worker", "title": "Login", "body": "Build it."}

@@ -8,6 +8,7 @@ from django.db import OperationalError, connection
 from django.utils import timezone
 from structlog.testing import capture_logs
 
+from core.database import database_now
 from tests.patience import PATIENCE
 from toolbox import celery_task, scheduler
 from toolbox.models import IdempotencyRecord, JobRun
@@ -176,7 +177,7 @@ class TestJob:
         [(100, "", 1), (200, "", 2), (100, "RuntimeError: no", 2), (-3600, "", 2)],
     )
     def test_runs_unless_it_just_ran(self, seconds_ago, problem, runs):
-        last = scheduler.database_now() - timedelta(seconds=seconds_ago)
+        last = database_now() - timedelta(seconds=seconds_ago)
         JobRun.objects.create(name="idempotency", last_at=last, runs=1, last_problem=problem)
         celery_task.run_job("idempotency")
         assert JobRun.objects.get().runs == runs

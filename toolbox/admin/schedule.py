@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from core.admin.base import BrowseAdmin, column
 from core.admin.browsing import INSTALLATION
 from core.admin.measures import duration
+from core.database import database_now
 from toolbox import scheduler
 from toolbox.models import JobRun
 from toolbox.waiting import stopped_scheduler
@@ -43,7 +44,7 @@ class JobRunAdmin(BrowseAdmin):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """The jobs, under a warning if the scheduler is not running or a job never ran."""
-        now = scheduler.database_now()
+        now = database_now()
         seen = set(JobRun.objects.values_list("name", flat=True))
         context = {
             "problem": stopped_scheduler(now=now),
@@ -69,7 +70,7 @@ class JobRunAdmin(BrowseAdmin):
         found = scheduler.JOBS.get(row.name)
         if found is None:
             return "removed", gettext("removed")
-        if scheduler.is_late(found, row.last_at, now=scheduler.database_now()):
+        if scheduler.is_late(found, row.last_at, now=database_now()):
             return "late", gettext("late")
         if row.last_problem:
             return "failing", gettext("failing")

@@ -13,7 +13,7 @@ from contracts.approvals.deployments import use_approval
 from contracts.models import Contract
 from core.actions import Action
 from core.actors import Actor, System
-from core.database import needs_transaction, violated_constraint
+from core.database import database_now, needs_transaction, violated_constraint
 from core.decision import Code, Denied, refuse
 from core.events import Event
 from core.ids import timed_id
@@ -21,7 +21,6 @@ from core.machines import Swap, swap
 from ledger.services import record
 from ledger.sql import event_cte
 from toolbox.caller import Caller
-from toolbox.scheduler import database_now
 from workspace.builds import containers, rules
 from workspace.builds.containers import Outcome
 from workspace.builds.engine import EngineRefused, EngineUnavailable, opened

@@ -11,12 +11,11 @@ from django.db import transaction
 
 from contracts.working import require_working_contract
 from core.actions import Action
-from core.database import hold_lock
+from core.database import database_now, hold_lock
 from core.decision import Code, Denied, refuse
 from ledger.services import record
 from orgchart.policy.vocabulary import Access
 from toolbox.caller import Caller
-from toolbox.scheduler import database_now
 from workspace.builds import rules
 from workspace.builds.containers import limits, namespace
 from workspace.builds.context import packed_folder

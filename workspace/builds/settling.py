@@ -8,13 +8,12 @@ from django.db import IntegrityError, transaction
 
 from core.actions import Action
 from core.actors import Person
-from core.database import violated_constraint
+from core.database import database_now, violated_constraint
 from core.decision import Code, Denied, refuse
 from core.deeds import Deed, require_deed
 from core.events import Event
 from core.machines import Swap, swap
 from ledger.sql import event_cte
-from toolbox.scheduler import database_now
 from workspace.builds import rules
 from workspace.builds.containers import Outcome
 from workspace.builds.deployments import SETTLED_AFTER, find_outcome, settle, under_way
