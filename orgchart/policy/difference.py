@@ -71,12 +71,20 @@ def _gained(before: Policy | None, after: Policy | None, same: frozenset[str]) -
     owned = builtins(before, same) if before else ()
     yield from _together(frozenset(builtins(after, same)).difference(owned))
     yield from reach.newly(before, after)
+    yield from _names_led(before, after)
     yield from _left_by_leavers(before, after)
     for name, role in after.roles.items():
         if name not in after.holders:
             old = before.roles.get(name) if before else None
             for sentence in _gained_by_role(role, after, old, before):
                 yield sentence + reach.LATER
+
+
+def _names_led(before: Policy | None, after: Policy) -> Iterator[str]:
+    """Where `after` newly leads an alias or an address: mail to it has another reader."""
+    for name, handle in after.names.items():
+        if name != handle and (before is None or before.names.get(name) != handle):
+            yield f"{name} leads to {handle}"
 
 
 def _left_by_leavers(before: Policy | None, after: Policy) -> Iterator[str]:

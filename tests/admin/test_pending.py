@@ -357,11 +357,21 @@ class TestEveryTable:
         assert seen.status_code == 422
         assert not Alias.objects.filter(alias="hr_worker").exists()
 
-    def test_aliases_give_no_right(self, hr, company):
+    def test_an_alias_that_leads_to_another_agent(self, hr, company):
+        """HR alone would give the mail to a name another reader, in one step or in two."""
+        row = Alias.objects.create(
+            organisation=company.organisation, alias="chief", agent=company.agent("it_manager")
+        )
+        other = {"alias": "chief", "agent": str(company.agent("hr_manager").id)}
+        waiting = proposed(hr, change_page(row), "alias_form", **other)
+        assert waiting.allowed == ["chief leads to hr_manager"]
+        assert Alias.objects.get(alias="chief").agent.handle == "it_manager"
+        removal = page_of(row, "delete")
+        confirm(hr, removal, preview(hr, removal, "removal-form", reason=REASON))
+        assert not Alias.objects.filter(alias="chief").exists(), "to take a name away is no right"
         page = f"{list_page(Alias)}add/?organisation={company.organisation.id}"
-        fields = {"alias": "chief", "agent": str(company.agent("ceo").id)}
-        confirm(hr, page, preview(hr, page, "alias_form", reason=REASON, **fields))
-        assert Alias.objects.filter(alias="chief").exists()
+        assert proposed(hr, page, "alias_form", **other).allowed == ["chief leads to hr_manager"]
+        assert not Alias.objects.filter(alias="chief").exists()
 
 
 class TestSettingsOfTheBoard:

@@ -260,6 +260,16 @@ def test_names_files_leads_permissions_and_offices():
     assert "team-lead has update_own_tasks = True" in team
 
 
+def test_names_an_alias_and_an_address_that_lead_elsewhere():
+    """Mail to a name that led to another agent has another reader."""
+    pack = replace(NEXUS, aliases={**NEXUS.aliases, "pm": "hr_manager"})
+    assert change(pack) == (["pm leads to hr_manager"], ["pm leads to product_manager"])
+    named = policy_of(with_agent("investment_trader", SOLO, name="broker"))
+    found = between(policy_of(SOLO), named)
+    assert found.allowed == ("investment.broker leads to investment_trader",)
+    assert found.forbidden == ("investment.trader leads to investment_trader",)
+
+
 class TestPermissionsOnTasks:
     """A role without any has no limit on tasks, so that taking all away gives a right."""
 

@@ -62,7 +62,7 @@ class TestSaveRow:
 
     def test_adds_what_is_new(self, company, edit):
         alias = Alias(organisation=company.organisation, alias="boss", agent=company.agent("ceo"))
-        edit(save_row, alias)
+        edit(save_row, alias, caller=company.person("Board"))
         assert newest_event().action == "alias.added"
         assert company.policy.resolve("boss").handle == "ceo"
 
