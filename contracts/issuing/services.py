@@ -47,7 +47,7 @@ ABOUT_RECIPIENT = frozenset(
 )
 """Refusals because of the recipient: they leave a rejection too (Spec: contracts 11)."""
 
-LOCK_AGENTS = "SELECT 1 FROM orgchart_agent WHERE id = ANY(%s) ORDER BY id FOR SHARE"
+LOCK_POLICY = "SELECT 1 FROM orgchart_organisation WHERE id = %s FOR SHARE"
 
 
 def issue_contract(
@@ -132,7 +132,7 @@ def _issue(issue: _Issue, now: datetime) -> IssuedContract:
 
 def _insert_contract(issue: _Issue, now: datetime) -> Contract:
     draft, caller, assignee = issue.draft, issue.caller, issue.assignee
-    _lock_parties(issue)
+    _lock_policy(caller.organisation_id)
     escalation = _lock_escalation(draft, caller)
     if draft.request is not None:
         lock_request(draft.request, issue.issuer, assignee)
@@ -225,14 +225,15 @@ def _build_contract(issue: _Issue, escalation: Escalation | None, now: datetime)
     )
 
 
-def _lock_parties(issue: _Issue) -> None:
-    """Lock both parties, so that a deactivation of either happens before this contract or after.
+def _lock_policy(organisation_id: int) -> None:
+    """Hold back changes of policy, so that a deactivation happens before this contract or after.
 
     Before: sending the contract's mail is refused. After: the contract is reassigned with the rest.
+    The organisation is what each change of policy locks first: none waits for rows of agents that
+    this transaction holds.
     """
-    parties = [party for party in (issue.assignee.id, issue.issuer.id) if party is not None]
     with connection.cursor() as cursor:
-        cursor.execute(LOCK_AGENTS, [parties])
+        cursor.execute(LOCK_POLICY, [organisation_id])
 
 
 def _lock_escalation(draft: ContractDraft, caller: Actor) -> Escalation | None:

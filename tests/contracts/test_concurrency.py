@@ -13,6 +13,7 @@ from contracts.issuing import services as issuing
 from contracts.models import Contract, Report, Verdict
 from contracts.reassignment import reassign_contracts
 from contracts.vocabulary import ContractKind, ContractState, ReportKind
+from core.actions import Action
 from core.decision import Code
 from ledger.models import Event
 from mailroom.delivery import MailDraft
@@ -40,6 +41,7 @@ from toolbox.models import ModeGrant
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ROUNDS = 5
+PARTIES = ("it_manager", "backend_worker")
 
 
 @pytest.fixture
@@ -276,6 +278,38 @@ class TestTwoCallsOfOneIssuer:
         ends = at_once([back, report])
         assert [end["state"] for end in ends] == ["in_progress", "in_progress"]
         assert company.caller("backend_worker").session.mode == "coding"
+
+
+class TestIssuing:
+    def test_ends_without_a_deadlock_while_its_parties_are_moved(self, company):
+        """A large pack is loaded for longer than PostgreSQL waits before it looks for one."""
+        begun = threading.Event()
+        later, earlier = sorted((company.agent(one).id for one in PARTIES), reverse=True)
+
+        def move_both(_):
+            Agent.objects.filter(id=later).update(title="Moved")
+            begun.set()
+            for _ in range(PATIENCE * 100):
+                if is_waiting_for_a_lock():
+                    break
+                time.sleep(0.01)
+            time.sleep(1.5)
+            Agent.objects.filter(id=earlier).update(title="Moved")
+
+        def move():
+            return change_policy(
+                organisation_id=company.organisation.id,
+                apply=move_both,
+                caller=company.person("Board"),
+                action=Action.PACK_LOADED,
+                now=now(),
+            ).changed
+
+        def order():
+            begun.wait(PATIENCE)
+            return row(issue(company)).state
+
+        assert at_once([move, order]) == [True, "pending"]
 
 
 class TestApprovals:
