@@ -143,28 +143,28 @@ def new_device(username: str) -> TOTPDevice:
     return device
 
 
-def pending_device(username: str) -> TOTPDevice | None:
-    """The device that waits for its first code."""
-    found: TOTPDevice | None = (
-        TOTPDevice.objects.filter(user__username=username, confirmed=False).order_by("-id").first()
-    )
+def pending_device(username: str, device_id: int | None) -> TOTPDevice | None:
+    """The person's device of this id, if it waits for its first code."""
+    rows = TOTPDevice.objects.filter(user__username=username, confirmed=False)
+    found: TOTPDevice | None = rows.filter(id=device_id).first()
     return found
 
 
-def enrol(*, username: str, code: str, now: datetime) -> bool:
+def enrol(*, username: str, device_id: int, code: str, now: datetime) -> bool:
     """Put the pending device into use if the code is its own; False for a wrong code.
 
     A person who has an authenticator keeps it: False as well.
     """
     with transaction.atomic():
         rows = TOTPDevice.objects.select_for_update().filter(user__username=username)
-        devices = list(rows.order_by("id"))
-        if any(each.confirmed for each in devices) or not devices:
+        devices = {each.id: each for each in rows.order_by("id")}
+        pending = devices.get(device_id)
+        if any(each.confirmed for each in devices.values()) or pending is None:
             return False
-        if not _verify(devices[-1], code, now):
+        if not _verify(pending, code, now):
             return False
-        devices[-1].confirmed = True
-        devices[-1].save(update_fields=["confirmed"])
+        pending.confirmed = True
+        pending.save(update_fields=["confirmed"])
     return True
 
 

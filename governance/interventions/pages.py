@@ -23,24 +23,31 @@ from governance.cases.forms import EnrolForm
 from governance.interventions import confirmation
 from ledger.services import record_alone
 
+BEGUN_HERE = "authenticator_begun_here"
+"""In the session: the device that it began. What another session began is not shown in it."""
+
 
 def codes_page(request: HttpRequest) -> HttpResponse:
     """Begin, show the QR code, and confirm the first code. Reading the page changes nothing."""
     username, now = request.user.get_username(), timezone.now()
     enrolled = confirmation.has_authenticator(username)
     form = EnrolForm(request.POST if "code" in request.POST else None)
+    begun = request.session.get(BEGUN_HERE)
+    device = None if enrolled else confirmation.pending_device(username, begun)
     if request.method == "POST" and not enrolled:
         if "code" not in request.POST:
-            confirmation.new_device(username)
+            request.session[BEGUN_HERE] = confirmation.new_device(username).pk
             return HttpResponseRedirect(reverse("admin:confirmation_codes"))
         if form.is_valid():
-            if confirmation.enrol(username=username, code=form.cleaned_data["code"], now=now):
+            code = form.cleaned_data["code"]
+            if device and confirmation.enrol(
+                username=username, device_id=device.pk, code=code, now=now
+            ):
                 login(request, next(devices_for_user(request.user)))
                 _record(signed_in(request).on(0), now)
                 messages.success(request, gettext("Your authenticator is enrolled."))
                 return HttpResponseRedirect(reverse("admin:confirmation_codes"))
             form.add_error(None, gettext("The code is wrong. Wait for the next one and enter it."))
-    device = None if enrolled else confirmation.pending_device(username)
     context: dict[str, Any] = {
         **site.each_context(request),
         "title": gettext("Second factor"),

@@ -11,6 +11,7 @@ from django.contrib.admin import ModelAdmin
 from django.contrib.auth.views import PasswordChangeView
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.core.paginator import Paginator
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -27,6 +28,7 @@ from nexus_site.console.first_steps import first_steps, on_password_changed
 from nexus_site.console.login import OwnPasswordForm
 from nexus_site.console.lookups import guarded
 from nexus_site.console.visible import show_controls
+from orgchart.people.passwords import lock_user
 from workspace.sandbox.weaknesses import find_weaknesses
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
@@ -149,15 +151,19 @@ class PeopleSite(UnfoldAdminSite):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """The page of one's own password; from then on it is theirs alone."""
-        address = reverse("admin:password_change_done")
-        answer = PasswordChangeView.as_view(
+        page = PasswordChangeView.as_view(
             form_class=partial(OwnPasswordForm, request=request),
-            success_url=address,
+            success_url=reverse("admin:password_change_done"),
             template_name="admin/nexus/own_password.html",
             extra_context={**self.each_context(request), **(extra_context or {})},
-        )(request)
-        if request.method == "POST" and answer.status_code == HTTPStatus.FOUND:
-            on_password_changed(request)
+        )
+        if request.method != "POST":
+            return cast("HttpResponse", page(request))
+        with transaction.atomic():
+            lock_user(request.user)
+            answer = page(request)
+            if answer.status_code == HTTPStatus.FOUND:
+                on_password_changed(request)
         return cast("HttpResponse", answer)
 
     def index(

@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -40,6 +41,9 @@ from orgchart.people.rules import can_change_user
 admin.site.unregister(User)
 admin.site.unregister(TOTPDevice)  # its pages show secrets; people enrol on a page of our own
 
+
+OF_PERSON = ("first_name", "last_name", "email")
+"""The fields of a user's form that give no right."""
 
 OF_RIGHTS = frozenset(("is_active", "is_staff", "groups", "every_organisation", "organisations"))
 """The fields of a user's form that give rights."""
@@ -99,7 +103,7 @@ class PersonAdmin(DjangoUserAdmin, ActPages):  # type: ignore[type-arg]  # only 
     filter_horizontal = ()
     fieldsets = (
         (None, {"fields": ("username", "password")}),
-        (_("Person"), {"fields": ("first_name", "last_name", "email")}),
+        (_("Person"), {"fields": OF_PERSON}),
         (_("Rights"), {"fields": ("is_active", "is_staff", "groups")}),
         (_("Organisations"), {"fields": ("every_organisation", "organisations")}),
     )
@@ -173,9 +177,11 @@ class PersonAdmin(DjangoUserAdmin, ActPages):  # type: ignore[type-arg]  # only 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:  # noqa: FBT001  Django's own signature
         """The columns that give no right; a new user begins in no group."""
         form.wanted = form.standing(obj)
-        if change:
+        if change:  # no other column: it may have changed since it was read
             obj.is_active, obj.is_staff = form.found.is_active, form.found.is_staff
-        super().save_model(request, obj, form, change)
+            obj.save(update_fields=OF_PERSON)
+        else:
+            super().save_model(request, obj, form, change)
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:  # noqa: FBT001  Django's own signature
         """Groups and organisations, by the service that knows whether they wait for somebody."""
@@ -201,10 +207,16 @@ class PersonAdmin(DjangoUserAdmin, ActPages):  # type: ignore[type-arg]  # only 
         id: str,  # noqa: A002  Django's own name
         form_url: str = "",
     ) -> HttpResponse:
-        """The new password and its event in one transaction; its user changes it first."""
+        """The new password and its event in one transaction; its user changes it first.
+
+        One's own is changed with the present one only (Spec: people 53).
+        """
         user = self.get_object(request, unquote(id))
-        is_sent = request.method == "POST" and self.has_change_permission(request, user)
-        other = user if is_sent and user is not None and user.pk != request.user.pk else None
+        is_changed = user is not None and self.has_change_permission(request, user)
+        if is_changed and user == request.user:
+            return HttpResponseRedirect(reverse("admin:password_change"))
+        is_sent = request.method == "POST" and is_changed
+        other = user if is_sent else None
         try:
             with transaction.atomic():
                 if other is not None:

@@ -20,7 +20,7 @@ from orgchart.models import Organisation, PendingChange
 from orgchart.pending.rules import AS_SHOWN
 from orgchart.pending.vocabulary import SUBJECT
 from orgchart.people import rules
-from orgchart.people.authenticators import remove_authenticators
+from orgchart.people.authenticators import remove_authenticators, remove_devices
 from orgchart.people.members import save_standing, standing_of
 from orgchart.people.passwords import ask_for_code, known_to
 from orgchart.people.rules import EVERY, INSTALLATION, Standing
@@ -79,7 +79,7 @@ def remove_second_factor(*, user: User, who: SignedIn, reason: str, now: datetim
             subject=f"user:{name}",
             reason=reason,
         )
-        return ask_for_code(user_id=user.pk, code_from=who.username)
+        return ask_for_code(user=user, code_from=who.username)
 
 
 @needs_transaction
@@ -103,7 +103,8 @@ def save_confirmed(row: PendingChange, caller: Person, now: datetime) -> str:
     save_standing(user=user, after=after, caller=proposer.on(INSTALLATION), now=now)
     if not rules.needs_code(before, after):
         return ""
-    return ask_for_code(user_id=user.pk, code_from=caller.username)
+    remove_devices(user)
+    return ask_for_code(user=user, code_from=caller.username)
 
 
 def require_confirmer(row: PendingChange, caller: Person) -> None:

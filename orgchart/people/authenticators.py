@@ -11,12 +11,19 @@ from core.database import needs_transaction
 
 
 @needs_transaction
+def remove_devices(user: User) -> int:
+    """Remove a user's authenticators, also one that waits for its first code; how many."""
+    removed: int = TOTPDevice.objects.filter(user=user).delete()[0]
+    return removed
+
+
+@needs_transaction
 def remove_authenticators(user: User) -> int:
     """Remove a user's authenticators and end their open sessions; how many authenticators.
 
     Who lost one may have lost the device with the open session, too, and there could enrol another.
     """
-    removed: int = TOTPDevice.objects.filter(user=user).delete()[0]
+    removed = remove_devices(user)
     for session in Session.objects.iterator():  # a session names its user only in what it holds
         if session.get_decoded().get(SESSION_KEY) == str(user.pk):
             session.delete()

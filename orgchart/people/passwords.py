@@ -5,9 +5,23 @@ from __future__ import annotations
 import hashlib
 import secrets
 
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import AnonymousUser, User
+
+from core.database import needs_transaction
 from orgchart.people.models import GivenPassword
 
 CODE_BYTES = 9
+
+
+@needs_transaction
+def lock_user(user: AbstractBaseUser | AnonymousUser) -> None:
+    """Read a user again, whose rights, password and code wait with their changes from now on.
+
+    Else a change that checks a password for a while would write over what happened meanwhile.
+    """
+    if isinstance(user, User):
+        user.refresh_from_db(from_queryset=User.objects.select_for_update(no_key=True))
 
 
 def give_password(user_id: int, *, by: str = "") -> None:
@@ -37,14 +51,16 @@ def known_to(user_id: int) -> str:
     return rows.values_list("given_by", flat=True).first() or ""
 
 
-def ask_for_code(*, user_id: int, code_from: str) -> str:
+@needs_transaction
+def ask_for_code(*, user: User, code_from: str) -> str:
     """Let a user change the password with a new code, before anything else; the code.
 
     It is stored as a digest: only the person who is answered it can hand it over.
     """
+    lock_user(user)
     code = secrets.token_urlsafe(CODE_BYTES)
     asked = {"code_from": code_from, "code_digest": _digest(code), "is_changed": False}
-    GivenPassword.objects.update_or_create(person_id=user_id, defaults=asked)
+    GivenPassword.objects.update_or_create(person=user, defaults=asked)
     return code
 
 

@@ -13,6 +13,7 @@ from core.decision import Code, Denied
 from core.deeds import PeopleGroup
 from core.people import board_members, groups_of, organisations_of, signed_in_as
 from ledger.models import Event
+from nexus_site.console.users import PersonAdmin
 from orgchart.models import ContactRule, GivenPassword, PendingChange
 from orgchart.pending.services import confirm_change
 from orgchart.pending.users import change_user
@@ -160,6 +161,20 @@ class TestAUser:
         hans.refresh_from_db()
         assert getattr(hans, field)
 
+    def test_is_not_activated_by_who_changes_the_name_meanwhile(
+        self, board, second, member, monkeypatch
+    ):
+        hans, save = member("hans", HR), PersonAdmin.save_model
+
+        def late(*args):
+            User.objects.filter(pk=hans.pk).update(is_active=False, password="another")
+            save(*args)
+
+        monkeypatch.setattr(PersonAdmin, "save_model", late)
+        change(board, hans, first_name="Hans")
+        hans.refresh_from_db()
+        assert (hans.first_name, hans.is_active, hans.password) == ("Hans", False, "another")
+
     def test_loses_rights_at_once(self, board, second, member):
         hans = member("hans", HR)
         change(board, hans, groups=[])
@@ -262,6 +277,15 @@ class TestTheCode:
         assert self.choose(as_grace, code, self.OWN, PASSWORD).status_code == 302
         assert as_grace.get(list_page(User)).status_code == 200
         assert not is_given(grace.pk)
+
+    @pytest.mark.parametrize("confirmed", [False, True])
+    def test_leaves_no_authenticator_that_the_proposer_enrolled(
+        self, board, second, groups, confirmed
+    ):
+        grace = add(board, groups, BOARD)
+        TOTPDevice.objects.create(user=grace, name="of the proposer", confirmed=confirmed)
+        decide(second, waiting(), "confirm")
+        assert not TOTPDevice.objects.exists()
 
     def test_is_asked_at_the_first_sign_in_too(self, board, second, groups):
         add(board, groups, HR)

@@ -1,10 +1,13 @@
 """What a person does first: change a password that others know, enrol a second factor."""
 
 import re
+from threading import Thread
 
 import pytest
+from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import Group, User
 from django.core.management import call_command
+from django.db import connections, transaction
 from django.test import Client
 from django.utils import timezone
 from django_otp.oath import totp
@@ -12,12 +15,16 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from core.deeds import PeopleGroup
 from ledger.models import Event
+from nexus_site.console import login
 from nexus_site.run import first_run
-from orgchart.people.passwords import ask_for_code, give_password, is_given
+from orgchart.people.passwords import ask_for_code, code_from, give_password, is_given
+from tests.concurrency import connect_apart, is_waiting_for_a_lock
+from tests.patience import wait_until
 from tests.people import join
 
 PASSWORD, OWN = "correct horse battery staple", "another sentence of my own 9"
 CODES, CHANGE, HOME = "/admin/confirmation-codes/", "/admin/password_change/", "/admin/"
+QR = b"data:image/svg+xml"
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 pytestmark = pytest.mark.django_db
@@ -78,8 +85,16 @@ class TestAGivenPassword:
         sent = {"password1": OWN, "password2": OWN, "usable_password": "true"}
         board.post(f"/admin/auth/user/{bob.pk}/password/", sent)
         assert is_given(bob.pk)
-        board.post(f"/admin/auth/user/{root.pk}/password/", sent)
-        assert not is_given(root.pk)
+
+    def test_is_never_ones_own(self, client, alice):
+        """Without the present password: who finds an open session does not get the password."""
+        sign_in(client)
+        page = f"/admin/auth/user/{alice.pk}/password/"
+        sent = {"password1": OWN, "password2": OWN, "usable_password": "true"}
+        for answer in (client.get(page), client.post(page, sent)):
+            assert (answer.status_code, answer.url) == (302, CHANGE)
+        alice.refresh_from_db()
+        assert alice.check_password(PASSWORD)
 
     def test_is_what_the_first_people_have_in_production(self, settings):
         for group in PeopleGroup:
@@ -87,6 +102,54 @@ class TestAGivenPassword:
         settings.PRODUCTION = True
         first_run.create_first_people(show=lambda _: None, now=timezone.now())
         assert all(is_given(user.pk) for user in User.objects.all())
+
+
+@pytest.mark.django_db(transaction=True)
+class TestAChangeOfAPassword:
+    """It lasts as long as two passwords are checked: what happens meanwhile is not undone."""
+
+    def during(self, monkeypatch, act):
+        """Change it, and let another connection act between its check and what is saved."""
+
+        def run():
+            try:
+                connect_apart()
+                act()
+            finally:
+                connections.close_all()
+
+        def save(*args, **kwargs):
+            other.start()
+            wait_until(lambda: is_waiting_for_a_lock() or not other.is_alive())
+            return saved(*args, **kwargs)
+
+        other, saved = Thread(target=run), login.OwnPasswordForm.save
+        monkeypatch.setattr(login.OwnPasswordForm, "save", save)
+        client = Client()
+        sign_in(client)
+        change(client)
+        other.join()
+        return client
+
+    def test_ends_no_code_that_is_asked_meanwhile(self, alice, monkeypatch):
+        @transaction.atomic
+        def confirm():
+            ask_for_code(user=User.objects.get(pk=alice.pk), code_from="other")
+
+        self.during(monkeypatch, confirm)
+        assert code_from(alice.pk) == "other"
+
+    def test_activates_no_user_again(self, alice, monkeypatch):
+        client = self.during(
+            monkeypatch, lambda: User.objects.filter(pk=alice.pk).update(is_active=False)
+        )
+        assert not User.objects.get(pk=alice.pk).is_active
+        assert client.get(HOME).url.startswith("/admin/login/")
+
+    def test_replaces_no_password_that_was_set_meanwhile(self, alice, monkeypatch):
+        newest = make_password("what the operator set")
+        self.during(monkeypatch, lambda: User.objects.filter(pk=alice.pk).update(password=newest))
+        assert User.objects.get(pk=alice.pk).password == newest
 
 
 class TestARequiredSecondFactor:
@@ -108,6 +171,21 @@ class TestARequiredSecondFactor:
         assert client.post(CODES, {"code": code_of(device)}).status_code == 302
         assert client.get(HOME).status_code == 200
         assert Event.objects.filter(action="code.enrolled").exists()
+
+    def test_is_not_one_that_another_session_began(self, client, alice):
+        """Who signed in as this user before would know its key."""
+        before = Client()
+        for each in (before, client):
+            sign_in(each)
+        before.post(CODES)
+        device = TOTPDevice.objects.get()
+        assert QR in before.get(CODES).content
+        assert QR not in client.get(CODES).content
+        client.post(CODES, {"code": code_of(device)})
+        assert not TOTPDevice.objects.filter(confirmed=True).exists()
+        client.post(CODES)
+        assert TOTPDevice.objects.get() != device
+        assert QR not in before.get(CODES).content
 
     def test_ends_a_session_that_was_opened_without_it(self, client, alice, settings):
         sign_in(client)
@@ -137,7 +215,8 @@ class TestACode:
         settings.REQUIRE_SECOND_FACTOR = "board"
         root = User.objects.create_superuser("root", password=PASSWORD)
         client.force_login(root, backend=BACKEND)
-        code = ask_for_code(user_id=root.pk, code_from="other")
+        with transaction.atomic():
+            code = ask_for_code(user=root, code_from="other")
         for page in (HOME, CODES):
             assert client.get(page).url == CHANGE, page
         sent = {"old_password": PASSWORD, "new_password1": OWN, "new_password2": OWN, "code": code}

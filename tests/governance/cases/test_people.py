@@ -422,21 +422,27 @@ class TestEnrolling:
     def test_takes_the_first_code_of_the_new_device(self, alice):
         device, now = confirmation.new_device("alice"), timezone.now()
         wrong = f"{(int(code_of(device, now)) + 1) % 10**6:06d}"
-        assert not confirmation.enrol(username="alice", code=wrong, now=now)
+        assert not confirmation.enrol(username="alice", device_id=device.id, code=wrong, now=now)
         assert self.confirmed() == []
-        assert confirmation.enrol(username="alice", code=code_of(device, now), now=now)
+        assert confirmation.enrol(
+            username="alice", device_id=device.id, code=code_of(device, now), now=now
+        )
         assert self.confirmed() == [device]
 
     def test_ends_a_device_that_was_shown_and_not_enrolled(self, alice):
         old, now = confirmation.new_device("alice"), timezone.now()
         new = confirmation.new_device("alice")
-        assert not confirmation.enrol(username="alice", code=code_of(old, now), now=now)
+        assert not confirmation.enrol(
+            username="alice", device_id=old.id, code=code_of(old, now), now=now
+        )
         assert list(TOTPDevice.objects.all()) == [new]
 
     def test_gives_nobody_a_second_device(self, alice):
         mine, now = enrolled("alice"), timezone.now()
         second = confirmation.new_device("alice")
-        assert not confirmation.enrol(username="alice", code=code_of(second, now), now=now)
+        assert not confirmation.enrol(
+            username="alice", device_id=second.id, code=code_of(second, now), now=now
+        )
         assert self.confirmed() == [mine]
 
 
