@@ -106,6 +106,15 @@ def _load(
         return change
 
 
+def _lock(organisation: Organisation) -> None:
+    """Lock the organisation, then its agents, whose work is locked after them.
+
+    A call of an agent locks the agent before its work: no circle of locks can close.
+    """
+    Organisation.objects.select_for_update(no_key=True).get(id=organisation.id)
+    list(organisation.agents.select_for_update(no_key=True).order_by("id").values_list("id"))
+
+
 def _apply_pack(
     organisation: Organisation,
     pack: Pack,
@@ -119,7 +128,7 @@ def _apply_pack(
     caller = replace(caller, organisation_id=organisation.id)
     held: dict[str, Any] = {}
     if not new:
-        Organisation.objects.select_for_update(no_key=True).get(id=organisation.id)
+        _lock(organisation)
         staying = {one.handle for one in pack.staff if one.active}
         if organisation.agents.filter(active=True).exclude(handle__in=staying).exists():
             before = compile_policy(organisation.id)

@@ -1,6 +1,9 @@
-"""HR changes the organisation while a person takes HR out of service: one after the other."""
+"""Changes of the organisation at the same moment as calls of its agents: one after the other."""
 
+import shutil
 import threading
+import time
+from functools import partial
 
 import pytest
 from django.utils import timezone
@@ -8,7 +11,8 @@ from django.utils import timezone
 from core.decision import Code
 from governance.staff import hiring
 from governance.staff.deactivation import deactivate_by_person
-from tests.company import load_company
+from orgchart.packs import load_pack, loading
+from tests.company import PACKS, load_company
 from tests.concurrency import at_once, is_waiting_for_a_lock
 from tests.patience import PATIENCE
 from toolbox import door
@@ -50,3 +54,40 @@ def test_hr_that_is_deactivated_while_it_hires(db, monkeypatch):
         [lambda: door.call(caller, "create_agent_jd", hire, now=timezone.now()), deactivate]
     )
     assert (hired.status, left) == (200, Code.VERSION_MISMATCH)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_pack_that_changes_an_issuer_while_it_closes_what_a_leaver_works_on(
+    db, monkeypatch, tmp_path
+):
+    """The pack is written for longer than PostgreSQL waits before it looks for a deadlock."""
+    company = load_company("nexus")
+    order = {"to": "backend_worker", "title": "T", "body": "B"}
+    made = company.call("it_manager", "create_contract", **order).result
+    caller, begun = company.caller("it_manager"), threading.Event()
+    shutil.copytree(PACKS / "nexus", tmp_path / "nexus")
+    for agent, line in {"backend_worker": "active: false", "it_manager": "title: Head"}.items():
+        file = tmp_path / "nexus" / "agents" / f"{agent}.yaml"
+        kept = [each for each in file.read_text().splitlines() if not each.startswith("title:")]
+        file.write_text("\n".join([*kept, line, ""]))
+    write = loading.write_pack
+
+    def write_late(*args, **fields):
+        begun.set()
+        for _ in range(PATIENCE * 100):
+            if is_waiting_for_a_lock():
+                break
+            time.sleep(0.01)
+        time.sleep(1.5)
+        return write(*args, **fields)
+
+    def cancel():
+        begun.wait(PATIENCE)
+        wanted = {"contract_id": made["contract_id"], "outcome": "cancelled", "reason": "r"}
+        return door.call(caller, "close_contract", wanted, now=timezone.now())
+
+    monkeypatch.setattr(loading, "write_pack", write_late)
+    load = partial(load_pack, tmp_path / "nexus", caller=company.system, now=timezone.now())
+    loaded, refused = at_once([load, cancel])
+    assert getattr(loaded, "changed", loaded) is True
+    assert refused.body["error_code"] == Code.RECIPIENT_INACTIVE, "it decided before"
