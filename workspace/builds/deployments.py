@@ -85,12 +85,18 @@ def can_deploy(*, caller: Caller, environment: str, artifact: str, now: datetime
 @needs_transaction
 def _use_approval(caller: Caller, environment: str, artifact: str, now: datetime) -> str:
     """Use the approval of this deployment; its contract's id. Raises Denied APPROVAL_REQUIRED, also
-    where the agent that approved the image built it, in another role (Spec: organisation 28).
+    where the agent that approved the image built it, in another role (Spec: organisation 28), or
+    approved it before it was built (Spec: hands 33).
+
+    Who approved it sent the contract's mail; its issuer may be the successor of that agent.
     """
     approval = use_approval(caller=caller, environment=environment, artifact=artifact, now=now)
-    approver = Contract.objects.values_list("issuer_id", flat=True).get(id=approval)
-    builds = ImageBuild.objects.filter(organisation_id=caller.organisation_id, digest=artifact)
-    caller.require(rules.can_approve_build(approver, builds.values_list("built_by_id", flat=True)))
+    columns = ("notice__sender_id", "created_at")
+    approver, approved_at = Contract.objects.values_list(*columns).get(id=approval)
+    rows = ImageBuild.objects.filter(organisation_id=caller.organisation_id, digest=artifact)
+    builds = list(rows.values_list("built_by_id", "built_at"))
+    caller.require(rules.can_approve_build(approver, [builder for builder, _ in builds]))
+    caller.require(rules.can_be_approved(approval, approved_at, [at for _, at in builds]))
     return approval
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 from contracts.approvals.rules import ENVIRONMENT
@@ -97,6 +98,23 @@ def can_approve_build(approver: int | None, builders: Collection[int]) -> Decisi
         "the approval is of the agent that built this image",
         "let another agent build it, and ask for an approval of that image",
         rule="no agent approves its own work (spec: organisation 28)",
+    )
+
+
+def can_be_approved(
+    approval: str, approved_at: datetime, built_at: Collection[datetime]
+) -> Decision:
+    """Decide whether an approval names an image that was there: its first build says its service.
+
+    An image that was never built is refused as unknown, whatever approves it.
+    """
+    if not built_at or min(built_at) <= approved_at:
+        return Allow("an approval names an image that was built (spec: hands 33)")
+    return deny(
+        Code.APPROVAL_REQUIRED,
+        f"{approval} approved this image before it was built",
+        "let its issuer cancel it with close_contract and approve the image again",
+        rule="an approval names an image that was built (spec: hands 33)",
     )
 
 

@@ -10,6 +10,7 @@ from django.db import transaction
 
 from contracts.approvals.deployments import use_approval
 from contracts.models import Contract
+from contracts.reassignment import reassign_contracts
 from ledger.models import Event
 from tests.concurrency import at_once
 from tests.documents.world import NOW, caller_of, found
@@ -249,6 +250,24 @@ class TestProduction:
         assert Contract.objects.get().used_at is None
         ImageBuild.objects.update(built_by_id=builder)
         assert code(deploy(devops, "production")) == "OK"
+
+    def test_takes_none_of_a_builder_that_left_it_to_its_superior(self, nexus, devops, engine, api):
+        """The CEO becomes its issuer, and did not approve it (Spec: contracts 42)."""
+        it, ceo = (caller_of(nexus, handle) for handle in ("it_manager", "ceo"))
+        ImageBuild.objects.update(built_by_id=it.agent.id)
+        approve(nexus)
+        reassign_contracts(caller=ceo, leaver=it.agent, successor=ceo.agent, now=NOW)
+        assert Contract.objects.get().issuer_id == ceo.agent.id
+        assert code(deploy(devops, "production")) == "APPROVAL_REQUIRED"
+
+    def test_takes_none_from_before_the_image_was_built(self, nexus, devops, engine, api):
+        """Its service would be the builder's choice, not what was approved (Spec: hands 33)."""
+        contract_id = approve(nexus)
+        ImageBuild.objects.update(built_at=NOW + timedelta(seconds=1))
+        found = deploy(devops, "production")
+        assert code(found) == "APPROVAL_REQUIRED"
+        assert contract_id in found.body["message"]
+        assert Contract.objects.get().used_at is None
 
     def test_takes_no_expired_one(self, nexus, devops, engine, api):
         approve(nexus)
