@@ -4,6 +4,7 @@ import pytest
 
 from orgchart.models import Organisation
 from tests.orgchart.world import load, write_pack
+from tests.rows import make_once
 
 
 @pytest.fixture
@@ -13,5 +14,8 @@ def pack(tmp_path):
 
 @pytest.fixture
 def acme(pack):
-    load(pack)
-    return Organisation.objects.get(slug="acme")
+    def made():
+        load(pack)
+        return Organisation.objects.get(slug="acme")
+
+    return make_once("acme", made)
