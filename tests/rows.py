@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
+from typing import Any
 
 from django.apps import apps
+from django.conf import settings
 from django.db import connection, transaction
 
 from ledger.models import Event
@@ -25,6 +27,9 @@ WRITTEN_BY_MIGRATE = (
 _made: dict[str, tuple[Policy, Rows]] = {}
 """What this process has made under each name: the policy, and the rows that it was made of."""
 
+_done: dict[str, tuple[Any, Rows]] = {}
+"""What this process has done under each name: what it returned, and the rows that it added."""
+
 
 def make_once(name: str, make: Callable[[], Organisation]) -> Organisation:
     """Make an organisation, or put back the rows of when it was made earlier in this process.
@@ -38,11 +43,26 @@ def make_once(name: str, make: Callable[[], Organisation]) -> Organisation:
         put_back(rows)
         POLICIES._keep(policy)
         return Organisation.objects.get(id=policy.organisation_id)
-    before = _highest_keys()
+    before = _present_keys()
     made = make()
-    if made.id > before["orgchart_organisation"]:
-        _made[name] = (compile_policy(made.id), _rows_above(before))
+    if str(made.id) not in before["orgchart_organisation"]:
+        _made[name] = (compile_policy(made.id), read(before))
     return made
+
+
+def do_once(name: str, do: Callable[[], Any]) -> Any:
+    """Do what only adds rows, or put them back where it was done earlier in this process.
+
+    What it needs is there again under the same ids. Returns what it returned the first time.
+    """
+    if name in _done:
+        result, rows = _done[name]
+        put_back(rows)
+    else:
+        before = _present_keys()
+        result = do()
+        _done[name] = (result, read(before))
+    return result
 
 
 def present_policy(organisation: Organisation) -> Policy:
@@ -76,33 +96,35 @@ def _is_there(policy: Policy) -> bool:
 
 @cache
 def _keys() -> Mapping[str, str]:
-    """The tables that an organisation is made of, with the column of their keys: they only rise."""
+    """The tables of our rooms, with the column of their keys."""
     return {
         model._meta.db_table: model._meta.pk.column
         for model in apps.get_models(include_auto_created=True)
-        if model._meta.app_label in ("orgchart", "ledger")
+        if model._meta.app_label in settings.ROOMS
     }
 
 
-def _highest_keys() -> dict[str, int]:
+def _present_keys() -> dict[str, list[str]]:
+    """The keys of the rows that our tables have now."""
     parts = (
-        f"SELECT '{table}', coalesce(max({k}), 0) FROM {table}" for table, k in _keys().items()
+        f"SELECT '{table}', coalesce(array_agg({k}::text), '{{}}') FROM {table}"
+        for table, k in _keys().items()
     )
     with connection.cursor() as cursor:
         cursor.execute(" UNION ALL ".join(parts))
         return dict(cursor.fetchall())
 
 
-def _rows_above(before: Mapping[str, int]) -> Rows:
-    return read({table: f"WHERE {_keys()[table]} > {key}" for table, key in before.items()})
-
-
-def read(tables: Mapping[str, str]) -> Rows:
-    """The rows of these tables, each with its condition."""
+def read(tables: Mapping[str, list[str]]) -> Rows:
+    """The rows of these tables, without those that have one of the keys."""
     found = {}
     with connection.cursor() as cursor:
-        for table, where in tables.items():
-            cursor.execute(f"SELECT json_agg(t ORDER BY t)::text FROM {table} t {where}")
+        for table, keys in tables.items():
+            key = _keys().get(table, "id")
+            cursor.execute(
+                f"SELECT json_agg(t ORDER BY t)::text FROM {table} t WHERE {key}::text <> ALL(%s)",
+                [keys],
+            )
             (rows,) = cursor.fetchone()
             if rows is not None:
                 found[table] = rows
@@ -110,19 +132,21 @@ def read(tables: Mapping[str, str]) -> Rows:
 
 
 def put_back(rows: Rows) -> None:
-    """Insert rows as they were read."""
+    """Insert rows as they were read. Triggers stay out of it, for what begins must begin new."""
     inserts = ", ".join(
         f"{table}_rows AS (INSERT INTO {table} "
         f"SELECT * FROM json_populate_recordset(NULL::{table}, %({table})s::json))"
         for table in rows
     )
     with connection.cursor() as cursor:
+        cursor.execute("SET session_replication_role = replica")
         cursor.execute(f"WITH {inserts} SELECT 1", rows)
+        cursor.execute("SET session_replication_role = origin")
 
 
 def written_by_migrate() -> Rows:
     """The rows of the tables that `migrate` itself fills."""
-    return read(dict.fromkeys(WRITTEN_BY_MIGRATE, ""))
+    return read({table: [] for table in WRITTEN_BY_MIGRATE})
 
 
 def delete_all(kept: Rows) -> None:

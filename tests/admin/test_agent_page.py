@@ -19,13 +19,13 @@ from orgchart.models import ToolOverride
 from orgchart.policy.vocabulary import ToolMode
 from orgchart.tool_restrictions import save_tool_restriction
 from tests.admin.places import change_page
-from tests.browser.day import play
+from tests.browser.day import day_of
 from toolbox.registry import REGISTRY
 
 
 @pytest.fixture
 def played(company):
-    return play(company)
+    return day_of(company)
 
 
 def page_of(client, company, handle="backend_worker", **query):

@@ -14,7 +14,7 @@ from ledger.sealer import seal_events
 from orgchart.models import Agent, ContactRule, Organisation, Role
 from tests.admin.english import english_on, known_texts
 from tests.admin.places import change_page, edit_page, list_page, page_of
-from tests.browser.day import play
+from tests.browser.day import day_of
 from tests.browser.task_week import work
 from tests.company import load_company
 from tests.governance.cases.world import Play
@@ -27,7 +27,7 @@ ROWS = 3
 @pytest.fixture
 def everything(company):
     """A day of one company, a week of another's tasks, and a paused case of a third."""
-    ids = play(company)
+    ids = day_of(company)
     work(load_company("dev-team"))
     case = Play(load_company("constitution"), request="Greet by name", title="Greeting")
     case.to("IMPLEMENTATION")

@@ -7,7 +7,7 @@ from django.contrib import admin
 from tests.admin.english import english_on, known_texts
 from tests.admin.places import change_page, list_page, page_of
 from tests.admin.rows import fill
-from tests.browser.day import play
+from tests.browser.day import day_of
 
 CHINESE = {"HTTP_ACCEPT_LANGUAGE": "zh-CN,zh;q=0.9"}
 CODES = {"admin", "author", "body", "category", "source", "rating", "id"}
@@ -17,7 +17,7 @@ PAGES = ("/admin/tasks/feedback/take-in/", "/admin/workspace/skill/look-again/")
 
 @pytest.fixture
 def made(company):
-    play(company)
+    day_of(company)
     return fill(company)
 
 

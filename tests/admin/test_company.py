@@ -13,7 +13,7 @@ from nexus_site.company.state import states_of
 from orgchart.explaining import ask_mail, explain
 from orgchart.models import ContactRule
 from orgchart.staffing import deactivate_agent
-from tests.browser.day import play
+from tests.browser.day import day_of
 from tests.company import load_company
 
 
@@ -24,7 +24,7 @@ def conditions(company):
 class TestTheDrawing:
     def test_says_what_everybody_does_now(self, board, company, now):
         assert set(conditions(company).values()) == {"idle"}
-        ids = play(company)
+        ids = day_of(company)
         found = states_of(company.organisation.id)
         assert found["it_manager"].work.id == ids["it"]
         assert found["it_manager"].condition in {"working", "waiting"}

@@ -16,7 +16,7 @@ from nexus_site.console import counting, dashboard
 from orgchart.models import Organisation, Pause
 from tests.admin.forms import confirm, preview
 from tests.admin.places import change_page
-from tests.browser.day import play
+from tests.browser.day import day_of
 from tests.company import load_company
 
 
@@ -31,7 +31,7 @@ def pick(values, names):
 
 @pytest.fixture
 def played(company):
-    return play(company)
+    return day_of(company)
 
 
 def make_organisations(number, before="z"):

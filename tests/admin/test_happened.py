@@ -17,7 +17,7 @@ from core.events import Event as Made
 from ledger.models import Event
 from ledger.services import record_alone
 from orgchart.models import ApiKey
-from tests.browser.day import play
+from tests.browser.day import day_of
 
 SMALL_PRINT = re.compile(r"<(code|script|pre|style)\b.*?</\1>", re.DOTALL)
 TAG = re.compile(r"<[^>]*>")
@@ -88,7 +88,7 @@ class TestActors:
         assert "system:up" in sent
 
     def test_are_no_codes_on_the_pages_of_a_day(self, board, company):
-        play(company)
+        day_of(company)
         for address in ("/admin/", "/admin/feed/", "/admin/ledger/event/"):
             html = re.sub(r"<td[^>]*subject.*?</td>|nx-mono\">.*?<|<(script)\b.*?</script>", "",
                           board.get(address).content.decode(), flags=re.DOTALL)  # fmt: skip
@@ -137,7 +137,7 @@ class TestFacts:
 class TestPages:
     @pytest.fixture
     def played(self, company):
-        return play(company)
+        return day_of(company)
 
     def test_every_detail_of_a_day_has_a_name(self, played):
         names = {name for details in Event.objects.values_list("details", flat=True)

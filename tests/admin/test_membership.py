@@ -22,7 +22,7 @@ from orgchart.people.rules import EVERY
 from tasks.models import Task
 from tests.admin.forms import filled
 from tests.admin.places import act_page, change_page, list_page
-from tests.browser.day import play
+from tests.browser.day import day_of
 from tests.company import load_company
 from tests.people import join
 
@@ -54,7 +54,7 @@ def site_addresses():
 @pytest.fixture
 def foreign(company):
     """An organisation with a whole day behind it, that nobody here is a member of."""
-    play(company)
+    day_of(company)
     Organisation.objects.filter(id=company.organisation.id).update(name=MARKER)
     return company
 

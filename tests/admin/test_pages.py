@@ -33,7 +33,7 @@ from nexus_site.console.rights import rights_of
 from orgchart.keys import issue_key
 from tests.admin.places import change_page, list_page, page_of
 from tests.admin.rows import fill
-from tests.browser.day import play, vandalise
+from tests.browser.day import day_of, vandalise
 from tests.people import join
 
 ALL = [m for room in settings.ROOMS for m in apps.get_app_config(room).get_models()]
@@ -147,7 +147,7 @@ def label(model):
 
 @pytest.fixture
 def played(company):
-    return play(company)
+    return day_of(company)
 
 
 @pytest.fixture

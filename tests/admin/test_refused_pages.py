@@ -14,7 +14,7 @@ from orgchart.policy.violation import MEANINGS
 from tests.admin.english import english_on, known_texts
 from tests.admin.forms import filled
 from tests.admin.places import act_page, change_page
-from tests.browser.day import play
+from tests.browser.day import day_of
 
 CHINESE = {"HTTP_ACCEPT_LANGUAGE": "zh-CN,zh;q=0.9"}
 
@@ -81,7 +81,7 @@ def test_every_invariant_has_a_meaning():
 
 
 def test_every_refusal_of_a_day(company):
-    play(company)
+    day_of(company)
     reasons = {*Event.objects.filter(decision="deny").values_list("reason", flat=True)}
     assert len(reasons) > 5
     with override("zh-hans"):

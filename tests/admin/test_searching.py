@@ -20,12 +20,12 @@ from mailroom.models import Mail, MailRejection
 from orgchart.keys import issue_key
 from orgchart.models import ApiKey
 from tests.admin.places import list_page
-from tests.browser.day import play
+from tests.browser.day import day_of
 
 
 @pytest.fixture
 def played(company):
-    return play(company)
+    return day_of(company)
 
 
 def text_of(answer):

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from tests.browser.barriers import DESK
-from tests.browser.day import play
+from tests.browser.day import day_of
 from tests.browser.eyes import CHROMIUM, complaints_of, enter_signed_in, has_browser, make_people
 from tests.company import load_company
 
@@ -63,7 +63,7 @@ def context(page):
 @pytest.fixture
 def company(transactional_db):
     made = load_company("nexus")
-    made.ids = play(made)
+    made.ids = day_of(made)
     make_people()
     return made
 

@@ -15,8 +15,21 @@ from documents.files import tree_of
 from ledger.services import record
 from mailroom.delivery import send_as
 from tests.company import Company
+from tests.rows import do_once
 
 HOSTILE = '<script>document.title = "owned"</script><img src=x onerror="document.title=1">'
+
+
+def day_of(company: Company) -> dict[str, str]:
+    """A played day; the ids of what it made. It is played once, its rows are put back later.
+
+    The company's keys are those of the day: none was made before.
+    """
+    assert not company.keys
+    name = f"a day of {company.organisation.slug} {company.organisation.id}"
+    ids, keys = do_once(name, lambda: (play(company), company.keys))
+    company.keys = dict(keys)
+    return dict(ids)
 
 
 def play(company: Company) -> dict[str, str]:
