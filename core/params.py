@@ -20,6 +20,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
+from core.blank import is_blank
 from core.paging import DEFAULT_LIMIT, MAX_LIMIT
 
 FIRST_YEAR, LAST_YEAR = 1970, 9000  # far enough from the calendar's ends to calculate with
@@ -43,6 +44,12 @@ class Params(BaseModel):
 
 wire_result = with_config(ConfigDict(extra="forbid"))
 """Decorator of the TypedDicts that tools return: the schema names every field, and no other."""
+
+
+def _as_shown(value: str) -> str:
+    if is_blank(value):
+        raise ValueError("it is blank")
+    return value
 
 
 def _as_text(value: object) -> object:
@@ -78,9 +85,17 @@ def _as_amount(value: object) -> object:
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 Handle = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_.-]{0,63}$")]
-Title = Annotated[str, StringConstraints(min_length=1, max_length=MAX_SUBJECT, pattern=r"\S")]
+Title = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=MAX_SUBJECT, pattern=r"\S"),
+    AfterValidator(_as_shown),
+]
 MailBody = Annotated[str, StringConstraints(max_length=MAX_MAIL_BODY)]
-Reason = Annotated[str, StringConstraints(min_length=1, max_length=2_000, pattern=r"\S")]
+Reason = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=2_000, pattern=r"\S"),
+    AfterValidator(_as_shown),
+]
 Description = Annotated[str, StringConstraints(max_length=500)]
 Path = Annotated[str, StringConstraints(min_length=1, max_length=1024)]
 Reference = Annotated[str, StringConstraints(min_length=1, max_length=32)]

@@ -1,5 +1,7 @@
 """Text for a terminal; pure."""
 
+LINES = frozenset("\n\t")
+
 
 def printable(text: str) -> str:
     """The text with nothing that moves a terminal's cursor, hides or writes over what is shown.
@@ -7,3 +9,8 @@ def printable(text: str) -> str:
     For lines that quote what a stranger wrote: a file that is checked may be forged.
     """
     return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
+
+
+def printable_lines(text: str) -> str:
+    """The same for a text of several lines."""
+    return "".join(each if each in LINES else printable(each) for each in text)

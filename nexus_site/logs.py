@@ -5,6 +5,8 @@ from typing import Any
 
 import structlog
 
+from core.terminal import printable_lines
+
 SHARED: list[Any] = [
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_logger_name,
@@ -12,6 +14,11 @@ SHARED: list[Any] = [
     structlog.processors.TimeStamper(fmt="iso", utc=True),
     structlog.processors.StackInfoRenderer(),
 ]
+
+
+def _for_terminal(_logger: Any, _method: str, line: str) -> str:
+    """A line may quote what a stranger sent, and so may the traceback below it."""
+    return printable_lines(line)
 
 
 def configure(*, level: str, as_json: bool) -> None:
@@ -32,6 +39,7 @@ def configure(*, level: str, as_json: bool) -> None:
                         structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                         structlog.processors.format_exc_info,
                         renderer,
+                        _for_terminal,
                     ],
                     "foreign_pre_chain": SHARED,
                 }

@@ -14,6 +14,8 @@ FIELD = re.compile(r"<textarea\b.*?</textarea>|\bvalue=\"[^\"]*\"", re.DOTALL)
 """What a form sends back: it keeps its characters, or saving the form would change them."""
 
 IN_UTF8 = re.compile(rb"\xd8\x9c|\xe2\x80[\x8e\x8f\xaa-\xae]|\xe2\x81[\xa6-\xa9]")
+IN_JSON = re.compile(rb"(?<!\\)((?:\\\\)*)\\u(061c|200[ef]|202[a-e]|206[6-9])", re.IGNORECASE)
+"""A control as JSON writes it in ASCII."""
 KINDS = ("text/html", "application/json")
 
 
@@ -31,12 +33,21 @@ def _shown(response: HttpResponseBase) -> HttpResponseBase:
     kind = response.headers.get("Content-Type", "").partition(";")[0]
     if kind in KINDS and IN_UTF8.search(response.content):
         response.content = _visible(response.content.decode(response.charset or "utf-8"))
+    if kind == "application/json":
+        response.content = IN_JSON.sub(
+            lambda found: found[1] + b"[U+%s]" % found[2].upper(), response.content
+        )
     return response
+
+
+def show_in_text(text: str) -> str:
+    """A text with its controls as numbers."""
+    return CONTROLS.sub(lambda found: f"[U+{ord(found[0]):04X}]", text)
 
 
 def _visible(text: str) -> str:
     """The text with its controls as numbers, except in the fields of forms."""
     parts = FIELD.split(text)
     fields = [*FIELD.findall(text), ""]
-    shown = (CONTROLS.sub(lambda found: f"[U+{ord(found[0]):04X}]", part) for part in parts)
+    shown = map(show_in_text, parts)
     return "".join(word for pair in zip(shown, fields, strict=True) for word in pair)

@@ -9,6 +9,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse, QueryDict
 from pydantic_core import to_json
 
+from nexus_site.console.visible import show_in_text
 from nexus_site.live.events import Watcher, may_watch, organisations_watched, session_of
 from toolbox.faces.hosts import status_of_foreign
 from toolbox.faces.sse import ALIVE, END, START, OpenStreams, part, until_gone
@@ -51,11 +52,16 @@ async def _watch(scope: Message, cookie: str, send: Any) -> None:
         if events is None:
             break
         if events:
-            await send(part(b"".join(b"data: %s\n\n" % to_json(each) for each in events)))
+            await send(part(b"".join(_part_of(each) for each in events)))
         elif looks % PROVED == 0:
             await send(part(ALIVE))
         await asyncio.sleep(EVERY)
     await send(END)
+
+
+def _part_of(event: dict[str, Any]) -> bytes:
+    """An event of the stream; the page shows its texts as every page does."""
+    return b"data: %s\n\n" % show_in_text(to_json(event).decode()).encode()
 
 
 async def _refuse(status: int, send: Any) -> None:

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 from pydantic import ValidationError
 
-from core.params import Amount, Params
+from core.params import Amount, Params, Reason, Title
 
 
 class Budget(Params):
@@ -31,6 +31,20 @@ def is_described(value):
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return NUMBER["exclusiveMinimum"] < value <= NUMBER["maximum"]
+
+
+class Named(Params):
+    title: Title = "T"
+    reason: Reason = "R"
+
+
+class TestATextThatIsAsked:
+    @pytest.mark.parametrize("field", ["title", "reason"])
+    @pytest.mark.parametrize("text", ["", " ", "\u200b", "\u2060\ufeff", "\u3164", " \u2800"])
+    def test_shows_something(self, field, text):
+        with pytest.raises(ValidationError):
+            Named(**{field: text})
+        assert Named(**{field: f"{text}任务"})
 
 
 class TestAmount:

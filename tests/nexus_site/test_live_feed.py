@@ -151,6 +151,12 @@ class TestALook:
         assert seqs(watching.look(cookie, prove=False)) == [mine]
 
 
+class TestAPart:
+    def test_shows_controls_as_every_page_does(self):
+        sent = stream._part_of({"reason": "a\u202eb\u2066"})
+        assert sent == b'data: {"reason":"a[U+202E]b[U+2066]"}\n\n'
+
+
 def answered(scope):
     """The messages of the stream to somebody who leaves at once."""
     sent = []

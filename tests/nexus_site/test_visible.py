@@ -1,5 +1,7 @@
 """Controls that turn text around are shown as what they are."""
 
+import json
+
 import pytest
 from django.http import HttpResponse, JsonResponse
 from django.template import engines
@@ -35,6 +37,13 @@ class TestShowControls:
             JsonResponse({"text": "\u202e"}, json_dumps_params={"ensure_ascii": False})
         )
         assert CONTROLS.search(page.content.decode()) is None
+
+    def test_covers_json_as_django_writes_it(self):
+        sent = {"text": "a\u202eb", "code": "C:\\u202e", "odd": "\\\u2066"}
+        page = show_controls(JsonResponse(sent))
+        assert json.loads(page.content) == {
+            "text": "a[U+202E]b", "code": "C:\\u202e", "odd": "\\[U+2066]"
+        }  # fmt: skip
 
     def test_does_not_touch_files(self):
         sent = "\u202e".encode()

@@ -604,6 +604,13 @@ class TestCommandLine:
         self.run("withdraw", "plan", "--reason", "no")
         assert Skill.objects.get(name="plan").approved_digest == ""
 
+    def test_prints_nothing_that_a_terminal_obeys(self, company, home):
+        """The file is read before it is approved: it may hide what it says."""
+        write(home, "plan", "one\n\ttwo \x1b[2J\u202e\u200b\r", **{"d\u202eno\x9b": "x"})
+        said = self.run("show", "plan") + self.run("scan")
+        assert "one\n\ttwo \ufffd[2J" in said
+        assert all(each.isprintable() or each in "\n\t" for each in said)
+
     def test_scans_what_a_skill_would_be_allowed(self, company, home):
         write(home, "plan", "Now: !`id`", allowed_tools="Read, Bash(ls:*), fly", model="x")
         said = self.run("scan").splitlines()[1:]

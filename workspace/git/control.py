@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from core.decision import Code, refuse
+from core.terminal import printable_lines
 from workspace.git.rules import Change, parse_changes
 
 HERE = Path(__file__).parent
@@ -42,7 +43,7 @@ class GitFailed(Exception):
 
     def __init__(self, verb: str, status: int | None, said: bytes) -> None:
         self.status = status
-        self.said = said.decode("utf-8", "replace").strip()
+        self.said = printable_lines(said.decode("utf-8", "replace")).strip()
         super().__init__(f"git {verb}: {self.said[:1000] or status}")
 
 

@@ -12,6 +12,7 @@ from django.utils import timezone
 from core.actors import Person
 from core.decision import Denied
 from core.people import operator
+from core.terminal import printable, printable_lines
 from orgchart import catalogue
 from orgchart.commands import organisation_of
 from workspace.models import Skill
@@ -68,9 +69,9 @@ class Command(BaseCommand):
 
     def _scan(self, caller: Person) -> None:
         for row in services.scan(caller=caller, now=timezone.now()):
-            self.stdout.write(line_of(row))
+            self.stdout.write(printable(line_of(row)))
             for line in details_of(row):
-                self.stdout.write(f"  {line}")
+                self.stdout.write(f"  {printable(line)}")
         found = driver.strongest()
         problem = found if isinstance(found, str) else ""
         if problem:
@@ -97,7 +98,8 @@ class Command(BaseCommand):
         found = folders.read(name)
         if found is None:
             raise CommandError(f"no configured folder has a skill {name}")
-        self.stdout.write(f"{found.path}\nsha256 {found.digest}\n{found.problem}\n{found.text}")
+        said = f"{found.path}\nsha256 {found.digest}\n{found.problem}\n{found.text}"
+        self.stdout.write(printable_lines(said))
 
     def _approve(self, caller: Person, options: dict[str, Any]) -> None:
         name = options["name"]
@@ -111,7 +113,7 @@ class Command(BaseCommand):
         )
         self.stdout.write(f"approved {row.name}, sha256 {row.approved_digest}")
         for command in row.commands:
-            self.stdout.write(f"  may run: {command}")
+            self.stdout.write(f"  may run: {printable(command)}")
 
 
 def details_of(row: Skill) -> Iterator[str]:
