@@ -34,10 +34,15 @@ class _Loader(yaml.SafeLoader):
     """
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """The next value; raises BadSkill for an anchor or an alias."""
+        """The next value; raises BadSkill for an anchor, an alias or a tag.
+
+        YAML's own readers of tagged values fail on many in other ways than they say.
+        """
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
             raise BadSkill("the front matter has anchors or aliases (& and *): write the value out")
+        if getattr(event, "tag", None):
+            raise BadSkill(f"its front matter is no plain YAML: it has the tag {event.tag[:64]}")
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002
