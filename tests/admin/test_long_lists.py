@@ -7,7 +7,8 @@ from django.contrib import admin, auth
 from django.db import connection
 
 from core.deeds import PeopleGroup
-from mailroom.models import MailRejection
+from mailroom.admin import mail as mail_pages
+from mailroom.models import Mail, MailRejection
 from tests.admin.places import list_page
 from tests.plans import rows_touched
 
@@ -49,3 +50,84 @@ def test_blocked_mails_of_a_past_day(nexus, blocked, rf, sign_in, is_of_one):
     assert rows_touched(*found[:50].query.sql_with_params()) <= 2 * A_DAY
     moments = [row.attempted_at for row in found[:50]]
     assert moments == sorted(moments, reverse=True)
+
+
+LOOKED_THROUGH = 200
+OLD, NEW = 300, 1000
+
+
+@pytest.fixture
+def mails(nexus, monkeypatch):
+    """An inbox that got its last mails, some of them of rare kinds, long before another's."""
+    monkeypatch.setattr(mail_pages, "LOOKED_THROUGH", LOOKED_THROUGH)
+    writer = nexus.agent("backend_worker")
+
+    def mail(number, recipient, **kind):
+        return Mail(
+            id=f"MAIL-{NOW + timedelta(seconds=number):%Y%m%d%H%M%S%f}-000000",
+            organisation=nexus.organisation,
+            sender=writer,
+            recipient=recipient,
+            from_agent=writer.handle,
+            to_agent=recipient.handle,
+            subject=f"Word {number}",
+            created_at=NOW,
+            delivered_at=NOW,
+            **{"mail_type": "info", "status": "read", "read_at": NOW} | kind,
+        )
+
+    silent, busy = nexus.agent("it_manager"), nexus.agent("ceo")
+    rare = {"mail_type": "report", "status": "delivered", "read_at": None}
+    Mail.objects.bulk_create(
+        [
+            *(mail(number, silent) for number in range(OLD)),
+            *(mail(number, silent, **rare) for number in range(OLD, OLD + 5)),
+            *(mail(number, busy) for number in range(OLD + 5, OLD + NEW)),
+        ]
+    )
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE mailroom_mail")
+        cursor.execute("SET LOCAL enable_seqscan = off")  # it suits so small a table
+    return silent
+
+
+OF_THE_SILENT = {"recipient__id__exact": "silent"}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("asked", "count", "at_most"),
+    [
+        ({}, OLD + NEW, 55),
+        (OF_THE_SILENT, OLD + 5, 55),
+        (OF_THE_SILENT | {"mail_type": "report"}, 5, LOOKED_THROUGH),
+        (OF_THE_SILENT | {"reading": "unread"}, 5, LOOKED_THROUGH),
+        (OF_THE_SILENT | {"reading": "read"}, LOOKED_THROUGH - 5, LOOKED_THROUGH),
+        (OF_THE_SILENT | {"q": "Word 7"}, 0, LOOKED_THROUGH),
+        (OF_THE_SILENT | {"q": f"Word {OLD - 1}"}, 1, LOOKED_THROUGH),
+        ({"mail_type": "report"}, 0, LOOKED_THROUGH),
+        ({"reading": "unread"}, 0, LOOKED_THROUGH),
+        ({"reading": "read", "mail_type": "info"}, LOOKED_THROUGH, LOOKED_THROUGH),
+        ({"q": "Word 7"}, 0, LOOKED_THROUGH),
+        ({"q": f"Word {OLD + NEW - 1}"}, 1, LOOKED_THROUGH),
+    ],
+)
+def test_mails_by_what_no_index_knows(nexus, mails, rf, sign_in, asked, count, at_most):
+    if "recipient__id__exact" in asked:
+        asked = asked | {"recipient__id__exact": str(mails.id)}
+    request = rf.get(list_page(Mail), asked)
+    request.user = auth.get_user(sign_in(PeopleGroup.BOARD))
+    found = admin.site.get_model_admin(Mail).get_changelist_instance(request).queryset
+    assert found.count() == count
+    assert rows_touched(*found[:50].query.sql_with_params()) <= at_most + 5
+    ids = [row.id for row in found]
+    assert ids == sorted(ids, reverse=True)
+
+
+@pytest.mark.django_db
+def test_a_list_says_that_it_looked_through_the_newest(nexus, mails, sign_in):
+    board = sign_in(PeopleGroup.BOARD)
+    said = f"The newest {LOOKED_THROUGH} mails were looked through."
+    for asked, is_cut in (({"reading": "unread"}, True), ({}, False)):
+        page = board.get(list_page(Mail), asked).content.decode()
+        assert (said in page) is is_cut
