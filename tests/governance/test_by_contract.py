@@ -19,9 +19,10 @@ from orgchart.pending.edits import apply_edit, saving
 from orgchart.policy.compiled import Policy
 from orgchart.services import SecondPersonNeeded, allow_by_contract
 from tests.admin.forms import confirm, preview
-from tests.company import load_company
+from tests.company import Company, load_company
 from tests.documents.world import NOW, caller_of
 from tests.governance.world import authorise
+from tests.rows import make_once
 
 PROMOTION = "move kim research_worker reports_to=product_manager"
 
@@ -29,10 +30,14 @@ PROMOTION = "move kim research_worker reports_to=product_manager"
 @pytest.fixture
 def nexus(db):
     """The company with kim, whose handle names no role."""
-    company = load_company("nexus")
-    kim = change(company, hire(company, "kim"), company.system)
-    assert kim.after.agents["kim"].role == "hr_worker"
-    return company
+
+    def made():
+        company = load_company("nexus")
+        kim = change(company, hire(company, "kim"), company.system)
+        assert kim.after.agents["kim"].role == "hr_worker"
+        return company.organisation
+
+    return Company(make_once("nexus with kim", made))
 
 
 @pytest.fixture

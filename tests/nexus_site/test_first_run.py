@@ -11,6 +11,7 @@ from django.utils import timezone
 from nexus_site.run import first_run
 from orgchart.keys import digest_of
 from orgchart.models import Agent, ApiKey, Organisation
+from tests.rows import do_once
 
 PACKS = settings.BASE_DIR / "packs"
 NOW = timezone.now()
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def founded():
-    return first_run.load_missing_packs(packs=PACKS, now=NOW)
+    return do_once("founded", lambda: first_run.load_missing_packs(packs=PACKS, now=NOW))
 
 
 def issue(tmp_path):
