@@ -39,18 +39,19 @@ def signer(*, may_create: bool) -> Signer:
     """Return the signer from LEDGER_SIGNING_KEY, else from the key file.
 
     Without either a key is made if `may_create`, outside production; raises KeyMissing otherwise:
-    seals by a key that is not pinned would prove nothing.
+    seals by a key that is not pinned would prove nothing. So a maker that was killed before it
+    pinned its key is finished here.
     """
     if settings.LEDGER_SIGNING_KEY:
         return Signer(read_private(settings.LEDGER_SIGNING_KEY))
     path = folder() / PRIVATE
+    if may_create and not settings.PRODUCTION:
+        return make_key()
     if not path.exists():
-        if not may_create or settings.PRODUCTION:
-            raise KeyMissing(
-                f"no signing key: put {path} back, set LEDGER_SIGNING_KEY, "
-                "or make a new key with `manage.py ledger new-key`"
-            )
-        make_key()
+        raise KeyMissing(
+            f"no signing key: put {path} back, set LEDGER_SIGNING_KEY, "
+            "or make a new key with `manage.py ledger new-key`"
+        )
     return Signer(read_private(path.read_text("ascii")))
 
 

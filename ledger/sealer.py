@@ -20,6 +20,7 @@ LOCK = 0x6C65646765723031  # "ledger01": the advisory lock of the one sealer
 BATCH = 4096  # leaves of one seal; a larger transaction is sealed whole
 FETCH = 2000
 LAST = 2**63 - 1
+NO_SEAL = (0, GENESIS.hex())  # the head of a machine that is about to make the first seal
 LATEST = 60.0  # seconds within which every event is sealed
 
 logger = logging.getLogger(__name__)
@@ -99,6 +100,8 @@ def seal_next(*, now: datetime, batch: int = BATCH, before: int = LAST) -> Seal 
         if span is None:
             return None
         signer = keys.signer(may_create=last is None)
+        if last is None and keys.known_head() is None:
+            keys.remember_head(*NO_SEAL)
         seal, marks = _build(span, last, now, signer.key_id)
         seal = replace(seal, digest=seal.compute_digest())
         seal = replace(seal, signature=signer.sign(seal.digest))
@@ -112,17 +115,15 @@ def last_seal() -> Head | None:
     return Head(head[0], bytes(head[1])) if head else None
 
 
-def adopt_head() -> tuple[tuple[int, str] | None, Head | None]:
-    """Accept the chain in the database as this machine's; the head kept before and the new one.
+def adopt_head(last: Head | None) -> None:
+    """Accept the chain, which ends with this seal, as this machine's.
 
-    After a restore or a move to another machine, by a person's decision only.
+    After a restore or a move, by a person's decision only, whose event was committed before.
     """
-    before, last = keys.known_head(), last_seal()
     if last is None:
         keys.forget_head()
     else:
         keys.remember_head(last.number, last.digest.hex())
-    return before, last
 
 
 class Holder(NamedTuple):
@@ -286,11 +287,13 @@ def _remember(seal: Seal) -> None:
     if known is None and seal.number > 1:
         logger.error("this machine has no head of the chain: see `manage.py ledger verify`")
         return
-    if known and not _holds(*known):
+    if known and not is_in_chain(*known):
         logger.error("the chain no longer holds seal %s as this machine saw it", known[0])
         return
     keys.remember_head(seal.number, seal.digest.hex())
 
 
-def _holds(number: int, digest: str) -> bool:
-    return SealRow.objects.filter(number=number, digest=bytes.fromhex(digest)).exists()
+def is_in_chain(number: int, digest: str) -> bool:
+    """True if the chain holds this seal, which a machine kept as its head."""
+    row = SealRow.objects.filter(number=number).first()
+    return (number, digest) == NO_SEAL or (row is not None and row.digest.hex() == digest)

@@ -18,7 +18,7 @@ from ledger.models import Seal as SealRow
 from ledger.parallel import plan_parts, verify_parts
 from ledger.rules import Chain, Fault, Finding, Keys, Leaves, check_event
 from ledger.seal_format import Leaf, Seal, read_seal
-from ledger.sealer import read_backlog, read_eras, stream
+from ledger.sealer import is_in_chain, read_backlog, read_eras, stream
 from ledger.spans import HIGHEST, Part, chain_before, verify_span
 
 COLUMNS = ", ".join("details::text" if name == "details" else name for name in FIELDS)
@@ -131,8 +131,7 @@ class Verification:
                 return None
             message = f"this machine has not seen this chain. {ADOPT}"
             return Finding(fault=Fault.SEAL_HEAD, seal=last.number, message=message)
-        row = SealRow.objects.filter(number=known[0]).first()
-        if row is not None and bytes(row.digest).hex() == known[1]:
+        if is_in_chain(*known):
             return None
         message = (
             "this machine has seen this seal; the chain ends before it or goes on otherwise. "

@@ -6,9 +6,9 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.utils import timezone
 from django.utils.translation import gettext
 
+from core.database import database_now
 from ledger import keys
 from ledger.verification import verify_ledger
 
@@ -40,7 +40,7 @@ def verify_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
 def _verified() -> dict[str, Any]:
     """Whether the ledger is whole, as a sentence."""
     try:
-        report = verify_ledger(trusted=keys.trusted(), now=timezone.now())
+        report = verify_ledger(trusted=keys.trusted(), now=database_now())
     except (keys.KeyMissing, OSError) as problem:
         return {
             "whole": False,

@@ -2,6 +2,7 @@
 
 import base64
 import json
+from datetime import timedelta
 from io import StringIO
 
 import pytest
@@ -9,6 +10,7 @@ from django.core.management import CommandError, call_command
 from django.db import connections
 from django.utils import timezone
 
+from core.database import database_now
 from ledger import keys
 from ledger.models import Event, Seal
 from ledger.seal_format import write_public
@@ -36,6 +38,35 @@ class TestSeal:
             ledger("seal")
 
 
+class TestAFirstSealThatIsKilled:
+    @pytest.fixture
+    def killed(self, ledger_db, monkeypatch):
+        """Seal once, and let the process end where it puts this file in place."""
+        record_many(2)
+        wait_until_ended()
+        place = keys.place
+
+        def kill_at(name):
+            def die(path, content, *, replace):
+                if path.name == name and b'"number": 0,' not in content:
+                    raise KeyboardInterrupt
+                place(path, content, replace=replace)
+
+            with monkeypatch.context() as patch:
+                patch.setattr(keys, "place", die)
+                with pytest.raises(KeyboardInterrupt):
+                    ledger("seal")
+
+        return kill_at
+
+    @pytest.mark.parametrize("name", [keys.PRIVATE, keys.PUBLIC, keys.HEAD])
+    def test_is_followed_by_one_that_verifies(self, killed, name):
+        """Spec: ledger 10. Its key is trusted, and the machine knows the chain that it began."""
+        killed(name)
+        ledger("seal")
+        assert ledger("verify").startswith("OK 1 seals")
+
+
 class TestAdopt:
     def test_accepts_a_restored_chain_and_keeps_the_decision(self, sealed, ledger_dir):
         (ledger_dir / keys.HEAD).unlink()
@@ -48,6 +79,18 @@ class TestAdopt:
         assert event.details["before"] is None
         assert event.details["now"][0] == 3
 
+    def test_is_not_accepted_without_its_event(self, sealed, ledger_dir, monkeypatch):
+        """Spec: ledger 2."""
+        (ledger_dir / keys.HEAD).unlink()
+
+        def fail(event):
+            raise OSError("the database fell")
+
+        monkeypatch.setattr("ledger.management.commands.ledger.insert_event", fail)
+        with pytest.raises(CommandError, match="fell"):
+            ledger("adopt", "--reason", "moved")
+        assert not (ledger_dir / keys.HEAD).exists()
+
     def test_needs_a_reason(self, sealed):
         with pytest.raises(CommandError, match="--reason"):
             ledger("adopt")
@@ -59,6 +102,19 @@ class TestVerify:
         assert ledger("verify").startswith(
             "OK 3 seals, 12 events sealed, 1 not yet; it reaches seal 3 "
         )
+
+    @pytest.mark.parametrize("wrong", [timedelta(days=1), timedelta(days=-1)], ids=str)
+    def test_judges_what_waits_by_the_database(self, sealed, monkeypatch, wrong):
+        """Spec: clocks 3. The machine's clock hides nothing that waits, and alarms for nothing."""
+        machine = timezone.now()
+        monkeypatch.setattr(timezone, "now", lambda: machine + wrong)
+        record(at=database_now())
+        assert ledger("verify").startswith("OK 3 seals")
+        wait_until_ended()
+        ledger("seal")
+        record(at=database_now() - timedelta(hours=1))
+        with pytest.raises(CommandError, match="not sealed after 36"):
+            ledger("verify")
 
     def test_exits_with_1_and_the_position(self, sealed):
         tamper(f"UPDATE ledger_event SET actor = 'x' WHERE seq = {sealed[5]}")

@@ -8,9 +8,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
-from django.utils import timezone
 
 from core.actions import Action
+from core.database import database_now
 from core.events import Event
 from ledger import keys, offline
 from ledger.export import Selection, write_export
@@ -61,7 +61,7 @@ class Command(BaseCommand):
         try:
             match Verb(options["verb"]):
                 case Verb.SEAL:
-                    self.stdout.write(f"{seal_events(now=timezone.now())} seals made")
+                    self.stdout.write(f"{seal_events(now=database_now())} seals made")
                 case Verb.VERIFY:
                     self._verify(options)
                 case Verb.EXPORT:
@@ -82,11 +82,11 @@ class Command(BaseCommand):
             report = offline.verify_file(options["file"], trusted)
             self._answer(offline.describe(report), wrong=report.finding is not None)
             return
-        found = verify_ledger(trusted=trusted, now=timezone.now())
+        found = verify_ledger(trusted=trusted, now=database_now())
         self._answer(describe(found), wrong=found.finding is not None)
 
     def _adopt(self, reason: str) -> None:
-        before, last = adopt_head()
+        before, last = keys.known_head(), last_seal()
         details = {
             "before": list(before) if before else None,
             "now": [last.number, last.digest.hex()] if last else None,
@@ -95,15 +95,16 @@ class Command(BaseCommand):
             event = Event(
                 action=Action.LEDGER_ADOPTED,
                 actor="system:ledger",
-                at=timezone.now(),
+                at=database_now(),
                 reason=reason,
                 details=details,
             )
             insert_event(event)
+        adopt_head(last)
         self.stdout.write(f"the chain ends with seal {last.number if last else 0} here")
 
     def _export(self, options: dict[str, Any]) -> None:
-        now = timezone.now()
+        now = database_now()
         seal_events(now=now)
         chosen = {name: options[name] for name in ("organisation", "since", "until")}
         signer = keys.signer(may_create=last_seal() is None)
