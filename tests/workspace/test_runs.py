@@ -12,6 +12,7 @@ from django.db import connection
 from django.db.models import F
 from django.utils import timezone
 
+from core.database import database_now
 from core.decision import Denied
 from ledger.models import Event
 from orgchart.models import Agent, Organisation
@@ -170,6 +171,16 @@ class TestQueue:
             seconds=services.LIMITS.seconds,
             now=NOW,
         )
+
+    @pytest.mark.parametrize("wrong", [timedelta(hours=1), timedelta(hours=-1)], ids=str)
+    def test_is_kept_by_the_database(self, backend, monkeypatch, wrong):
+        """Spec: clocks 3. Machines with other clocks start no second run, nor wait for an hour."""
+        machine = timezone.now()
+        monkeypatch.setattr(timezone, "now", lambda: machine + wrong)
+        row = self.started(backend)
+        row.refresh_from_db()
+        assert abs(row.started_at - database_now()) < timedelta(minutes=30)
+        assert abs(row.ends_by - database_now()) < timedelta(minutes=30)
 
     def test_gives_each_agent_one_run_at_a_time(self, backend, monkeypatch):
         monkeypatch.setattr(queue, "PATIENCE", 0.6)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
-from django.utils import timezone
 
 from contracts.rows import lock_contract
 from contracts.rules import ContractFacts, can_work_on
@@ -201,7 +200,7 @@ def _store(
             agent=caller.agent.id,
             policy=caller.policy,
             size=len(staged.pack),
-            now=timezone.now(),
+            now=now,
         )
         drafts.take_pack(staged.pack)
         parents = [draft.commit, *([draft.merging] if draft.merging else [])]

@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Q
-from django.utils import timezone
 
 from core.actions import Action
 from core.decision import Code, Denied, refuse
@@ -40,7 +39,7 @@ def take_turn(
         paths=list(paths),
         commit=commit,
         asked_at=now,
-        ends_by=timezone.now() + timedelta(seconds=PATIENCE) + GRACE,
+        ends_by=caller.clock.now() + timedelta(seconds=PATIENCE) + GRACE,
     )
     until = time.monotonic() + PATIENCE
     while not _start(row, caller, seconds):
@@ -61,7 +60,7 @@ def take_turn(
 
 def _start(row: Run, caller: Caller, seconds: float) -> bool:
     """Start a run if it is its turn: nothing of its agent runs, and there is a place."""
-    now = timezone.now()
+    now = caller.clock.now()
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute(

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from django.db import transaction
-from django.utils import timezone
 
 from core.actions import Action
 from core.decision import Denied
@@ -69,7 +68,7 @@ class RecordedRun:
 
     def _save(self, status: int | None, *, timed_out: bool) -> None:
         output = bytes(self._watcher.output)
-        now = timezone.now()
+        now = self._caller.clock.now()
         row = self.row
         row.output_sha256 = hashlib.sha256(output).hexdigest()
         with transaction.atomic():

@@ -6,7 +6,6 @@ import time
 from codecs import getincrementaldecoder
 
 from django.db import transaction
-from django.utils import timezone
 
 from core.actions import Action
 from core.actors import System
@@ -73,7 +72,7 @@ class Watcher:
             record(
                 Action.RUN_PRINTED,
                 by=System(name="runs", organisation_id=self._caller.organisation_id),
-                at=timezone.now(),
+                at=self._caller.clock.now(),
                 subject=f"run:{self._row.id}",
                 for_agent_id=self._caller.agent.id,
                 kind="run",
