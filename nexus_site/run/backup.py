@@ -20,12 +20,16 @@ from django.conf import settings
 from django.db import connection
 from pydantic import TypeAdapter, ValidationError
 
+from ledger.keys import place
 from ledger.sealer import last_seal
+from nexus_site.run import roles
 from nexus_site.run.archives import pack, unpacked
 from nexus_site.run.postgres import Cluster, all_binaries
 from nexus_site.run.shim import end_with_parent
 
 DATABASE, TREE, MANIFEST = "database.dump", "company.tar", "manifest.json"
+BEGUN = "restore.begun"
+"""Under NEXUS_VAR while a restore is under way: the SHA-256 of the backup's manifest."""
 FORMAT = 1
 TRANSACTION_TIMEOUT = 17  # what pg_restore sets from this version on, and earlier servers refuse
 
@@ -52,8 +56,12 @@ def back_up(folder: Path, *, keys: Path | None, now: datetime) -> Manifest:
     """
     if folder.exists():
         raise CannotCopy(f"{folder} exists: name a folder that does not")
-    if keys is not None and (keys.exists() or folder.resolve() in keys.resolve().parents):
-        raise CannotCopy(f"{keys} must be a new file outside {folder}: keep keys apart")
+    if keys is not None and keys.exists():
+        raise CannotCopy(
+            f"{keys} exists: name a new file, or remove it if the backup that wrote it was killed"
+        )
+    if keys is not None and folder.resolve() in keys.resolve().parents:
+        raise CannotCopy(f"{keys} must be outside {folder}: keep keys apart")
     part = folder.with_name(f"{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(mode=0o700, parents=True)
@@ -81,24 +89,39 @@ def restore(folder: Path, *, keys: Path | None) -> Manifest:
     """Put a backup into an empty database and an empty company tree, as the owner.
 
     Nothing that exists is overwritten. The database is restored whole or not at all, and the files
-    are there before it, so that a full disk leaves nothing half done. Raises CannotCopy.
+    are there before it, so that a full disk leaves nothing half done. Where a restore of the same
+    backup was killed after it filled the database, this one does the rest. Raises CannotCopy.
     """
     manifest = read_manifest(folder)
-    if _has_tables():
+    root, begun = settings.WORKSPACE_ROOT, settings.NEXUS_VAR / BEGUN
+    is_filled, name = _has_tables(), digest_of(folder / MANIFEST)
+    if is_filled and not (begun.exists() and begun.read_text("ascii") == name):
         raise CannotCopy("the database holds tables: restore into an empty one")
-    root = settings.WORKSPACE_ROOT
-    if root.exists() and any(root.iterdir()):
+    if not is_filled and root.exists() and any(root.iterdir()):
         raise CannotCopy(f"{root} is not empty: move it away first")
-    options = ["--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction"]
     try:
         with ExitStack() as kept:
             if keys is not None:
                 kept.enter_context(unpacked(keys, _key_places()))
             kept.enter_context(unpacked(folder / TREE, {"company": root}))
-            _run("pg_restore", [*options, "--dbname", connection.settings_dict["NAME"]], folder)
+            if not is_filled:
+                begun.parent.mkdir(parents=True, exist_ok=True)
+                place(begun, name.encode(), replace=True)
+                _fill_database(folder)
     except (tarfile.TarError, ValueError, OverflowError) as problem:
         raise CannotCopy(f"an archive cannot be read: {problem}") from None
+    roles.grant_serving()
+    begun.unlink()
     return manifest
+
+
+def _fill_database(folder: Path) -> None:
+    options = ["--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction"]
+    try:
+        _run("pg_restore", [*options, "--dbname", connection.settings_dict["NAME"]], folder)
+    except CannotCopy:
+        (settings.NEXUS_VAR / BEGUN).unlink()
+        raise
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -9,6 +9,7 @@ from django.contrib.staticfiles.storage import staticfiles_storage
 from ledger import keys
 from ledger.seal_format import write_public
 from nexus_site.run import roles
+from nexus_site.run.backup import BEGUN
 
 OWNER_SERVES = (
     "The database role that serves could switch off what the database guards: it is, or may "
@@ -30,8 +31,22 @@ NOT_COLLECTED = (
 )
 
 
+NOT_RESTORED = (
+    "A restore was ended before its files were in place: run the same `manage.py restore` again. "
+    "It says so in {mark}; remove that file if you restored in another way"
+)
+
+
+def problem_of_restore() -> str:
+    """Why nothing may serve yet: half of a backup was restored; '' where it may."""
+    mark = settings.NEXUS_VAR / BEGUN
+    return NOT_RESTORED.format(mark=mark) if mark.exists() else ""
+
+
 def problem_of_start() -> str:
-    """Why this process must not serve in production; '' where it may."""
+    """Why this process must not serve, most of it in production only; '' where it may."""
+    if problem := problem_of_restore():
+        return problem
     if not settings.PRODUCTION:
         return ""
     return problem_of_keys() or (OWNER_SERVES if roles.is_unsafe() else "")

@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 from contextlib import nullcontext
+from datetime import timedelta
+from io import StringIO
 from pathlib import Path
 from threading import Event as Signal
 from threading import Thread
@@ -18,11 +20,12 @@ from django.db import connection, connections
 from django.utils import timezone
 
 from ledger.sealer import seal_events
-from nexus_site.run import archives, backup
+from nexus_site.management.commands import up
+from nexus_site.run import archives, backup, safety
 from nexus_site.run.backup import CannotCopy, back_up, read_manifest
 from nexus_site.run.processes import lives
 from tests.company import load_company
-from tests.ledger.world import wait_until_ended
+from tests.ledger.world import record, wait_until_ended
 from tests.patience import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -157,6 +160,17 @@ class TestABackup:
         assert again.returncode == 1
         assert "restore into an empty one" in again.stderr
 
+    def test_restored_hours_later_is_verified(self, places, empty):
+        """What waited for its seal when the backup was made is late for no reason of its own."""
+        load_company("nexus")
+        wait_until_ended()
+        seal_events(now=timezone.now())
+        then = timezone.now() - timedelta(hours=3)
+        record(at=then)
+        back_up(places / "copy", keys=places / "keys.tar", now=then)
+        done = manage(places, empty, "restore", places / "copy", "--keys", places / "keys.tar")
+        assert (done.returncode, "1 not yet" in done.stdout) == (0, True), done.stderr
+
     def test_older_than_the_last_seal_seen_says_how_far_it_reaches(self, places, empty):
         company = load_company("nexus")
         wait_until_ended()
@@ -237,7 +251,59 @@ class TestARestore:
             )
 
 
+class TestAKilledRestore:
+    """Killed where the database was filled and its files were not there yet."""
+
+    @pytest.fixture
+    def killed(self, places, empty):
+        load_company("nexus")
+        wait_until_ended()
+        seal_events(now=timezone.now())
+        back_up(places / "copy", keys=places / "keys.tar", now=timezone.now())
+
+        def kill_at(step):
+            where = f"Path({str(places / 'copy')!r}), keys=Path({str(places / 'keys.tar')!r})"
+            dying = (
+                "import os, sys; from pathlib import Path; from django.db import connection;"
+                "from nexus_site.run import archives, backup, roles;"
+                f"{step} = lambda *_: os.kill(os.getpid(), 9);"
+                f"backup.restore({where})"
+            )
+            assert manage(places, empty, "shell", "--no-imports", "-c", dying).returncode == -9
+
+        return kill_at
+
+    @pytest.mark.parametrize("step", ["Path.rename", "roles.grant_serving"])
+    def test_is_finished_by_the_same_command(self, places, empty, killed, step):
+        killed(step)
+        done = manage(places, empty, "restore", places / "copy", "--keys", places / "keys.tar")
+        assert done.returncode == 0, done.stderr
+        elsewhere = places / "elsewhere"
+        assert (elsewhere / "company" / "notes" / "plan.md").read_text() == "The plan."
+        assert (elsewhere / "keys" / "nexus.json").exists()
+        again = manage(places, empty, "restore", places / "copy")
+        assert "restore into an empty one" in again.stderr
+
+    def test_lets_nothing_serve_a_database_without_its_files(self, places, killed, settings):
+        killed("Path.rename")
+        settings.NEXUS_VAR, said = places / "elsewhere", StringIO()
+        assert up.Command(stderr=said).begin() == 1
+        assert "run the same `manage.py restore` again" in said.getvalue()
+        assert "run the same `manage.py restore` again" in safety.problem_of_start()
+
+    def test_is_not_finished_by_another_backup(self, places, empty, killed):
+        killed("Path.rename")
+        back_up(places / "other", keys=None, now=timezone.now())
+        refused = manage(places, empty, "restore", places / "other")
+        assert "restore into an empty one" in refused.stderr
+
+
 class TestRefused:
+    def test_are_keys_of_a_backup_that_was_killed(self, places):
+        (places / "keys.tar").touch()
+        with pytest.raises(CannotCopy, match="remove it if the backup"):
+            back_up(places / "copy", keys=places / "keys.tar", now=timezone.now())
+
     def test_is_a_folder_that_exists(self, places):
         with pytest.raises(CannotCopy, match="exists"):
             back_up(places, keys=None, now=timezone.now())

@@ -1,11 +1,11 @@
 """`manage.py restore`: a backup into an empty database, then the ledger's own verdict on it."""
 
 from argparse import ArgumentParser
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from django.utils import timezone
 
 from ledger import keys
 from ledger.management.commands.ledger import describe
@@ -30,20 +30,20 @@ class Command(BaseCommand):
         parser.add_argument("--keys", type=Path, help="the file of the keys; existing ones stay")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Restore, grant, verify. Exit 1 if the copy is not whole.
+        """Restore and verify. Exit 1 if the copy is not whole.
 
-        A copy that ends before the last seal that was seen is restored; the answer says how far it
-        reaches, and `ledger adopt` accepts it.
+        What waits for its seal is judged by the time of the backup. A copy that ends before the
+        last seal that was seen is restored; the answer says how far it reaches, and `ledger adopt`
+        accepts it.
         """
         roles.become_owner()
         try:
             manifest = restore(options["folder"], keys=options["keys"])
         except (CannotCopy, PostgresUnavailable, OSError) as problem:
             raise CommandError(str(problem)) from None
-        roles.grant_serving()
         self._require_last_seal(manifest)
         try:
-            report = verify_ledger(trusted=keys.trusted(), now=timezone.now())
+            report = verify_ledger(trusted=keys.trusted(), now=datetime.fromisoformat(manifest.at))
         except (keys.KeyMissing, ValueError) as problem:
             raise CommandError(f"restored, but not verified: {problem}") from None
         if report.finding and report.finding.fault is not Fault.SEAL_HEAD:

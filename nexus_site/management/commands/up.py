@@ -80,6 +80,9 @@ class Command(BaseCommand):
 
     def begin(self) -> int:
         """Make what a first run needs, and say what is said only once; the exit status."""
+        if problem := safety.problem_of_restore():
+            self.stderr.write(problem)
+            return 1
         try:
             if settings.PRODUCTION and not roles.serving_role():
                 self.stderr.write(
