@@ -16,6 +16,7 @@ from urllib.parse import quote
 import psycopg
 import pytest
 from django.conf import settings as django_settings
+from django.core.management import CommandError, call_command
 from django.db import connection, connections
 from django.utils import timezone
 
@@ -394,6 +395,14 @@ def test_what_was_closed_to_others_is_closed_after_a_restore(places):
     modes = {name: (fresh / name).stat().st_mode & 0o777 for name in closed}
     assert modes == closed
     assert (fresh / "company" / "notes" / "plan.md").stat().st_mode & 0o777 == 0o640
+
+
+def test_what_a_backup_says_moves_no_cursor(tmp_path):
+    """Its programs quote names that a stranger may have written."""
+    with pytest.raises(CommandError) as refused:
+        call_command("restore", str(tmp_path / "\x1b[2J"))
+    assert "[2J is no backup" in str(refused.value)
+    assert "\x1b" not in str(refused.value)
 
 
 def test_a_killed_restore_goes_on_nowhere(tmp_path):

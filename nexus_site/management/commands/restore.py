@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from core.terminal import printable_lines
 from ledger import keys
 from ledger.management.commands.ledger import describe
 from ledger.models import Seal
@@ -40,7 +41,7 @@ class Command(BaseCommand):
         try:
             manifest = restore(options["folder"], keys=options["keys"])
         except (CannotCopy, PostgresUnavailable, OSError) as problem:
-            raise CommandError(str(problem)) from None
+            raise CommandError(printable_lines(str(problem))) from None
         self._require_last_seal(manifest)
         try:
             report = verify_ledger(trusted=keys.trusted(), now=datetime.fromisoformat(manifest.at))
