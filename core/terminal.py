@@ -8,9 +8,13 @@ def printable(text: str) -> str:
 
     For lines that quote what a stranger wrote: a file that is checked may be forged.
     """
+    if text.isprintable():
+        return text
     return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
 
 
 def printable_lines(text: str) -> str:
     """The same for a text of several lines."""
+    if text.isprintable():  # most lines of a log
+        return text
     return "".join(each if each in LINES else printable(each) for each in text)

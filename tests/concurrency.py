@@ -1,5 +1,6 @@
 """Many actors at one moment, each in a thread with a database connection of its own."""
 
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
@@ -8,7 +9,7 @@ from typing import Any
 from django.db import connection, connections
 
 from core.decision import Denied
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, wait_until
 
 
 def at_once(acts: Sequence[Callable[[], Any]], *, raising: bool = False) -> list[Any]:
@@ -54,3 +55,12 @@ def is_waiting_for_a_lock() -> bool:
             "AND pid <> pg_backend_pid() AND wait_event_type = 'Lock'"
         )
         return bool(cursor.fetchone()[0])
+
+
+def outlast_the_look_for_a_deadlock() -> None:
+    """Return when another connection has waited for a lock for longer than `deadlock_timeout`.
+
+    It has then looked for a deadlock and found none; it does not look again.
+    """
+    wait_until(is_waiting_for_a_lock)
+    time.sleep(1.5)

@@ -31,18 +31,18 @@ from orgchart.models import Agent, MailTypeRule
 from orgchart.people.members import visible_organisations
 
 LOOKED_THROUGH = 20_000
-"""A condition that no index serves is asked of that many mails, the newest of the others chosen."""
+"""Where no index serves a filter, it looks through this many mails: the newest that are left."""
 
 
 def order_of(request: HttpRequest) -> Any:
-    """How a list is ordered: by id, for one recipient as the index of its inbox is ordered."""
+    """Newest first; for one recipient as the index of its inbox is ordered."""
     return NEWEST if request.GET.get("recipient__id__exact") else F("id").desc()
 
 
 def newest(rows: QuerySet[Any], request: HttpRequest) -> QuerySet[Any]:
     """The newest LOOKED_THROUGH of these rows; the page says so where there are more.
 
-    So a rare type costs no more in a large table.
+    A page of a rare type then costs the same in a small table and in a large one.
     """
     order = order_of(request)
     rows = rows.alias(place=order.expression)

@@ -212,11 +212,10 @@ class PersonAdmin(DjangoUserAdmin, ActPages):  # type: ignore[type-arg]  # only 
         One's own is changed with the present one only (Spec: people 53).
         """
         user = self.get_object(request, unquote(id))
-        is_changed = user is not None and self.has_change_permission(request, user)
-        if is_changed and user == request.user:
+        may_change = user is not None and self.has_change_permission(request, user)
+        if may_change and user == request.user:
             return HttpResponseRedirect(reverse("admin:password_change"))
-        is_sent = request.method == "POST" and is_changed
-        other = user if is_sent else None
+        other = user if may_change and request.method == "POST" else None
         try:
             with transaction.atomic():
                 if other is not None:

@@ -1,7 +1,6 @@
 """Two at once: each on a connection of its own, and only one truth afterwards."""
 
 import threading
-import time
 from functools import partial
 
 import pytest
@@ -21,7 +20,7 @@ from mailroom.models import ContactGrant, Mail
 from mailroom.services import send_mail
 from orgchart.models import Agent
 from orgchart.services import change_policy
-from tests.concurrency import is_waiting_for_a_lock
+from tests.concurrency import is_waiting_for_a_lock, outlast_the_look_for_a_deadlock
 from tests.contracts.world import (
     DIGEST,
     accept,
@@ -36,7 +35,7 @@ from tests.contracts.world import (
     row,
     submit,
 )
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, wait_until
 from toolbox.models import ModeGrant
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -263,10 +262,7 @@ class TestTwoCallsOfOneIssuer:
 
         def late(**fields):
             begun.set()
-            for _ in range(PATIENCE * 100):
-                if is_waiting_for_a_lock():
-                    break
-                time.sleep(0.01)
+            wait_until(is_waiting_for_a_lock)
             return reopen(**fields)
 
         def report():
@@ -289,11 +285,7 @@ class TestIssuing:
         def move_both(_):
             Agent.objects.filter(id=later).update(title="Moved")
             begun.set()
-            for _ in range(PATIENCE * 100):
-                if is_waiting_for_a_lock():
-                    break
-                time.sleep(0.01)
-            time.sleep(1.5)
+            outlast_the_look_for_a_deadlock()
             Agent.objects.filter(id=earlier).update(title="Moved")
 
         def move():

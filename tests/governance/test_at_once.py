@@ -2,7 +2,6 @@
 
 import shutil
 import threading
-import time
 from functools import partial
 
 import pytest
@@ -13,7 +12,7 @@ from governance.staff import hiring
 from governance.staff.deactivation import deactivate_by_person
 from orgchart.packs import load_pack, loading
 from tests.company import PACKS, load_company
-from tests.concurrency import at_once, is_waiting_for_a_lock
+from tests.concurrency import at_once, is_waiting_for_a_lock, outlast_the_look_for_a_deadlock
 from tests.patience import PATIENCE
 from toolbox import door
 
@@ -74,11 +73,7 @@ def test_a_pack_that_changes_an_issuer_while_it_closes_what_a_leaver_works_on(
 
     def write_late(*args, **fields):
         begun.set()
-        for _ in range(PATIENCE * 100):
-            if is_waiting_for_a_lock():
-                break
-            time.sleep(0.01)
-        time.sleep(1.5)
+        outlast_the_look_for_a_deadlock()
         return write(*args, **fields)
 
     def cancel():
