@@ -27,7 +27,9 @@ class Terms:
     workspace_scope: Sequence[str] = ()
     assigned_branch: str = ""
     makers: frozenset[int] = frozenset()
-    """The judges that worked on the branch before, under other contracts, where that matters."""
+    """Where that matters, the judges that worked on the branch before, under other contracts, or
+    issued this one before they left.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from core.decision import Denied
 from core.events import Event
 from core.machines import Swap, swap
 from ledger import sql as ledger_sql
+from mailroom.models import Mail
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.parties import BOARD_PARTY, Party
 from orgchart.policy.vocabulary import ToolMode
@@ -97,6 +98,14 @@ def makers_among(agent_ids: Iterable[int], branch: str) -> frozenset[int]:
         return frozenset()
     held = Contract.objects.filter(assignee_id__in=list(agent_ids), assigned_branch=branch)
     return frozenset(held.exclude(accepted_at=None).values_list("assignee_id", flat=True))
+
+
+def first_issuer(row: Contract) -> frozenset[int]:
+    """The agent that issued the contract, also after it left and the contract went to its superior:
+    the sender of its notice.
+    """
+    notice = Mail.objects.filter(id=row.notice_id, sender__isnull=False)
+    return frozenset(notice.values_list("sender_id", flat=True))
 
 
 def latest_submission(row: Contract) -> Submission | None:

@@ -47,7 +47,8 @@ def write_verdict(
         row = rows.find_contract(contract_id, caller.organisation_id, lock=True)
         contract = replace(
             rows.contract_facts(row, caller.policy, rows.latest_submission(row)),
-            makers=rows.makers_among([caller.agent.id], row.assigned_branch),
+            makers=rows.makers_among([caller.agent.id], row.assigned_branch)
+            | rows.first_issuer(row),
         )
         judging = rules.can_judge(contract, caller.agent, caller.policy)
         rule = caller.require(rules.at_version(contract, expected_version, judging)).rule

@@ -1,10 +1,13 @@
 """What a move does not give: reports that HR is denied (tools 25), work that QA never judged."""
 
+import shutil
+
 import pytest
 from django.utils import timezone
 
+from orgchart.packs import load_pack
 from orgchart.policy.vocabulary import ToolMode
-from tests.company import load_company
+from tests.company import PACKS, load_company
 from toolbox.modes import open_mode
 
 DETAILS = "how the service is built"
@@ -233,3 +236,37 @@ class TestAJudgeThatMadeTheWorkBefore:
         for branch, answer in (("feature/login", "SCOPE_DENIED"), ("feature/other", "OK")):
             issued = company.call("it_manager", "create_contract", assigned_branch=branch, **terms)
             assert issued.code == answer
+
+
+class TestAJudgeThatIssuedTheWorkBefore:
+    """Spec: contracts 28: it left, its contract went to its superior, and it came back as QA."""
+
+    @pytest.fixture
+    def company(self, db):
+        return load_company("nexus")
+
+    def be(self, company, folder, two, backend_worker="reports_to: it_manager"):
+        """Load the pack with these lines of the agent `two` and of `backend_worker`."""
+        shutil.copytree(PACKS / "nexus", folder)
+        for handle, lines in (
+            ("two", f"title: Two\n{two}\n"),
+            ("backend_worker", f"role: backend_worker\ntitle: B\n{backend_worker}\n"),
+        ):
+            (folder / "agents" / f"{handle}.yaml").write_text(lines, encoding="utf-8")
+        load_pack(folder, caller=company.system, now=timezone.now())
+
+    def test_gives_no_verdict_on_it(self, company, tmp_path):
+        manager = "role: it_manager\nreports_to: ceo"
+        co_managed = "reports_to: it_manager\nco_managers: [two]"
+        self.be(company, tmp_path / "1", manager, co_managed)
+        terms = {"to": "backend_worker", "title": "W", "body": "Do it.", "mode": "coding"}
+        number = call(company, "two", "create_contract", **terms)["contract_id"]
+        call(company, "backend_worker", "accept_contract", contract_id=number)
+        self.be(company, tmp_path / "2", f"{manager}\nactive: false")
+        done = {"contract_id": number, "kind": "completion", "title": "R", "body": "It is done."}
+        call(company, "backend_worker", "submit_report", **done)
+        self.be(company, tmp_path / "3", "role: qa_worker\nreports_to: it_manager")
+        del company.keys["two"]
+        verdict = {"contract_id": number, "verdict": "PASS", "evidence": "fine"}
+        assert company.call("two", "write_verdict", **verdict).code == "NOT_YOURS"
+        assert company.call("qa_worker", "write_verdict", **verdict).code == "OK"
