@@ -82,6 +82,10 @@ class Caller:
             self, tool=tool[:64], args_digest=digest, args_size=len(content), allowed_by=[]
         )
 
+    def under(self, policy: Policy) -> Caller:
+        """This caller under a newer policy, which may give its agent another place."""
+        return replace(self, policy=policy, agent=policy.by_id[self.agent.id])
+
     def require(self, decision: Decision) -> Allow:
         """Return the Allow and note its rule, which explains the call; or raise Denied."""
         allowed = require(decision)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from django.db import connection
+from django.db import connection, transaction
 
 from contracts.approvals.budgets import lock_request
 from contracts.deadlines import insert_deadlines
@@ -39,15 +39,16 @@ from mailroom.services import open_grants
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.parties import BOARD_PARTY, Party
 from orgchart.policy.vocabulary import BOARD
-from orgchart.policy_cache import current_policy
+from orgchart.policy_cache import POLICIES
 from toolbox.caller import Caller
+from toolbox.gate import admit
 
 ABOUT_RECIPIENT = frozenset(
     {Code.CONTACT_DENIED, Code.LEVEL_DENIED, Code.RECIPIENT_UNKNOWN, Code.RECIPIENT_INACTIVE}
 )
 """Refusals because of the recipient: they leave a rejection too (Spec: contracts 11)."""
 
-LOCK_POLICY = "SELECT 1 FROM orgchart_organisation WHERE id = %s FOR SHARE"
+LOCK_POLICY = "SELECT policy_version FROM orgchart_organisation WHERE id = %s FOR SHARE"
 
 
 def issue_contract(
@@ -59,8 +60,19 @@ def issue_contract(
     a mail rejection), INVALID_PARAMS, MODE_DENIED, SCOPE_DENIED, BRANCH_DENIED, MAIL_TYPE_DENIED,
     NOT_FOUND for a predecessor or an escalation that is not the caller's and for a request that
     the assignee did not send it, INVALID_TRANSITION for an escalation or a request that is
-    answered already.
+    answered already; and as the gate does, where the caller lost the tool meanwhile.
     """
+    with transaction.atomic():
+        policy = _lock_policy(caller.organisation_id)
+        if policy.version != caller.policy.version:
+            caller = caller.under(policy)
+            admit(caller, tool)
+        return _decide_and_issue(caller, draft, tool, now)
+
+
+def _decide_and_issue(
+    caller: Caller, draft: ContractDraft, tool: str, now: datetime
+) -> IssuedContract:
     policy = caller.policy
     try:
         assignee = _require_assignee(draft.to, policy, policy.contacts_of(caller.agent))
@@ -83,7 +95,14 @@ def issue_for_board(*, person: Person, draft: ContractDraft, now: datetime) -> I
     Raises Denied NOT_YOURS for a person of another group, LEVEL_DENIED for another assignee.
     """
     require_deed(person, Deed.ISSUE_CONTRACT)
-    policy = current_policy(person.organisation_id)
+    with transaction.atomic():
+        policy = _lock_policy(person.organisation_id)
+        return _decide_and_issue_for_board(person, draft, policy, now)
+
+
+def _decide_and_issue_for_board(
+    person: Person, draft: ContractDraft, policy: Policy, now: datetime
+) -> IssuedContract:
     assignee = _require_assignee(draft.to, policy, policy.agents)
     if assignee.superior != BOARD or draft.kind is not ContractKind.WORK:
         raise refuse(
@@ -132,7 +151,6 @@ def _issue(issue: _Issue, now: datetime) -> IssuedContract:
 
 def _insert_contract(issue: _Issue, now: datetime) -> Contract:
     draft, caller, assignee = issue.draft, issue.caller, issue.assignee
-    _lock_policy(caller.organisation_id)
     escalation = _lock_escalation(draft, caller)
     if draft.request is not None:
         lock_request(draft.request, issue.issuer, assignee)
@@ -225,15 +243,17 @@ def _build_contract(issue: _Issue, escalation: Escalation | None, now: datetime)
     )
 
 
-def _lock_policy(organisation_id: int) -> None:
-    """Hold back changes of policy, so that a deactivation happens before this contract or after.
+def _lock_policy(organisation_id: int) -> Policy:
+    """The policy of this moment; changes of it are held back until the transaction ends.
 
-    Before: sending the contract's mail is refused. After: the contract is reassigned with the rest.
-    The organisation is what each change of policy locks first: none waits for rows of agents that
-    this transaction holds.
+    So each change happens before this contract, which is decided on it, or after: the contracts of
+    a deactivated agent are reassigned with the rest. The organisation is what each change of policy
+    locks first: none waits for rows of agents that this transaction holds.
     """
     with connection.cursor() as cursor:
         cursor.execute(LOCK_POLICY, [organisation_id])
+        (version,) = cursor.fetchone()
+    return POLICIES.get(organisation_id, version)
 
 
 def _lock_escalation(draft: ContractDraft, caller: Actor) -> Escalation | None:

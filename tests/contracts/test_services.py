@@ -109,6 +109,27 @@ class TestIssueContract:
         agent.save()
         assert refusal(issue, nexus).code is Code.RECIPIENT_INACTIVE
 
+    @pytest.mark.parametrize(
+        ("left", "code"),
+        [("no mode", Code.MODE_DENIED), ("no tool", Code.TOOL_NOT_BOUND), ("", None)],
+    )
+    def test_is_decided_on_the_policy_of_its_moment(self, nexus, monkeypatch, left, code):
+        """Spec: contracts 5: not on the one that was read with the caller's key."""
+        caller = nexus.caller("it_manager")
+        monkeypatch.setattr(nexus, "caller", lambda handle: caller)
+        if left == "no mode":
+            nexus.organisation.settings = {"enabled_modes": ["chat_safe"]}
+        if left == "no tool":
+            role = nexus.agent("it_manager").role
+            role.tools.remove("create_contract")
+            role.save()
+        nexus.organisation.policy_version += 1
+        nexus.organisation.save()
+        if code:
+            assert refusal(issue, nexus, coding=True).code is code
+        else:
+            assert row(issue(nexus, coding=True)).state == "pending"
+
     def test_coding_only_where_the_organisation_enables_it(self, nexus):
         nexus.organisation.settings = {"enabled_modes": ["chat_safe"]}
         nexus.organisation.policy_version += 1
