@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 
 from django.db import transaction
@@ -15,7 +16,7 @@ from contracts.results import IssuedContract
 from contracts.rows import contract_facts, save_contract
 from contracts.vocabulary import ContractKind, ContractState
 from core.actions import Action
-from core.decision import Allow, Denied, Deny
+from core.decision import Allow, Decision, Denied, Deny
 from toolbox.caller import Caller
 
 USABLE = (ContractState.PENDING, ContractState.IN_PROGRESS)
@@ -48,12 +49,21 @@ def approve_deployment(
     return issue_contract(caller=caller, draft=draft, tool=APPROVE, now=now)
 
 
-def use_approval(*, caller: Caller, environment: str, artifact: str, now: datetime) -> str:
-    """Use the approval that covers this deployment and return its contract's id.
+def use_approval(
+    *,
+    caller: Caller,
+    environment: str,
+    artifact: str,
+    now: datetime,
+    is_good: Callable[[Contract], Decision] | None = None,
+) -> str:
+    """Use an approval that covers this deployment and return its contract's id: of those that the
+    rules and `is_good` allow, the one that expires soonest (Spec: contracts 18).
 
     One of two concurrent deployments gets it. Raises Denied APPROVAL_REQUIRED with the problem of
     the closest approval.
     """
+    refused: Deny | None = None
     with transaction.atomic():
         candidates = list(
             Contract.objects.select_for_update(no_key=True)
@@ -73,6 +83,9 @@ def use_approval(*, caller: Caller, environment: str, artifact: str, now: dateti
             allowed = rules.can_use_approval(
                 contract, caller.agent, environment=environment, artifact=artifact, now=now
             )
+            if isinstance(allowed, Allow) and is_good is not None:
+                allowed = is_good(row)
+                refused = refused or (allowed if isinstance(allowed, Deny) else None)
             if isinstance(allowed, Allow):
                 caller.require(allowed)
                 row.used_at = now
@@ -85,7 +98,7 @@ def use_approval(*, caller: Caller, environment: str, artifact: str, now: dateti
                     reader=contract.issuer,
                 )
                 return row.id
-        raise Denied(_explain_refusal(caller, environment, artifact, now))
+        raise Denied(refused or _explain_refusal(caller, environment, artifact, now))
 
 
 def _explain_refusal(caller: Caller, environment: str, artifact: str, now: datetime) -> Deny:

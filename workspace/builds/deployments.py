@@ -14,7 +14,7 @@ from contracts.models import Contract
 from core.actions import Action
 from core.actors import Actor, System
 from core.database import database_now, needs_transaction, violated_constraint
-from core.decision import Code, Denied, refuse
+from core.decision import Code, Decision, Denied, Deny, refuse
 from core.events import Event
 from core.ids import timed_id
 from core.machines import Swap, swap
@@ -84,20 +84,25 @@ def can_deploy(*, caller: Caller, environment: str, artifact: str, now: datetime
 
 @needs_transaction
 def _use_approval(caller: Caller, environment: str, artifact: str, now: datetime) -> str:
-    """Use the approval of this deployment; its contract's id. Raises Denied APPROVAL_REQUIRED, also
-    where the agent that approved the image built it, in another role (Spec: organisation 28), or
-    approved it before it was built (Spec: hands 33).
+    """Use an approval of this deployment; its contract's id. Raises Denied APPROVAL_REQUIRED, also
+    where each is of an agent that built the image, in another role (Spec: organisation 28), or from
+    before it was built (Spec: hands 33).
 
     Who approved it sent the contract's mail; its issuer may be the successor of that agent.
     """
-    approval = use_approval(caller=caller, environment=environment, artifact=artifact, now=now)
-    columns = ("notice__sender_id", "created_at")
-    approver, approved_at = Contract.objects.values_list(*columns).get(id=approval)
     rows = ImageBuild.objects.filter(organisation_id=caller.organisation_id, digest=artifact)
     builds = list(rows.values_list("built_by_id", "built_at"))
-    caller.require(rules.can_approve_build(approver, [builder for builder, _ in builds]))
-    caller.require(rules.can_be_approved(approval, approved_at, [at for _, at in builds]))
-    return approval
+
+    def is_good(approval: Contract) -> Decision:
+        approver = approval.notice.sender_id
+        by_another = rules.can_approve_build(approver, [builder for builder, _ in builds])
+        if isinstance(by_another, Deny):
+            return by_another
+        return rules.can_be_approved(approval.id, approval.created_at, [at for _, at in builds])
+
+    return use_approval(
+        caller=caller, environment=environment, artifact=artifact, now=now, is_good=is_good
+    )
 
 
 def _built(caller: Caller, artifact: str) -> ImageBuild:

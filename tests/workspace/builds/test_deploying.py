@@ -269,6 +269,15 @@ class TestProduction:
         assert contract_id in found.body["message"]
         assert Contract.objects.get().used_at is None
 
+    def test_takes_a_later_one_that_is_good(self, nexus, devops, engine, api):
+        """Though one from before the build expires sooner (Spec: contracts 18)."""
+        later = {"now": NOW + timedelta(seconds=2), "expires_at": NOW + timedelta(hours=2)}
+        old, good = approve(nexus), approve(nexus, **later)
+        ImageBuild.objects.update(built_at=NOW + timedelta(seconds=1))
+        assert code(deploy(devops, "production")) == "OK"
+        used = dict(Contract.objects.values_list("id", "used_at"))
+        assert used == {old: None, good: NOW}
+
     def test_takes_no_expired_one(self, nexus, devops, engine, api):
         approve(nexus)
         late = NOW + timedelta(hours=1)
