@@ -1,11 +1,17 @@
 """What the first run makes, and that no later run makes it again."""
 
 import json
+import os
 import stat
+import subprocess
+import sys
+from urllib.parse import quote
 
+import psycopg
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import Group, User
+from django.db import connection
 from django.utils import timezone
 
 from nexus_site.run import first_run
@@ -61,6 +67,43 @@ class TestMigrate:
         Group.objects.all().delete()
         assert first_run.migrate()
         assert Group.objects.filter(name__in=first_run.PEOPLE.values()).count() == 4
+
+
+class TestAKilledMigrate:
+    @pytest.fixture
+    def fresh(self):
+        """The address of an empty database beside the test's own, and a connection to it."""
+        given = connection.settings_dict
+        name, place = f"{given['NAME']}_fresh", quote(given["HOST"])
+        owner = {"host": given["HOST"], "user": given["USER"], "autocommit": True}
+        with psycopg.connect(**owner, dbname="postgres") as cluster:
+            cluster.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+            cluster.execute(f"CREATE DATABASE {name}")
+            with psycopg.connect(**owner, dbname=name) as made:
+                yield f"postgresql://{given['USER']}@/{name}?host={place}", made
+            cluster.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+    def test_leaves_no_tables_without_the_row_that_says_so(self, fresh):
+        """The next start would make them again, fail, and fail at each start after it."""
+        address, database = fresh
+        dying = (
+            "import os; from django.core.management import call_command\n"
+            "from django.db.migrations.recorder import MigrationRecorder as Recorder\n"
+            "record = Recorder.record_applied\n"
+            "def kill(self, app, name):\n"
+            "    os.kill(os.getpid(), 9) if app == 'auth' else record(self, app, name)\n"
+            "Recorder.record_applied = kill\n"
+            "call_command('migrate', 'auth', '0001', verbosity=0)"
+        )
+        killed = subprocess.run(
+            [sys.executable, "manage.py", "shell", "--no-imports", "-c", dying],
+            cwd=settings.BASE_DIR,
+            env=os.environ | {"DATABASE_URL": address},
+            check=False,
+        )
+        assert killed.returncode == -9
+        query = "SELECT to_regclass('django_content_type'), to_regclass('auth_user')"
+        assert database.execute(query).fetchone() == ("django_content_type", None)
 
 
 class TestIssueMissingKeys:
