@@ -29,6 +29,8 @@ SOCKET_PATH_LIMIT = 103  # the shortest limit among the systems we run on (macOS
 PLAIN_PATH = re.compile(r"[\w/.@+-]+", re.ASCII)
 LOOK = 0.2  # seconds between two looks at a server that is to be kept
 PATIENCE = 60.0  # seconds; crash recovery of a large write-ahead log takes its time
+STOPS = ((signal.SIGINT, PATIENCE), (signal.SIGQUIT, PATIENCE))
+"""PostgreSQL's fast shutdown, then its immediate one, and the seconds that each may take."""
 OPTIONS = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
@@ -201,26 +203,34 @@ class Cluster:
             time.sleep(LOOK)
 
     def stop(self) -> bool:
-        """Shut it down, open connections included; say whether it ran."""
+        """Shut it down, open connections included; say whether it ran.
+
+        A fast shutdown waits for each of its processes. If one does not end, the server stops
+        without it and recovers at its next start: no commit is lost.
+        """
         with locked(self.data.with_name("postgres.start.lock")):
             pid = self.pid()
             if pid is None:
                 return False
-            os.kill(pid, signal.SIGINT)  # PostgreSQL's fast shutdown
-            deadline = time.monotonic() + PATIENCE
-            while self.pid() is not None:
-                if time.monotonic() > deadline:
-                    raise PostgresUnavailable(f"PostgreSQL (process {pid}) does not stop")
-                time.sleep(0.02)
+            if not any(self._ended_by(how, pid, within=seconds) for how, seconds in STOPS):
+                raise PostgresUnavailable(f"PostgreSQL (process {pid}) does not stop")
             shutil.rmtree(self.socket, ignore_errors=True)  # it may lie outside the checkout
         return True
+
+    def _ended_by(self, how: signal.Signals, pid: int, *, within: float) -> bool:
+        os.kill(pid, how)
+        deadline = time.monotonic() + within
+        while self.pid() is not None and time.monotonic() < deadline:
+            time.sleep(0.02)
+        return self.pid() is None
 
     def _initialise(self) -> None:
         """Create the data folder, whole or not at all."""
         if (self.data / "PG_VERSION").exists():
             return
         fresh = self.data.with_name("postgres.new")
-        _remove(fresh)
+        if fresh.exists():  # an initdb was broken off
+            shutil.rmtree(fresh)
         fresh.mkdir(mode=0o700)
         if self.identity.owner:
             os.chown(fresh, *self.identity.owner)
@@ -285,9 +295,3 @@ class Cluster:
         if done.returncode != 0:
             raise PostgresUnavailable(f"{Path(program[0]).name} failed: {done.stderr.strip()}")
         return done.stdout
-
-
-def _remove(folder: Path) -> None:
-    """Remove what an interrupted initdb left."""
-    if folder.exists():
-        shutil.rmtree(folder)

@@ -145,6 +145,20 @@ class TestStart:
         assert not cluster.socket.exists()
 
 
+class TestStop:
+    def test_goes_on_without_a_process_that_does_not_end(self, cluster, monkeypatch):
+        cluster.start()
+        remember(cluster, "kept")
+        with cluster.connect() as connection:
+            os.kill(connection.info.backend_pid, signal.SIGSTOP)
+            impatient = ((signal.SIGINT, 0.5), (signal.SIGQUIT, postgres.PATIENCE))
+            monkeypatch.setattr(postgres, "STOPS", impatient)
+            assert cluster.stop()
+        assert cluster.pid() is None
+        cluster.start()
+        assert remembered(cluster) == ["kept"]
+
+
 class TestKeep:
     def test_starts_a_killed_server_again(self, cluster):
         cluster.start()
