@@ -7,9 +7,16 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
+
+if TYPE_CHECKING:
+    from uvicorn._types import ASGI3Application
 
 FRAMING = 4096  # bytes of a message besides its headers and twice its body
 
@@ -113,6 +120,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().__init__(*args, **kwargs)
         self.limits = self.all.limits
         self.address = ""
+        self.answering: RequestResponseCycle | None = None
         self.is_admitted = False
         self.status = 400  # of the answer to what cannot be parsed
         self.timer: asyncio.TimerHandle | None = None
@@ -139,6 +147,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.writing_timer is not None:
             self.writing_timer.cancel()
         self.all.release(self)
+        self._leave()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -228,14 +237,25 @@ class BoundedProtocol(HttpToolsProtocol):
         self._stop_timer()
         if self.transport.is_closing():
             return
-        cycle = self.cycle
+        cycle = self.answering
         if cycle is not None and cycle.response_started and not cycle.response_complete:
             self.transport.abort()
             return
+        self._leave()
         self.transport.write(
             STATUS_LINE[status] + b"content-length: 0\r\nconnection: close\r\n\r\n"
         )
         self.transport.close()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        self.answering = cycle  # `self.cycle` is the last that came, which may wait behind this one
+        super()._start_asgi_task(cycle, app)
+
+    def _leave(self) -> None:
+        """Tell the request that is being answered that nobody waits for it any more."""
+        if self.answering is not None and not self.answering.response_complete:
+            self.answering.disconnected = True
+            self.answering.message_event.set()
 
     def _count_header(self, size: int) -> None:
         self.header_size += size

@@ -4,7 +4,7 @@ import asyncio
 import socket
 import threading
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 
 import pytest
@@ -32,21 +32,36 @@ GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
 RELEASED = threading.Event()
+LEFT = threading.Event()
 
 
 async def echo(scope, receive, send):
     """Answers with the length of the body; `/slow` when it is released, `/large` with 20 MB.
 
-    `/headers` answers the names of all headers, when the body was read.
+    `/headers` answers the names of all headers, when the body was read. `/until-left` and
+    `/half` of an answer wait until their client has left.
     """
     length = 0
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
+            LEFT.set()
             return
         length += len(message.get("body", b""))
         if not message.get("more_body"):
             break
+    if scope["path"] == "/half":
+        start = {
+            "type": "http.response.start",
+            "status": 200,
+            "headers": [(b"content-length", b"9")],
+        }
+        await send(start)
+        await send({"type": "http.response.body", "body": b"half", "more_body": True})
+    if scope["path"] in {"/until-left", "/half"}:
+        await receive()
+        LEFT.set()
+        return
     if scope["path"] == "/slow":
         await asyncio.to_thread(RELEASED.wait, PATIENCE)
     content = b"x" * 20_000_000 if scope["path"] == "/large" else str(length).encode()
@@ -342,3 +357,33 @@ class TestConnections:
             send_all(client, GET.replace(b"/ ", b"/large "))
             assert client.recv(1)  # it is counted, and has begun to answer
             wait_until(lambda: not connections.total)
+
+
+class TestRequestsInAdvance:
+    """The request that is being answered is not the last one that came."""
+
+    @pytest.mark.parametrize("rest", [b"", b"no request\r\n\r\n", GET * LIMITS.pipelined])
+    def test_leave_no_error_where_the_client_or_the_server_ends(self, port, caplog, rest):
+        LEFT.clear()
+        with connect(port) as client:
+            client.sendall(GET.replace(b"/ ", b"/until-left ") + GET + rest)
+            if rest:
+                assert client.recv(1000).startswith(b"HTTP/1.1 400 ")
+        assert LEFT.wait(PATIENCE)
+        with connect(port) as client:
+            client.sendall(GET)
+            assert client.recv(1000).startswith(b"HTTP/1.1 200 ")
+        assert [line for line in caplog.records if line.levelname == "ERROR"] == []
+
+    def test_put_no_refusal_into_an_answer(self, port):
+        LEFT.clear()
+        with connect(port) as client:
+            client.sendall(GET.replace(b"/ ", b"/half ") + GET)
+            found = client.recv(1000)
+            while b"half" not in found:
+                found += client.recv(1000)
+            client.sendall(b"no request\r\n\r\n")
+            with suppress(ConnectionError):
+                found += client.recv(1000)
+        assert found.endswith(b"\r\n\r\nhalf")
+        assert LEFT.wait(PATIENCE)
