@@ -17,6 +17,7 @@ from governance.staff import open_work, org_changes, rules
 from governance.staff.org_files import write_org_files_soon
 from orgchart import staffing
 from orgchart.compiling import compile_policy
+from orgchart.models import Agent as AgentRow
 from orgchart.models import Organisation
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.names import unknown_agent
@@ -72,8 +73,9 @@ def _deactivate(
     caller: Actor, policy: Policy, target: Agent, reason: str, now: datetime, **details: Any
 ) -> DeactivatedAgent:
     successor = policy.agents.get(target.superior)
-    # Lock the organisation before the agent's work, in the order of loading a pack.
+    # Lock the organisation and the agent before its work, in the order of loading a pack.
     Organisation.objects.select_for_update(no_key=True).get(id=policy.organisation_id)
+    AgentRow.objects.select_for_update(no_key=True).get(id=target.id)
     held = open_work.reassign_work(
         caller=caller, leaver=target, successor=successor, reason=reason, now=now
     )

@@ -60,10 +60,11 @@ def reassign_work(
     transaction, so that it is decided on the policy that the agent still belongs to. Its tasks are
     free for others once it is deactivated.
     """
-    close_modes_of_people(agent_id=leaver.id, caller=caller, now=now, reason=reason)
     contracts = reassign_contracts(
         caller=caller, leaver=leaver, successor=successor or BOARD_PARTY, now=now
     )
+    # After the contracts: who closes one locks it before the sessions that work under it.
+    close_modes_of_people(agent_id=leaver.id, caller=caller, now=now, reason=reason)
     held = OpenWork(
         assigned=contracts.assigned,
         issued=contracts.issued,

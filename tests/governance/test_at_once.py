@@ -5,16 +5,23 @@ import threading
 from functools import partial
 
 import pytest
+from django.db import transaction
 from django.utils import timezone
 
+from contracts.closing import close_contract
+from contracts.models import Contract
+from contracts.vocabulary import ContractOutcome
 from core.decision import Code
 from governance.staff import hiring
 from governance.staff.deactivation import deactivate_by_person
 from orgchart.packs import load_pack, loading
+from orgchart.policy.vocabulary import ToolMode
 from tests.company import PACKS, load_company
 from tests.concurrency import at_once, is_waiting_for_a_lock, outlast_the_look_for_a_deadlock
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, wait_until
 from toolbox import door
+from toolbox.models import ModeGrant
+from toolbox.modes import open_mode
 
 HIRED = {"handle": "bob", "role": "backend_worker", "title": "B", "job_description": "x"}
 
@@ -86,3 +93,38 @@ def test_a_pack_that_changes_an_issuer_while_it_closes_what_a_leaver_works_on(
     loaded, refused = at_once([load, cancel])
     assert getattr(loaded, "changed", loaded) is True
     assert refused.body["error_code"] == Code.RECIPIENT_INACTIVE, "it decided before"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_contract_that_is_closed_while_its_assignee_is_deactivated(db):
+    """A person has opened coding in the session that works under the contract (Spec: modes 13)."""
+    company = load_company("nexus")
+    order = {"to": "backend_worker", "title": "T", "body": "B", "mode": "coding"}
+    number = company.call("it_manager", "create_contract", **order).result["contract_id"]
+    company.call("backend_worker", "accept_contract", contract_id=number)
+    board, caller = company.person("Board"), company.caller("it_manager")
+    open_mode(
+        session_id=company.caller("backend_worker").session.id, mode=ToolMode.CODING,
+        caller=board, now=timezone.now(), reason="To repair it.",
+    )  # fmt: skip
+    version, begun = company.policy.version, threading.Event()
+
+    def close():
+        with transaction.atomic():
+            Contract.objects.select_for_update(no_key=True).get(id=number)
+            begun.set()
+            wait_until(is_waiting_for_a_lock)
+            return close_contract(
+                contract_id=number, outcome=ContractOutcome.CANCELLED, reason="r",
+                expected_version=None, caller=caller, now=timezone.now(),
+            )["state"]  # fmt: skip
+
+    def deactivate():
+        begun.wait(PATIENCE)
+        return deactivate_by_person(
+            person=board, agent="backend_worker", reason="r", now=timezone.now(),
+            expected_version=version,
+        )["agent"]  # fmt: skip
+
+    assert at_once([close, deactivate]) == ["cancelled", "backend_worker"]
+    assert not ModeGrant.objects.filter(closed_at=None).exists()
