@@ -16,6 +16,8 @@ from datetime import datetime
 from pathlib import Path
 from uuid import uuid4
 
+from django.conf import settings
+
 from core.decision import Code, refuse
 from orgchart.models import Organisation
 from workspace.git.control import (
@@ -120,7 +122,7 @@ def _clone(folder: Path, source: str) -> tuple[str, str]:
     try:
         folder.mkdir(mode=0o700)
         done = run_git(
-            [*words, "--", source, str(folder)], environment=outside(), seconds=IMPORT_SECONDS
+            [*words, "--", source, str(folder)], environment=outside(source), seconds=IMPORT_SECONDS
         )
         if done.returncode != 0:
             raise GitFailed("clone", done.returncode, done.stderr)  # noqa: TRY301  translated below
@@ -142,8 +144,16 @@ def _clone(folder: Path, source: str) -> tuple[str, str]:
     return main, commit
 
 
-def outside() -> dict[str, str]:
-    """What git needs to reach another host: the server's home for its keys, and the proxies."""
+def outside(source: str) -> dict[str, str]:
+    """What git needs to reach another host: the server's home for its keys, and the proxies.
+
+    Raises GitFailed for a path among this installation's own files, also by a link: git runs what
+    the configuration of a repository names, and there agents could write one. Spec: hands 22.
+    """
+    ours = (settings.WORKSPACE_ROOT, settings.NEXUS_VAR)
+    place = Path(os.path.realpath(source))
+    if source.startswith("/") and any(place.is_relative_to(each.resolve()) for each in ours):
+        raise GitFailed("import", None, b"it lies among the files of this installation")
     proxies = {name: os.environ[name] for name in ("https_proxy", "HTTPS_PROXY", "no_proxy")
                if name in os.environ}  # fmt: skip
     return {

@@ -74,7 +74,7 @@ def _push(repository: Repository, commit: str) -> None:
     words = [f"--git-dir={folder}", "push", "--porcelain", "--no-verify", "--",
              repository.source, f"{commit}:refs/heads/{repository.main}"]  # fmt: skip
     try:
-        done = run_git(words, environment=outside(), seconds=IMPORT_SECONDS)
+        done = run_git(words, environment=outside(repository.source), seconds=IMPORT_SECONDS)
         if done.returncode != 0:
             raise GitFailed("push", done.returncode, done.stderr or done.stdout)  # noqa: TRY301
     except GitFailed as problem:

@@ -22,6 +22,7 @@ from workspace.git.collecting import collect_garbage
 from workspace.git.models import Branch, MoveKind, Repository
 from workspace.git.pushing_back import push_back, push_back_due
 from workspace.git.repositories import bare_of, ensure_repositories, ensure_repository
+from workspace.tree import work_tree
 
 
 @pytest.fixture
@@ -86,6 +87,30 @@ class TestImport:
         assert Organisation.objects.get().settings.get("repository", "") == ""
         row = Repository.objects.get()
         assert bare_of(nexus.organisation).commit_at("refs/heads/main") == row.branches.get().commit
+
+    @pytest.mark.parametrize("way", ["the path", "a link to it"])
+    def test_runs_nothing_of_a_repository_that_an_agent_wrote(self, nexus, other, tmp_path, way):
+        """Git runs the command that the configuration of a repository with alternates names."""
+        ensure_repositories(now=timezone.now())
+        written = work_tree("nexus", "backend_worker") / "src"
+        shutil.copytree(other, written)
+        (written / "objects/info/alternates").write_text(f"{other}/objects\n")
+        run_git("config", "core.alternateRefsCommand", f"touch {tmp_path}/ran; :", cwd=written)
+        source = written
+        if way == "a link to it":
+            source = tmp_path / "link.git"
+            source.symlink_to(written)
+        with pytest.raises(CommandError, match="among the files of this installation"):
+            set_repository(source)
+        Repository.objects.update(source=str(source))
+        with pytest.raises(Denied, match="among the files of this installation"):
+            push_back(
+                repository_id=Repository.objects.get().id,
+                reason="back",
+                caller=System(name="git", organisation_id=nexus.organisation.id),
+                now=timezone.now(),
+            )
+        assert not (tmp_path / "ran").exists()
 
     def test_leaves_no_folder_behind(self, nexus, other, tmp_path):
         ensure_repositories(now=timezone.now())
