@@ -4,7 +4,10 @@ import heapq
 import time
 from typing import Any
 
-from celery.beat import ScheduleEntry, Scheduler, event_t
+import structlog
+from celery.beat import ScheduleEntry, Scheduler, SchedulingError, event_t
+
+log = structlog.get_logger(__name__)
 
 SAME_FOR_ALL = 5
 """The priority that Celery gives to every entry."""
@@ -30,3 +33,10 @@ class SteadyScheduler(Scheduler):
     def is_due(self, entry: ScheduleEntry) -> tuple[bool, float]:
         """Asked once the time is there; says in how many seconds it comes again."""
         return True, entry.schedule.run_every.total_seconds()
+
+    def apply_entry(self, entry: ScheduleEntry, producer: Any = None) -> None:
+        """Send it. While the broker cannot be reached, one line says so, not a hundred."""
+        try:
+            self.apply_async(entry, producer=producer, advance=False)
+        except SchedulingError as problem:
+            log.warning("job_not_sent", job=entry.name, problem=str(problem))

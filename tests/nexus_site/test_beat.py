@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from structlog.testing import capture_logs
 
 from nexus_site.celery import app
 from nexus_site.run import beat
@@ -57,6 +58,15 @@ class TestSteadyScheduler:
         watch.run(scheduler, 60.0)
         assert len(watch.sent) > before
         assert watch.sent[before:].count("frames") in range(11, 14)
+
+    def test_says_in_one_line_that_a_job_was_not_sent(self, scheduler, tmp_path, caplog):
+        entry = scheduler.schedule["leases"]
+        nobody = app.connection_for_write(f"redis+socket://{tmp_path}/none.sock")
+        with nobody, capture_logs() as lines:
+            scheduler.apply_entry(entry, producer=app.amqp.Producer(nobody, auto_declare=False))
+        assert [(line["event"], line["job"]) for line in lines] == [("job_not_sent", "leases")]
+        assert "none.sock" in lines[0]["problem"]
+        assert caplog.records == []
 
     def test_keeps_no_file(self, scheduler):
         assert scheduler.info == ""
