@@ -19,7 +19,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, ReasonForm
 from core.admin.base import BrowseAdmin, block, column
-from core.admin.browsing import MomentFilter
+from core.admin.browsing import MomentFilter, is_list
 from core.deeds import Deed
 from core.events import text
 from documents.memory.services import add_as_person, correct_memory, withdraw_memory
@@ -71,9 +71,7 @@ class DocumentAdmin(BrowseAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Document]:
         """A list needs no bodies."""
         rows: QuerySet[Document] = super().get_queryset(request)
-        match = request.resolver_match
-        listing = match is not None and (match.url_name or "").endswith("_changelist")
-        return rows.defer("body") if listing else rows
+        return rows.defer("body") if is_list(request) else rows
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Document], search_term: str
@@ -259,9 +257,7 @@ class ArtifactAdmin(BrowseAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Artifact]:
         """A list needs no contents."""
         rows: QuerySet[Artifact] = super().get_queryset(request)
-        match = request.resolver_match
-        listing = match is not None and (match.url_name or "").endswith("_changelist")
-        return rows.defer("content") if listing else rows
+        return rows.defer("content") if is_list(request) else rows
 
     @column(_("content"))
     def saved(self, row: Artifact) -> SafeString:

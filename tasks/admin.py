@@ -19,7 +19,7 @@ from unfold.enums import ActionVariant
 
 from core.admin.acts import Act, ActingAdmin
 from core.admin.base import column
-from core.admin.browsing import MomentFilter, RecentFilter
+from core.admin.browsing import MomentFilter, RecentFilter, newest
 from core.events import text
 from core.labels import Text
 from orgchart.models import Agent
@@ -39,8 +39,6 @@ STATUS_COLOURS = {
     "completed": "success",
     "deleted": "default",
 }
-MAX_SEARCHED = 20_000
-"""A search for words reads the subjects of that many of the newest tasks."""
 
 
 class RoleFilter(RecentFilter):
@@ -164,9 +162,11 @@ class TaskAdmin(ActingAdmin):
         agents = list(Agent.objects.filter(handle=term).values_list("id", flat=True))
         if agents:
             return queryset.filter(owner__in=agents), False
-        newest = Task.objects.order_by("-id").values_list("id", flat=True)
-        edge = next(iter(newest[MAX_SEARCHED : MAX_SEARCHED + 1]), 0)
-        return queryset.filter(id__gt=edge, subject__icontains=term), False
+        said = gettext(
+            "The newest %(number)s tasks were looked through. To see older ones, choose their "
+            "time, owner or status."
+        )
+        return newest(queryset, request, said=said).filter(subject__icontains=term), False
 
     @column(_("task"))
     def headline(self, task: Task) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.db.models import F, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
@@ -19,7 +19,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import column
-from core.admin.browsing import MomentFilter
+from core.admin.browsing import MomentFilter, is_list, newest
 from core.deeds import Deed
 from core.events import text
 from core.people import signed_in
@@ -30,32 +30,19 @@ from mailroom.models import NEWEST, Mail
 from orgchart.models import Agent, MailTypeRule
 from orgchart.people.members import visible_organisations
 
-LOOKED_THROUGH = 20_000
-"""Where no index serves a filter, it looks through this many mails: the newest that are left."""
-
 
 def order_of(request: HttpRequest) -> Any:
     """Newest first; for one recipient as the index of its inbox is ordered."""
     return NEWEST if request.GET.get("recipient__id__exact") else F("id").desc()
 
 
-def newest(rows: QuerySet[Any], request: HttpRequest) -> QuerySet[Any]:
-    """The newest LOOKED_THROUGH of these rows; the page says so where there are more.
-
-    A page of a rare type then costs the same in a small table and in a large one.
-    """
-    order = order_of(request)
-    rows = rows.alias(place=order.expression)
-    places = rows.order_by(order).values_list("id", flat=True)
-    edge = next(iter(places[LOOKED_THROUGH : LOOKED_THROUGH + 1]), None)
-    if edge is None:
-        return rows
-    sentence = gettext(
+def newest_mails(rows: QuerySet[Any], request: HttpRequest) -> QuerySet[Any]:
+    """The newest of these mails, to look through."""
+    said = gettext(
         "The newest %(number)s mails were looked through. To see older ones, choose their time, "
         "sender or recipient."
     )
-    messages.info(request, sentence % {"number": f"{LOOKED_THROUGH:,}"}, fail_silently=True)
-    return rows.filter(place__gt=edge)
+    return newest(rows, request, said=said, order=order_of(request))
 
 
 class TypeFilter(DropdownFilter):
@@ -74,7 +61,9 @@ class TypeFilter(DropdownFilter):
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """Keep the mails of the chosen type."""
         chosen = self.value()
-        return newest(queryset, request).filter(mail_type=text(chosen)) if chosen else queryset
+        return (
+            newest_mails(queryset, request).filter(mail_type=text(chosen)) if chosen else queryset
+        )
 
 
 class ReadFilter(DropdownFilter):
@@ -91,7 +80,7 @@ class ReadFilter(DropdownFilter):
         """Keep the mails in that state."""
         if self.value() not in ("unread", "read"):
             return queryset
-        return newest(queryset, request).filter(read_at__isnull=self.value() == "unread")
+        return newest_mails(queryset, request).filter(read_at__isnull=self.value() == "unread")
 
 
 class SentFilter(MomentFilter):
@@ -190,9 +179,7 @@ class MailAdmin(ActingAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Mail]:
         """A list needs no bodies."""
         rows: QuerySet[Mail] = super().get_queryset(request)
-        match = request.resolver_match
-        listing = match is not None and (match.url_name or "").endswith("_changelist")
-        return rows.defer("body", "attachments", "route_log") if listing else rows
+        return rows.defer("body", "attachments", "route_log") if is_list(request) else rows
 
     def get_ordering(self, request: HttpRequest) -> list[Any]:
         """Newest first."""
@@ -212,7 +199,7 @@ class MailAdmin(ActingAdmin):
         agents = list(Agent.objects.filter(handle=term).values_list("id", flat=True))
         if agents:
             return queryset.filter(Q(sender__in=agents) | Q(recipient__in=agents)), False
-        return newest(queryset, request).filter(subject__icontains=term), False
+        return newest_mails(queryset, request).filter(subject__icontains=term), False
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any

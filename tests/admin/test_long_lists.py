@@ -6,10 +6,13 @@ import pytest
 from django.contrib import admin, auth
 from django.db import connection
 
+from core.admin import browsing
 from core.deeds import PeopleGroup
-from mailroom.admin import mail as mail_pages
 from mailroom.models import Mail, MailRejection
+from orgchart.models import Organisation
+from tasks.models import Task
 from tests.admin.places import list_page
+from tests.people import join
 from tests.plans import rows_touched
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -59,7 +62,7 @@ OLD, NEW = 300, 1000
 @pytest.fixture
 def mails(nexus, monkeypatch):
     """An inbox that got its last mails, some of them of rare kinds, long before another's."""
-    monkeypatch.setattr(mail_pages, "LOOKED_THROUGH", LOOKED_THROUGH)
+    monkeypatch.setattr(browsing, "LOOKED_THROUGH", LOOKED_THROUGH)
     writer = nexus.agent("backend_worker")
 
     def mail(number, recipient, **kind):
@@ -131,3 +134,53 @@ def test_a_list_says_that_it_looked_through_the_newest(nexus, mails, sign_in):
     for asked, is_cut in (({"reading": "unread"}, True), ({}, False)):
         page = board.get(list_page(Mail), asked).content.decode()
         assert (said in page) is is_cut
+
+
+class TestTasksByWords:
+    """A small organisation's tasks are older than the newest of a large one."""
+
+    @pytest.fixture
+    def small(self, db, monkeypatch):
+        monkeypatch.setattr(browsing, "LOOKED_THROUGH", LOOKED_THROUGH)
+        small, large = (
+            Organisation.objects.create(slug=slug, name=slug) for slug in ("small", "large")
+        )
+        Task.objects.bulk_create(
+            Task(organisation=of, number=number, subject=f"Word {number}", created_by="tests")
+            for of, most in ((small, OLD), (large, NEW))
+            for number in range(1, most + 1)
+        )
+        return small
+
+    @pytest.fixture
+    def page(self, rf, sign_in):
+        """The list as somebody of the Board asks for it, a member of these organisations."""
+
+        def asked(*organisations, **asked):
+            user = auth.get_user(sign_in(PeopleGroup.BOARD))
+            if organisations:
+                user.memberships.all().delete()
+                join(user, *organisations)
+            request = rf.get(list_page(Task), asked)
+            request.user = user
+            return admin.site.get_model_admin(Task).get_changelist_instance(request).queryset
+
+        return asked
+
+    def test_are_found_by_a_member_of_it_alone(self, small, page):
+        assert [task.organisation for task in page(small, q=f"Word {OLD}")] == [small]
+
+    def test_are_found_where_the_list_is_of_it(self, small, page):
+        found = page(q=f"Word {OLD}", organisation__id__exact=str(small.id))
+        assert [task.organisation for task in found] == [small]
+
+    def test_are_looked_for_among_the_newest(self, small, page):
+        edge = OLD - LOOKED_THROUGH
+        assert [page(small, q=f"Word {edge + more}").count() for more in (0, 1)] == [0, 1]
+
+    def test_are_said_to_be_cut(self, small, sign_in):
+        board, said = sign_in(PeopleGroup.BOARD), f"The newest {LOOKED_THROUGH} tasks were looked"
+        board.get("/admin/search/", {"s": "Word", "extended": 1})
+        for asked in ({}, {"q": "Word"}):
+            page = board.get(list_page(Task), asked).content.decode()
+            assert (said in page) is bool(asked)
