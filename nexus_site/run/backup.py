@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import tarfile
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import partial
@@ -17,19 +17,21 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.db import connection
+from django.db import DatabaseError, connection
 from pydantic import TypeAdapter, ValidationError
 
 from ledger.keys import place
 from ledger.sealer import last_seal
 from nexus_site.run import roles
 from nexus_site.run.archives import pack, unpacked
-from nexus_site.run.postgres import Cluster, all_binaries
+from nexus_site.run.postgres import Cluster, all_binaries, locked
 from nexus_site.run.shim import end_with_parent
 
 DATABASE, TREE, MANIFEST = "database.dump", "company.tar", "manifest.json"
 BEGUN = "restore.begun"
 """Under NEXUS_VAR while a restore is under way: the SHA-256 of the backup's manifest."""
+LOCK = "copy.lock"
+"""Under NEXUS_VAR: of two copies that begin at once, one waits for the other."""
 FORMAT = 1
 TRANSACTION_TIMEOUT = 17  # what pg_restore sets from this version on, and earlier servers refuse
 
@@ -52,8 +54,14 @@ def back_up(folder: Path, *, keys: Path | None, now: datetime) -> Manifest:
     """Copy the installation into a new folder while it works; the keys into a file elsewhere.
 
     The database is one snapshot. The company tree is read after it: its files follow the rows, so
-    that whatever the rows name is there. Raises CannotCopy; then the folder is removed.
+    that whatever the rows name is there. Another backup waits until this one ends. Raises
+    CannotCopy; then the folder is removed.
     """
+    with locked(settings.NEXUS_VAR / LOCK):
+        return _back_up(folder, keys=keys, now=now)
+
+
+def _back_up(folder: Path, *, keys: Path | None, now: datetime) -> Manifest:
     if folder.exists():
         raise CannotCopy(f"{folder} exists: name a folder that does not")
     if keys is not None and keys.exists():
@@ -90,8 +98,14 @@ def restore(folder: Path, *, keys: Path | None) -> Manifest:
 
     Nothing that exists is overwritten. The database is restored whole or not at all, and the files
     are there before it, so that a full disk leaves nothing half done. Where a restore of the same
-    backup was killed after it filled the database, this one does the rest. Raises CannotCopy.
+    backup was killed after it filled the database, this one does the rest. Another restore waits
+    until this one ends. Raises CannotCopy.
     """
+    with locked(settings.NEXUS_VAR / LOCK):
+        return _restore(folder, keys=keys)
+
+
+def _restore(folder: Path, *, keys: Path | None) -> Manifest:
     manifest = read_manifest(folder)
     root, begun = settings.WORKSPACE_ROOT, settings.NEXUS_VAR / BEGUN
     is_filled, name = _has_tables(), digest_of(folder / MANIFEST)
@@ -116,11 +130,18 @@ def restore(folder: Path, *, keys: Path | None) -> Manifest:
 
 
 def _fill_database(folder: Path) -> None:
+    """Restore the dump; the mark of the begun restore goes only if the database is empty again.
+
+    Where the connection was lost at the commit, the tables may be there and the files are not.
+    """
     options = ["--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction"]
     try:
         _run("pg_restore", [*options, "--dbname", connection.settings_dict["NAME"]], folder)
     except CannotCopy:
-        (settings.NEXUS_VAR / BEGUN).unlink()
+        connection.close()  # its server may have ended
+        with suppress(DatabaseError):
+            if not _has_tables():
+                (settings.NEXUS_VAR / BEGUN).unlink()
         raise
 
 

@@ -4,12 +4,12 @@ import json
 import os
 import subprocess
 import sys
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
+from threading import Barrier, BrokenBarrierError, Thread
 from threading import Event as Signal
-from threading import Thread
 from types import SimpleNamespace
 from urllib.parse import quote
 
@@ -221,6 +221,32 @@ class TestABackup:
         assert [each.stat().st_mode & 0o077 for each in copied] == [0, 0, 0, 0]
         assert (places / "keys.tar").stat().st_mode & 0o077 == 0
 
+    def test_waits_for_another_into_the_same_folder(self, places, monkeypatch):
+        """Both wrote into one folder, and one said that all was well of a copy that was not."""
+        both, run, answers = Barrier(2), backup._run, []
+
+        def meet(*words):
+            run(*words)
+            with suppress(BrokenBarrierError):
+                both.wait(2)  # where none waits for the other, both are here
+
+        def back_up_once():
+            try:
+                answers.append(back_up(places / "copy", keys=None, now=timezone.now()).format)
+            except (CannotCopy, OSError) as problem:
+                answers.append(str(problem))
+            finally:
+                connections.close_all()
+
+        monkeypatch.setattr(backup, "_run", meet)
+        threads = [Thread(target=back_up_once) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert answers == [backup.FORMAT, f"{places / 'copy'} exists: name a folder that does not"]
+        assert read_manifest(places / "copy").format == backup.FORMAT
+
 
 class TestARestore:
     def test_that_fails_leaves_nothing_behind(self, places, empty):
@@ -284,6 +310,28 @@ class TestAKilledRestore:
         assert (elsewhere / "keys" / "nexus.json").exists()
         again = manage(places, empty, "restore", places / "copy")
         assert "restore into an empty one" in again.stderr
+
+    def test_is_finished_where_the_connection_was_lost_at_the_commit(self, places, empty):
+        """The program of PostgreSQL fails then, and nobody knows whether the tables are there."""
+        load_company("nexus")
+        wait_until_ended()
+        seal_events(now=timezone.now())
+        back_up(places / "copy", keys=places / "keys.tar", now=timezone.now())
+        where = f"Path({str(places / 'copy')!r}), keys=Path({str(places / 'keys.tar')!r})"
+        losing = (
+            "from pathlib import Path; from nexus_site.run import backup\n"
+            "run = backup._run\n"
+            "def lose(*words):\n"
+            "    run(*words)\n"
+            "    raise backup.CannotCopy('server closed the connection unexpectedly')\n"
+            f"backup._run = lose; backup.restore({where})"
+        )
+        lost = manage(places, empty, "shell", "--no-imports", "-c", losing)
+        assert "closed the connection" in lost.stderr
+        done = manage(places, empty, "restore", places / "copy", "--keys", places / "keys.tar")
+        assert done.returncode == 0, done.stderr
+        plan = places / "elsewhere" / "company" / "notes" / "plan.md"
+        assert plan.read_text() == "The plan."
 
     def test_lets_nothing_serve_a_database_without_its_files(self, places, killed, settings):
         killed("Path.rename")
