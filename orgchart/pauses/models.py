@@ -7,7 +7,10 @@ from django.db.models import Q
 
 
 class Pause(models.Model):
-    """From `paused_at` until `ended_at` the agent calls nothing; without `agent`, no agent does."""
+    """From `paused_at` until `ended_at` the agent calls nothing; without `agent`, no agent does.
+
+    `by_board` says whether `paused_by` was a member of the Board then (Spec: people 39).
+    """
 
     organisation = models.ForeignKey(
         "orgchart.Organisation", models.CASCADE, related_name="pauses", db_index=False
@@ -17,6 +20,7 @@ class Pause(models.Model):
     )
     reason = models.TextField()
     paused_by = models.CharField(max_length=160)
+    by_board = models.BooleanField(default=True)
     paused_at = models.DateTimeField()
     ended_by = models.CharField(max_length=160, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)

@@ -14,11 +14,11 @@ from core.decision import Code, Denied, refuse, require
 from core.deeds import Deed, require_deed
 from core.hooks import Hook
 from core.interventions import record_intervention
-from core.people import board_members
 from ledger.services import record
 from orgchart.models import Agent
 from orgchart.pauses.models import Pause
 from orgchart.pauses.rules import PauseFacts, can_resume
+from orgchart.pending.rules import is_of_board
 from orgchart.policy.names import unknown_agent
 
 
@@ -130,7 +130,12 @@ def _begin(person: Person, agent: Agent | None, reason: str, now: datetime) -> P
         organisation_id=person.organisation_id,
         agent=agent,
         ended_at=None,
-        defaults={"reason": reason.strip(), "paused_by": person.actor, "paused_at": now},
+        defaults={
+            "reason": reason.strip(),
+            "paused_by": person.actor,
+            "by_board": is_of_board(person),
+            "paused_at": now,
+        },
     )
     if not begun:
         raise _settled(f"{_name(pause)} is paused already, by {pause.paused_by}: {pause.reason}")
@@ -151,7 +156,7 @@ def _end(
             "read the new reason, then decide again",
             rule="a form carries what it was read at (spec: people 8)",
         )
-    require(can_resume(person, pause.paused_by, board_members(pause.organisation_id)))
+    require(can_resume(person, by_board=pause.by_board))
     pause.ended_at, pause.ended_by, pause.end_reason = now, person.actor, reason.strip()
     pause.save(update_fields=["ended_at", "ended_by", "end_reason"])
     resumed(Resumed(organisation_id=pause.organisation_id, agent_id=pause.agent_id, now=now))

@@ -1,6 +1,7 @@
 """The buttons that pause and resume: two clicks, a reason, for the groups of the deed."""
 
 import pytest
+from django.contrib.auth import get_user
 
 from core.deeds import PeopleGroup
 from orgchart.models import Pause
@@ -59,3 +60,12 @@ def test_hr_lifts_no_pause_of_the_board(sign_in, company, by, code):
     assert company.call(worker.handle, "read_inbox").code == code
     sign_in(PeopleGroup.BOARD).post(f"{page_of(worker)}/resume/", REASON)
     assert company.call(worker.handle, "read_inbox").code == "OK"
+
+
+def test_hr_lifts_no_pause_of_a_person_who_left_the_board_since(sign_in, company):
+    """Spec: people 39."""
+    worker, board = company.agent("backend_worker"), sign_in(PeopleGroup.BOARD)
+    board.post(f"{page_of(worker)}/pause/", REASON)
+    get_user(board).groups.clear()
+    sign_in(PeopleGroup.HR).post(f"{page_of(worker)}/resume/", REASON)
+    assert company.call(worker.handle, "read_inbox").code == "AGENT_PAUSED"
