@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from orgchart import catalogue
 from orgchart.catalogue import Source
@@ -36,21 +37,22 @@ def one_top_agent(policy: Policy) -> Iterator[Violation]:
 def way_up(policy: Policy) -> Iterator[Violation]:
     """Every agent below the top can escalate to its direct superior (Spec: escalation 2).
 
-    An agent whose own superior is deactivated escalates to the next above (Spec: escalation 7);
-    the deactivation does not move it.
+    An agent whose own superior is deactivated escalates to the next above, or keeps what it could
+    do before: its try tells the next above that it needs a superior (Spec: escalation 7).
     """
     for agent in policy.agents.values():
-        if not agent.active or agent.superior == BOARD or agent.orphaned:
+        if not agent.active or agent.superior == BOARD or tool_to_escalate(agent, policy):
             continue
-        if not tool_to_escalate(agent, policy):
-            problem = problem_of_way_up(policy, agent)
+        before = replace(agent, managers=(agent.reports_to,)) if agent.orphaned else agent
+        if not tool_to_escalate(before, policy):
+            problem = problem_of_way_up(policy, before)
             yield Violation(
                 "way up",
                 Subject.AGENT,
                 agent.handle,
-                f"it could not escalate to {agent.superior}: {problem}",
+                f"it could not escalate to {before.superior}: {problem}",
                 f"leave its role {agent.role} {ESCALATE} or {SEND_MAIL}, and a contact rule to "
-                f"{policy.agents[agent.superior].role} that carries {ESCALATION}",
+                f"{policy.agents[before.superior].role} that carries {ESCALATION}",
             )
 
 

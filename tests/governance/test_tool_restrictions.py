@@ -202,3 +202,11 @@ class TestTheWayUp:
         assert tighten(nexus, tool="escalate")["ok"]
         answer = tighten(nexus, tool="send_mail", modes=["chat_safe"])
         assert answer["ok"] is False
+
+    def test_is_not_taken_while_the_superior_is_deactivated(self, nexus):
+        """Spec: escalation 7: its try tells the next above that it needs a superior."""
+        Agent.objects.filter(handle="product_manager").update(active=False)
+        it = Agent.objects.get(handle="it_manager")
+        Agent.objects.get(handle="research_worker").co_managers.add(it)
+        answer = tighten(nexus, agent="research_worker")
+        assert "would break `way up`" in answer["message"]

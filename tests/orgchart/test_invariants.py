@@ -231,6 +231,21 @@ BREAKING = [
         ),
         "it can use neither escalate nor send_mail",
     ),
+    *(
+        (
+            "way up",
+            "way_up",
+            with_agent("product_manager", pack, active=False),
+            f"it could not escalate to product_manager: {problem}",
+        )
+        for pack, problem in (
+            (
+                with_role("research_worker", denied_tools=frozenset({"send_mail"})),
+                "it can use neither escalate nor send_mail",
+            ),
+            (without_contact("research_worker", "product_manager"), "no contact rule"),
+        )
+    ),
     (
         "way up",
         "way_up",
