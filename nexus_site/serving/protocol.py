@@ -252,7 +252,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super()._start_asgi_task(cycle, app)
 
     def _leave(self) -> None:
-        """Tell the request that is being answered that nobody waits for it any more."""
+        """Tell the request that is being answered that its client left."""
         if self.answering is not None and not self.answering.response_complete:
             self.answering.disconnected = True
             self.answering.message_event.set()
