@@ -103,10 +103,15 @@ class Environment:
         return value
 
     def addresses(self, name: str) -> dict[str, str]:
-        """Addresses by name: `production/api=https://api.example/healthz`, separated by commas."""
+        """Addresses by name: `acme/production/api=https://api.example/health`, separated by commas.
+
+        A name has the organisation first, as two of them may have a service of one name.
+        """
         found = dict(item.partition("=")[::2] for item in self.items(name))
-        if not all(re.match(r"https?://[^/]", address) for address in found.values()):
-            raise ImproperlyConfigured(f"{name} must be environment/service=https://…, …")
+        for service, address in found.items():
+            if service.count("/") < 2 or not re.match(r"https?://[^/]", address):
+                form = "organisation/environment/service=https://…, …"
+                raise ImproperlyConfigured(f"{name} must be {form}")
         return found
 
     def path(self, name: str, default: Path) -> Path:

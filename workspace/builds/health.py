@@ -79,7 +79,8 @@ def _address(
     row: Deployment, container: Mapping[str, Any] | None, image: Mapping[str, Any] | None
 ) -> str:
     """Where the service answers; '' where it says of itself that it serves nothing."""
-    named = settings.SERVICE_ADDRESSES.get(f"{row.environment}/{row.service}")
+    name = f"{row.organisation.slug}/{row.environment}/{row.service}"
+    named = settings.SERVICE_ADDRESSES.get(name)
     if named:
         return str(named)
     port = port_of(image or {})

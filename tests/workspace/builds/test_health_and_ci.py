@@ -67,9 +67,17 @@ class TestAHealthCheck:
         assert "no container" in check(devops).body["result"]["message"]
 
     def test_asks_the_address_of_the_setting(self, devops, api, site, settings):
-        settings.SERVICE_ADDRESSES = {"staging/api": f"http://{INSIDE}:{site.port}/named"}
+        settings.SERVICE_ADDRESSES = {"nexus/staging/api": f"http://{INSIDE}:{site.port}/named"}
         site.pages["/named"] = answer("fine")
         assert check(devops).body["result"]["healthy"]
+        assert [path for path, _ in site.asked] == ["/named"]
+
+    @pytest.mark.parametrize("name", ["other/staging/api", "staging/api"])
+    def test_asks_no_address_of_another_organisation(self, devops, api, site, settings, name):
+        """Two organisations may have a service of one name (Spec: hands 25)."""
+        settings.SERVICE_ADDRESSES = {name: f"http://{INSIDE}:{site.port}/others"}
+        check(devops)
+        assert [path for path, _ in site.asked] == ["/healthz"]
 
     def test_is_slow_for_a_while_only(self, devops, api, site, monkeypatch, over):
         monkeypatch.setattr(health, "LONGEST", 1.0)
@@ -155,9 +163,12 @@ class TestTheSettings:
             Environment({"N": value}).network_name("N", "bridge")
 
     def test_name_addresses_of_services(self):
-        found = Environment({"A": "production/api=https://api.example/h, test/x=http://x:1/"})
+        found = Environment({"A": "o/production/api=https://api.example/h, o/test/x=http://x:1/"})
         assert found.addresses("A") == {
-            "production/api": "https://api.example/h", "test/x": "http://x:1/",
+            "o/production/api": "https://api.example/h", "o/test/x": "http://x:1/",
         }  # fmt: skip
-        with pytest.raises(ImproperlyConfigured):
-            Environment({"A": "production/api"}).addresses("A")
+
+    @pytest.mark.parametrize("given", ["o/test/x", "o/test/x=ftp://x", "test/x=http://x:1/"])
+    def test_refuse_an_address_that_is_none_or_of_no_organisation(self, given):
+        with pytest.raises(ImproperlyConfigured, match="organisation/environment/service"):
+            Environment({"A": given}).addresses("A")
