@@ -54,7 +54,7 @@ WITH known AS (
 )
 SELECT known.agent_id, known.organisation_id, known.policy_version, rate.tokens, rate.allowed,
        s.id, s.mode, g.mode, s.contract_ref, f.id, f.allowed_tools,
-       p.reason, p.paused_at, p.agent_id IS NULL, clock_timestamp()
+       p.reason, p.paused_at, p.agent_id IS NULL, p.by_board, clock_timestamp()
 FROM known CROSS JOIN rate
 LEFT JOIN toolbox_session s ON s.agent_id = known.agent_id
     AND (s.id = %(session)s::uuid OR (%(session)s::uuid IS NULL AND s.standing))
@@ -70,7 +70,7 @@ LEFT JOIN LATERAL (
     ORDER BY id DESC LIMIT 1
 ) f ON true
 LEFT JOIN LATERAL (
-    SELECT reason, paused_at, agent_id FROM orgchart_pause
+    SELECT reason, paused_at, agent_id, by_board FROM orgchart_pause
     WHERE organisation_id = known.organisation_id AND ended_at IS NULL
       AND (agent_id IS NULL OR agent_id = known.agent_id)
     ORDER BY agent_id NULLS FIRST LIMIT 1

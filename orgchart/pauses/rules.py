@@ -20,11 +20,13 @@ class PauseFacts:
     reason: str
     paused_at: datetime
     is_everyone: bool
+    by_board: bool
 
     @property
     def resumed_by(self) -> tuple[str, ...]:
-        """The groups of people who can end it."""
-        deed = Deed.STOP_ORGANISATION if self.is_everyone else Deed.PAUSE_AGENT
+        """The groups of people who can end it: the Board alone what it began itself."""
+        only_board = self.is_everyone or self.by_board
+        deed = Deed.STOP_ORGANISATION if only_board else Deed.PAUSE_AGENT
         return tuple(group.value for group in deed.value.groups)
 
     @property

@@ -101,7 +101,7 @@ def pause_of(*, organisation_id: int, agent_id: int) -> PauseFacts | None:
     found = rows.order_by(F("agent_id").asc(nulls_first=True)).first()
     if found is None:
         return None
-    return PauseFacts(found.reason, found.paused_at, found.agent_id is None)
+    return PauseFacts(found.reason, found.paused_at, found.agent_id is None, found.by_board)
 
 
 def is_paused(agent_column: str) -> Exists:

@@ -92,8 +92,8 @@ class TestEveryCall:
             answer = company.call(WORKER, name, **params)
             assert (answer.status, answer.code) == (403, "AGENT_PAUSED")
             assert REASON in answer.body["message"]
-            assert "Board or HR" in answer.body["next_action"]
-            assert answer.body["details"]["resumed_by"] == ["Board", "HR"]
+            assert "a member of Board resumes you" in answer.body["next_action"]
+            assert answer.body["details"]["resumed_by"] == ["Board"]
             assert answer.body["details"]["scope"] == "agent"
 
     def test_is_refused_with_a_body_that_cannot_be_read(self, company):
@@ -141,12 +141,21 @@ class TestEveryCall:
 
 
 class TestWhatItCanRead:
+    @pytest.mark.parametrize(("group", "able"), [("Board", ["Board"]), ("HR", ["Board", "HR"])])
+    def test_names_the_groups_that_can_resume_it(self, company, group, able):
+        """Spec: people 39, modes 27."""
+        pause(company, by=company.person(group))
+        assert company.get("/api/v1/me", WORKER).body["paused"]["resumed_by"] == able
+        answer = company.call(WORKER, "read_inbox")
+        assert answer.body["details"]["resumed_by"] == able
+        assert f"a member of {' or '.join(able)} resumes you" in answer.body["next_action"]
+
     def test_says_that_it_is_paused(self, company):
         assert company.get("/api/v1/me", WORKER).body["paused"] is None
         pause(company)
         paused = company.get("/api/v1/me", WORKER).body["paused"]
         assert paused["reason"] == REASON
-        assert (paused["scope"], paused["resumed_by"]) == ("agent", ["Board", "HR"])
+        assert (paused["scope"], paused["resumed_by"]) == ("agent", ["Board"])
         prompt = company.get("/api/v1/prompt", WORKER).body["prompt"]
         assert "# You are paused" in prompt
         assert REASON in prompt

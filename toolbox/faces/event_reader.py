@@ -54,7 +54,8 @@ WITH present AS (
                WHERE k.digest = %(key)s AND k.revoked_at IS NULL AND a.active
            ) AS good, (
                SELECT jsonb_build_object('reason', reason, 'paused_at', paused_at,
-                                         'is_everyone', agent_id IS NULL)
+                                         'is_everyone', agent_id IS NULL,
+                                         'by_board', by_board)
                FROM orgchart_pause
                WHERE organisation_id = %(organisation)s AND ended_at IS NULL
                  AND (agent_id IS NULL OR agent_id = %(agent)s)
