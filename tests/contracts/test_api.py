@@ -417,7 +417,7 @@ class TestQueries:
             (10, "backend_worker", "accept_contract", {"contract_id": coding}),
             (11, "backend_worker", "submit_report",
              {"contract_id": made[1], "kind": "completion", "title": "x", "body": "x"}),
-            (7, "qa_worker", "write_verdict",
+            (8, "qa_worker", "write_verdict",
              {"contract_id": made[2], "verdict": "FAIL", "evidence": "x"}),
             (7, "it_manager", "close_contract",
              {"contract_id": judged, "outcome": "passed", "reason": "x"}),
