@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import QuerySet
+from django.db.models.functions import Now
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -39,7 +40,7 @@ def _show_review(row: Contract) -> Waiting:
 
 def _overdue(viewer: Viewer) -> QuerySet[Any]:
     """Open contracts past their deadline; what the Board reviews waits for it already."""
-    rows = Contract.objects.filter(state__in=OPEN_STATES, deadline__lt=viewer.now)
+    rows = Contract.objects.filter(state__in=OPEN_STATES, deadline__lt=Now())
     rows = rows.exclude(issuer=None, state=ContractState.REVIEW)
     return viewer.sees(rows).select_related("organisation", "assignee").defer("body")
 

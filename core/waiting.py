@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, cast
 
 from django.contrib.admin.utils import quote
+from django.core.exceptions import EmptyResultSet
+from django.db import connection
 from django.db.models import IntegerField, Model, QuerySet, Value
 from django.urls import reverse
 from django.utils import timezone
@@ -29,9 +31,7 @@ class Viewer:
     """The person who asks what waits for them. `organisations` None: every organisation."""
 
     username: str
-    may: Callable[[str], bool]
-    now: datetime
-    organisations: Collection[int] | None = None
+    organisations: frozenset[int] | None = None
 
     def sees(self, rows: QuerySet[Any], organisation: str = "organisation_id") -> QuerySet[Any]:
         """Of these rows those of organisations that the person may look at."""
@@ -71,8 +71,8 @@ class Waiting:
 class WaitingKind:
     """A kind of rows that wait: who decides them, where they are, and how one of them is shown.
 
-    A person who may do the `deed` decides. `rows` are those that wait for this person; `since`
-    names the column of the time since when.
+    A person who may do the `deed` decides. `rows` are those that wait for this person whenever they
+    are asked for: the time is the database's. `since` names the column of the time since when.
     """
 
     title: Text
@@ -125,18 +125,22 @@ class Turn:
 
 @dataclass
 class Desk:
-    """Everything that waits for one person; each question is asked once."""
+    """Everything that waits for one person; each question is asked once.
+
+    `may` answers whether the person holds a permission.
+    """
 
     viewer: Viewer
+    may: Callable[[str], bool]
 
     @cached_property
-    def kinds(self) -> Sequence[WaitingKind]:
-        """The kinds that this person decides."""
-        return [
-            each
-            for each in registered_kinds()
-            if isinstance(each, WaitingKind) and self.viewer.may(each.deed.permission)
-        ]
+    def kinds(self) -> Mapping[int, WaitingKind]:
+        """The kinds that this person decides, by their places among all."""
+        return {
+            place: each
+            for place, each in enumerate(registered_kinds())
+            if isinstance(each, WaitingKind) and self.may(each.deed.permission)
+        }
 
     @cached_property
     def alarms(self) -> Sequence[Turn]:
@@ -144,7 +148,7 @@ class Desk:
         return [
             Turn(alarm, item, gettext("who runs this installation"))
             for alarm, item in ringing()
-            if self.viewer.may(alarm.permission)
+            if self.may(alarm.permission)
         ]
 
     @property
@@ -156,28 +160,46 @@ class Desk:
     def counts(self) -> Counter[str]:
         """How many of each kind wait, by its title; each up to COUNTED, all in one query."""
         found = Counter(str(alarm.kind.title) for alarm in self.alarms)
-        parts = [
-            kind.rows(self.viewer)
-            .order_by()
-            .annotate(number_of_kind=Value(number, output_field=IntegerField()))
-            .values_list("number_of_kind")[:COUNTED]
-            for number, kind in enumerate(self.kinds)
-        ]
-        if parts:
-            rows = parts[0].union(*parts[1:], all=True) if len(parts) > 1 else parts[0]
-            found.update(str(self.kinds[number].title) for (number,) in rows)
+        if self.kinds:
+            with connection.cursor() as cursor:
+                cursor.execute(*_count_statement(tuple(self.kinds), self.viewer))
+                found.update(str(self.kinds[place].title) for (place,) in cursor.fetchall())
         return found
 
     def turns(self, most: int) -> list[Turn]:
         """What waits: alarms first, then the oldest; one query for each kind that waits."""
         rows = [
             Turn(kind, kind.show(row), any_of(kind.deed.value.groups), _organisation_of(row))
-            for kind in self.kinds
+            for kind in self.kinds.values()
             if self.counts[str(kind.title)]
             for row in kind.oldest(self.viewer, most)
         ]
-        rows.sort(key=lambda each: each.item.since or self.viewer.now)
+        rows.sort(key=lambda each: (each.item.since is None, each.item.since))
         return [*self.alarms, *rows][:most]
+
+
+@lru_cache(maxsize=128)
+def _count_statement(places: tuple[int, ...], viewer: Viewer) -> tuple[str, tuple[Any, ...]]:
+    """A query for the place of the kind of each row that waits, up to COUNTED a kind.
+
+    Every page asks it, and building it takes several times as long as its answer: a person's is
+    built once.
+    """
+    kinds = registered_kinds()
+    parts = [
+        cast("WaitingKind", kinds[place])
+        .rows(viewer)
+        .order_by()
+        .annotate(place_of_kind=Value(place, output_field=IntegerField()))
+        .values_list("place_of_kind")[:COUNTED]
+        for place in places
+    ]
+    rows = parts[0].union(*parts[1:], all=True) if len(parts) > 1 else parts[0]
+    try:
+        sql, params = rows.query.sql_with_params()
+    except EmptyResultSet:  # no kind can have a row, for a member of no organisation
+        return "SELECT 0 WHERE false", ()
+    return sql, tuple(params)
 
 
 def _organisation_of(row: Any) -> int | None:

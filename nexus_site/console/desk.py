@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpRequest
-from django.utils import timezone
 
 from core.people import signed_in
 from core.waiting import COUNTED, Desk, Viewer
@@ -19,14 +18,9 @@ def desk_of(request: HttpRequest) -> Desk:
     """Everything that waits for this person; the same object for the whole request."""
     kept: Desk | None = getattr(request, KEPT, None)
     if kept is None:
-        kept = Desk(
-            Viewer(
-                username=request.user.get_username(),
-                may=request.user.has_perm,
-                now=timezone.now(),
-                organisations=signed_in(request).organisations,
-            )
-        )
+        who = signed_in(request)
+        viewer = Viewer(username=who.username, organisations=who.organisations)
+        kept = Desk(viewer, request.user.has_perm)
         setattr(request, KEPT, kept)
     return kept
 

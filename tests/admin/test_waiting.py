@@ -26,6 +26,11 @@ from workspace.models import Deployment, Skill
 ANYBODY = "somebody.else"
 
 
+def desk_of(username, organisations=None):
+    """Of a person who may decide everything."""
+    return Desk(Viewer(username=username, organisations=organisations), lambda _: True)
+
+
 def number(html):
     """The number next to the first page in the navigation; 0 where there is none."""
     item = re.search(r"<span>Waiting for you</span>(.*?)</a>", html, re.DOTALL).group(1)
@@ -163,7 +168,7 @@ class TestTheFirstPage:
             assert f'href="{decision}"' in html, decision
             assert board.get(decision).status_code == 200
         assert "Search is fast" in html
-        desk_of_board = Desk(Viewer(username="board", may=lambda _: True, now=timezone.now()))
+        desk_of_board = desk_of("board")
         assert number(html) == str(desk_of_board.total)
         titles = {turn.kind.title for turn in desk_of_board.turns(100)}
         kinds = {each.title for each in registered_kinds() if isinstance(each, WaitingKind)}
@@ -172,8 +177,7 @@ class TestTheFirstPage:
     def test_begins_with_what_waits_longest(self, board, company, well, now):
         for hours in (1, 5, 3):
             propose(company, ANYBODY, now - timedelta(hours=hours))
-        viewer = Viewer(username="board", may=lambda _: True, now=now)
-        waited = [turn.item.since for turn in Desk(viewer).turns(10) if turn.item.since]
+        waited = [turn.item.since for turn in desk_of("board").turns(10) if turn.item.since]
         assert waited == sorted(waited)
         assert len(waited) == 3
 
@@ -193,8 +197,7 @@ class TestTheNumber:
         for n in range(COUNTED + 5):
             skill(now, name=f"skill-{n}")
         assert desk.shown(COUNTED + 5) == f"{COUNTED}+"
-        viewer = Viewer(username="board", may=lambda _: True, now=now)
-        assert Desk(viewer).counts["Skill to approve"] == COUNTED
+        assert desk_of("board").counts["Skill to approve"] == COUNTED
 
     def test_costs_the_same_however_much_waits(self, board, company, well, now):
         def asked(page):
@@ -240,9 +243,18 @@ class TestWhoDecides:
         propose(company, ANYBODY, now)
         report(company)
         escalate_to_board(company)
-        mine = {"username": "board", "may": lambda _: True, "now": now}
-        assert Desk(Viewer(**mine, organisations=[company.organisation.id])).total == 3
-        assert Desk(Viewer(**mine, organisations=[company.organisation.id + 1])).total == 0
+        own = company.organisation.id
+        assert desk_of("board", organisations=frozenset([own])).total == 3
+        assert desk_of("board", organisations=frozenset([own + 1])).total == 0
+
+    def test_sees_nothing_as_a_member_of_none(self, company, well, now):
+        propose(company, ANYBODY, now)
+        pause()
+        for kind in (each for each in registered_kinds() if isinstance(each, WaitingKind)):
+            viewer = Viewer(username="x", organisations=frozenset())
+            desk = Desk(viewer, lambda asked, own=kind.deed.permission: asked == own)
+            assert desk.counts[str(kind.title)] == 0
+            assert kind.title in {each.title for each in desk.kinds.values()}
 
 
 class TestAnEscalation:

@@ -49,8 +49,8 @@ def settle(act, row, who, reason=REASON):
 
 
 def waiting(nexus):
-    viewer = Viewer(username="x", may=lambda _: True, now=timezone.now(), organisations=[nexus.id])
-    return [each.item for each in Desk(viewer).turns(50) if each.kind.title == TITLE]
+    desk = Desk(Viewer(username="x", organisations=frozenset([nexus.id])), lambda _: True)
+    return [each.item for each in desk.turns(50) if each.kind.title == TITLE]
 
 
 @pytest.mark.parametrize("state", DeploymentState)
