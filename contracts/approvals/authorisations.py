@@ -11,6 +11,7 @@ from contracts.vocabulary import ContractKind, ContractState, OrgAct
 from core.database import needs_transaction
 from core.decision import Code, refuse
 from orgchart.models import Organisation
+from orgchart.pauses.services import is_paused
 from toolbox.caller import Caller
 
 
@@ -83,13 +84,15 @@ def _named(line: OrgChangeLine) -> NamedChange:
 
 @needs_transaction
 def lock_org_change(*, contract_id: str, organisation_id: int, now: datetime) -> int:
-    """Lock an org_change contract that authorises now; the id of its assignee.
+    """Lock an org_change contract that authorises now; the id of its assignee, who can act.
 
     It is not waited for: a person is told at once that somebody acts on it. Raises Denied
-    AUTHORISATION_REQUIRED.
+    AUTHORISATION_REQUIRED, also where the assignee is deactivated or paused (Spec: people 34).
     """
-    rows = Contract.objects.select_for_update(no_key=True, skip_locked=True).filter(
+    rows = Contract.objects.select_for_update(no_key=True, skip_locked=True, of=("self",)).filter(
+        ~is_paused("assignee_id"),
         id=contract_id[:64],
+        assignee__active=True,
         organisation_id=organisation_id,
         kind=ContractKind.ORG_CHANGE,
         state=ContractState.IN_PROGRESS,

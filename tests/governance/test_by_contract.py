@@ -15,6 +15,7 @@ from core.decision import Allow, Denied, Deny
 from governance.staff.named_acts import ABOUT_AGENTS, acts_between
 from ledger.models import Event
 from orgchart.models import Agent, ContactRule, Membership, PendingChange, Role
+from orgchart.pauses.services import pause_agent
 from orgchart.pending.edits import apply_edit, saving
 from orgchart.policy.compiled import Policy
 from orgchart.services import SecondPersonNeeded, allow_by_contract
@@ -182,6 +183,17 @@ class TestANamedContract:
         row = nexus.agent("ceo")
         row.skills = ["juggling"]
         assert refusal(nexus, saving(row), hr, contract) == "LEVEL_DENIED"
+
+    @pytest.mark.parametrize("ending", ["deactivated", "paused"])
+    def test_gives_nothing_where_its_assignee_cannot_act(self, nexus, hr, ending):
+        contract = authorise(nexus.organisation, "hire recruiter")
+        if ending == "paused":
+            why = {"reason": "It hires too many.", "now": NOW}
+            pause_agent(person=nexus.person("Board"), agent="hr_manager", **why)
+        else:
+            Agent.objects.filter(handle="hr_manager").update(active=False)
+        with pytest.raises(Denied, match="free at this moment"), transaction.atomic():
+            allow_by_contract(replace(hr, contract=contract), nexus.policy, nexus.policy, NOW)
 
     def test_to_describe_gives_no_skill(self, nexus, hr):
         """Spec: organisation 35."""
