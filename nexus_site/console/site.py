@@ -8,10 +8,12 @@ from http import HTTPStatus
 from typing import Any, cast
 
 from django.contrib.admin import ModelAdmin
+from django.contrib.admin.views.autocomplete import AutocompleteJsonView
 from django.contrib.auth.views import PasswordChangeView
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.core.paginator import Paginator
 from django.db import transaction
+from django.db.models import Field
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -72,6 +74,17 @@ def _require_storable(request: HttpRequest) -> None:
     sent += [value for values in request.POST.lists() for value in values[1]]
     if any("\x00" in text for text in sent):
         raise SuspiciousOperation("a NUL character")
+
+
+class ChoicesOfField(AutocompleteJsonView):
+    """Django's view, which would fail for a relation that another table's field makes."""
+
+    def process_request(self, request: HttpRequest) -> tuple[Any, ...]:
+        """What is asked for. Raises PermissionDenied for what is no field of a form."""
+        found: tuple[Any, ...] = super().process_request(request)
+        if not isinstance(found[2], Field):
+            raise PermissionDenied
+        return found
 
 
 class PeopleSite(UnfoldAdminSite):
@@ -165,6 +178,10 @@ class PeopleSite(UnfoldAdminSite):
             if answer.status_code == HTTPStatus.FOUND:
                 on_password_changed(request)
         return cast("HttpResponse", answer)
+
+    def autocomplete_view(self, request: HttpRequest) -> HttpResponse:
+        """The choices of a form's field."""
+        return cast("HttpResponse", ChoicesOfField.as_view(admin_site=self)(request))
 
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

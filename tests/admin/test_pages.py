@@ -276,6 +276,8 @@ class TestSidePaths:
         assert [row["text"] for row in found.json()["results"]] == ["ceo"]
         assert ask(nobody, ("mailroom", "mail"), "sender").status_code == 403
         assert ask(hr, ("orgchart", "apikey"), "agent").status_code == 200
+        assert ask(board, ("mailroom", "mail"), "contract").status_code == 403
+        assert ask(board, ("orgchart", "organisation"), "groups").status_code == 403
 
     def test_each_room_has_its_index_for_who_may_see_one_of_its_tables(
         self, board, nobody, company
