@@ -3,7 +3,6 @@
 import fcntl
 import gc
 import os
-import shutil
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -118,9 +117,14 @@ def wanted_by(pid_file: Path) -> Callable[[], bool]:
 
 
 def prepare(plan: Plan) -> None:
-    """Clear what an earlier run left: counts of processes that ended."""
-    shutil.rmtree(plan.metrics, ignore_errors=True)
-    plan.metrics.mkdir(mode=0o700, parents=True)
+    """Clear what an earlier run left: counts of processes that ended.
+
+    The folder stays: it may be a disk in memory, or a link to one.
+    """
+    plan.metrics.mkdir(mode=0o700, parents=True, exist_ok=True)
+    plan.metrics.chmod(0o700)
+    for counts in plan.metrics.glob("*.db"):
+        counts.unlink(missing_ok=True)
 
 
 def children(plan: Plan, *, reserved: socket.socket, on_ready: Callable[[], None]) -> list[Child]:

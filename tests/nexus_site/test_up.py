@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from nexus_site.management.commands.up import Command
 from nexus_site.run import up
 from nexus_site.run.postgres import Cluster
 from nexus_site.run.processes import PROCESSES
@@ -166,6 +167,33 @@ class TestPrepare:
         (tmp_path / "metrics" / "counter_1.db").touch()
         up.prepare(plan)
         assert list((tmp_path / "metrics").iterdir()) == []
+
+    def test_keeps_a_folder_that_lies_elsewhere(self, tmp_path):
+        """As on a disk in memory: where the folder was made again, no start succeeded."""
+        plan = up.Plan(host="::1", port=8000, workers=1, var=tmp_path / "var")
+        (tmp_path / "memory").mkdir(mode=0o755)
+        (tmp_path / "memory" / "counter_1.db").touch()
+        plan.var.mkdir()
+        plan.metrics.symlink_to(tmp_path / "memory")
+        up.prepare(plan)
+        assert list(plan.metrics.iterdir()) == []
+        assert plan.metrics.stat().st_mode & 0o777 == 0o700
+
+
+class TestOutput:
+    """Of a log on a full disk; who is told of a fallen process may not end all others."""
+
+    @pytest.fixture
+    def full(self):
+        with pytest.raises(OSError, match="No space left"), Path("/dev/full").open("w") as nowhere:
+            yield Command(stdout=nowhere)
+
+    def test_that_cannot_be_written_ends_nothing(self, full):
+        full.say("web 1 ended with status -9; starting it again in 1 s.")
+
+    def test_shows_first_passwords_or_fails(self, full):
+        with pytest.raises(OSError, match="No space left"):
+            full.introduce({"board": "secret"})
 
 
 class TestPlan:

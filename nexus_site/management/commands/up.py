@@ -4,7 +4,7 @@ import os
 import sys
 from argparse import ArgumentParser
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from socket import socket
 from typing import Any
@@ -129,7 +129,7 @@ class Command(BaseCommand):
             self.say(f"The first people's passwords are in {path}; read it, then delete it.")
             return
         for username, password in passwords.items():
-            self.say(f"First {username} user: {username}   password: {password}   (shown once)")
+            self.show(f"First {username} user: {username}   password: {password}   (shown once)")
 
     def greet(self, plan: up.Plan) -> None:
         """Say where it is, now that it answers."""
@@ -137,6 +137,11 @@ class Command(BaseCommand):
         self.say(f"NEXUS serves at {plan.url}. Ctrl-C stops everything it started.")
 
     def say(self, text: str) -> None:
-        """Tell the person at the terminal, at once."""
+        """Tell the person at the terminal, at once; a log on a full disk is no reason to end."""
+        with suppress(OSError):
+            self.show(text)
+
+    def show(self, text: str) -> None:
+        """Tell the person at the terminal what nothing tells again. Raises OSError."""
         self.stdout.write(text)
         self.stdout.flush()
