@@ -11,6 +11,7 @@ COLUMNS: Mapping[str, str] = {
     "at": "time",
     "board waits since": "Board waits since",
     "by": "moved by",
+    "by board": "by the Board",
     "contract ref": "contract",
     "count": "events",
     "cross role": "for another role",
