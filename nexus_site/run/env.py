@@ -73,9 +73,8 @@ def make_venv() -> None:
         return
     # Debian splits pip's half of venv into a package of its own; the system's pip can stand in.
     shutil.rmtree(VENV, ignore_errors=True)
-    if run([sys.executable, "-m", "venv", "--without-pip", VENV]) and run(
-        [sys.executable, "-m", "pip", "--python", PYTHON, "install", "-q", "pip"]
-    ):
+    outer = [sys.executable, "-m", "pip", "--python", PYTHON]
+    if run([sys.executable, "-m", "venv", "--without-pip", VENV]) and install_locked("pip", outer):
         return
     sys.exit("This Python can make no virtual environment: install python3-venv (or python3-pip).")
 
@@ -95,13 +94,19 @@ def install_uv() -> bool:
     """Install the locked uv, its hashes checked."""
     if run([PYTHON, "-m", "uv", "--version"]):
         return True
-    block = re.search(r"^uv==.*?(?=^\S|\Z)", LOCK.read_text(), re.MULTILINE | re.DOTALL)
+    return install_locked("uv", [PYTHON, "-m", "pip"])
+
+
+def install_locked(package: str, pip: list[object]) -> bool:
+    """Install one locked package by this pip, its hashes checked."""
+    lines = rf"^{package}==.*?(?=^\S|\Z)"
+    block = re.search(lines, LOCK.read_text(), re.MULTILINE | re.DOTALL)
     if block is None:
         return False
     with tempfile.NamedTemporaryFile("w", suffix=".txt", dir=str(CACHE)) as file:
         file.write(block.group())
         file.flush()
-        return run([PYTHON, "-m", "pip", "install", "-q", "--require-hashes", "-r", file.name])
+        return run([*pip, "install", "-q", "--require-hashes", "-r", file.name])
 
 
 def run(command: Iterable[object], *, quiet: bool = True) -> bool:

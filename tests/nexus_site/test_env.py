@@ -23,7 +23,10 @@ def commands(monkeypatch, tmp_path):
         return not any(re.search(pattern, line) for pattern in failing)
 
     lock = tmp_path / "requirements.txt"
-    lock.write_text("django==5.2 \\\n    --hash=sha256:aa\nuv==1.0 \\\n    --hash=sha256:bb\n")
+    lock.write_text(
+        "django==5.2 \\\n    --hash=sha256:aa\nuv==1.0 \\\n    --hash=sha256:bb\n"
+        "pip==2.0 \\\n    --hash=sha256:cc\n"
+    )
     monkeypatch.setattr(env, "run", run)
     monkeypatch.setattr(env, "ROOT", tmp_path)
     monkeypatch.setattr(env, "VENV", tmp_path / ".venv")
@@ -99,9 +102,11 @@ class TestMakeVenv:
     def test_uses_the_systems_pip_where_venv_comes_without(self, commands):
         ran, failing = commands
         failing.append("-m venv /")
+        env.CACHE.mkdir(parents=True)
         env.make_venv()
         assert "--without-pip" in ran[-2]
         assert "-m pip --python" in ran[-1]
+        assert "install -q --require-hashes -r" in ran[-1]
 
     def test_says_what_is_missing(self, commands):
         commands[1].append("venv")
