@@ -25,6 +25,8 @@ from workspace.sandbox.weaknesses import status as isolation_status
 
 QUICKLY = {"connect_timeout": 2}  # seconds, psycopg's least
 LOOPBACK = frozenset({"127.0.0.1", "::1"})
+BROKER_PATIENCE = {"socket_timeout": 2.0, "socket_connect_timeout": 2.0}
+"""Seconds that a broker has to answer: one that hangs would hold the threads of agents, too."""
 KEPT_SECONDS = 1.0  # that an answer of `ready` holds
 
 log = structlog.get_logger(__name__)
@@ -79,7 +81,7 @@ def database_problem() -> str:
 def broker_problem() -> str:
     """Why the broker does not take messages; empty if it does."""
     try:
-        with app.connection(connect_timeout=2) as broker:
+        with app.connection(connect_timeout=2, transport_options=BROKER_PATIENCE) as broker:
             broker.ensure_connection(max_retries=1, timeout=2)
     except (OperationalError, OSError) as error:
         return type(error).__name__

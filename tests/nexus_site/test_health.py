@@ -1,7 +1,9 @@
 """What proxies and Prometheus ask."""
 
 import re
+import socket
 from datetime import timedelta
+from threading import Thread
 
 import pytest
 from celery import Celery
@@ -10,6 +12,7 @@ from django.db import DatabaseError
 from core.database import database_now
 from ledger.sealer import Backlog
 from nexus_site.serving import health
+from tests.patience import wait_until
 from toolbox.models import JobRun
 from toolbox.scheduler import JOBS, NOT_RUNNING
 from workspace.sandbox.weaknesses import status as isolation_status
@@ -95,6 +98,18 @@ class TestReady:
         response = client.get("/readyz")
         assert response.status_code == 503
         assert response.json()["database"] == "DatabaseError"
+
+    def test_waits_for_no_broker_that_hangs(self, tmp_path, monkeypatch):
+        """A broker that stands still took every thread that asked for it, those of agents too."""
+        with socket.socket(socket.AF_UNIX) as still:
+            still.bind(str(tmp_path / "broker"))
+            still.listen()
+            hanging = Celery(broker=f"redis+socket://{tmp_path}/broker")
+            monkeypatch.setattr(health, "app", hanging)
+            said = []
+            Thread(target=lambda: said.append(health.broker_problem()), daemon=True).start()
+            wait_until(lambda: said, "it waits for ever")
+        assert said == ["OperationalError"]
 
     def test_is_unavailable_without_its_broker(self, client, monkeypatch):
         monkeypatch.setattr(health, "app", Celery(broker="redis://127.0.0.1:1/0"))
