@@ -445,8 +445,9 @@ def test_what_was_closed_to_others_is_closed_after_a_restore(places):
     assert (fresh / "company" / "notes" / "plan.md").stat().st_mode & 0o777 == 0o640
 
 
-def test_what_a_backup_says_moves_no_cursor(tmp_path):
+def test_what_a_backup_says_moves_no_cursor(settings, tmp_path):
     """Its programs quote names that a stranger may have written."""
+    settings.NEXUS_VAR = tmp_path
     with pytest.raises(CommandError) as refused:
         call_command("restore", str(tmp_path / "\x1b[2J"))
     assert "[2J is no backup" in str(refused.value)
