@@ -21,6 +21,8 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 STAMP = VENV / "installed.sha256"
 LOCK = ROOT / "requirements.txt"
+LOCKED = re.compile(r"^(?P<name>[\w.-]+)==.*?(?=^\S|\Z)", re.MULTILINE | re.DOTALL)
+"""A package of the lock file, with its hashes."""
 CACHE = ROOT / "var" / "cache"
 OLDEST = (3, 11)
 OTHERS = ("python3.13", "python3.12", "python3.11", "python3.14")
@@ -99,12 +101,11 @@ def install_uv() -> bool:
 
 def install_locked(package: str, pip: list[object]) -> bool:
     """Install one locked package by this pip, its hashes checked."""
-    lines = rf"^{package}==.*?(?=^\S|\Z)"
-    block = re.search(lines, LOCK.read_text(), re.MULTILINE | re.DOTALL)
-    if block is None:
+    locked = {found["name"]: found[0] for found in LOCKED.finditer(LOCK.read_text())}
+    if package not in locked:
         return False
     with tempfile.NamedTemporaryFile("w", suffix=".txt", dir=str(CACHE)) as file:
-        file.write(block.group())
+        file.write(locked[package])
         file.flush()
         return run([*pip, "install", "-q", "--require-hashes", "-r", file.name])
 
