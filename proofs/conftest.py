@@ -5,8 +5,8 @@ from xdist.scheduler import LoadFileScheduling
 from tests.conftest import *  # noqa: F403  their names are all public
 from tests.ledger.conftest import ledger_db, ledger_dir  # noqa: F401
 
-APART = "proofs/browser/"
-LONG = (APART, "proofs/faults/", "proofs/tasks/", "proofs/siege/")
+APART = ("proofs/browser/", "proofs/clients/")
+LONG = ("proofs/browser/", "proofs/faults/", "proofs/tasks/", "proofs/siege/")
 """What takes long begins first."""
 
 
