@@ -113,12 +113,14 @@ def _save(
     elif row.grants:
         close_grants(caller=caller, contract_ref=row.id, now=now)
     if contract.assignee.active:
+        closer = {caller.agent.id} if isinstance(caller, Caller) and told == given else set()
         done = "sent back for rework" if outcome is ContractOutcome.REWORK else outcome
         send_system_mail(
             organisation_id=row.organisation_id,
             recipient=contract.assignee,
             subject=f"{outcome}: {row.title}",
             body=f"{contract.issuer.handle}'s contract {row.id} is {done}: {one_line(told)}",
+            quotes=rows.writers_of_terms(row.id) | closer,
             now=now,
             contract_ref=row.id,
         )

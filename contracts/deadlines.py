@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from contracts.models import Contract, Deadline
+from contracts.rows import writers_of_terms
 from contracts.vocabulary import ContractState
 from core.actions import Action
 from core.actors import System
@@ -69,6 +70,7 @@ def _notify(row: Deadline, now: datetime) -> None:
         subject=_subject(row, contract),
         body=f"{one_line(contract.title)} is {contract.state}; "
         f"its deadline is {contract.deadline}.",
+        quotes=writers_of_terms(contract.id),
         now=now,
         contract_ref=contract.id,
     )

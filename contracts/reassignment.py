@@ -8,7 +8,7 @@ from datetime import datetime
 from django.db import transaction
 
 from contracts.models import Contract
-from contracts.rows import agent_of, contract_facts, save_contract
+from contracts.rows import agent_of, contract_facts, save_contract, writers_of_terms
 from contracts.vocabulary import OPEN_STATES
 from core.actions import Action
 from core.actors import Actor
@@ -80,6 +80,7 @@ def _notify(agent: Agent, subject: str, rows: list[Contract], now: datetime) -> 
         recipient=agent,
         subject=subject,
         body=f"Open contracts ({len(rows)}):\n{listed}",
+        quotes=writers_of_terms(*(row.id for row in rows[:LISTED])),
         now=now,
         contract_ref=rows[0].id if len(rows) == 1 else "",
     )

@@ -19,7 +19,6 @@ from core.decision import Denied
 from core.events import Event
 from core.machines import Swap, swap
 from ledger import sql as ledger_sql
-from mailroom.models import Mail
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.parties import BOARD_PARTY, Party
 from orgchart.policy.vocabulary import ToolMode
@@ -100,12 +99,12 @@ def makers_among(agent_ids: Iterable[int], branch: str) -> frozenset[int]:
     return frozenset(held.exclude(accepted_at=None).values_list("assignee_id", flat=True))
 
 
-def first_issuer(row: Contract) -> frozenset[int]:
-    """The agent that issued the contract, also after it left and the contract went to its superior:
-    the sender of its notice.
+def writers_of_terms(*contract_ids: str) -> frozenset[int]:
+    """The agents that issued the contracts, also after they left and a contract went to their
+    superior: the senders of the notices.
     """
-    notice = Mail.objects.filter(id=row.notice_id, sender__isnull=False)
-    return frozenset(notice.values_list("sender_id", flat=True))
+    issued = Contract.objects.filter(id__in=contract_ids, notice__sender__isnull=False)
+    return frozenset(issued.values_list("notice__sender_id", flat=True))
 
 
 def latest_submission(row: Contract) -> Submission | None:

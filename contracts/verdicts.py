@@ -45,10 +45,10 @@ def write_verdict(
     """
     with transaction.atomic():
         row = rows.find_contract(contract_id, caller.organisation_id, lock=True)
+        writers = rows.writers_of_terms(row.id)
         contract = replace(
             rows.contract_facts(row, caller.policy, rows.latest_submission(row)),
-            makers=rows.makers_among([caller.agent.id], row.assigned_branch)
-            | rows.first_issuer(row),
+            makers=rows.makers_among([caller.agent.id], row.assigned_branch) | writers,
         )
         judging = rules.can_judge(contract, caller.agent, caller.policy)
         rule = caller.require(rules.at_version(contract, expected_version, judging)).rule
@@ -85,7 +85,7 @@ def write_verdict(
             run_digest=run_digest(caller, submission.commit),
             created_at=now,
         )
-        _record_verdict(row, contract, verdict, reader, caller, now)
+        _record_verdict(row, contract, verdict, reader, writers, caller, now)
     return {
         "verdict_id": str(verdict.id),
         "mail_id": mail_id,
@@ -108,6 +108,7 @@ def _record_verdict(
     contract: ContractFacts,
     verdict: Verdict,
     reader: Party,
+    writers: frozenset[int],
     caller: Caller,
     now: datetime,
 ) -> None:
@@ -133,6 +134,7 @@ def _record_verdict(
             recipient=issuer,
             subject=f"{verdict.finding}: {row.title}",
             body=f"QA gave {verdict.finding} on {row.id}; {caller.agent.superior} has the details.",
+            quotes=writers,
             now=now,
             contract_ref=row.id,
         )

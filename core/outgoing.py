@@ -112,7 +112,9 @@ def trusted() -> ssl.SSLContext:
 
 
 class Connection:
-    """The connection of one request, as httpx's trace; it can be cut off from another thread."""
+    """The connection of one request; it can be cut off from another thread. Called by httpx, it is
+    the trace of that request.
+    """
 
     def __init__(self) -> None:
         self._sockets: list[socket.socket] = []
@@ -121,9 +123,13 @@ class Connection:
     def __call__(self, event: str, info: Mapping[str, Any]) -> None:
         """Note the socket of the connection, when it is there."""
         if event in CONNECTED:
-            self._sockets.append(info["return_value"].get_extra_info("socket"))
-            if self._is_cut:
-                self.cut()
+            self.note(info["return_value"].get_extra_info("socket"))
+
+    def note(self, connected: socket.socket) -> None:
+        """This is its socket from now on; it is cut off at once where the time is over."""
+        self._sockets.append(connected)
+        if self._is_cut:
+            self.cut()
 
     def cut(self) -> None:
         """End the connection, also one that is not there yet; its answer becomes an error."""
@@ -135,7 +141,7 @@ class Connection:
 
 @contextmanager
 def close_after(seconds: float) -> Iterator[Connection]:
-    """Close the connection of the yielded trace when the time is over.
+    """Close the yielded connection when the time is over.
 
     The client's own timeouts restart with every byte. The connection must be a new one: of one that
     an earlier request left open nothing is seen here.

@@ -13,6 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from ledger.canonical import canonical
 from ledger.merkle import proves
 from ledger.rules import Chain, Fault, Finding, Keys, Leaves, check_event
 from ledger.seal_format import Leaf, Seal, index_keys, read_public, verifies
@@ -93,7 +94,7 @@ class Reader:
         elif "seal" in entry:
             self._seal(entry["seal"], entry["shown"])
         elif "end" in entry:
-            self._end(entry["end"])
+            self._end(entry["end"], line, number)
         else:
             raise Wrong(_file("this line is no part of an export", number))
         self._hash.update(line)
@@ -150,11 +151,16 @@ class Reader:
             _raise(self._leaves.close())
         self._leaves = None
 
-    def _end(self, values: dict[str, Any]) -> None:
+    def _end(self, values: dict[str, Any], line: bytes, number: int) -> None:
+        """Check the signature of the lines before; nothing signs what else this line would say."""
         self._close()
+        signature = bytes.fromhex(values["signature"])
+        end = {"key_id": values["key_id"], "signature": signature.hex()}
+        if line != canonical({"end": end}).encode() + b"\n":
+            raise Wrong(_file("the end is not as an export writes it", number))
         public = self._keys.get(values["key_id"])
         digest = self._hash.digest()
-        if public is None or not verifies(public, bytes.fromhex(values["signature"]), digest):
+        if public is None or not verifies(public, signature, digest):
             raise Wrong(_file("the end is not signed by a trusted key over these lines", None))
         self._ended = True
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, NotRequired, TypedDict
@@ -27,7 +27,8 @@ from toolbox.wake import wake
 
 COLUMNS = (
     "id, organisation_id, sender_id, recipient_id, from_agent, to_agent, mail_type, subject, body, "
-    "priority, attachments, reply_to_id, contract_ref, status, created_at, delivered_at, route_log"
+    "priority, attachments, reply_to_id, contract_ref, status, created_at, delivered_at, "
+    "route_log, quoted"
 )
 
 
@@ -37,7 +38,7 @@ def mail_sql(source: str) -> str:
     SELECT %(m_id)s, %(m_organisation)s, %(m_sender)s::bigint, %(m_recipient)s::bigint,
            %(m_from)s, %(m_to)s, %(m_type)s, %(m_subject)s, %(m_body)s, %(m_priority)s,
            %(m_attachments)s::jsonb, %(m_reply_to)s, %(m_contract_ref)s, 'delivered',
-           %(m_at)s, %(m_at)s, %(m_route_log)s::jsonb
+           %(m_at)s, %(m_at)s, %(m_route_log)s::jsonb, %(m_quoted)s::bigint[]
     FROM {source} ON CONFLICT (id) DO NOTHING RETURNING id"""
 
 
@@ -74,6 +75,7 @@ class MailDraft:
     reply_to: str | None = None
     contract_ref: str | None = None
     submits: bool = False
+    quotes: Collection[int] | None = None
 
 
 def insert_mail(
@@ -148,6 +150,7 @@ def mail_params(
         "m_contract_ref": draft.contract_ref or None,
         "m_at": now,
         "m_route_log": to_json(route_log).decode(),
+        "m_quoted": None if draft.quotes is None else sorted(set(draft.quotes)),
     }
 
 
@@ -217,6 +220,7 @@ class Letter(NamedTuple):
     recipient: Agent
     subject: str
     body: str
+    quotes: Collection[int]
 
 
 def build_system_mail(
@@ -224,12 +228,14 @@ def build_system_mail(
     recipient: Party,
     subject: str,
     body: str,
+    quotes: Collection[int],
     contract_ref: str = "",
     reply_to: str | None = None,
 ) -> MailDraft:
     """A mail of the system itself, cut to the size of a mail; its subject is one line.
 
-    A caller quotes what others wrote into the body by `one_line` and `as_lines` (Spec: mail 45).
+    A caller quotes what others wrote into the body by `one_line` and `as_lines` (Spec: mail 45),
+    and names in `quotes` the ids of the agents among them (Spec: mail 34).
     """
     return MailDraft(
         to=recipient.handle,
@@ -238,6 +244,7 @@ def build_system_mail(
         body=body[:MAX_MAIL_BODY],
         reply_to=reply_to,
         contract_ref=contract_ref,
+        quotes=quotes,
     )
 
 
@@ -247,6 +254,7 @@ def send_system_mail(
     recipient: Agent,
     subject: str,
     body: str,
+    quotes: Collection[int],
     now: datetime,
     contract_ref: str = "",
     reply_to: str | None = None,
@@ -257,6 +265,7 @@ def send_system_mail(
         recipient=recipient,
         subject=subject,
         body=body,
+        quotes=quotes,
         contract_ref=contract_ref,
         reply_to=reply_to,
     )

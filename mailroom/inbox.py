@@ -21,7 +21,8 @@ from mailroom.results import InboxPage, MailHeader, WholeMail
 from mailroom.rules import can_read_left_mail
 from mailroom.vocabulary import MailStatus
 from orgchart.policy.compiled import Agent
-from orgchart.policy.readership import readable_writers, rule_of_reading
+from orgchart.policy.readership import readable_writers
+from orgchart.policy.vocabulary import BOARD
 from toolbox.caller import Caller
 
 UNREAD_COUNTED = 1000
@@ -46,7 +47,9 @@ NAMES = (
 )
 
 
-LEFT = "(sender_id IS NULL OR sender_id = ANY(%(writers)s))"
+LEFT = (
+    f"(sender_id = ANY(%(writers)s) OR from_agent = '{BOARD}' OR quoted <@ %(writers)s::bigint[])"
+)
 """What the next agent above reads of the mail of one that left (Spec: mail 34)."""
 
 
@@ -54,7 +57,8 @@ LEFT = "(sender_id IS NULL OR sender_id = ANY(%(writers)s))"
 def page_query(status: str, *, typed: bool, sent_by: bool, paged: bool, left: bool = False) -> str:
     """The inbox query for one combination of filters, each on an index of its own.
 
-    Of mail that an agent `left`, only what `writers` wrote, people and the system besides.
+    Of mail that an agent `left`, only what `writers` wrote, people, and the system with no words of
+    others than theirs.
     The filtered indexes hold read or unread mails; a page of both is merged from a page of each.
     """
     where = ["recipient_id = %(me)s"]
@@ -195,9 +199,10 @@ def _can_read(row: Mail, caller: Caller) -> bool:
     if caller.agent.id in (row.sender_id, row.recipient_id):
         return True
     recipient = caller.policy.by_id.get(row.recipient_id or 0)
-    writer = caller.policy.by_id.get(row.sender_id or 0)
-    is_readable = writer is None or bool(rule_of_reading(caller.policy, writer, caller.agent))
-    return row.read_at is None and is_readable and can_read_left_mail(caller.agent, recipient)
+    if row.read_at is not None or not can_read_left_mail(caller.agent, recipient):
+        return False
+    is_known = bool(row.writers) or row.from_agent == BOARD or row.quoted is not None
+    return is_known and set(row.writers) <= set(readable_writers(caller.policy, caller.agent))
 
 
 def mark_read(caller: Actor, row: Mail, now: datetime) -> Mail:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Collate, Now
@@ -78,6 +79,8 @@ class Mail(models.Model):
     read_at = models.DateTimeField(null=True)
     rejected_reason = models.TextField(null=True)  # noqa: DJ001  Spec: mail 2
     route_log = models.JSONField(null=True)
+    quoted = ArrayField(models.BigIntegerField(), null=True)
+    """The agents whose words a system mail quotes; null for mail of agents and people."""
 
     class Meta:
         ordering = ["-id"]
@@ -122,6 +125,11 @@ class Mail(models.Model):
 
     def __str__(self) -> str:
         return self.id
+
+    @property
+    def writers(self) -> list[int]:
+        """The ids of the agents whose words it holds."""
+        return [self.sender_id] if self.sender_id is not None else self.quoted or []
 
     @MAIL_MACHINE.step("deliver", status)
     def deliver(self, *, at: datetime) -> None:

@@ -54,6 +54,7 @@ def insert_rejection(
         recipient=recipient,
         subject=_subject(deny.code, caller, name),
         body=f"{deny.message}\n\n{_next_step(deny, caller)}",
+        quotes=[caller.agent.id],
     )
     system = System(name="mailroom", organisation_id=caller.organisation_id)
     values = mail_params(mail, system, recipient, SYSTEM_ROUTE, now) | {

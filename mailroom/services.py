@@ -28,7 +28,7 @@ from mailroom.rules import Channel
 from orgchart.policy.compiled import Agent
 from orgchart.policy.parties import Party
 from orgchart.policy.readership import readable_writers
-from orgchart.policy.vocabulary import ESCALATION
+from orgchart.policy.vocabulary import BOARD, ESCALATION
 from orgchart.policy_cache import current_policy
 from toolbox.caller import Caller
 from toolbox.quoting import one_line
@@ -173,12 +173,14 @@ def notify_successor(
     unread = Mail.objects.filter(recipient_id=leaver.id, read_at=None).order_by("-id")
     if successor is not None:
         writers = readable_writers(current_policy(caller.organisation_id), successor)
-        unread = unread.filter(Q(sender=None) | Q(sender__in=writers))
+        unread = unread.filter(
+            Q(sender__in=writers) | Q(from_agent=BOARD) | Q(quoted__contained_by=writers)
+        )
     count = unread.count()
     if count and successor is not None:
+        shown = unread[:LISTED]
         listed = "\n".join(
-            f"- {m.id} {m.mail_type} from {m.from_agent}: {one_line(m.subject)}"
-            for m in unread[:LISTED]
+            f"- {m.id} {m.mail_type} from {m.from_agent}: {one_line(m.subject)}" for m in shown
         )
         send_system_mail(
             organisation_id=caller.organisation_id,
@@ -187,6 +189,7 @@ def notify_successor(
             body=f"{leaver.handle} was deactivated; its unread mails are yours to read (read_inbox "
             f"with left_by = {leaver.handle} lists them all). Newest first:\n{listed}"
             + (f"\n… and {count - LISTED} more" if count > LISTED else ""),
+            quotes={writer for mail in shown for writer in mail.writers},
             now=now,
         )
     return count

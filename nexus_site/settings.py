@@ -205,7 +205,8 @@ CELERY_BEAT_SCHEDULER = "nexus_site.run.beat:SteadyScheduler"
 
 # Mail to people outside: the server of EMAIL_URL; without one development writes files
 EMAIL_URL = env.text("EMAIL_URL", "smtp://localhost" if PRODUCTION else "")
-EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if EMAIL_URL else 'filebased'}.EmailBackend"
+mail_by = "mailroom.outgoing.smtp" if EMAIL_URL else "django.core.mail.backends.filebased"
+EMAIL_BACKEND = f"{mail_by}.EmailBackend"
 EMAIL_FILE_PATH = NEXUS_VAR / "mail"
 if EMAIL_URL:
     mail_server = mail_server_from_url(EMAIL_URL)
@@ -253,7 +254,6 @@ LANGUAGE_COOKIE_NAME = "nexus_language"
 LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
 LANGUAGE_COOKIE_HTTPONLY = True
 LANGUAGE_COOKIE_SAMESITE = "Lax"
-LANGUAGE_COOKIE_SECURE = PRODUCTION
 NEXUS_LANGUAGE = env.choice("NEXUS_LANGUAGE", "en", "zh-hans")  # of e-mails to people
 FORMAT_MODULE_PATH = ["nexus_site.formats"]  # one way to write a time, as in the ledger
 TIME_ZONE = "UTC"
@@ -280,7 +280,7 @@ SECURE_SSL_REDIRECT = env.flag("SECURE_SSL_REDIRECT", default=PRODUCTION)
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 SECURE_HSTS_SECONDS = env.number("SECURE_HSTS_SECONDS", 31_536_000 if PRODUCTION else 0)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = PRODUCTION
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PRODUCTION
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = PRODUCTION
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_AGE = 12 * 3600

@@ -86,7 +86,9 @@ def notify_agents(
         reasons[agent.id] = reason = why(agent)
         is_reader = readership_of(policy, agent).covers_task(row)
         about = f"{subject}: {row.subject}" if is_reader else subject
-        letters.append(Letter(agent, about, _body(row, reason) if is_reader else reason))
+        quotes = [row.subject_writer] if is_reader and row.subject_writer else []
+        body = _body(row, reason) if is_reader else reason
+        letters.append(Letter(agent, about, body, quotes))
     reached = send_system_mails(letters, organisation_id=policy.organisation_id, now=now)
     insert_events(
         Event.by(

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from contracts.deadlines import OPEN_WORK
 from contracts.models import Contract
-from contracts.rows import contract_facts, save_contract
+from contracts.rows import contract_facts, save_contract, writers_of_terms
 from contracts.vocabulary import ContractKind
 from core.actions import Action
 from core.actors import System
@@ -46,6 +46,7 @@ def _expire(row: Contract, now: datetime) -> None:
                     f"{one_line(row.title)} was approved until {row.expires_at}. "
                     "A deployment needs another approval."
                 ),
+                quotes=writers_of_terms(row.id),
                 now=now,
                 contract_ref=row.id,
             )

@@ -84,6 +84,7 @@ def reassign_work(
             recipient=successor,
             subject=f"{leaver.handle} was deactivated",
             body=_notice_body(leaver, held, _reason_told(caller, successor, reason)),
+            quotes=[caller.agent.id] if isinstance(caller, Caller) else [],
             now=now,
         )
     return held
@@ -125,7 +126,7 @@ def _reason_told(caller: Actor, successor: Agent, reason: str) -> str:
 
 def _notice_body(leaver: Agent, held: OpenWork, why: str) -> str:
     lines = [
-        f"{leaver.handle} ({one_line(leaver.title)}) was deactivated{why}",
+        f"{leaver.handle} was deactivated{why}",
         "",
         "It leaves to you:",
         f"- contracts it worked on: {_some(held.assigned)}",

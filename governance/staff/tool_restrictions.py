@@ -167,6 +167,7 @@ def _notify(caller: Caller, worker: Agent, subject: str, body: str, now: datetim
             recipient=worker,
             subject=f"{subject} by {caller.handle}",
             body=body,
+            quotes=[caller.agent.id],
             now=now,
         )
 

@@ -83,6 +83,7 @@ def answer_by_contract(
         recipient=sender,
         subject=f"{by.handle} has answered your escalation with a contract",
         body=f"{contract_id} for {assignee.handle}" + (f": {one_line(title)}" if is_told else ""),
+        quotes=[by.agent.id] if is_told else [],
         now=now,
         reply_to=row.mail_id,
     )
@@ -138,6 +139,7 @@ def answer_as_person(
                 recipient=recipient,
                 subject=f"The Board has answered {row.sender.handle}'s escalation",
                 body=f"{one_line(row.mail.subject)}\n\nThe Board: {text}",
+                quotes=row.mail.writers,
                 now=now,
                 reply_to=row.mail_id,
             )

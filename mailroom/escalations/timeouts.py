@@ -147,6 +147,7 @@ def _notify_sender(
         recipient=sender,
         subject=f"No answer from {who} to your escalation",
         body=f"{who} has not answered {row.mail_id} in time. {_way_to_repeat(row, sender, policy)}",
+        quotes=[],
         now=now,
         reply_to=row.mail_id,
     )
@@ -184,6 +185,7 @@ def _notify_ceo(
             f"The last of them is {row.mail_id}. Answer this mail with reply_to, or with a "
             "contract that names its escalation_id (read_mail says it) in answers."
         ),
+        quotes=first.mail.writers,
         reply_to=row.mail_id,
         now=now,
         system=system.name,

@@ -1,4 +1,4 @@
-"""64 real clients claim one task, 2,000 times over: one winner each time (issue: proofs)."""
+"""64 real clients claim one task, 2,000 times over: one winner each time."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier

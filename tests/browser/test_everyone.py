@@ -1,7 +1,7 @@
 """Every page of the navigation: no barrier that axe finds, nothing in the console.
 
-The groups share the pages that they see, each in one theme, width and language; `make proofs` opens
-every page of every group in all of them.
+The groups share the pages that they see, each in one theme, width and language; `make proofs` shows
+every page to every group, in both of each.
 """
 
 from itertools import chain

@@ -419,7 +419,7 @@ class TestQueries:
              {"contract_id": made[1], "kind": "completion", "title": "x", "body": "x"}),
             (8, "qa_worker", "write_verdict",
              {"contract_id": made[2], "verdict": "FAIL", "evidence": "x"}),
-            (7, "it_manager", "close_contract",
+            (8, "it_manager", "close_contract",
              {"contract_id": judged, "outcome": "passed", "reason": "x"}),
             (5, "backend_worker", "read_contract", {"contract_id": made[0]}),
             (2, "it_manager", "list_contracts", {}),

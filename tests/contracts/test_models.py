@@ -173,6 +173,7 @@ class TestABirth:
             recipient=nexus.policy.agents["backend_worker"],
             subject="x",
             body="",
+            quotes=[],
             now=now(),
         )
 

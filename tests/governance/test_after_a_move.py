@@ -5,6 +5,7 @@ import shutil
 import pytest
 from django.utils import timezone
 
+from mailroom.models import Mail
 from orgchart.packs import load_pack
 from orgchart.policy.vocabulary import ToolMode
 from tests.company import PACKS, load_company
@@ -168,6 +169,42 @@ class TestUnreadMailOfAMovedAgent:
         body = call(company, "it_manager", "read_mail", mail_id=listed["mail_id"])["body"]
         assert new in body
         assert old not in body
+
+    def test_of_the_system_is_not_read_where_it_quotes_such_a_writer(self, company):
+        """The reason of a restricted tool is its manager's text."""
+        taken = {"agent": "cyd", "tool": "run_linter", "modes": [], "reason": "SECRET"}
+        assert company.call("it_two", "manage_tools", action="tighten", **taken).code == "OK"
+        moves = [{"agent": "cyd", "reports_to": "it_manager"}]
+        call(company, "hr_manager", "update_org_chart", changes=moves, reason="r")
+        company.call("cyd", "send_mail", to="ceo", type="info", subject="s", body="b")
+        call(company, "hr_manager", "deactivate_agent", agent="cyd", reason="r")
+        left = call(company, "it_manager", "read_inbox", left_by="cyd")
+        subjects = [mail["subject"] for mail in left["mails"]]
+        assert (subjects, left["unread"]) == (["You may not contact ceo"], 1)
+        (old,) = Mail.objects.filter(to_agent="cyd", body__contains="SECRET")
+        assert company.call("it_manager", "read_mail", mail_id=old.id).code == "NOT_FOUND"
+        notices = Mail.objects.filter(to_agent="it_manager", body__contains="restricted")
+        assert not notices.exists(), "nor is its subject in the list of what cyd left"
+
+    def test_of_the_system_quotes_who_issued_the_closed_contract(self, company):
+        work = {"to": "cyd", "title": "SECRET", "body": "b"}
+        number = call(company, "it_two", "create_contract", **work)["contract_id"]
+        closed = {"contract_id": number, "outcome": "cancelled", "reason": "r"}
+        call(company, "it_two", "close_contract", **closed)
+        notice = Mail.objects.get(to_agent="cyd", from_agent="system")
+        assert (notice.subject, notice.quoted) == (
+            "cancelled: SECRET",
+            [company.policy.agents["it_two"].id],
+        )
+
+    def test_of_the_system_from_before_is_read_by_nobody_else(self, company):
+        words = {"from_agent": "system", "mail_type": "info", "subject": "s", "body": "b"}
+        cyd = {"recipient_id": company.policy.agents["cyd"].id, "to_agent": "cyd"}
+        old = Mail(id="MAIL-1", organisation=company.organisation, status="sent", **words, **cyd)
+        old.save()
+        call(company, "hr_manager", "deactivate_agent", agent="cyd", reason="r")
+        assert call(company, "it_two", "read_inbox", left_by="cyd")["mails"] == []
+        assert company.call("it_two", "read_mail", mail_id=old.id).code == "NOT_FOUND"
 
 
 @pytest.mark.django_db

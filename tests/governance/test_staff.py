@@ -445,7 +445,7 @@ class TestDeactivate:
         notice = Mail.objects.get(subject="backend_worker was deactivated")
         assert "MARK" not in notice.body
         assert notice.body.startswith(
-            "backend_worker (Backend Worker) was deactivated by hr_manager, which may not write"
+            "backend_worker was deactivated by hr_manager, which may not write"
         )
         assert Event.objects.get(action="agent.deactivated").reason == "MARK"
 

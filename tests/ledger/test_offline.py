@@ -1,6 +1,7 @@
 """An export proves itself to whoever has the public key, and to nobody who does not look."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -233,6 +234,26 @@ class TestVerifyFile:
         finding = check([*earlier, *later[21:-1]]).finding
         assert finding is not None
         assert finding.fault == Fault.FILE
+
+    @pytest.mark.parametrize(
+        "edit_end",
+        [
+            lambda end: end.replace(b"}}", b'},"note":"approved by the Board"}'),
+            lambda end: end.replace(b'"}}', b'","note":"approved by the Board"}}'),
+            lambda end: b'{"end":{"note":"approved by the Board"},' + end[1:],
+            lambda end: end.replace(b":", b": "),
+            lambda end: end.rstrip(b"\n"),
+            lambda end: re.sub(rb'(?<="signature":")\w+', lambda s: s[0].upper(), end),
+        ],
+        ids=["beside it", "in it", "before it", "with spaces", "unfinished", "in capitals"],
+    )
+    def test_finds_words_in_the_end_that_no_key_signed(self, mixed, edit_end):
+        *lines, end = export()
+        changed = edit_end(end)
+        assert changed != end
+        finding = check([*lines, changed]).finding
+        assert finding is not None
+        assert finding.message == f"line {len(lines) + 1}: the end is not as an export writes it"
 
     def test_reads_no_format_it_does_not_know(self, mixed):
         lines = edit(put("ledger", 2), 0)(export())

@@ -1,5 +1,9 @@
 """Mail to the Board over SMTP, to a server that speaks it for real."""
 
+import socket
+import threading
+import time
+from contextlib import contextmanager, suppress
 from email.header import decode_header, make_header
 
 import pytest
@@ -10,8 +14,9 @@ from core.wording import Wording
 from ledger.models import Event
 from mailroom.escalations.timeouts import UNANSWERED
 from mailroom.models import OutgoingNotice
-from mailroom.outgoing import outbox
+from mailroom.outgoing import outbox, smtp
 from tests.mailroom.world import NOW, configure, notify_board
+from tests.patience import PATIENCE
 
 
 class Postbox(AsyncMessage):
@@ -44,7 +49,7 @@ def postbox(settings):
     box = Postbox()
     server = AnyPort(box, hostname="127.0.0.1", port=0)
     server.start()
-    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_BACKEND = "mailroom.outgoing.smtp.EmailBackend"
     settings.EMAIL_HOST = "127.0.0.1"
     settings.EMAIL_PORT = server.port
     yield box
@@ -81,7 +86,7 @@ def test_is_tried_again_under_the_same_id(notice, postbox, answer):
 
 
 def test_is_tried_again_where_no_server_answers(notice, settings):
-    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_BACKEND = "mailroom.outgoing.smtp.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 9
     outbox.send_due(now=NOW)
     notice = OutgoingNotice.objects.get()
@@ -100,3 +105,56 @@ def test_is_in_the_language_of_the_installation(nexus, postbox, settings):
     notice = OutgoingNotice.objects.get()
     assert notice.payload["data"]["subject"] == "nexus: an escalation has no answer"
     assert Event.objects.filter(reason="nexus: an escalation has no answer").exists()
+
+
+@contextmanager
+def saying(words, settings):
+    """A mail server that says this again and again; the event is set when its client has left."""
+    left = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def talk():
+            client, _ = server.accept()
+            with client, suppress(OSError):
+                while not left.wait(0.05):
+                    client.sendall(words)
+            left.set()
+
+        threading.Thread(target=talk, daemon=True).start()
+        settings.EMAIL_BACKEND = "mailroom.outgoing.smtp.EmailBackend"
+        settings.EMAIL_HOST, settings.EMAIL_PORT = server.getsockname()
+        yield left
+        left.set()
+
+
+@pytest.mark.parametrize("words", [b"2", b"220-wait\r\n" * 50], ids=["drop by drop", "for ever"])
+def test_ends_with_a_server_that_goes_on_talking(notice, settings, monkeypatch, words):
+    monkeypatch.setattr(smtp, "LONGEST", 1.0)
+    with saying(words, settings) as left:
+        sending = threading.Thread(target=outbox._attempt, args=(notice, NOW), daemon=True)
+        sending.start()
+        sending.join(PATIENCE / 3)
+        assert not sending.is_alive()
+        assert left.wait(PATIENCE)
+
+
+def test_ends_where_connecting_took_all_its_time(notice, settings, monkeypatch):
+    """The time was over when no connection was there yet; the server is no faster for that."""
+    connect = socket.create_connection
+
+    def connect_late(*args, **named):
+        time.sleep(1.5)
+        return connect(*args, **named)
+
+    monkeypatch.setattr(smtp, "LONGEST", 0.5)
+    monkeypatch.setattr(socket, "create_connection", connect_late)
+    with saying(b"2", settings) as left:
+        sending = threading.Thread(target=outbox._attempt, args=(notice, NOW), daemon=True)
+        sending.start()
+        sending.join(PATIENCE / 3)
+        assert not sending.is_alive()
+        assert left.wait(PATIENCE)
+
+
+def test_of_slow_servers_ends_before_another_sender_takes_it():
+    assert outbox.CLAIMED_FOR.total_seconds() > outbox.AT_ONCE * smtp.LONGEST

@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 import time
+from datetime import timedelta
 from functools import partial
 
 import httpx
@@ -30,7 +31,8 @@ from tests.patience import PATIENCE, wait_until
 from tests.server import serving
 from toolbox import wake
 from toolbox.faces.long_poll import LONGEST
-from toolbox.models import ModeGrant, Session
+from toolbox.frames.ending import end_due_frames
+from toolbox.models import Frame, ModeGrant, Session
 from toolbox.registry import REGISTRY
 
 WORKER, REASON = "backend_worker", "It repeats itself."
@@ -276,8 +278,6 @@ class TestStopEverything:
 
 class TestClaims:
     def test_do_not_expire_and_begin_a_new_lease(self, company):
-        from datetime import timedelta
-
         from orgchart.services import set_settings
         from tasks.models import Task
         from tasks.schedule import release_overdue
@@ -298,6 +298,50 @@ class TestClaims:
         assert Task.objects.get().lease_due_at == later + timedelta(seconds=60)
         release_overdue(later + timedelta(seconds=61))
         assert Task.objects.get().owner is None
+
+
+class TestFrames:
+    @pytest.mark.parametrize("is_taken", [True, False])
+    @pytest.mark.parametrize("everyone", [True, False])
+    def test_do_not_time_out_and_begin_their_time_anew(self, db, is_taken, everyone):
+        company = load_company("soloqueue")
+        leader, member = "coding_leader", "coding_developer"
+        company.key(member)
+        asked = company.call(leader, "delegate_to", to=member, instruction="Look")
+        if is_taken:
+            company.call(member, "next_frame")
+        stop(company) if everyone else pause(company, member)
+        later = timezone.now() + timedelta(hours=2)
+        assert end_due_frames(later) == 0
+        how = {"person": board(company), "reason": "On.", "expected_pause": None, "now": later}
+        resume_everything(**how) if everyone else resume_agent(agent=member, **how)
+        frame = Frame.objects.get(id=asked.result["frame_id"])
+        assert (frame.state, frame.due_at) == (
+            "taken" if is_taken else "open", later + timedelta(hours=1),
+        )  # fmt: skip
+        assert end_due_frames(later + timedelta(minutes=59)) == 0
+        assert end_due_frames(later + timedelta(hours=1)) == 1
+
+    def test_of_others_keep_their_time(self, db):
+        company = load_company("soloqueue")
+        for handle in ("coding_developer", "coding_architect"):
+            company.key(handle)
+            company.call("coding_leader", "delegate_to", to=handle, instruction="Look")
+        pause(company, "coding_developer")
+        later = timezone.now() + timedelta(hours=2)
+        assert end_due_frames(later) == 1
+        assert Frame.objects.get(state="failed").assignee.handle == "coding_architect"
+
+    def test_end_with_the_frame_below_all_the_same(self, db):
+        company = load_company("soloqueue")
+        for opener, to in (("investment_leader", "coding_leader"),
+                           ("coding_leader", "coding_developer")):  # fmt: skip
+            company.key(to)
+            company.call(opener, "delegate_to", to=to, instruction="Look")
+            company.call(to, "next_frame")
+        pause(company, "coding_developer")
+        assert end_due_frames(timezone.now() + timedelta(hours=2)) == 1
+        assert [row.state for row in Frame.objects.order_by("id")] == ["failed", "cancelled"]
 
 
 @pytest.mark.django_db(transaction=True)

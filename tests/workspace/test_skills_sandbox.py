@@ -323,6 +323,77 @@ class TestLimits:
         assert time.monotonic() - begun < 2 * PATIENCE
         assert driver.run(shell("python3 -c 'print(1)'", limits=few)).status == 0
 
+    HIDDEN_MEMORY = {
+        "of what a thread started": """
+import os, threading, time
+def start():
+    if os.fork() == 0:
+        held = b"x" * 200_000_000
+        time.sleep(600)
+    time.sleep(600)
+for _ in range(2): threading.Thread(target=start).start()
+""",
+        "that is shared with nobody": """
+import mmap, os, time
+for _ in range(2):
+    if os.fork() == 0:
+        held = mmap.mmap(-1, 200_000_000)
+        for at in range(0, 200_000_000, 4096): held[at] = 1
+        time.sleep(600)
+time.sleep(600)
+""",
+        "of what waits in sockets": """
+import os, socket, time
+for _ in range(8):
+    if os.fork() == 0:
+        held = [socket.socketpair() for _ in range(100)]
+        time.sleep(600)
+time.sleep(600)
+""",
+    }
+
+    @pytest.mark.parametrize("code", HIDDEN_MEMORY.values(), ids=HIDDEN_MEMORY)
+    def test_hold_for_memory(self, code):
+        few = Limits(seconds=30, memory_of_all=300_000_000)
+        program = Program(argv=("/usr/bin/python3", "-I", "-S", "-c", code), limits=few)
+        assert driver.run(program).status == 137
+
+    def test_count_what_processes_share_once(self):
+        code = """
+import mmap, os, time
+held = mmap.mmap(-1, 100_000_000)
+for at in range(0, len(held), 4096): held[at] = 1
+for _ in range(5):
+    if os.fork() == 0:
+        sum(held[at] for at in range(0, len(held), 4096))
+        time.sleep(1)
+        os._exit(0)
+for _ in range(5): os.wait()
+print("done")
+"""
+        few = Limits(seconds=PATIENCE, memory_of_all=300_000_000)
+        program = Program(argv=("/usr/bin/python3", "-I", "-S", "-c", code), limits=few)
+        assert driver.run(program).output == b"done\n"
+
+    @pytest.mark.parametrize("folder", ["/tmp", "/dev/shm"])
+    def test_hold_for_the_number_of_files(self, folder):
+        code = f"""
+made = 0
+try:
+    for made in range(25_000): open(f"{folder}/{{made}}", "w").close()
+except OSError: pass
+print(made)
+"""
+        program = Program(argv=("/usr/bin/python3", "-I", "-S", "-c", code))
+        assert int(driver.run(program).output) < 24_999
+
+    @pytest.mark.skipif(platform.machine() != "x86_64", reason="by the numbers of x86-64")
+    def test_leave_no_memory_that_nobody_is_seen_to_hold(self):
+        calls = "319, b'x', 0", "447, 0", "29, 0, 4096, 0o1600", "68, 0, 0o1600"
+        code = TestCalls.ASKED + "\n".join(f"print(call({words}))" for words in calls)
+        program = Program(argv=("/usr/bin/python3", "-I", "-S", "-c", code))
+        assert driver.run(program).output.split() == [b"ENOSYS"] * 4
+
     def test_hold_for_time_on_the_processor(self):
         outcome = driver.run(shell("while :; do :; done", limits=Limits(seconds=1)))
         assert outcome.timed_out

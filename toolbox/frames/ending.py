@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,8 @@ from core.deeds import Deed, require_deed
 from core.events import Event
 from core.interventions import record_intervention
 from ledger.services import insert_event
+from orgchart.pauses.services import Resumed, is_paused, resumed
+from orgchart.policy_cache import current_policy
 from toolbox.caller import Caller
 from toolbox.frames import rules
 from toolbox.frames.services import frame_number, no_such_frame, require_small
@@ -107,14 +109,29 @@ def cancel_frame(*, frame_id: int, caller: Actor, reason: str, now: datetime) ->
 
 def end_due_frames(now: datetime) -> int:
     """End every frame that timed out, and those of deactivated agents; returns how many rows were
-    handled (Spec: frames 9, frames 12).
+    handled (Spec: frames 9, frames 12). The time of a paused agent's frame does not end.
     """
     unended = Frame.objects.filter(state__in=UNENDED).order_by("id")
+    late = unended.filter(~is_paused("assignee_id"), due_at__lte=now)
     left = unended.filter(Q(assignee__active=False) | Q(opener__active=False))
     return sum(
         sweep(rows, partial(_end_by_clock, end=end, now=now))
-        for rows, end in ((unended.filter(due_at__lte=now), _time_out), (left, _leave))
+        for rows, end in ((late, _time_out), (left, _leave))
     )
+
+
+@resumed.join
+def begin_time_anew(done: Resumed) -> None:
+    """Give the frames of resumed agents their whole time: paused, they could not work in them."""
+    seconds = current_policy(done.organisation_id).settings["frame_timeout"]
+    due_at = done.now + timedelta(seconds=seconds)
+    rows = Frame.objects.filter(
+        organisation_id=done.organisation_id, state__in=UNENDED, due_at__lt=due_at
+    )
+    if done.agent_id is not None:
+        rows = rows.filter(assignee_id=done.agent_id)
+    locked = rows.select_for_update(no_key=True).order_by("id").values_list("id", flat=True)
+    Frame.objects.filter(id__in=list(locked)).update(due_at=due_at)
 
 
 def _end_by_clock(due: Frame, *, end: Callable[[Frame, datetime], None], now: datetime) -> None:

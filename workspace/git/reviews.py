@@ -10,7 +10,7 @@ from django.db import transaction
 
 from contracts.models import Contract
 from contracts.queries import JudgedSubmission, judged_submission
-from contracts.rows import contract_facts, makers_among
+from contracts.rows import contract_facts, makers_among, writers_of_terms
 from contracts.rules import ContractFacts, can_see
 from core.actions import Action
 from core.database import needs_transaction
@@ -19,6 +19,7 @@ from ledger.services import record
 from mailroom.delivery import send_as, send_system_mail
 from orgchart.policy.readership import can_tell
 from toolbox.caller import Caller
+from toolbox.frames.stack import lock_agent
 from workspace.git import rules
 from workspace.git.control import Signature
 from workspace.git.models import Branch, BranchMove, MoveKind, Repository
@@ -88,6 +89,7 @@ def _keep(
 ) -> bool:
     """Record a review, send its comment and move the main branch; False where a branch moved."""
     with transaction.atomic():
+        lock_agent(caller)  # git may have worked for minutes (Spec: organisation 38)
         row = Contract.objects.select_for_update(no_key=True).get(id=found.contract.id)
         present = _find(caller, row)
         if (present.main.commit, present.branch.commit) != (found.main.commit, found.branch.commit):
@@ -260,6 +262,7 @@ def _send_comment(caller: Caller, found: _Reviewed, draft: ReviewDraft, now: dat
             recipient=contract.assignee,
             subject=subject,
             body=f"It is about {contract.id}, commit {found.branch.commit}.",
+            quotes=writers_of_terms(contract.id),
             now=now,
             contract_ref=contract.id,
         )

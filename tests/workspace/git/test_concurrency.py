@@ -1,10 +1,13 @@
 """Two at once on one branch: pushes, a push and a merge, two reviewers, two first uses."""
 
 import pytest
+from django.utils import timezone
 
+from orgchart.staffing import deactivate_agent
 from tests.company import load_company
 from tests.contracts import world
 from tests.workspace.git.world import BRANCH, Hands, needs_walls
+from workspace.git import reviews
 from workspace.git.models import BranchMove, Repository
 
 pytestmark = [needs_walls, pytest.mark.django_db(transaction=True)]
@@ -87,3 +90,28 @@ class TestAtOnce:
         hands.tip("main")
         listed = hands.git("ls-tree", "-r", "--name-only", "main").split()
         assert listed == [FILE, "src/search/page.js"]
+
+
+class TestAReviewerThatLeaves:
+    @pytest.mark.parametrize("is_told", [True, False])
+    def test_while_git_merges_moves_nothing(self, nexus, monkeypatch, is_told):
+        hands = Hands(nexus)
+        contract = hands.hire()
+        hands.lead()
+        hands.pushed()
+        hands.submit(contract)
+        hands.judge(contract)
+        before, merge = hands.tip("main"), reviews._merge
+
+        def left(*args):
+            merged = merge(*args)
+            deactivate_agent(
+                handle="it_manager", caller=nexus.system, now=timezone.now(), reason="r"
+            )
+            return merged
+
+        monkeypatch.setattr(reviews, "_merge", left)
+        if not is_told:
+            monkeypatch.setattr(reviews, "_telling", lambda *_: None)
+        assert hands.review(approve=True).code == "AGENT_INACTIVE"
+        assert hands.tip("main") == before

@@ -18,7 +18,7 @@ import struct
 import sys
 import time
 
-from workspace.sandbox.launcher import calls, kernel, landlock, view
+from workspace.sandbox.launcher import calls, kernel, landlock, view, weighing
 from workspace.sandbox.launcher.plan import BUBBLEWRAP, HIDES, Plan, read_plan
 
 LOOK_EVERY = 0.1
@@ -26,7 +26,6 @@ LOOK_EVERY = 0.1
 SETUP_FAILED = 125
 OUT_OF_MEMORY = 137
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
-PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def main() -> int:
@@ -111,7 +110,7 @@ def _execute(plan: Plan) -> None:
 
 def _become_bubblewrap(plan: Plan) -> None:
     """Stage what only root can reach, become the agent's user, and let bubblewrap do the rest."""
-    mounts = _stage(plan.mounts)
+    mounts = _stage(plan.mounts, plan.scratch)
     filtered = os.memfd_create("calls", 0)
     os.write(filtered, calls.program())
     os.lseek(filtered, 0, os.SEEK_SET)
@@ -122,8 +121,11 @@ def _become_bubblewrap(plan: Plan) -> None:
     os.execve(plan.bubblewrap, [plan.bubblewrap, *words], {})  # noqa: S606
 
 
-def _stage(mounts: list[tuple[str, str, bool]]) -> list[tuple[str, str, bool]]:
-    """Show the sources, chosen without following links, where the agent's user can reach them."""
+def _stage(mounts: list[tuple[str, str, bool]], scratch: int) -> list[tuple[str, str, bool]]:
+    """Show the sources, chosen without following links, where the agent's user can reach them.
+
+    The first is the scratch folder: bubblewrap's own has no limit for its number of files.
+    """
     kernel.mount("none", "/", flags=kernel.MS_REC | kernel.MS_PRIVATE)
     sources = [view.open_place(source) for source, _, _ in mounts]
     kernel.mount("tmpfs", view.BASE, "tmpfs", view.QUIET, "mode=0755,size=1m")
@@ -135,7 +137,8 @@ def _stage(mounts: list[tuple[str, str, bool]]) -> list[tuple[str, str, bool]]:
             continue
         view.bind(base, fd, f"/{number}", writable=writable)
         staged.append((f"{view.BASE}/{number}", target, writable))
-    return staged
+    view.make_scratch(base, view.OWN, scratch)
+    return [(f"{view.BASE}{view.OWN}", view.SCRATCH, True), *staged]
 
 
 def bubblewrap_words(plan: Plan, mounts: list[tuple[str, str, bool]], calls_fd: int) -> list[str]:
@@ -162,7 +165,6 @@ def bubblewrap_words(plan: Plan, mounts: list[tuple[str, str, bool]], calls_fd: 
         *("--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64"),
         *configuration,
         *("--proc", "/proc", "--dev", "/dev"),
-        *("--size", str(plan.scratch), "--tmpfs", "/tmp"),  # noqa: S108  of the new root
         *seen,
         *("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", plan.folder, "--", *plan.argv),
     ]
@@ -233,40 +235,14 @@ def supervise(child: int, life: int, memory: int) -> int | None:
             return exit_status(os.waitpid(child, 0)[1])
         if life in ready:
             return None
-        if memory_of(descendants(child)) > memory:
+        if weighing.is_more_than(memory, weighing.descendants(child)):
             return OUT_OF_MEMORY
-
-
-def descendants(process: int) -> list[int]:
-    """A process and all that it started."""
-    found, at = [process], 0
-    while at < len(found):
-        try:
-            with open(f"/proc/{found[at]}/task/{found[at]}/children", encoding="ascii") as file:  # noqa: PTH123
-                found += [int(word) for word in file.read().split()]
-        except OSError:
-            pass
-        at += 1
-    return found
-
-
-def memory_of(processes: list[int]) -> int:
-    """Bytes that these processes hold for themselves alone."""
-    total = 0
-    for process in processes:
-        try:
-            with open(f"/proc/{process}/statm", encoding="ascii") as file:  # noqa: PTH123
-                words = file.read().split()
-        except OSError:
-            continue
-        total += (int(words[1]) - int(words[2])) * PAGE
-    return total
 
 
 def end_all(child: int) -> None:
     """Kill every process that is left below the launcher, until there is none."""
     while True:
-        for process in (child, *descendants(os.getpid())[1:]):
+        for process in (child, *weighing.descendants(os.getpid())[1:]):
             try:
                 os.kill(process, signal.SIGKILL)
             except ProcessLookupError:

@@ -14,6 +14,10 @@ SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 DEVICES = ("null", "zero", "full", "random", "urandom")
 CONFIGURATION = ("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d")
 SCRATCH, SHARED = "/tmp", "/dev/shm"  # noqa: S108  of the new root
+OWN = "/scratch"
+"""Where the scratch folder is below BASE, until bubblewrap puts it in its place."""
+FILES = 20_000
+"""Files in a scratch folder: the kernel keeps about a thousand bytes of each, besides its size."""
 WRITABLE = (SCRATCH, "/dev")
 PLACE = os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW
 QUIET = kernel.MS_NOSUID | kernel.MS_NODEV
@@ -49,8 +53,7 @@ def build(plan: Plan) -> None:
     _build_devices(base, devices, plan.scratch)
     os.close(_make(base, "/proc", folder=True))
     kernel.mount("proc", f"{BASE}/proc", "proc", QUIET | kernel.MS_NOEXEC)
-    os.close(_make(base, SCRATCH, folder=True))
-    kernel.mount("tmpfs", f"{BASE}{SCRATCH}", "tmpfs", QUIET, f"mode=1777,size={plan.scratch}")
+    make_scratch(base, SCRATCH, plan.scratch)
     for fd, (source, target, writable) in zip(sources, plan.mounts, strict=True):
         if source == HIDES:
             hide(base, target)
@@ -92,8 +95,14 @@ def _build_devices(base: int, devices: Iterable[tuple[str, int]], scratch: int) 
     for name in ("fd", "stdin", "stdout", "stderr"):
         number = {"stdin": "/0", "stdout": "/1", "stderr": "/2"}.get(name, "")
         os.symlink(f"/proc/self/fd{number}", f"dev/{name}", dir_fd=base)
-    os.close(_make(base, SHARED, folder=True))
-    kernel.mount("tmpfs", f"{BASE}{SHARED}", "tmpfs", QUIET, f"mode=1777,size={scratch}")
+    make_scratch(base, SHARED, scratch)
+
+
+def make_scratch(base: int, target: str, size: int) -> None:
+    """Make a folder in memory for everybody, of so many bytes and files at most."""
+    os.close(_make(base, target, folder=True))
+    options = f"mode=1777,size={size},nr_inodes={FILES}"
+    kernel.mount("tmpfs", f"{BASE}{target}", "tmpfs", QUIET, options)
 
 
 def bind(base: int, source: int, target: str, *, writable: bool) -> None:

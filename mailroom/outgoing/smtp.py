@@ -1,0 +1,79 @@
+"""E-mail by SMTP, from a server that has limited time and words, however it answers."""
+
+from __future__ import annotations
+
+import smtplib
+from contextlib import ExitStack
+from typing import Any
+
+from django.core.mail.backends import smtp
+
+from core.outgoing import close_after
+
+LONGEST = 15.0
+"""Upper limit of one e-mail, in seconds: the client's own timeout restarts with every byte."""
+MOST_LINES = 100
+"""Lines of one answer that are read; smtplib keeps all of them."""
+
+
+class TooManyLines(OSError):
+    """The server's answer does not end."""
+
+
+class Lines:
+    """The answers of a server, as smtplib reads them: line by line."""
+
+    def __init__(self, file: Any) -> None:
+        self._file, self.left = file, MOST_LINES
+
+    def readline(self, size: int) -> bytes:
+        """The next line. Raises TooManyLines."""
+        self.left -= 1
+        if self.left < 0:
+            raise TooManyLines("its answer has too many lines")
+        line: bytes = self._file.readline(size)
+        return line
+
+    def close(self) -> None:
+        """Close what is read."""
+        self._file.close()
+
+
+class Bounded(smtplib.SMTP):
+    """A session that is cut off when its time is over, also where it began late."""
+
+    def __init__(self, *words: Any, **named: Any) -> None:
+        self._time = ExitStack()
+        self._connection = self._time.enter_context(close_after(LONGEST))
+        try:
+            super().__init__(*words, **named)
+        except BaseException:
+            self._time.close()
+            raise
+
+    def getreply(self) -> tuple[int, bytes]:
+        """One answer of the server, of MOST_LINES at most."""
+        if self.file is None and self.sock is not None:  # a new socket: plain, or by TLS from now
+            self._connection.note(self.sock)
+            self.file = Lines(self.sock.makefile("rb"))
+        if isinstance(self.file, Lines):
+            self.file.left = MOST_LINES
+        return super().getreply()
+
+    def close(self) -> None:
+        """End the session, and its time."""
+        self._time.close()
+        super().close()
+
+
+class BoundedTLS(Bounded, smtplib.SMTP_SSL):
+    """The same by TLS from the first byte on."""
+
+
+class EmailBackend(smtp.EmailBackend):
+    """Django's own, whose sessions are bounded."""
+
+    @property
+    def connection_class(self) -> type[smtplib.SMTP]:
+        """The kind of session."""
+        return BoundedTLS if self.use_ssl else Bounded
