@@ -32,7 +32,7 @@ from toolbox.modes import close_mode
 from toolbox.registry import CODING_ONLY
 from workspace.git.judging import last_run
 from workspace.models import Run
-from workspace.runs import queue, rules, services
+from workspace.runs import queue, rules, services, watching
 from workspace.runs.recording import RecordedRun
 from workspace.runs.stopping import stop_run
 from workspace.runs.watching import Watcher
@@ -139,7 +139,8 @@ class TestALongRun:
             assert bool(found) == (caller is backend)
             assert all(event["details"]["output"] for event in found)
 
-    def test_streams_nothing_where_it_is_short(self, backend, write):
+    def test_streams_nothing_where_it_is_short(self, backend, write, monkeypatch):
+        monkeypatch.setattr(watching, "LOOK_EVERY", PATIENCE)
         write("tests/test_a.py", "def test_it():\n    assert True\n")
         call(backend, "run_test", paths=["tests/"])
         assert printed(backend) == []

@@ -13,6 +13,7 @@ import pytest
 from core.decision import Code, Denied
 from tests.patience import PATIENCE
 from workspace.sandbox import driver
+from workspace.sandbox.launcher import weighing
 from workspace.sandbox.programs import HIDDEN, CommandOutcome, Limits, Mount, Program, shell
 
 WAYS = ["bubblewrap", "namespaces"]
@@ -374,6 +375,16 @@ print("done")
         few = Limits(seconds=PATIENCE, memory_of_all=300_000_000)
         program = Program(argv=("/usr/bin/python3", "-I", "-S", "-c", code), limits=few)
         assert driver.run(program).output == b"done\n"
+
+    def test_count_nothing_of_a_process_that_ended_while_it_was_weighed(self, monkeypatch):
+        seen = iter(["RssShmem: 200000 kB\n", "", ""])
+        monkeypatch.setattr(weighing, "_read", lambda path: next(seen) if "net" not in path else "")
+        assert not weighing.is_more_than(100_000_000, [2**22])
+
+    def test_count_all_that_is_shared_where_the_kernel_does_not_say_the_part(self, monkeypatch):
+        files = {"status": "RssShmem: 200000 kB\n"}
+        monkeypatch.setattr(weighing, "_read", lambda path: files.get(path.split("/")[-1], ""))
+        assert weighing.is_more_than(100_000_000, [2**22])
 
     @pytest.mark.parametrize("folder", ["/tmp", "/dev/shm"])
     def test_hold_for_the_number_of_files(self, folder):

@@ -33,9 +33,14 @@ def is_more_than(most: int, processes: Iterable[int]) -> bool:
 
 
 def _share_of(process: int, facts: dict[str, int]) -> int:
-    """Bytes of a process's part in what it shares with others."""
-    shared = facts.get("RssShmem", 0)
-    return _facts(process, "smaps_rollup").get("Pss_Shmem", shared) if shared else 0
+    """Bytes of a process's part in what it shares; all of it where the kernel does not say.
+
+    A process that ended since its facts were read has no part any more.
+    """
+    if not facts.get("RssShmem"):
+        return 0
+    part = _facts(process, "smaps_rollup").get("Pss_Shmem")
+    return _facts(process, "status").get("RssShmem", 0) if part is None else part
 
 
 def _in_sockets(processes: Iterable[int]) -> int:
