@@ -240,7 +240,7 @@ def supervise(child: int, life: int, memory: int) -> int | None:
 
 
 def _holds_too_much(child: int, memory: int) -> bool:
-    """Whether two looks in a row say so: one may count twice what an ended process left to others."""
+    """Whether two looks in a row say so; one may count twice what an ended process left."""
     return all(weighing.is_more_than(memory, weighing.descendants(child)) for _ in range(2))
 
 
