@@ -12,7 +12,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import Sum
 
-from core.database import hold_lock
+from core.database import hold_lock, needs_transaction
 from core.decision import Code, Denied, refuse
 from orgchart.orgsettings import quota_of
 from orgchart.policy.compiled import Policy
@@ -32,11 +32,13 @@ WITH used AS (
 ), charged AS (
     INSERT INTO toolbox_usage AS u (agent_id, organisation_id, minute, bytes)
     SELECT %(agent)s, %(organisation)s, %(minute)s, %(size)s FROM used
-    WHERE m + %(size)s <= %(per_minute)s AND d + %(size)s <= %(per_day)s
-      AND o + %(size)s <= %(organisation_per_day)s
+    WHERE m + %(size)s <= %(per_minute)s AND d + %(size)s + %(day_margin)s <= %(per_day)s
+      AND o + %(size)s + %(margin)s <= %(organisation_per_day)s
     ON CONFLICT (agent_id, minute) DO UPDATE SET bytes = u.bytes + EXCLUDED.bytes
+        WHERE u.bytes + EXCLUDED.bytes <= %(per_minute)s
+    RETURNING 1
 )
-SELECT m, d, o FROM used
+SELECT EXISTS (SELECT FROM charged), m, d, o FROM used
 """
 
 AHEAD_BYTES, AHEAD_ROWS = 64 * 1024, 100
@@ -163,19 +165,35 @@ def give_back() -> None:
 
 
 def _charge_bytes(*, agent: int, policy: Policy, size: int, now: datetime) -> None:
+    """Count in a minute and a day; near the limit of a day one writer after the other."""
     quotas = byte_quotas(policy.settings)
+    limits = {name: quota.limit for name, quota in quotas.items()}
     values: dict[str, Any] = {
         "agent": agent,
         "organisation": policy.organisation_id,
         "minute": now.replace(second=0, microsecond=0),
         "size": size,
+        **limits,
     }
+    # Calls of an agent under way at once write no more than it may in the minutes they began in.
+    far = {"day_margin": 2 * limits["per_minute"], "margin": MARGIN["bytes_margin"]}
+    is_charged, *used = _charge(values | far)
+    if not is_charged:
+        with transaction.atomic():
+            hold_lock("bytes", policy.organisation_id)
+            is_charged, *used = _charge(values | {"day_margin": 0, "margin": 0})
+    if not is_charged:
+        for quota, have in zip(quotas.values(), used, strict=True):
+            if have + size > quota.limit:
+                raise quota.exceeded_by(have)
+
+
+def _charge(values: Mapping[str, Any]) -> tuple[bool, int, int, int]:
+    """Whether there was room; what was used before in the minute, the day, and the day by all."""
     with connection.cursor() as cursor:
-        cursor.execute(CHARGE, values | {name: quota.limit for name, quota in quotas.items()})
-        row = cursor.fetchone()
-    for quota, used in zip(quotas.values(), row, strict=True):
-        if used + size > quota.limit:
-            raise quota.exceeded_by(int(used))
+        cursor.execute(CHARGE, values)
+        is_charged, minute, day, by_all = cursor.fetchone()
+    return is_charged, int(minute), int(day), int(by_all)
 
 
 def _charge_total(agent: int, policy: Policy, size: int) -> None:
@@ -254,8 +272,13 @@ def total_quotas(values: Mapping[str, Any]) -> tuple[Quota, Quota]:
     )
 
 
+@needs_transaction
 def require_session(*, caller: Caller, now: datetime) -> None:
-    """Raise Denied QUOTA_EXCEEDED where the agent has opened its sessions of the day."""
+    """Raise Denied QUOTA_EXCEEDED where the agent has opened its sessions of the day.
+
+    Until the transaction ends no other call of the agent opens one.
+    """
+    hold_lock("sessions", caller.agent.id)
     quota = Quota(
         what="sessions that an agent opens in a day",
         limit=quota_of(caller.policy.settings, "sessions_per_day"),

@@ -49,8 +49,8 @@ def open_session(*, caller: Caller, params: Mapping[str, object], now: datetime)
         raise _refuse_params(f"{message}{unknown[:64]} was given")
     if "contract" in params and not _is_reference(contract):
         raise _refuse_params("contract: must be the id of a contract of yours")
-    require_session(caller=caller, now=now)
     with transaction.atomic():
+        require_session(caller=caller, now=now)
         row = Session.objects.create(
             organisation_id=caller.organisation_id,
             agent_id=caller.agent.id,

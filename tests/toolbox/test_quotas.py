@@ -1,18 +1,22 @@
 """How much an agent can make the installation store."""
 
+from contextlib import suppress
 from datetime import timedelta
+from functools import partial
+from threading import Barrier, BrokenBarrierError
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import transaction
 from django.db.models import Sum
 from django.utils import timezone
 
-from core.decision import Denied
+from core.decision import Code, Denied
 from ledger.models import Event
 from orgchart.models import ApiKey
 from tests.company import load_company
 from tests.concurrency import at_once
-from toolbox import authentication, evidence, idempotency, quotas
+from toolbox import authentication, evidence, idempotency, quotas, sessions
 from toolbox.models import IdempotencyRecord, Session, Stored, Usage
 from toolbox.registry import REGISTRY
 from toolbox.schedule import delete_expired_answers
@@ -305,6 +309,41 @@ class TestAtOnce:
         total = Stored.objects.aggregate(rows=Sum("rows"), bytes=Sum("bytes"))
         assert total == {"rows": 10, "bytes": 100_000}
         assert len(refused) == 6 * 8 - 10
+
+    @pytest.mark.parametrize(
+        ("setting", "writers"),
+        [
+            ("NEXUS_BYTES_PER_MINUTE", ["ceo"] * 6),
+            ("NEXUS_BYTES_PER_DAY", ["ceo"] * 6),
+            ("NEXUS_ORGANISATION_BYTES_PER_DAY", ["ceo", "it_manager", "backend_worker"] * 2),
+        ],
+    )
+    def test_calls_write_no_more_than_the_limit(self, settings, setting, writers):
+        """A call with an idempotency key counts in the transaction that it works in."""
+        company = load_company("nexus")
+        setattr(settings, setting, 30_000)
+        callers = [company.caller(handle) for handle in writers]
+        now, all_count = timezone.now(), Barrier(len(callers))
+
+        def write(caller):
+            with transaction.atomic(), suppress(BrokenBarrierError):
+                quotas.charge_bytes(caller=caller, size=10_000, now=now)
+                all_count.wait(0.5)  # without locks all have read what is used by now
+
+        answers = at_once([partial(write, each) for each in callers])
+        assert answers.count(Code.QUOTA_EXCEEDED) == 3
+        assert Usage.objects.aggregate(bytes=Sum("bytes")) == {"bytes": 30_000}
+
+    def test_sessions_are_no_more_than_the_limit(self, settings):
+        company = load_company("nexus")
+        caller = company.caller("ceo")
+        settings.NEXUS_SESSIONS_PER_DAY = (
+            Session.objects.filter(agent_id=caller.agent.id).count() + 2
+        )
+        act = partial(sessions.open_session, caller=caller, params={}, now=timezone.now())
+        assert at_once([act] * 6).count(Code.QUOTA_EXCEEDED) == 4
+        opened = Session.objects.filter(agent_id=caller.agent.id).count()
+        assert opened == settings.NEXUS_SESSIONS_PER_DAY
 
 
 @pytest.mark.django_db
