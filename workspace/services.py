@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import NoReturn
 
 from contracts.rules import ContractFacts
 from contracts.working import require_working_contract
+from core.database import needs_transaction
 from core.decision import Code, Deny, refuse
 from orgchart.policy.paths import can_touch
 from orgchart.policy.vocabulary import Access, ContractScope
 from toolbox.caller import Caller
+from toolbox.frames.stack import lock_agent
+from toolbox.gate import admit
 from toolbox.scopes import active_scopes
+from toolbox.sessions import caller_now
 from workspace import rules
 
 
@@ -25,6 +30,23 @@ def unavailable(caller: Caller, driver: str) -> NoReturn:
         rule=f"{driver} is configured",
         driver=driver,
     )
+
+
+@needs_transaction
+def require_still_allowed(caller: Caller, tool: str) -> Caller:
+    """The caller as its next call would find it, after work that lasted (Spec: hands 30).
+
+    A pause begins with the next call (Spec: modes 27). Raises Denied AGENT_INACTIVE, and as the
+    gate where the tool was taken away or its mode closed.
+    """
+    lock_agent(caller)
+    present = caller_now(caller)
+    if present is None:
+        raise refuse(
+            Code.AGENT_INACTIVE, f"{caller.handle} is deactivated", "nothing is left to do"
+        )
+    admit(replace(present, pause=None), tool)
+    return present
 
 
 def require_paths(caller: Caller, paths: Iterable[str], access: Access) -> None:

@@ -19,13 +19,13 @@ from ledger.services import record
 from mailroom.delivery import send_as, send_system_mail
 from orgchart.policy.readership import can_tell
 from toolbox.caller import Caller
-from toolbox.frames.stack import lock_agent
 from workspace.git import rules
 from workspace.git.control import Signature
 from workspace.git.models import Branch, BranchMove, MoveKind, Repository
 from workspace.git.repositories import bare_of, branch_row, lock
 from workspace.outside import slot
 from workspace.results import ReviewComment
+from workspace.services import require_still_allowed
 
 TRIES = 3
 """How often a review begins again because a branch moved meanwhile."""
@@ -89,7 +89,8 @@ def _keep(
 ) -> bool:
     """Record a review, send its comment and move the main branch; False where a branch moved."""
     with transaction.atomic():
-        lock_agent(caller)  # git may have worked for minutes (Spec: organisation 38)
+        caller = require_still_allowed(caller, "review_pr")  # git may have worked for minutes
+        find_contract_of_branch(caller, replace(draft, contract_id=found.contract.id))
         row = Contract.objects.select_for_update(no_key=True).get(id=found.contract.id)
         present = _find(caller, row)
         if (present.main.commit, present.branch.commit) != (found.main.commit, found.branch.commit):

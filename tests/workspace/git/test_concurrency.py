@@ -1,8 +1,14 @@
 """Two at once on one branch: pushes, a push and a merge, two reviewers, two first uses."""
 
+from functools import partial
+
 import pytest
 from django.utils import timezone
 
+from contracts.models import Contract
+from orgchart.models import Role
+from orgchart.pauses.services import pause_agent
+from orgchart.services import change_policy
 from orgchart.staffing import deactivate_agent
 from tests.company import load_company
 from tests.contracts import world
@@ -115,3 +121,51 @@ class TestAReviewerThatLeaves:
             monkeypatch.setattr(reviews, "_telling", lambda *_: None)
         assert hands.review(approve=True).code == "AGENT_INACTIVE"
         assert hands.tip("main") == before
+
+
+class TestAReviewerThatLosesItsRight:
+    """What git merged for minutes moves no branch for an agent that may not do it by now."""
+
+    def merge_while(self, nexus, monkeypatch, act):
+        hands = Hands(nexus)
+        contract = hands.hire()
+        hands.lead()
+        hands.pushed()
+        hands.submit(contract)
+        hands.judge(contract)
+        before, merge = hands.tip("main"), reviews._merge
+
+        def then(*args):
+            merged = merge(*args)
+            act()
+            return merged
+
+        monkeypatch.setattr(reviews, "_merge", then)
+        code = hands.review(approve=True).code
+        return code, hands.tip("main") != before
+
+    def test_to_the_tool_merges_nothing(self, nexus, monkeypatch):
+        def take_away(_):
+            role = Role.objects.get(organisation=nexus.organisation, name="it_manager")
+            role.tools.remove("review_pr")
+            role.save()
+
+        act = partial(
+            change_policy, organisation_id=nexus.organisation.id, apply=take_away,
+            caller=nexus.system, action="role.changed", now=timezone.now(),
+        )  # fmt: skip
+        assert self.merge_while(nexus, monkeypatch, act) == ("TOOL_NOT_BOUND", False)
+
+    def test_to_coding_mode_merges_nothing(self, nexus, monkeypatch):
+        def close():
+            lead = Contract.objects.get(assignee__handle="it_manager")
+            world.close(nexus, lead.id, "cancelled", by="ceo")
+
+        assert self.merge_while(nexus, monkeypatch, close) == ("MODE_DENIED", False)
+
+    def test_by_a_pause_ends_the_call_that_it_began(self, nexus, monkeypatch):
+        act = partial(
+            pause_agent, person=nexus.person("Board"), agent="it_manager", reason="r",
+            now=timezone.now(),
+        )  # fmt: skip
+        assert self.merge_while(nexus, monkeypatch, act) == ("OK", True)
