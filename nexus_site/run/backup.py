@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
 import shutil
 import subprocess
 import tarfile
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from django.conf import settings
 from django.db import DatabaseError, connection
@@ -70,10 +71,7 @@ def _back_up(folder: Path, *, keys: Path | None, now: datetime) -> Manifest:
         )
     if keys is not None and folder.resolve() in keys.resolve().parents:
         raise CannotCopy(f"{keys} must be outside {folder}: keep keys apart")
-    part = folder.with_name(f"{folder.name}.part")
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(mode=0o700, parents=True)
-    try:
+    with _new_folder(folder) as (part, manifest):
         head = last_seal()
         _run("pg_dump", ["--format=custom", "--no-owner", "--no-privileges", "--file"], part)
         pack(part / TREE, {"company": settings.WORKSPACE_ROOT})
@@ -83,14 +81,72 @@ def _back_up(folder: Path, *, keys: Path | None, now: datetime) -> Manifest:
             files={name: digest_of(part / name) for name in (DATABASE, TREE)},
             seal=(head.number, head.digest.hex()) if head else None,
         )
-        (part / MANIFEST).touch(mode=0o600)
-        (part / MANIFEST).write_text(json.dumps(asdict(made), indent=2) + "\n", "utf-8")
+        manifest.write(json.dumps(asdict(made), indent=2) + "\n")
+        manifest.flush()
+        os.fsync(manifest.fileno())
         if keys is not None:
             pack(keys, _key_places())
-        part.rename(folder)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
     return made
+
+
+@contextmanager
+def _new_folder(folder: Path) -> Iterator[tuple[Path, IO[str]]]:
+    """A folder that gets its name when it is whole and on the disk, and its empty manifest.
+
+    The manifest is locked until the end: another installation's backup may have the same name.
+    Raises CannotCopy; what another backup writes is not touched.
+    """
+    part = folder.with_name(f"{folder.name}.part")
+    with ExitStack() as held:
+        if part.exists():
+            with suppress(FileNotFoundError):
+                held.enter_context(_locked_manifest(part, "r"))
+            shutil.rmtree(part)  # of a backup that was killed
+        try:
+            part.mkdir(mode=0o700, parents=True)
+            manifest = held.enter_context(_locked_manifest(part, "x"))
+        except FileExistsError:
+            raise _written_by_another(part) from None
+        try:
+            yield part, manifest
+            _keep_entries(part)
+            part.rename(folder)
+        except BaseException:
+            shutil.rmtree(part, ignore_errors=True)
+            raise
+        _keep_entries(folder.parent)
+
+
+@contextmanager
+def _locked_manifest(part: Path, mode: str) -> Iterator[IO[str]]:
+    """Open the manifest and lock it. Raises CannotCopy if another backup holds or removed it."""
+    path = part / MANIFEST
+    with path.open(mode, encoding="utf-8") as file:
+        os.fchmod(file.fileno(), 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_ours = path.stat().st_ino == os.fstat(file.fileno()).st_ino
+        except (BlockingIOError, FileNotFoundError):
+            is_ours = False
+        if not is_ours:
+            raise _written_by_another(part)
+        yield file
+
+
+def _written_by_another(part: Path) -> CannotCopy:
+    return CannotCopy(
+        f"another backup writes {part}: wait until it ends, or name another folder. "
+        "Give each installation a folder of its own for its backups"
+    )
+
+
+def _keep_entries(folder: Path) -> None:
+    """Bring the names in a folder to the disk."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def restore(folder: Path, *, keys: Path | None) -> Manifest:

@@ -249,6 +249,80 @@ class TestABackup:
         assert read_manifest(places / "copy").format == backup.FORMAT
 
 
+class TestTwoInstallations:
+    """Their backups may have one name; each has a lock of its own under NEXUS_VAR."""
+
+    def test_never_write_one_folder(self, places, monkeypatch, settings):
+        run, refused = backup._run, []
+
+        def meet(*words):
+            monkeypatch.setattr(backup, "_run", run)
+            settings.NEXUS_VAR = places / "other"
+            with pytest.raises(CannotCopy, match="wait until it ends, or name another") as problem:
+                back_up(places / "copy", keys=None, now=timezone.now())
+            refused.append(problem)
+            run(*words)
+
+        monkeypatch.setattr(backup, "_run", meet)
+        made = back_up(places / "copy", keys=None, now=timezone.now())
+        assert len(refused) == 1
+        assert read_manifest(places / "copy") == made
+
+    def test_never_write_where_the_manifest_was_removed(self, places, monkeypatch):
+        """By the other one, which took this one's empty folder for one of a killed backup."""
+        flock = backup.fcntl.flock
+
+        def lose(file, how):
+            flock(file, how)
+            (places / "copy.part" / "manifest.json").unlink(missing_ok=True)
+
+        with monkeypatch.context() as losing:
+            losing.setattr(backup.fcntl, "flock", lose)
+            with pytest.raises(CannotCopy, match="another backup writes"):
+                back_up(places / "copy", keys=None, now=timezone.now())
+        back_up(places / "copy", keys=None, now=timezone.now())  # the next one goes on
+
+
+class TestAKilledBackup:
+    STEPS = ("_run", "pack", "digest_of", "asdict", "os.fsync", "_keep_entries", "Path.rename")
+
+    @pytest.mark.parametrize("step", STEPS)
+    def test_is_no_backup_and_gives_way_to_the_next(self, places, monkeypatch, step):
+        with monkeypatch.context() as killed:
+
+            def kill(*_):
+                raise KeyboardInterrupt
+
+            killed.setattr(f"nexus_site.run.backup.{step}", kill)
+            killed.setattr(backup.shutil, "rmtree", lambda *_, **__: None)  # it ended at once
+            with pytest.raises(KeyboardInterrupt):
+                back_up(places / "copy", keys=None, now=timezone.now())
+        assert (places / "copy.part").exists()
+        with pytest.raises(CannotCopy):
+            read_manifest(places / "copy")
+        made = back_up(places / "copy", keys=None, now=timezone.now())
+        assert read_manifest(places / "copy") == made
+        assert not (places / "copy.part").exists()
+
+    def test_of_a_machine_without_power_has_its_name_only_if_it_is_whole(self, places, monkeypatch):
+        kept, fsync, rename = [], os.fsync, Path.rename
+
+        def note_fsync(descriptor):
+            kept.append(Path(f"/proc/self/fd/{descriptor}").readlink())
+            fsync(descriptor)
+
+        def note_rename(path, to):
+            kept.append(to)
+            return rename(path, to)
+
+        monkeypatch.setattr(os, "fsync", note_fsync)
+        monkeypatch.setattr(Path, "rename", note_rename)
+        back_up(places / "copy", keys=None, now=timezone.now())
+        part = places / "copy.part"
+        whole = [part / "manifest.json", part, places / "copy", places]
+        assert [path for path in kept if path in whole] == whole
+
+
 class TestARestore:
     def test_that_fails_leaves_nothing_behind(self, places, empty):
         """As where the disk is full: it can be done again, and nobody serves half of it."""
