@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -12,7 +13,7 @@ from uuid import UUID
 import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from core.actions import Action
 from core.actors import denial
@@ -137,8 +138,9 @@ def authenticate(*, authorization: str, session_id: str | None, request_id: str)
     if sid is None:
         if session_id is not None:
             who = KnownAgent(agent_id, policy.by_id[agent_id].handle, organisation_id)
-            raise record_refusal(_unknown_session(session_id), who, request_id)
-        sid, mode = get_or_create_standing_session(agent_id, organisation_id), ToolMode.CHAT_SAFE
+            raise record_refusal(_unknown_session(session_id), who, request_id, now=said)
+        sid = get_or_create_standing_session(agent_id, organisation_id, now=said)
+        mode = ToolMode.CHAT_SAFE
     agent = policy.by_id.get(agent_id)
     if agent is None or not agent.active:
         raise refuse(Code.UNAUTHENTICATED, "this key's agent is deactivated", RENEW)
@@ -198,7 +200,7 @@ def effective_mode(stored: StoredMode, policy: Policy, *, session_id: str) -> To
     return ToolMode.CHAT_SAFE
 
 
-def get_or_create_standing_session(agent_id: int, organisation_id: int) -> UUID:
+def get_or_create_standing_session(agent_id: int, organisation_id: int, *, now: datetime) -> UUID:
     """The agent's standing session; the first call creates it, of concurrent ones exactly one."""
     Session.objects.bulk_create(
         [
@@ -207,7 +209,7 @@ def get_or_create_standing_session(agent_id: int, organisation_id: int) -> UUID:
                 organisation_id=organisation_id,
                 standing=True,
                 mode=settings.SESSION_DEFAULT_MODE,
-                opened_at=timezone.now(),
+                opened_at=now,
             )
         ],
         ignore_conflicts=True,
@@ -241,28 +243,28 @@ def _refused_key(digest: bytes, request_id: str) -> Denied:
         Code.UNAUTHENTICATED, "this key is unknown, revoked or its agent deactivated", RENEW
     )
     known = ApiKey.objects.filter(digest=digest).values_list(
-        "agent_id", "agent__handle", "agent__organisation_id"
+        "agent_id", "agent__handle", "agent__organisation_id", Now()
     )
-    for row in known:
+    for *who, said in known:
         now = time.monotonic()
         if now - _last_recorded.get(digest, -RECORD_INTERVAL) >= RECORD_INTERVAL:
             _last_recorded[digest] = now
-            return record_refusal(refusal, KnownAgent(*row), request_id)
+            return record_refusal(refusal, KnownAgent(*who), request_id, now=said)
     return refusal
 
 
-def record_refusal(refusal: Denied, who: KnownAgent, request_id: str) -> Denied:
+def record_refusal(refusal: Denied, who: KnownAgent, request_id: str, *, now: datetime) -> Denied:
     """Record the refusal of a known agent, if database and quota allow it, and return it."""
     event = Event(
         action=Action.TOOL_DENIED,
         actor=f"agent:{who.handle}",
-        at=timezone.now(),
+        at=now,
         organisation_id=who.organisation_id,
         request_id=request_id,
         **denial(refusal.deny),
     )
     try:
-        if may_record(agent=who.id, policy=current_policy(who.organisation_id), now=event.at):
+        if may_record(agent=who.id, policy=current_policy(who.organisation_id), now=now):
             record_alone(event)
     except DatabaseError:
         log.exception("denial_not_recorded", code=refusal.deny.code)

@@ -440,7 +440,8 @@ class TestTenants:
         for handle in shared:
             assert nexus.get("/api/v1/me", handle).body["organisation"] == "nexus"
             assert dev.get("/api/v1/me", handle).body["organisation"] == "dev-team"
-        assert get_or_create_standing_session(nexus.agent("ceo").id, nexus.organisation.id)
+        here = nexus.agent("ceo").id, nexus.organisation.id
+        assert get_or_create_standing_session(*here, now=timezone.now())
 
 
 class TestQueries:

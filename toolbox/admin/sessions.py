@@ -39,7 +39,7 @@ def _open(call: ActRequest) -> Answer:
 
 
 def _open_for_agent(call: ActRequest) -> Answer:
-    session = get_or_create_standing_session(call.row.id, call.row.organisation_id)
+    session = get_or_create_standing_session(call.row.id, call.row.organisation_id, now=call.now)
     return _open_coding(call, session_id=str(session), handle=call.row.handle)
 
 
