@@ -70,9 +70,10 @@ def preview_token(purpose: Purpose, person: Person) -> str:
 def confirm(*, token: str, code: str, purpose: Purpose, person: Person, now: datetime) -> Confirmed:
     """Check a person's code for what the token shows, in a transaction of its own.
 
-    Every try is kept and uses the code up; guesses of one person wait for each other. Raises Denied
-    APPROVAL_REQUIRED without an authenticator, for a wrong or used code, after TRIES wrong ones in
-    a row, and for a token of another person, action, case or state.
+    Every try is kept and uses the code up; guesses of one person wait for each other. A right code
+    that is sent again, as by a double click, is no wrong one. Raises Denied APPROVAL_REQUIRED
+    without an authenticator, for a wrong or used code, after TRIES wrong ones in a row, and for a
+    token of another person, action, case or state.
     """
     require_shown(token=token, purpose=purpose, person=person)
     with transaction.atomic():
@@ -87,6 +88,8 @@ def confirm(*, token: str, code: str, purpose: Purpose, person: Person, now: dat
         if is_locked(device.user_id, now):
             raise _refused("your codes are locked after five wrong ones", "try again in an hour")
         accepted = _verify(device, code, now)
+        if not accepted and _is_repeated(device, code, purpose):
+            raise _wrong_or_used()
         CodeAttempt.objects.create(
             user_id=device.user_id,
             organisation_id=person.organisation_id,
@@ -99,7 +102,7 @@ def confirm(*, token: str, code: str, purpose: Purpose, person: Person, now: dat
         if not accepted:
             _record_wrong(device.user_id, purpose, person, now)
     if not accepted:
-        raise _refused("the code is wrong or was used", "wait for the next code and enter it")
+        raise _wrong_or_used()
     return Confirmed(person.username, purpose)
 
 
@@ -170,16 +173,36 @@ def enrol(*, username: str, device_id: int, code: str, now: datetime) -> bool:
 
 def _verify(device: TOTPDevice, code: str, now: datetime) -> bool:
     """Whether the code is the device's and newer than the last one; it is used up by this."""
-    code = code.strip().replace(" ", "")
-    if not (code.isascii() and code.isdigit() and len(code) == device.digits):
+    number = _number_in(code, device)
+    if number is None:
         return False
     totp = TOTP(device.bin_key, device.step, device.t0, device.digits, device.drift)
     totp.time = now.timestamp()
-    if not totp.verify(int(code), tolerance=STEPS_OF_DRIFT, min_t=device.last_t + 1):
+    if not totp.verify(number, tolerance=STEPS_OF_DRIFT, min_t=device.last_t + 1):
         return False
     device.last_t = totp.t()
     device.save(update_fields=["last_t"])
     return True
+
+
+def _is_repeated(device: TOTPDevice, code: str, purpose: Purpose) -> bool:
+    """Whether the code is the one that was accepted last, and for the same."""
+    last = CodeAttempt.objects.filter(user_id=device.user_id).order_by("-id").first()
+    if last is None or not last.accepted:
+        return False
+    before = (last.subject, last.action, last.version)
+    if before != (f"case:{purpose.case_id}", purpose.action, purpose.version):
+        return False
+    totp = TOTP(device.bin_key, device.step, device.t0, device.digits)
+    totp.time = device.t0 + device.last_t * device.step
+    return bool(_number_in(code, device) == totp.token())
+
+
+def _number_in(code: str, device: TOTPDevice) -> int | None:
+    """The number of a code as a person types it; None where it has another form."""
+    code = code.strip().replace(" ", "")
+    is_code = code.isascii() and code.isdigit() and len(code) == device.digits
+    return int(code) if is_code else None
 
 
 def _shows(token: str, purpose: Purpose, person: Person) -> bool:
@@ -209,6 +232,10 @@ def _record_wrong(user_id: int, purpose: Purpose, person: Person, now: datetime)
         caller=person,
         now=now,
     )
+
+
+def _wrong_or_used() -> Denied:
+    return _refused("the code is wrong or was used", "wait for the next code and enter it")
 
 
 def _refused(message: str, next_action: str) -> Denied:

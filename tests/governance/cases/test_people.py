@@ -274,6 +274,20 @@ class TestCodes:
         self.tried(play, code)
         refused(lambda: self.tried(play, code), "APPROVAL_REQUIRED")
 
+    def test_that_are_right_and_sent_again_are_no_wrong_ones(self, play):
+        """As by a double click; another code counts, and the same one for something else."""
+        device = enrolled("alice")
+        code = code_of(device, self.now)
+        self.tried(play, code)
+        for _ in range(confirmation.TRIES + 2):
+            refused(lambda: self.tried(play, code), "APPROVAL_REQUIRED")
+        assert not CodeAttempt.objects.filter(accepted=False).exists()
+        refused(lambda: self.tried(play, f"{(int(code) + 1) % 10**6:06}"), "APPROVAL_REQUIRED")
+        refused(lambda: self.tried(play, code), "APPROVAL_REQUIRED")
+        assert CodeAttempt.objects.filter(accepted=False).count() == 2
+        later = self.now + timedelta(minutes=1)
+        assert self.tried(play, code_of(device, later), now=later)
+
     @pytest.mark.parametrize(
         "changes",
         [
