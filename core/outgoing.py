@@ -78,15 +78,18 @@ def resolve_once(url: str, *, internal: bool, within: float = 5.0) -> Destinatio
         name = parts.hostname.encode("idna").decode("ascii")
     except UnicodeError:
         raise AddressRefused("not a host name") from None
-    addresses = _addresses_of(name, port, within)
+    addresses = addresses_of(name, port, within)
     if not internal and not all(is_public(address) for address in addresses):
         raise AddressRefused(f"{name} is not a public address")
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Destination(parts.scheme, name, port, target, addresses, parts.port is not None)
 
 
-def _addresses_of(name: str, port: int, within: float) -> tuple[Address, ...]:
-    """Every address of a name. In a thread: the system's resolver has no time limit of its own."""
+def addresses_of(name: str, port: int, within: float) -> tuple[Address, ...]:
+    """Every address of a name. Raises NotResolved.
+
+    In a thread: the system's resolver has no time limit of its own.
+    """
     found: list[Any] = []
 
     def ask() -> None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import smtplib
+import socket
 from contextlib import ExitStack
+from time import monotonic
 from typing import Any
 
 from django.core.mail.backends import smtp
 
-from core.outgoing import close_after
+from core.outgoing import addresses_of, close_after
 
 LONGEST = 15.0
 """Upper limit of one e-mail, in seconds: the client's own timeout restarts with every byte."""
+LEAST = 0.1
+"""Seconds that an address gets at least; after the time is over no other is tried."""
 MOST_LINES = 100
 """Lines of one answer that are read; smtplib keeps all of them."""
 
@@ -43,13 +47,33 @@ class Bounded(smtplib.SMTP):
     """A session that is cut off when its time is over, also where it began late."""
 
     def __init__(self, *words: Any, **named: Any) -> None:
-        self._time = ExitStack()
+        self._time, self._ends = ExitStack(), monotonic() + LONGEST
         self._connection = self._time.enter_context(close_after(LONGEST))
         try:
             super().__init__(*words, **named)
         except BaseException:
             self._time.close()
             raise
+
+    def _get_socket(self, host: str, port: int, timeout: float) -> socket.socket:
+        """The first address that answers; each gets its share of the time that is left.
+
+        Raises NotResolved, OSError.
+        """
+        addresses = addresses_of(host, port, min(timeout, LONGEST))
+        for left, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
+            share = max(LEAST, (self._ends - monotonic()) / left)
+            try:
+                found: socket.socket = super()._get_socket(  # type: ignore[misc]  # not in its stubs
+                    str(address), port, min(timeout, share)
+                )
+            except OSError:
+                if left == 1 or monotonic() >= self._ends:
+                    raise
+            else:
+                found.settimeout(timeout)
+                return found
+        raise OSError(f"{host} has no address")
 
     def getreply(self) -> tuple[int, bytes]:
         """One answer of the server, of MOST_LINES at most."""

@@ -156,5 +156,43 @@ def test_ends_where_connecting_took_all_its_time(notice, settings, monkeypatch):
         assert left.wait(PATIENCE)
 
 
+@pytest.mark.parametrize("by_tls", [False, True], ids=["plain", "tls"])
+def test_waits_for_many_dead_addresses_no_longer_than_for_one(
+    notice, settings, monkeypatch, by_tls
+):
+    waited, find = [], socket.getaddrinfo
+
+    def find_many(host, port, *args, **named):
+        many = [f"192.0.2.{n}" for n in range(1, 41)] if host == "mail.example" else [host]
+        return [entry for each in many for entry in find(each, port, *args, **named)]
+
+    def never_answer(self, _address):
+        waited.append(self.gettimeout())
+        raise TimeoutError("timed out")
+
+    monkeypatch.setattr(socket, "getaddrinfo", find_many)
+    monkeypatch.setattr(socket.socket, "connect", never_answer)
+    monkeypatch.setattr(smtp, "monotonic", lambda: sum(waited), raising=False)
+    settings.EMAIL_BACKEND = "mailroom.outgoing.smtp.EmailBackend"
+    settings.EMAIL_HOST, settings.EMAIL_PORT = "mail.example", 25
+    settings.EMAIL_USE_SSL, settings.EMAIL_TIMEOUT = by_tls, 10
+    assert "timed out" in outbox._attempt(notice, NOW)
+    assert len(waited) == 40
+    assert sum(waited) <= smtp.LONGEST + 1
+
+
+def test_arrives_where_the_first_address_is_dead(notice, postbox, monkeypatch, settings):
+    find = socket.getaddrinfo
+
+    def find_two(host, port, *args, **named):
+        both = ["127.0.0.2", "127.0.0.1"] if host == "mail.example" else [host]
+        return [entry for each in both for entry in find(each, port, *args, **named)]
+
+    monkeypatch.setattr(socket, "getaddrinfo", find_two)
+    settings.EMAIL_HOST = "mail.example"
+    outbox.send_due(now=NOW)
+    assert len(postbox.letters) == 1
+
+
 def test_of_slow_servers_ends_before_another_sender_takes_it():
     assert outbox.CLAIMED_FOR.total_seconds() > outbox.AT_ONCE * smtp.LONGEST
