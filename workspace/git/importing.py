@@ -36,6 +36,15 @@ IMPORT_SECONDS = 300
 KEPT = 86_400
 """Seconds after which a folder that no row took is deleted."""
 FIRST_MESSAGE = "Begin the repository"
+ON_OTHER_SIDE = {
+    "safe.directory": "'*'",  # of this one command: the repository may be somebody else's
+    "core.hooksPath": "/dev/null",
+    "core.alternateRefsCommand": "true",
+    "core.fsmonitor": "false",
+    "receive.autogc": "false",
+    "receive.denyCurrentBranch": "refuse",  # else filters that it names would write its files
+}
+"""What a repository on this machine could name to be run, switched off for one command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +127,11 @@ def _clone(folder: Path, source: str) -> tuple[str, str]:
     words = [
         *("clone", "--quiet", "--bare", "--no-local", "--no-tags", "--single-branch"),
         *("--template=", "--config", "core.sharedRepository=0644"),
+        *(f"--upload-pack={other_side(source, 'upload-pack')}", "--", source, str(folder)),
     ]
     try:
         folder.mkdir(mode=0o700)
-        done = run_git(
-            [*words, "--", source, str(folder)], environment=outside(source), seconds=IMPORT_SECONDS
-        )
+        done = run_git(words, environment=outside(source), seconds=IMPORT_SECONDS)
         if done.returncode != 0:
             raise GitFailed("clone", done.returncode, done.stderr)  # noqa: TRY301  translated below
         bare = BareRepository(folder)
@@ -142,6 +150,18 @@ def _clone(folder: Path, source: str) -> tuple[str, str]:
             driver="git repository",
         ) from problem
     return main, commit
+
+
+def other_side(source: str, verb: str) -> str:
+    """The command that serves a repository on this machine: nothing that its owner named is run.
+
+    Git takes neither our configuration nor our environment there, and our own repositories are
+    not opened by it. An address elsewhere gets git's own command. Spec: hands 22.
+    """
+    if not source.startswith("/"):
+        return f"git-{verb}"
+    named = " ".join(f"-c {name}={value}" for name, value in ON_OTHER_SIDE.items())
+    return f"git {named} {verb}"
 
 
 def outside(source: str) -> dict[str, str]:

@@ -15,7 +15,7 @@ from core.deeds import Deed, require_deed
 from ledger.services import record
 from orgchart.orgsettings import merged
 from workspace.git.control import GitFailed, run_git
-from workspace.git.importing import IMPORT_SECONDS, outside
+from workspace.git.importing import IMPORT_SECONDS, other_side, outside
 from workspace.git.models import MoveKind, Repository
 from workspace.git.repositories import bare_of, branch_row, lock
 
@@ -71,7 +71,8 @@ def _record(
 
 def _push(repository: Repository, commit: str) -> None:
     folder = bare_of(repository.organisation).folder
-    words = [f"--git-dir={folder}", "push", "--porcelain", "--no-verify", "--",
+    words = [f"--git-dir={folder}", "push", "--porcelain", "--no-verify",
+             f"--receive-pack={other_side(repository.source, 'receive-pack')}", "--",
              repository.source, f"{commit}:refs/heads/{repository.main}"]  # fmt: skip
     try:
         done = run_git(words, environment=outside(repository.source), seconds=IMPORT_SECONDS)

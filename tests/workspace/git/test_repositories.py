@@ -75,6 +75,15 @@ class TestImport:
         assert b"other.git" not in (bare.folder / "config").read_bytes()
         assert (bare.folder / "hooks/pre-receive").exists()
 
+    def test_trusts_only_the_repository_that_is_imported(self, nexus, other):
+        """Git opens a folder of another user only where it is told to: for one command, once."""
+        for path in (other, *other.rglob("*")):
+            os.chown(path, 12_345, 12_345)
+        assert control.run_git(["-C", str(other), "rev-parse", "HEAD"]).returncode == 128
+        set_repository(other)
+        ensure_repositories(now=timezone.now())
+        assert Repository.objects.get().main == "trunk"
+
     def test_replaces_one_that_nobody_pushed_to(self, nexus, other):
         ensure_repositories(now=timezone.now())
         set_repository(other)
@@ -327,6 +336,40 @@ class TestPushBack:
         assert push_back_due(now=timezone.now()) == 1
         assert push_back_due(now=timezone.now()) == 0
         assert self.at(other) == hands.tip("trunk")
+
+    def test_runs_nothing_that_the_other_repository_names(self, hands, other, tmp_path):
+        """Its hooks, and the command for the refs of repositories that lend it objects."""
+        set_repository(other)
+        self.merged(hands)
+        hooks = ("pre-receive", "update", "post-receive", "post-update", "reference-transaction")
+        (other / "hooks").mkdir(exist_ok=True)
+        for name in hooks:
+            (other / "hooks" / name).write_text(f"#!/bin/sh\ntouch {tmp_path}/ran-{name}\n")
+            (other / "hooks" / name).chmod(0o755)
+        lender = tmp_path / "lender.git"
+        shutil.copytree(other, lender)
+        (other / "objects/info/alternates").write_text(f"{lender}/objects\n")
+        run_git("config", "core.alternateRefsCommand", f"touch {tmp_path}/ran-refs; :", cwd=other)
+        done = push_back(
+            repository_id=Repository.objects.get().id, reason="release", now=timezone.now(),
+            caller=hands.company.person("Board"),
+        )  # fmt: skip
+        assert self.at(other) == done
+        assert not [path.name for path in tmp_path.glob("ran-*")]
+
+    def test_writes_no_files_of_a_work_tree(self, hands, tmp_path, other):
+        """Filters that the other repository names would run for them."""
+        work = tmp_path / "work"
+        set_repository(work)
+        self.merged(hands)
+        run_git("config", "receive.denyCurrentBranch", "updateInstead", cwd=work)
+        before = run_git("rev-parse", "trunk", cwd=work)
+        with pytest.raises(Denied, match="did not take the main branch"):
+            push_back(
+                repository_id=Repository.objects.get().id, reason="x", now=timezone.now(),
+                caller=hands.company.person("Board"),
+            )  # fmt: skip
+        assert run_git("rev-parse", "trunk", cwd=work) == before
 
     def test_never_overwrites_what_moved_on(self, hands, other, tmp_path):
         set_repository(other)
