@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from documents.tree import Missing, Unsafe
+from documents.tree import Missing, SafeTree, Unsafe
 from ledger.models import Event
 from orgchart.models import Agent
 from orgchart.policy.vocabulary import ToolMode
@@ -134,6 +134,23 @@ class TestWriteFile:
             code(backend, "write_file", path=f"src/feature/{n}.py", content="") for n in range(3)
         ]
         assert answers == ["OK", "OK", "QUOTA_EXCEEDED"]
+
+    def test_counts_what_is_written_at_once(self, backend, settings, monkeypatch):
+        monkeypatch.setattr(services, "_counted", {})
+        settings.WORKSPACE_FILES = 2
+        write, meanwhile = SafeTree.write, []
+
+        def write_another_first(tree, path, data):
+            if path.endswith("0.py"):
+                another = {"path": "src/feature/1.py", "content": ""}
+                meanwhile.append(code(backend, "write_file", **another))
+            write(tree, path, data)
+
+        monkeypatch.setattr(SafeTree, "write", write_another_first)
+        answers = [
+            code(backend, "write_file", path=f"src/feature/{n}.py", content="") for n in (0, 2)
+        ]
+        assert [*meanwhile, *answers] == ["OK", "OK", "QUOTA_EXCEEDED"]
 
     @pytest.mark.parametrize(("setting", "limit"), [("workspace_files", 1), ("workspace_bytes", 9)])
     def test_stops_where_the_organisation_says(self, backend, monkeypatch, setting, limit):

@@ -102,8 +102,8 @@ def write_file(*, caller: Caller, path: str, content: str, now: datetime) -> Wri
             details={"path": path, "sha256": digest, "bytes": len(data)},
         )
         place = place_of(caller, path)
-        with _room(caller, len(data)):
-            place.tree.write(place.path, data)
+        _take_room(caller, len(data))
+        place.tree.write(place.path, data)
     return {"sha256": digest, "bytes": len(data)}
 
 
@@ -151,29 +151,29 @@ def _translated(path: str) -> Iterator[None]:
 
 _counting = threading.Lock()
 _counted: dict[Path, tuple[float, int, int]] = {}
+NOT_COUNTED = (0.0, 0, 0)
 
 
-@contextmanager
-def _room(caller: Caller, size: int) -> Iterator[None]:
-    """Count a file that is to be written. Raises Denied QUOTA_EXCEEDED where it finds no room.
+def _take_room(caller: Caller, size: int) -> None:
+    """Count a file before it is written: calls at once find what is left by each other.
 
-    Spec: files 19.
+    Raises Denied QUOTA_EXCEEDED where it finds no room (Spec: files 19).
     """
     home = agent_folder(caller.policy.organisation, caller.handle)
-    until, used, files = _counted.get(home, (0.0, 0, 0))
-    if time.monotonic() > until:
-        used, files = usage_of(home)
-        until = time.monotonic() + COUNTED_FOR
-    for what, have, more, setting in [
-        ("bytes in an agent's home", used, size, "workspace_bytes"),
-        ("files in an agent's home", files, 1, "workspace_files"),
-    ]:
-        limit = quota_of(caller.policy.settings, setting)
-        if have + more > limit:
-            help_ = "make files smaller, or ask your superior to have old ones removed"
-            raise Quota(what=what, limit=limit, help=help_).exceeded_by(have)
-    yield
+    before = found = _counted.get(home, NOT_COUNTED)
+    if time.monotonic() > before[0]:
+        found = (time.monotonic() + COUNTED_FOR, *usage_of(home))
     with _counting:
+        present = _counted.get(home, NOT_COUNTED)
+        until, used, files = found if present == before else present
+        for what, have, more, setting in [
+            ("bytes in an agent's home", used, size, "workspace_bytes"),
+            ("files in an agent's home", files, 1, "workspace_files"),
+        ]:
+            limit = quota_of(caller.policy.settings, setting)
+            if have + more > limit:
+                help_ = "make files smaller, or ask your superior to have old ones removed"
+                raise Quota(what=what, limit=limit, help=help_).exceeded_by(have)
         _counted[home] = (until, used + size, files + 1)
 
 
