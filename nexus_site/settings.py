@@ -7,7 +7,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.urls import reverse_lazy
 
 from nexus_site import logs
-from nexus_site.console import theme
+from nexus_site.console import password_rules, theme
 from nexus_site.databases import connection_as, database_from_url, embedded_database, pooled
 from nexus_site.environment import (
     UIDS,
@@ -195,6 +195,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = env.text("REDIS_URL")
 WORKER_THREADS = env.number("WORKER_THREADS", 4, least=1)
 CELERY_BROKER_URL = REDIS_URL or broker.url_under(NEXUS_VAR)
+CELERY_BROKER_TRANSPORT_OPTIONS = broker.TIME_LIMITS
 CELERY_TASK_IGNORE_RESULT = True  # results are rows; Celery only wakes us
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
@@ -222,17 +223,8 @@ AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
     "django.contrib.auth.backends.ModelBackend",
 ]
-PASSWORD_HASHERS = [
-    "django.contrib.auth.hashers.Argon2PasswordHasher",
-    "django.contrib.auth.hashers.PBKDF2PasswordHasher",
-]
-AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
-    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
-    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
-    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
-    {"NAME": "nexus_site.console.signing_in.RecordedPassword"},
-]
+PASSWORD_HASHERS = password_rules.PASSWORD_HASHERS
+AUTH_PASSWORD_VALIDATORS = password_rules.AUTH_PASSWORD_VALIDATORS
 LOGIN_URL, LOGIN_REDIRECT_URL = reverse_lazy("admin:login"), reverse_lazy("admin:index")
 OTP_TOTP_ISSUER = "NEXUS"
 REQUIRE_SECOND_FACTOR = env.choice(

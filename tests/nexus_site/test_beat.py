@@ -1,5 +1,7 @@
 """Beat goes by a watch that nobody can set."""
 
+import socket
+import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -7,6 +9,7 @@ from structlog.testing import capture_logs
 
 from nexus_site.celery import app
 from nexus_site.run import beat
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -67,6 +70,27 @@ class TestSteadyScheduler:
         assert [(line["event"], line["job"]) for line in lines] == [("job_not_sent", "leases")]
         assert "none.sock" in lines[0]["problem"]
         assert caplog.records == []
+
+    def test_goes_on_where_the_broker_never_answers(self, scheduler, monkeypatch):
+        """As where the network was cut without a word: the connection is there, and silent."""
+        for name in app.conf.broker_transport_options:
+            monkeypatch.setitem(app.conf.broker_transport_options, name, 0.1)
+        said = []
+
+        def send(address):
+            silent = app.connection_for_write(address)
+            with silent, capture_logs() as lines:
+                producer = app.amqp.Producer(silent, auto_declare=False)
+                scheduler.apply_entry(scheduler.schedule["leases"], producer=producer)
+            said.extend(lines)
+
+        with socket.create_server(("127.0.0.1", 0), backlog=100) as server:
+            address = "redis://{}:{}/0".format(*server.getsockname())
+            sending = threading.Thread(target=send, args=(address,), daemon=True)
+            sending.start()
+            sending.join(PATIENCE / 3)
+            assert not sending.is_alive()
+        assert [line["event"] for line in said] == ["job_not_sent"]
 
     def test_keeps_no_file(self, scheduler):
         assert scheduler.info == ""
