@@ -58,8 +58,7 @@ gc.disable()  # while twelve thousand tests are collected: nothing of that is ga
 
 
 def pytest_collection_finish() -> None:
-    """Look for garbage from now on, not often, and no more at what was collected."""
-    gc.set_threshold(20_000, 20, 20)
+    """Look for garbage from now on, but no more at what was collected."""
     gc.enable()
     gc.freeze()
 
