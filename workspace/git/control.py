@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import resource
 import shutil
 import subprocess
+import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -19,6 +22,9 @@ HERE = Path(__file__).parent
 HOOK = HERE / "pre_receive.sh"
 SECONDS = 120
 """How long one command may take; an import may take ten times as long."""
+
+MEMORY = 2048 * 1024 * 1024
+"""Bytes of memory that git and each program that it starts may hold: agents write what it reads."""
 
 NEWEST_KNOWN_TO_LACK = (2, 37)
 """`git merge-tree --write-tree` came after it."""
@@ -142,33 +148,44 @@ class BareRepository:
         )
 
     def difference(self, old: str, new: str, limit: int) -> tuple[str, bool]:
-        """What changed from one commit to another as text, and whether more was left out."""
+        """What changed from one commit to another as text, and whether something was left out.
+
+        What git cannot compare in its time and memory is left out, too.
+        """
         words = [f"--git-dir={self.folder}", "diff-tree", "-r", "-p", "-M", "--no-color",
                  "--no-ext-diff", "--no-textconv", old, new]  # fmt: skip
-        with subprocess.Popen(
-            ["git", *words],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            stdin=subprocess.DEVNULL,
-            env={**ENVIRONMENT, **self._objects},
-        ) as process:
+        with _started(words, self._objects, errors=subprocess.DEVNULL) as process:
             assert process.stdout is not None  # noqa: S101  a pipe was asked for
-            found = process.stdout.read(limit + 1)
-            process.kill()
-        return found[:limit].decode("utf-8", "replace").replace(
-            "\0", "\N{REPLACEMENT CHARACTER}"
-        ), (len(found) > limit)
+            late = threading.Timer(SECONDS, process.kill)
+            late.start()
+            try:
+                found = process.stdout.read(limit + 1)
+                is_cut = len(found) > limit or process.wait() != 0
+            finally:
+                late.cancel()
+        text = found[:limit].decode("utf-8", "replace")
+        return text.replace("\0", "\N{REPLACEMENT CHARACTER}"), is_cut
 
     def merge(self, main: str, branch: str) -> tuple[str, list[str]]:
         """The tree of a merge of two commits, and the paths in conflict; no ref moves.
 
-        Raises Denied DRIVER_UNAVAILABLE where this git is too old for it.
+        Raises Denied DRIVER_UNAVAILABLE where this git is too old for it, or cannot do it in its
+        time and memory.
         """
         require_merging()
-        said = self.run(
-            "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", main, branch,
-            may_fail=True,
-        )  # fmt: skip
+        try:
+            said = self.run(
+                "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", main, branch,
+                may_fail=True,
+            )  # fmt: skip
+        except GitFailed as problem:
+            raise refuse(
+                Code.DRIVER_UNAVAILABLE,
+                f"git cannot merge these commits: {problem.said[:500]}",
+                "if files are very large, have them delivered in smaller ones",
+                rule="git has limited time and memory (spec: hands 34)",
+                driver="git",
+            ) from problem
         tree, *paths = [word.decode("utf-8", "replace") for word in said.split(b"\0") if word]
         return tree, paths
 
@@ -200,14 +217,26 @@ def run_git(
 ) -> subprocess.CompletedProcess[bytes]:
     """Run git with nothing of this machine's configuration or environment. Raises GitFailed."""
     try:
-        return subprocess.run(
+        with _started(words, environment or {}) as process:
+            output, errors = process.communicate(stdin, timeout=seconds)
+            return subprocess.CompletedProcess(words, process.returncode, output, errors)
+    except subprocess.TimeoutExpired:
+        raise GitFailed(words[0], None, f"no answer within {seconds:g} s".encode()) from None
+
+
+@contextmanager
+def _started(
+    words: Sequence[str], environment: Mapping[str, str], errors: int = subprocess.PIPE
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Git at work, with limited memory; it is killed where it is not at its end by then."""
+    try:
+        process = subprocess.Popen(
             ["git", *words],
-            input=stdin,
-            capture_output=True,
-            check=False,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
             cwd="/",
-            env={**ENVIRONMENT, **(environment or {})},
-            timeout=seconds,
+            env={**ENVIRONMENT, **environment},
         )
     except FileNotFoundError:
         raise refuse(
@@ -217,8 +246,14 @@ def run_git(
             rule="git is installed",
             driver="git",
         ) from None
-    except subprocess.TimeoutExpired:
-        raise GitFailed(words[0], None, f"no answer within {seconds:g} s".encode()) from None
+    with process:
+        try:
+            if sys.platform == "linux":
+                with suppress(ProcessLookupError):  # it has ended already
+                    resource.prlimit(process.pid, resource.RLIMIT_DATA, (MEMORY, MEMORY))
+            yield process
+        finally:
+            process.kill()
 
 
 def require_merging() -> None:

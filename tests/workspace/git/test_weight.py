@@ -6,11 +6,13 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from core.decision import Code, Denied
 from tests.contracts import world
 from tests.workspace.git.world import BRANCH, SCOPE, needs_walls, run_git
+from workspace.git import control
 from workspace.git.collecting import KEPT, collect_garbage
 from workspace.git.models import Draft
-from workspace.git.repositories import drafts_of
+from workspace.git.repositories import bare_of, drafts_of
 
 pytestmark = [needs_walls, pytest.mark.django_db]
 FILE = f"{SCOPE}data.txt"
@@ -94,3 +96,81 @@ class TestGarbage:
         hands.write(FILE, "z = 4\n")
         assert hands.commit(FILE).status == 200
         assert hands.push(branch="feat/next").status == 200
+
+
+def a_tree(bare, files):
+    """The tree of these files, each at its name."""
+    lines = []
+    for name, content in files.items():
+        blob = bare.run("hash-object", "-w", "--stdin", stdin=content).decode().strip()
+        lines.append(f"100644 blob {blob}\t{name}\n")
+    return bare.run("mktree", stdin="".join(lines).encode()).decode().strip()
+
+
+class TestADifference:
+    """Spec: hands 34."""
+
+    def test_of_a_large_file_is_not_made_by_lines(self, hands):
+        contract = hands.hire()
+        hands.lead()
+        assert hands.branch().status == 200
+        hands.pushed(FILE, "\n" * 5_000_000)
+        hands.submit(contract)
+        result = hands.review().result
+        assert result["files"] == [FILE]
+        assert result["difference"].splitlines()[-1].startswith("Binary files ")
+        assert not result["truncated"]
+
+    def test_looks_for_no_similar_files_among_many(self, hands):
+        hands.hire()
+        assert hands.branch().status == 200
+        bare = bare_of(hands.company.organisation)
+        lines = "".join(f"{number}\n" for number in range(20))
+        old, new = (
+            a_tree(bare, {f"{side}{at}": f"{lines}{at}{end}".encode() for at in range(201)})
+            for side, end in (("a", ""), ("b", "\n"))
+        )
+        assert "similarity index" not in bare.difference(old, new, 1_000_000)[0]
+
+    def test_is_cut_where_it_takes_too_much_memory(self, hands, monkeypatch):
+        hands.hire()
+        assert hands.branch().status == 200
+        bare = bare_of(hands.company.organisation)
+        old, new = a_tree(bare, {"a": b"x\n"}), a_tree(bare, {"a": b"\n" * 4_000_000})
+        assert bare.difference(old, new, 1000)[1]
+        monkeypatch.setattr(control, "MEMORY", 30_000_000)
+        assert bare.difference(old, new, 10**9) == ("", True)
+
+    def test_is_cut_where_it_takes_too_long(self, hands, monkeypatch, tmp_path):
+        (tmp_path / "git").write_text("#!/bin/sh\nprintf begun\nexec sleep 20\n")
+        (tmp_path / "git").chmod(0o755)
+        monkeypatch.setitem(control.ENVIRONMENT, "PATH", f"{tmp_path}:/usr/bin:/bin")
+        monkeypatch.setattr(control, "SECONDS", 1)
+        bare = bare_of(hands.company.organisation)
+        assert bare.difference("a", "b", 1000) == ("begun", True)
+
+    def test_that_fails_is_never_an_empty_one(self, hands):
+        hands.hire()
+        assert hands.branch().status == 200
+        assert bare_of(hands.company.organisation).difference("0" * 40, "1" * 40, 9) == ("", True)
+
+
+class TestAMerge:
+    def test_that_takes_too_much_memory_is_refused(self, hands, monkeypatch):
+        """Spec: hands 34."""
+        hands.hire()
+        assert hands.branch().status == 200
+        bare = bare_of(hands.company.organisation)
+        who = control.Signature(name="x", email="x@x.invalid", at=timezone.now())
+        lines = b"x\n" * 2_000_000
+
+        def commit(content, *parents):
+            return bare.commit(a_tree(bare, {"a": content}), parents, "x", who)
+
+        begun = commit(lines)
+        one, other = commit(lines + b"one\n", begun), commit(lines + b"other\n", begun)
+        assert bare.merge(one, other)[1] == ["a"]
+        monkeypatch.setattr(control, "MEMORY", 30_000_000)
+        with pytest.raises(Denied, match="git cannot merge these commits") as refused:
+            bare.merge(one, other)
+        assert refused.value.deny.code is Code.DRIVER_UNAVAILABLE
