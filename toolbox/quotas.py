@@ -186,6 +186,8 @@ def _charge_bytes(*, agent: int, policy: Policy, size: int, now: datetime) -> No
         for quota, have in zip(quotas.values(), used, strict=True):
             if have + size > quota.limit:
                 raise quota.exceeded_by(have)
+        # Another call took the rest of the minute after its count was read.
+        raise quotas["per_minute"].exceeded_by(used[0])
 
 
 def _charge(values: Mapping[str, Any]) -> tuple[bool, int, int, int]:

@@ -310,6 +310,13 @@ class TestAtOnce:
         assert total == {"rows": 10, "bytes": 100_000}
         assert len(refused) == 6 * 8 - 10
 
+    def test_a_call_that_was_not_counted_does_not_pass(self, monkeypatch):
+        """Another one took the rest of the minute after what is used was read."""
+        caller = load_company("nexus").caller("ceo")
+        monkeypatch.setattr(quotas, "_charge", lambda _: (False, 0, 0, 0))
+        with pytest.raises(Denied, match="in a minute"):
+            quotas.charge_bytes(caller=caller, size=10_000, now=timezone.now())
+
     @pytest.mark.parametrize(
         ("setting", "writers"),
         [
