@@ -98,51 +98,42 @@ class TestAtOnce:
         assert listed == [FILE, "src/search/page.js"]
 
 
+def merge_while(nexus, monkeypatch, act, *, is_told=True):
+    """Approve, and act while git merges; the code of the answer, and whether main moved."""
+    hands = Hands(nexus)
+    contract = hands.hire()
+    hands.lead()
+    hands.pushed()
+    hands.submit(contract)
+    hands.judge(contract)
+    before, merge = hands.tip("main"), reviews._merge
+
+    def then(*args):
+        merged = merge(*args)
+        act()
+        return merged
+
+    monkeypatch.setattr(reviews, "_merge", then)
+    if not is_told:
+        monkeypatch.setattr(reviews, "_telling", lambda *_: None)
+    code = hands.review(approve=True).code
+    return code, hands.tip("main") != before
+
+
 class TestAReviewerThatLeaves:
     @pytest.mark.parametrize("is_told", [True, False])
     def test_while_git_merges_moves_nothing(self, nexus, monkeypatch, is_told):
-        hands = Hands(nexus)
-        contract = hands.hire()
-        hands.lead()
-        hands.pushed()
-        hands.submit(contract)
-        hands.judge(contract)
-        before, merge = hands.tip("main"), reviews._merge
-
-        def left(*args):
-            merged = merge(*args)
+        def leave():
             deactivate_agent(
                 handle="it_manager", caller=nexus.system, now=timezone.now(), reason="r"
             )
-            return merged
 
-        monkeypatch.setattr(reviews, "_merge", left)
-        if not is_told:
-            monkeypatch.setattr(reviews, "_telling", lambda *_: None)
-        assert hands.review(approve=True).code == "AGENT_INACTIVE"
-        assert hands.tip("main") == before
+        answer = merge_while(nexus, monkeypatch, leave, is_told=is_told)
+        assert answer == ("AGENT_INACTIVE", False)
 
 
 class TestAReviewerThatLosesItsRight:
     """What git merged for minutes moves no branch for an agent that may not do it by now."""
-
-    def merge_while(self, nexus, monkeypatch, act):
-        hands = Hands(nexus)
-        contract = hands.hire()
-        hands.lead()
-        hands.pushed()
-        hands.submit(contract)
-        hands.judge(contract)
-        before, merge = hands.tip("main"), reviews._merge
-
-        def then(*args):
-            merged = merge(*args)
-            act()
-            return merged
-
-        monkeypatch.setattr(reviews, "_merge", then)
-        code = hands.review(approve=True).code
-        return code, hands.tip("main") != before
 
     def test_to_the_tool_merges_nothing(self, nexus, monkeypatch):
         def take_away(_):
@@ -154,18 +145,18 @@ class TestAReviewerThatLosesItsRight:
             change_policy, organisation_id=nexus.organisation.id, apply=take_away,
             caller=nexus.system, action="role.changed", now=timezone.now(),
         )  # fmt: skip
-        assert self.merge_while(nexus, monkeypatch, act) == ("TOOL_NOT_BOUND", False)
+        assert merge_while(nexus, monkeypatch, act) == ("TOOL_NOT_BOUND", False)
 
     def test_to_coding_mode_merges_nothing(self, nexus, monkeypatch):
         def close():
             lead = Contract.objects.get(assignee__handle="it_manager")
             world.close(nexus, lead.id, "cancelled", by="ceo")
 
-        assert self.merge_while(nexus, monkeypatch, close) == ("MODE_DENIED", False)
+        assert merge_while(nexus, monkeypatch, close) == ("MODE_DENIED", False)
 
     def test_by_a_pause_ends_the_call_that_it_began(self, nexus, monkeypatch):
         act = partial(
             pause_agent, person=nexus.person("Board"), agent="it_manager", reason="r",
             now=timezone.now(),
         )  # fmt: skip
-        assert self.merge_while(nexus, monkeypatch, act) == ("OK", True)
+        assert merge_while(nexus, monkeypatch, act) == ("OK", True)
