@@ -45,6 +45,8 @@ ON_OTHER_SIDE = {
     "receive.denyCurrentBranch": "refuse",  # else filters that it names would write its files
 }
 """What a repository on this machine could name to be run, switched off for one command."""
+NO_PROTOCOL = "none"
+"""It fetches from no other one: that would run commands, too, which its configuration names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +163,7 @@ def other_side(source: str, verb: str) -> str:
     if not source.startswith("/"):
         return f"git-{verb}"
     named = " ".join(f"-c {name}={value}" for name, value in ON_OTHER_SIDE.items())
-    return f"git {named} {verb}"
+    return f"GIT_ALLOW_PROTOCOL={NO_PROTOCOL} git {named} {verb}"
 
 
 def outside(source: str) -> dict[str, str]:

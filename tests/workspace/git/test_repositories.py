@@ -357,6 +357,30 @@ class TestPushBack:
         assert self.at(other) == done
         assert not [path.name for path in tmp_path.glob("ran-*")]
 
+    def test_fetches_nothing_for_the_other_repository(self, hands, other, tmp_path):
+        """A repository that says it lacks objects names the command that brings them."""
+        set_repository(other)
+        self.merged(hands)
+        brings = tmp_path / "brings.sh"
+        brings.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran-fetch\nexit 1\n")
+        brings.chmod(0o755)
+        for name, value in {
+            "core.repositoryFormatVersion": "1",
+            "extensions.partialClone": "far",
+            "remote.far.promisor": "true",
+            "remote.far.url": str(tmp_path / "work"),
+            "remote.far.uploadPack": str(brings),
+        }.items():
+            run_git("config", name, value, cwd=other)
+        tip = self.at(other)
+        (other / "objects" / tip[:2] / tip[2:]).unlink()
+        with pytest.raises(Denied, match="did not take the main branch"):
+            push_back(
+                repository_id=Repository.objects.get().id, reason="x", now=timezone.now(),
+                caller=hands.company.person("Board"),
+            )  # fmt: skip
+        assert not (tmp_path / "ran-fetch").exists()
+
     def test_writes_no_files_of_a_work_tree(self, hands, tmp_path, other):
         """Filters that the other repository names would run for them."""
         work = tmp_path / "work"
