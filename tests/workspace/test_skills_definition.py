@@ -71,6 +71,7 @@ class TestParse:
             ("license: !!python/object/apply:os.system [id]\n", "has the tag"),
             ("license: ! x\n", "has the tag"),
             ("!!str license: x\n", "has the tag"),
+            ("version: " + "1:" * 300 + "1.5\n", "no YAML"),
             ("allowed_tools: a;b\n", "no tool name"),
             ("allowed_tools: Bash (ls)\n", "no tool name"),
             ("allowed_tools: Bash(ls\n", "no tool name"),

@@ -67,7 +67,7 @@ def read_fields(head: str) -> Mapping[str, Any]:
     """Every field by its name, with `_` for `-`. Raises BadSkill."""
     try:
         found = yaml.load(head, Loader=_Loader)  # noqa: S506  a SafeLoader of ours
-    except (yaml.YAMLError, RecursionError, ValueError) as problem:
+    except (yaml.YAMLError, RecursionError, ValueError, ArithmeticError) as problem:
         raise BadSkill(f"its front matter is no YAML: {str(problem)[:200]}") from problem
     if not isinstance(found, dict):
         raise BadSkill("its front matter must be names and values")
