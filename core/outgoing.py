@@ -21,6 +21,12 @@ CONNECTED = frozenset(
     f"connection.{way}.complete" for way in ("connect_tcp", "connect_unix_socket", "start_tls")
 )
 
+FAILURES = (httpx.HTTPError, httpx.InvalidURL, UnicodeError, OSError)
+"""What httpx raises where an answer does not come or cannot be read.
+
+Also where no redirect is followed it reads the name in one; what is no name is a UnicodeError.
+"""
+
 
 class AddressRefused(Exception):
     """The address may not be called."""

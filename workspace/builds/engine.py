@@ -20,7 +20,7 @@ from urllib.parse import quote
 import httpx
 from django.conf import settings
 
-from core.outgoing import Connection, close_after
+from core.outgoing import FAILURES, Connection, close_after
 from workspace.sandbox.driver import Watch
 
 CONNECT = 5.0
@@ -116,7 +116,7 @@ class Engine:
                 return response.status_code, _read(response, take)
         except (httpx.ConnectError, httpx.ConnectTimeout) as problem:
             raise EngineUnavailable(str(problem), asked=False) from problem
-        except (httpx.HTTPError, OSError) as problem:
+        except FAILURES as problem:
             raise EngineUnavailable(str(problem) or type(problem).__name__) from problem
 
     def image(self, reference: str) -> Mapping[str, Any] | None:

@@ -9,7 +9,7 @@ import httpx
 from django.conf import settings
 
 from core.decision import Code, refuse
-from core.outgoing import close_after, trusted
+from core.outgoing import FAILURES, close_after, trusted
 from toolbox.caller import Caller
 from workspace.builds.containers import container_name, problem_of
 from workspace.builds.engine import opened
@@ -103,6 +103,6 @@ def answer_problem(address: str) -> str:
             client.stream("GET", address, extensions={"trace": trace}) as response,
         ):
             status = response.status_code
-    except (httpx.HTTPError, OSError) as problem:
+    except FAILURES as problem:
         return f"it does not answer ({type(problem).__name__})"
     return "" if status < 400 else f"it answers {status}"

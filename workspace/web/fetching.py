@@ -11,6 +11,7 @@ import httpx
 
 from core.decision import Code, Denied, refuse
 from core.outgoing import (
+    FAILURES,
     AddressRefused,
     Destination,
     NotResolved,
@@ -65,7 +66,7 @@ def fetch(url: str, *, caller: Caller) -> Page:
             answer = _read(url, caller, ends)
         except AddressRefused:
             raise Denied(rules.inside(url)) from None
-        except (NotResolved, BadPage, httpx.HTTPError, httpx.InvalidURL, OSError) as problem:
+        except (NotResolved, BadPage, *FAILURES) as problem:
             raise unreachable(url, str(problem) or type(problem).__name__) from problem
         if isinstance(answer, Page):
             return answer

@@ -57,6 +57,11 @@ class TestAHealthCheck:
         check(devops)
         assert [path for path, _ in site.asked] == ["/healthz"]
 
+    def test_may_be_answered_by_a_redirect_to_no_name(self, devops, api, site):
+        site.pages["/healthz"] = answer("", status=302, Location="http://xn--/")
+        result = check(devops).body["result"]
+        assert (result["healthy"], result["message"]) == (False, "it does not answer (IDNAError)")
+
     def test_says_that_its_container_has_ended(self, devops, api, engine, site):
         ((_, container),) = engine.containers.items()
         container["State"] = {"Running": False, "ExitCode": 9}

@@ -220,6 +220,12 @@ class TestTheAddress:
         found = read(reader, f"http://pages.example:{site.port}/go")
         assert code(found) == "INVALID_PARAMS"
 
+    @pytest.mark.parametrize("target", ["http://xn--/", "http://xn--a.example/", "http://["])
+    def test_of_a_redirect_may_be_none(self, reader, site, target):
+        site.pages["/go"] = redirect(target)
+        found = read(reader, f"http://pages.example:{site.port}/go")
+        assert code(found) in {"DRIVER_UNAVAILABLE", "INVALID_PARAMS"}
+
     def test_of_a_redirect_is_the_one_that_is_returned(self, reader, site):
         site.pages |= {"/go": redirect("/a#part"), "/a": answer(ARTICLE)}
         found = read(reader, f"http://pages.example:{site.port}/go").body["result"]
