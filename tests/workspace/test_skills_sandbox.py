@@ -359,6 +359,21 @@ time.sleep(600)
         program = Program(argv=("/usr/bin/python3", "-I", "-S", "-c", code), limits=few)
         assert driver.run(program).status == 137
 
+    def test_hold_for_what_one_socket_takes(self):
+        """Some kernels let a program ask for 8 MB, of which nothing is seen in its memory."""
+        code = """
+import socket
+one, _ = socket.socketpair()
+sizes = socket.SO_SNDBUF, socket.SO_RCVBUF
+before = [one.getsockopt(socket.SOL_SOCKET, size) for size in sizes]
+for size in sizes: one.setsockopt(socket.SOL_SOCKET, size, 1 << 22)
+print([one.getsockopt(socket.SOL_SOCKET, size) for size in sizes] == before)
+one.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+print(one.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE))
+"""
+        program = Program(argv=("/usr/bin/python3", "-I", "-S", "-c", code))
+        assert driver.run(program).output == b"True\n1\n"
+
     def test_count_what_processes_share_once(self):
         code = """
 import mmap, os, time

@@ -14,7 +14,7 @@ from workspace.sandbox.launcher import kernel
 
 LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 ALLOW, KILL, REFUSE = 0x7FFF_0000, 0x8000_0000, 0x0005_0000
-NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16
+NUMBER, ARCHITECTURE, FIRST_ARGUMENT, SECOND_ARGUMENT, THIRD_ARGUMENT = 0, 4, 16, 24, 32
 X32 = 0x4000_0000
 
 FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK)
@@ -46,6 +46,11 @@ DENIED = {
 }
 CLONE = {"x86_64": 56, "aarch64": 220}
 SOCKET = {"x86_64": 41, "aarch64": 198}
+SET_OPTION = {"x86_64": 54, "aarch64": 208}
+BUFFER_SIZES = (socket.SO_SNDBUF, socket.SO_RCVBUF, 32, 33)  # and both with FORCE
+"""A wish that has no effect: what waits in sockets is counted by the sizes they begin with."""
+DONE = REFUSE | 0
+"""The call is not made, and its answer is 0: success."""
 
 
 def program() -> bytes:
@@ -73,6 +78,12 @@ def program() -> bytes:
         families += _if(EQUAL, family, ALLOW)
     families += [_return(REFUSE | errno.EAFNOSUPPORT)]
     lines += [_line(EQUAL, SOCKET[machine], 0, len(families)), *families]
+    sizes = [_load(SECOND_ARGUMENT), *_unless(EQUAL, socket.SOL_SOCKET, ALLOW)]
+    sizes += [_load(THIRD_ARGUMENT)]
+    for size in BUFFER_SIZES:
+        sizes += _if(EQUAL, size, DONE)
+    sizes += [_return(ALLOW)]
+    lines += [_line(EQUAL, SET_OPTION[machine], 0, len(sizes)), *sizes]
     return b"".join([*lines, _return(ALLOW)])
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 
 SOCKET = 425_984
-"""Bytes that may wait in a socket, by the limits that the kernel comes with."""
+"""Bytes that may wait in a socket; calls.BUFFER_SIZES keeps programs from asking for more."""
 
 
 def descendants(process: int) -> list[int]:
