@@ -69,7 +69,7 @@ def _receive(request: HttpRequest, slug: str) -> HttpResponse:
 def _verify(secret: str, request: HttpRequest, body: bytes) -> None:
     headers = {name: request.headers.get(name, "") for name in SIGNED}
     try:
-        Webhook(secret).verify(body.decode("utf-8"), headers)
+        Webhook(secret).verify(body.decode("utf-8"), headers, json_parse=False)
     except (WebhookVerificationError, ValueError) as problem:
         raise _unsigned() from problem
 

@@ -151,6 +151,20 @@ class TestHook:
         assert answer.status_code == (200 if body == {"data": []} else 400)
         assert not Feedback.objects.exists()
 
+    def test_says_what_is_wrong_with_a_signed_body(self, client, secret):
+        big = "9" * 5000
+        for body in ("", "[" * 5000 + "]" * 5000, f'{{"data": {{"body": "x", "rating": {big}}}}}'):
+            now = timezone.now()
+            headers = {
+                "webhook-id": "m",
+                "webhook-timestamp": str(int(now.timestamp())),
+                "webhook-signature": Webhook(secret).sign("m", now, body),
+            }
+            answer = client.post(
+                "/api/v1/hooks/feedback/dev-team", body, "application/json", headers=headers
+            )
+            assert (answer.status_code, answer.json()["error_code"]) == (400, "INVALID_PARAMS")
+
     def test_takes_posts_of_a_certain_size(self, client, send, settings):
         assert client.get("/api/v1/hooks/feedback/dev-team").status_code == 405
         settings.NEXUS_MAX_BODY = 1024
