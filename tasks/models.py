@@ -285,10 +285,15 @@ class Feedback(models.Model):
 
 
 class FeedbackHook(models.Model):
-    """The secret of an organisation's signed feedback webhook (Standard Webhooks)."""
+    """The secret of an organisation's signed feedback webhook (Standard Webhooks).
+
+    `used` is how many bytes it had sent at `used_at`, less those that time has allowed since.
+    """
 
     organisation = models.OneToOneField(Organisation, models.CASCADE, related_name="+")
     secret = models.CharField(max_length=100)
+    used = models.FloatField(default=0)
+    used_at = models.DateTimeField(null=True)
     created_by = models.CharField(max_length=100)
     created_at = models.DateTimeField()
 

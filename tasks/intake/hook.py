@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
 import structlog
 from django.conf import settings
+from django.db import connection
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
@@ -15,16 +17,29 @@ from standardwebhooks import Webhook, WebhookVerificationError
 from core.actors import System
 from core.decision import Code, Denied, refuse
 from core.strictjson import read_object
+from orgchart.orgsettings import merged, quota_of
 from tasks.intake.feedback import FeedbackItem, add_feedback, read_items
 from tasks.models import FeedbackHook
 from toolbox.faces.responses import error_response, json_response
 from toolbox.faults import fault_of
+from toolbox.quotas import DAY, SMALL
+from toolbox.space import require_space
 
 log = structlog.get_logger(__name__)
 
 SIGNED = ("webhook-id", "webhook-timestamp", "webhook-signature")
 NO_WEBHOOK = "whsec_bm9ib2R5IGhhcyB0aGlzIHNlY3JldCwgc28gbm8gb25lIGNhbiBzaWdu"
 """Checked where there is no webhook, so that the answer is that of a bad signature."""
+TAKE = """
+UPDATE tasks_feedbackhook AS h
+SET used = free.used + %(size)s, used_at = free.at
+FROM (
+    SELECT id, statement_timestamp() AS at, greatest(0, used - %(per_second)s * greatest(0,
+        coalesce(extract(epoch FROM statement_timestamp() - used_at), 0))) AS used
+    FROM tasks_feedbackhook WHERE id = %(hook)s FOR UPDATE
+) AS free
+WHERE h.id = free.id AND free.used + %(size)s <= %(burst)s
+"""
 
 
 @csrf_exempt
@@ -56,10 +71,13 @@ def _receive(request: HttpRequest, slug: str) -> HttpResponse:
             f"a body may have {settings.NEXUS_MAX_BODY} bytes at most",
             "send less at once",
         )
-    hook = FeedbackHook.objects.filter(organisation__slug=slug).first()
+    found = FeedbackHook.objects.filter(organisation__slug=slug)
+    hook = found.select_related("organisation").first()
     _verify(hook.secret if hook else NO_WEBHOOK, request, body)
     if hook is None:
         raise _unsigned()
+    require_rate(hook, len(body))
+    require_space()
     items = _items(read_object(body), request.headers["webhook-id"])
     system = System(name="feedback-hook", organisation_id=hook.organisation_id)
     kept, known = add_feedback(caller=system, items=items, source="hook", now=timezone.now())
@@ -72,6 +90,31 @@ def _verify(secret: str, request: HttpRequest, body: bytes) -> None:
         Webhook(secret).verify(body.decode("utf-8"), headers, json_parse=False)
     except (WebhookVerificationError, ValueError) as problem:
         raise _unsigned() from problem
+
+
+def require_rate(hook: FeedbackHook, size: int) -> None:
+    """Count a signed message; raise Denied RATE_LIMITED where it comes too soon (Spec: tasks 51).
+
+    At once as many bytes as an agent may write in a minute, over a day as many as in a day. A small
+    message counts as 8 KB, so that they are limited in number, too.
+    """
+    values = merged(hook.organisation.settings)
+    burst = quota_of(values, "bytes_per_minute")
+    per_second = quota_of(values, "bytes_per_day") / DAY.total_seconds()
+    counted = min(max(size, SMALL), burst)
+    taken = {"hook": hook.id, "size": counted, "per_second": per_second, "burst": burst}
+    with connection.cursor() as cursor:
+        cursor.execute(TAKE, taken)
+        if cursor.rowcount:
+            return
+    wait = math.ceil(counted / per_second)
+    raise refuse(
+        Code.RATE_LIMITED,
+        "this organisation's feedback webhook has sent as many bytes as it may by now",
+        f"wait {wait} s, then send it again; many items in one message count less than one by one",
+        rule="rate limit",
+        retry_after=wait,
+    )
 
 
 def _unsigned() -> Denied:

@@ -13,7 +13,9 @@ from core.actors import System
 from core.decision import Code, Denied
 from ledger.models import Event
 from tasks.intake.feedback import open_hook, read_file
-from tasks.models import Feedback
+from tasks.intake.hook import require_rate
+from tasks.models import Feedback, FeedbackHook
+from tests.concurrency import at_once
 from tests.tasks.world import CSV, NOW, dev_team
 
 
@@ -169,6 +171,39 @@ class TestHook:
         assert client.get("/api/v1/hooks/feedback/dev-team").status_code == 405
         settings.NEXUS_MAX_BODY = 1024
         assert send({"body": "x" * 2000}).status_code == 413
+
+    def test_limits_what_it_sends_at_once_and_in_a_day(self, send, team):
+        team.settings = {**team.settings, "bytes_per_minute": 100_000, "bytes_per_day": 864_000}
+        team.save(update_fields=["settings"])
+        large = {"data": [{"body": "x" * 19_000} for _ in range(5)]}
+        late = {"data": {"body": "y", "id": "late"}}
+        assert send(large).status_code == 200
+        refused = send(late, message="m2")
+        assert (refused.status_code, refused["Retry-After"]) == (429, "820")
+        assert refused.json()["error_code"] == "RATE_LIMITED"
+        assert not Feedback.objects.filter(external_id="late").exists()
+        FeedbackHook.objects.update(used_at=timezone.now() - timedelta(seconds=820))
+        assert send(late, message="m2").status_code == 200
+
+    @pytest.mark.django_db(transaction=True)
+    def test_counts_messages_that_arrive_at_once(self, secret, team):
+        hook = FeedbackHook.objects.select_related("organisation").get()
+        hook.organisation.settings = {"bytes_per_minute": 100_000, "bytes_per_day": 100_000}
+
+        def counted(size=20_000) -> bool:
+            try:
+                require_rate(hook, size)
+            except Denied:
+                return False
+            return True
+
+        assert sum(at_once([counted] * 12)) == 5
+
+    def test_counts_small_messages_as_8_kb(self, send, team):
+        team.settings = {**team.settings, "bytes_per_minute": 100_000, "bytes_per_day": 100_000}
+        team.save(update_fields=["settings"])
+        sent = [send({"data": {"body": "x"}}, message=f"m{n}").status_code for n in range(13)]
+        assert sent == [200] * 12 + [429]
 
     def test_has_one_secret_until_it_is_renewed(self, team, secret, settings):
         settings.PUBLIC_URL = "https://nexus.example:9000"
