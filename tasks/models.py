@@ -285,10 +285,7 @@ class Feedback(models.Model):
 
 
 class FeedbackHook(models.Model):
-    """The secret of an organisation's signed feedback webhook (Standard Webhooks).
-
-    `used` is how many bytes it had sent at `used_at`, less those that time has allowed since.
-    """
+    """The secret of an organisation's feedback webhook, and the bytes it has used of its limit."""
 
     organisation = models.OneToOneField(Organisation, models.CASCADE, related_name="+")
     secret = models.CharField(max_length=100)

@@ -199,6 +199,12 @@ class TestHook:
 
         assert sum(at_once([counted] * 12)) == 5
 
+    def test_keeps_nothing_where_the_disk_is_full(self, send, settings):
+        settings.NEXUS_DISK_RESERVE = 2**62
+        refused = send({"data": {"body": "x"}})
+        assert (refused.status_code, refused.json()["error_code"]) == (507, "STORAGE_FULL")
+        assert not Feedback.objects.exists()
+
     def test_counts_small_messages_as_8_kb(self, send, team):
         team.settings = {**team.settings, "bytes_per_minute": 100_000, "bytes_per_day": 100_000}
         team.save(update_fields=["settings"])
