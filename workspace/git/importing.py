@@ -6,7 +6,6 @@ belongs to it, whatever happened between the two.
 
 from __future__ import annotations
 
-import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -15,8 +14,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from uuid import uuid4
-
-from django.conf import settings
 
 from core.decision import Code, refuse
 from orgchart.models import Organisation
@@ -28,6 +25,7 @@ from workspace.git.control import (
     install,
     run_git,
 )
+from workspace.git.other_side import environment_for, other_side
 from workspace.tree import repository_folder
 
 MAIN = "main"
@@ -36,17 +34,6 @@ IMPORT_SECONDS = 300
 KEPT = 86_400
 """Seconds after which a folder that no row took is deleted."""
 FIRST_MESSAGE = "Begin the repository"
-ON_OTHER_SIDE = {
-    "safe.directory": "'*'",  # of this one command: the repository may be somebody else's
-    "core.hooksPath": "/dev/null",
-    "core.alternateRefsCommand": "true",
-    "core.fsmonitor": "false",
-    "receive.autogc": "false",
-    "receive.denyCurrentBranch": "refuse",  # else filters that it names would write its files
-}
-"""What a repository on this machine could name to be run, switched off for one command."""
-NO_PROTOCOL = "none"
-"""It fetches from no other one: that would run commands, too, which its configuration names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +120,7 @@ def _clone(folder: Path, source: str) -> tuple[str, str]:
     ]
     try:
         folder.mkdir(mode=0o700)
-        done = run_git(words, environment=outside(source), seconds=IMPORT_SECONDS)
+        done = run_git(words, environment=environment_for(source), seconds=IMPORT_SECONDS)
         if done.returncode != 0:
             raise GitFailed("clone", done.returncode, done.stderr)  # noqa: TRY301  translated below
         bare = BareRepository(folder)
@@ -152,40 +139,3 @@ def _clone(folder: Path, source: str) -> tuple[str, str]:
             driver="git repository",
         ) from problem
     return main, commit
-
-
-def other_side(source: str, verb: str) -> str:
-    """The command that serves a repository on this machine: nothing that its owner named is run.
-
-    Git takes neither our configuration nor our environment there, and our own repositories are
-    not opened by it. An address elsewhere gets git's own command. Spec: hands 22.
-    """
-    if not source.startswith("/"):
-        return f"git-{verb}"
-    named = " ".join(f"-c {name}={value}" for name, value in ON_OTHER_SIDE.items())
-    return f"GIT_ALLOW_PROTOCOL={NO_PROTOCOL} git {named} {verb}"
-
-
-def outside(source: str) -> dict[str, str]:
-    """What git needs to reach another host: the server's home for its keys, and the proxies.
-
-    Raises GitFailed for a path among this installation's own files, also by a link: git runs what
-    the configuration of a repository names, and there agents could write one. Spec: hands 22.
-    """
-    ours = (settings.WORKSPACE_ROOT, settings.NEXUS_VAR)
-    place = Path(os.path.realpath(source))
-    if source.startswith("/") and any(place.is_relative_to(each.resolve()) for each in ours):
-        raise GitFailed("import", None, b"it lies among the files of this installation")
-    proxies = {name: os.environ[name] for name in ("https_proxy", "HTTPS_PROXY", "no_proxy")
-               if name in os.environ}  # fmt: skip
-    return {
-        **proxies,
-        "HOME": os.environ.get("HOME", "/nonexistent"),
-        "GIT_ALLOW_PROTOCOL": "file:https:ssh",
-        "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
-        "GIT_CONFIG_COUNT": "2",
-        "GIT_CONFIG_KEY_0": "protocol.https.allow",
-        "GIT_CONFIG_VALUE_0": "always",
-        "GIT_CONFIG_KEY_1": "protocol.ssh.allow",
-        "GIT_CONFIG_VALUE_1": "always",
-    }

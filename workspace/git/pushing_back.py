@@ -15,8 +15,9 @@ from core.deeds import Deed, require_deed
 from ledger.services import record
 from orgchart.orgsettings import merged
 from workspace.git.control import GitFailed, run_git
-from workspace.git.importing import IMPORT_SECONDS, other_side, outside
+from workspace.git.importing import IMPORT_SECONDS
 from workspace.git.models import MoveKind, Repository
+from workspace.git.other_side import environment_for, other_side
 from workspace.git.repositories import bare_of, branch_row, lock
 
 AFTER_MERGE = "after_merge"
@@ -75,7 +76,9 @@ def _push(repository: Repository, commit: str) -> None:
              f"--receive-pack={other_side(repository.source, 'receive-pack')}", "--",
              repository.source, f"{commit}:refs/heads/{repository.main}"]  # fmt: skip
     try:
-        done = run_git(words, environment=outside(repository.source), seconds=IMPORT_SECONDS)
+        done = run_git(
+            words, environment=environment_for(repository.source), seconds=IMPORT_SECONDS
+        )
         if done.returncode != 0:
             raise GitFailed("push", done.returncode, done.stderr or done.stdout)  # noqa: TRY301
     except GitFailed as problem:

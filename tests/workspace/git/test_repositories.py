@@ -62,6 +62,25 @@ class TestEnsure:
         assert not Repository.objects.exists()
 
 
+def leading_to(written, way, source):
+    """A repository that has its files, or some of them, where an agent wrote them."""
+    if way == "the path":
+        return written
+    if way == "a link":
+        source.symlink_to(written)
+    elif way == "a file that names it":
+        source.mkdir()
+        (source / ".git").write_text(f"gitdir: {written}\n")
+    elif way == "a common folder":
+        (source / ".git").mkdir(parents=True)
+        (source / ".git/HEAD").write_text("ref: refs/heads/trunk\n")
+        (source / ".git/commondir").write_text(f"{written}\n")
+    elif way == "alternates":
+        shutil.copytree(written, source)
+        (source / "objects/info/alternates").write_text(f"{written}/objects\n")
+    return source
+
+
 class TestImport:
     def test_takes_the_default_branch_and_nothing_else(self, nexus, other):
         set_repository(other)
@@ -97,7 +116,9 @@ class TestImport:
         row = Repository.objects.get()
         assert bare_of(nexus.organisation).commit_at("refs/heads/main") == row.branches.get().commit
 
-    @pytest.mark.parametrize("way", ["the path", "a link to it"])
+    @pytest.mark.parametrize(
+        "way", ["the path", "a link", "a file that names it", "a common folder", "alternates"]
+    )
     def test_runs_nothing_of_a_repository_that_an_agent_wrote(self, nexus, other, tmp_path, way):
         """Git runs the command that the configuration of a repository with alternates names."""
         ensure_repositories(now=timezone.now())
@@ -105,10 +126,7 @@ class TestImport:
         shutil.copytree(other, written)
         (written / "objects/info/alternates").write_text(f"{other}/objects\n")
         run_git("config", "core.alternateRefsCommand", f"touch {tmp_path}/ran; :", cwd=written)
-        source = written
-        if way == "a link to it":
-            source = tmp_path / "link.git"
-            source.symlink_to(written)
+        source = leading_to(written, way, tmp_path / "source")
         with pytest.raises(CommandError, match="among the files of this installation"):
             set_repository(source)
         Repository.objects.update(source=str(source))

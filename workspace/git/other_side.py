@@ -1,0 +1,93 @@
+"""A repository that is not ours: what git is told, and asks, before it reads or writes one.
+
+Spec: hands 22.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from django.conf import settings
+
+from workspace.git.control import GitFailed, run_git
+
+ON_OTHER_SIDE = {
+    "safe.directory": "'*'",  # of this one command: the repository may be somebody else's
+    "core.hooksPath": "/dev/null",
+    "core.alternateRefsCommand": "true",
+    "core.fsmonitor": "false",
+    "receive.autogc": "false",
+    "receive.denyCurrentBranch": "refuse",  # else filters that it names would write its files
+}
+"""What a repository on this machine could name to be run, switched off for one command."""
+NO_PROTOCOL = "none"
+"""It fetches from no other one: that would run commands, too, which its configuration names."""
+ALTERNATE = "alternate: "
+
+
+def other_side(source: str, verb: str) -> str:
+    """The command that serves a repository on this machine: nothing that its owner named is run.
+
+    Git takes neither our configuration nor our environment there, and our own repositories are
+    not opened by it. An address elsewhere gets git's own command. Spec: hands 22.
+    """
+    if not source.startswith("/"):
+        return f"git-{verb}"
+    named = " ".join(f"-c {name}={value}" for name, value in ON_OTHER_SIDE.items())
+    return f"GIT_ALLOW_PROTOCOL={NO_PROTOCOL} git {named} {verb}"
+
+
+def environment_for(source: str) -> dict[str, str]:
+    """What git needs to reach another host: the server's home for its keys, and the proxies.
+
+    Raises GitFailed for a path that leads to files of this installation.
+    """
+    if source.startswith("/"):
+        _require_outside(Path(source))
+    proxies = {name: os.environ[name] for name in ("https_proxy", "HTTPS_PROXY", "no_proxy")
+               if name in os.environ}  # fmt: skip
+    return {
+        **proxies,
+        "HOME": os.environ.get("HOME", "/nonexistent"),
+        "GIT_ALLOW_PROTOCOL": "file:https:ssh",
+        "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
+        "GIT_CONFIG_COUNT": "2",
+        "GIT_CONFIG_KEY_0": "protocol.https.allow",
+        "GIT_CONFIG_VALUE_0": "always",
+        "GIT_CONFIG_KEY_1": "protocol.ssh.allow",
+        "GIT_CONFIG_VALUE_1": "always",
+    }
+
+
+def _require_outside(source: Path) -> None:
+    """Nothing that the repository at this place consists of is a file of this installation.
+
+    Agents could write there what git runs, and another organisation's objects lie there. Links,
+    `gitdir:`, `commondir` and alternates are followed. Raises GitFailed.
+    """
+    place = source.resolve()
+    _require_folders_outside([place])
+    folders = _asked(place, "rev-parse", "--path-format=absolute",
+                     "--git-dir", "--git-common-dir", "--git-path", "objects")  # fmt: skip
+    _require_folders_outside([Path(folder) for folder in folders])
+    counted = _asked(place, "count-objects", "-v")
+    _require_folders_outside(
+        [Path(line.removeprefix(ALTERNATE)) for line in counted if line.startswith(ALTERNATE)]
+    )
+
+
+def _asked(place: Path, *words: str) -> list[str]:
+    """The lines that git answers about the repository at this place itself. Raises GitFailed."""
+    alone = {"GIT_CEILING_DIRECTORIES": str(place.parent), "GIT_ALLOW_PROTOCOL": NO_PROTOCOL}
+    asked = ["-c", "safe.directory=*", "-c", "core.quotePath=false", "-C", str(place), *words]
+    done = run_git(asked, environment=alone)
+    if done.returncode != 0:
+        raise GitFailed("import", done.returncode, done.stderr)
+    return os.fsdecode(done.stdout).splitlines()
+
+
+def _require_folders_outside(folders: list[Path]) -> None:
+    ours = [folder.resolve() for folder in (settings.WORKSPACE_ROOT, settings.NEXUS_VAR)]
+    if any(folder.resolve().is_relative_to(each) for folder in folders for each in ours):
+        raise GitFailed("import", None, b"it lies among the files of this installation")
