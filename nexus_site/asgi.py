@@ -41,7 +41,9 @@ FACES = {
     ("*", "/mcp"): "toolbox.faces.mcp",
     ("*", "/mcp/"): "toolbox.faces.mcp",
 }
-WITHOUT_SESSION = ("/api/", "/healthz", "/readyz")
+HEALTH = {"/healthz": "alive", "/readyz": "ready"}
+"""Addresses that say whether we work, and what their threads are called."""
+WITHOUT_SESSION = ("/api/", *HEALTH)
 SESSION_COOKIE = settings.SESSION_COOKIE_NAME.encode()
 log = structlog.get_logger(__name__)
 STRANGERS = 2  # threads; as many passwords are checked at once
@@ -119,6 +121,12 @@ class Site:
         default_factory=lambda: ThreadPoolExecutor(STRANGERS, thread_name_prefix="strangers")
     )
     """And what comes from a browser in which no person signed in delays no page of those."""
+    health_threads: dict[str, ThreadPoolExecutor] = field(
+        default_factory=lambda: {
+            path: ThreadPoolExecutor(1, thread_name_prefix=name) for path, name in HEALTH.items()
+        }
+    )
+    """And who asks for health is answered while every other thread waits for the database."""
 
     def __post_init__(self) -> None:
         """Build both ways into Django, and read the addresses before the first request does."""
@@ -131,6 +139,9 @@ class Site:
             limit=settings.NEXUS_MAX_BODY * PEOPLE_BODY,
         )
         self.strangers = replace(self.people, threads=self.strangers_threads)
+        self.health = {
+            path: replace(self.agents, threads=pool) for path, pool in self.health_threads.items()
+        }
         self.proxies = Proxies(settings.TRUSTED_PROXIES)
         get_resolver().url_patterns  # noqa: B018 - imports every view
 
@@ -146,6 +157,8 @@ class Site:
             face = self.faces.get((scope["method"], path)) or self.faces.get(("*", path))
             if face is not None:
                 await self.ask_face(face, scope, receive, send)
+            elif path in self.health:
+                await self.health[path](scope, receive, send)
             elif can_wait(scope["method"], path):
                 await WaitableCall(self.agents, self.threads)(scope, receive, send)
             elif is_for_agents(path) and not is_a_browser(scope):
@@ -201,7 +214,8 @@ class Site:
                 if lifespan is not None:
                     await stack.enter_async_context(lifespan())
             yield
-        for threads in (self.threads, self.people_threads, self.strangers_threads):
+        pools = (self.threads, self.people_threads, self.strangers_threads)
+        for threads in (*pools, *self.health_threads.values()):
             threads.shutdown(wait=False, cancel_futures=True)
 
 

@@ -4,6 +4,7 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from ipaddress import ip_network
+from threading import Event
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -11,7 +12,7 @@ from django.core import signing
 
 from nexus_site import asgi
 from nexus_site.console import known_browsers
-from nexus_site.serving import body_limits
+from nexus_site.serving import body_limits, health
 from nexus_site.serving.handlers import ApiHandler, PeopleHandler
 from tests.loops import run as run_loop
 from toolbox.faces.rest import formats
@@ -92,6 +93,18 @@ class TestRouting:
         assert [name for name, pool in pools.items() if pool._threads] == [who]
         for pool in pools.values():
             pool.shutdown()
+
+    @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+    def test_says_whether_it_works_while_all_agents_wait(self, threads, path, monkeypatch):
+        """As for a database that hangs: who watches must not take that for a dead process."""
+        monkeypatch.setattr(health, "readiness", lambda: (False, {"status": "unavailable"}))
+        freed = Event()
+        waiting = threads.submit(freed.wait, 5)
+        try:
+            assert self.ask(threads, path)[0]["status"] == {"/healthz": 200, "/readyz": 503}[path]
+            assert not waiting.done()
+        finally:
+            freed.set()
 
     def test_hands_a_waiting_address_to_its_face(self, threads):
         async def face(scope, receive, send):
