@@ -1,4 +1,4 @@
-"""Keeps child processes running until told to stop, then leaves none behind.
+"""Keeps child processes running and responding until told to stop, then leaves none behind.
 
 Children are forked: what the parent has imported they need not import again, which is most of the
 time a start takes. So the parent must run no threads and hold no connections.
@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Self
 
 from nexus_site.run.fork import fork, status_of
+from nexus_site.run.pulse import Pulse
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 POLL = 0.1  # seconds
@@ -30,6 +31,7 @@ class Child:
     run: Callable[[], int | None]
     grace: float = 10.0  # seconds to end by itself when asked
     is_needed: bool = False  # others use it until they end: it is asked to stop after them
+    pulse: Pulse | None = None  # it beats; silent for too long, it is killed and started again
     pid: int | None = None
     status: int | None = None
     failures: int = 0
@@ -40,6 +42,8 @@ class Child:
     def start(self, *, now: float) -> None:
         """Run it, bound to our life: if we are killed, the kernel asks it to end."""
         self.status = None
+        if self.pulse is not None:
+            self.pulse.begin(now=now)
         self.pid = fork(self.run, name=f"nexus {self.name}")
         self.started = now
 
@@ -137,6 +141,9 @@ class Supervisor:
             if now >= child.next_start:
                 child.start(now=now)
             return True
+        if child.pulse and child.ended() is None and child.pulse.is_silent(now=now):
+            self.say(f"{child.name} did not respond for {child.pulse.limit:.0f} s; killing it.")
+            child.kill_group()
         status = child.ended()
         if status is None:
             return True

@@ -14,6 +14,7 @@ from pathlib import Path
 from nexus_site.celery import app
 from nexus_site.run import broker, roles, web, worker
 from nexus_site.run.postgres import Cluster
+from nexus_site.run.pulse import Pulse
 from nexus_site.run.shim import share_one_arena
 from nexus_site.run.supervisor import Child
 
@@ -131,23 +132,28 @@ def children(plan: Plan, *, reserved: socket.socket, on_ready: Callable[[], None
     """The embedded broker, the web processes (the first calls `on_ready`), the worker, the beat,
     and the keeper of the embedded database.
     """
-    first = partial(web.serve, reserved, on_ready)
-    others = partial(web.serve, reserved)
     serve_broker = partial(broker.serve, plan.var)
     work, beat = roles.serve(worker.work), roles.serve(worker.beat)
     if plan.embedded_broker:
         work, beat = broker.after_start(work, plan.var), broker.after_start(beat, plan.var)
     return [
         *([Child(name="broker", run=serve_broker, is_needed=True)] if plan.embedded_broker else []),
-        Child(name="web 1", run=roles.serve(first)),
-        *[
-            Child(name=f"web {number}", run=roles.serve(others))
-            for number in range(2, plan.workers + 1)
-        ],
+        web_process("web 1", reserved, on_ready),
+        *[web_process(f"web {number}", reserved) for number in range(2, plan.workers + 1)],
         Child(name="worker", run=work),
         Child(name="beat", run=beat),
         *([Child(name="postgres", run=plan.cluster.keep)] if plan.cluster else []),
     ]
+
+
+def web_process(
+    name: str, reserved: socket.socket, on_ready: Callable[[], None] = lambda: None
+) -> Child:
+    """One web process, which is started again when it does not respond."""
+    pulse = Pulse()
+    return Child(
+        name=name, run=roles.serve(partial(web.serve, reserved, on_ready, pulse)), pulse=pulse
+    )
 
 
 def import_the_site() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import uvicorn
 from uvicorn.importer import import_from_string
 
+from nexus_site.run.pulse import Pulse
 from nexus_site.serving.protocol import Limits, bounded
 from nexus_site.serving.proxies import Proxies
 
@@ -89,13 +90,21 @@ class Server(uvicorn.Server):
 def serve(
     reserved: socket.socket,
     on_ready: Callable[[], None] = lambda: None,
+    pulse: Pulse | None = None,
     application: str = "nexus_site.asgi:application",
 ) -> int:
     """Serve at the address that was taken until asked to stop; the exit status."""
     config = configure(import_from_string(application))
     server = Server(config, on_ready)
+
+    async def run() -> None:
+        # Before the start, too: it may wait long for a database that recovers.
+        beating = asyncio.create_task((pulse or Pulse()).beat_for_ever())
+        await server.serve(sockets=[listen_on(reserved)])
+        beating.cancel()
+
     with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
-        runner.run(server.serve(sockets=[listen_on(reserved)]))
+        runner.run(run())
     return 0 if server.started else 3
 
 

@@ -1,5 +1,6 @@
 """Children that end, stay, hang and multiply, and the one who watches them."""
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -11,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from nexus_site.run import pulse as pulse_module
 from nexus_site.run import supervisor
 from nexus_site.run.fork import fork, status_of
 from nexus_site.run.processes import lives
+from nexus_site.run.pulse import Pulse
 from nexus_site.run.supervisor import Child, Supervisor
 from tests.patience import PATIENCE, wait_until
 
@@ -191,6 +194,91 @@ class TestRun:
             threading.Timer(0.3, os.kill, [os.getpid(), signal.SIGTERM]).start()
         waiting.join()
         assert time.monotonic() - begun < PATIENCE
+
+
+def beating(pulse, tally, life):
+    """A child that leaves a mark at its start, and beats while it lives this life."""
+
+    def run():
+        with tally.open("a") as marks:
+            marks.write("x")
+
+        async def both():
+            beats = asyncio.create_task(pulse.beat_for_ever())
+            await asyncio.get_running_loop().run_in_executor(None, life)
+            beats.cancel()
+
+        asyncio.run(both())
+
+    return Child(name="child", run=run, pulse=pulse)
+
+
+def stop_oneself():
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def calculate():
+    """Keep the processor busy for longer than any limit here."""
+    ends = time.monotonic() + 4
+    while time.monotonic() < ends:
+        sum(range(10_000))
+
+
+class TestPulse:
+    """A child that beats is watched: only one that is silent is killed."""
+
+    @pytest.fixture
+    def pulse(self):
+        return Pulse(limit=1.5)
+
+    def test_of_a_child_that_was_stopped_ends_and_it_is_started_again(self, said, pulse, tmp_path):
+        tally = tmp_path / "tally"
+        child = beating(pulse, tally, stop_oneself)
+        with Supervisor(children=[child], say=said.append) as watcher:
+            waiting = stop_after(watcher, lambda: tally.exists() and len(tally.read_text()) >= 2)
+            assert watcher.run() == 0
+        waiting.join()
+        assert said[:2] == [
+            "child did not respond for 2 s; killing it.",
+            "child ended with status -9; starting it again in 1 s.",
+        ]
+
+    def test_of_a_child_that_hangs_ends(self, said, pulse, tmp_path):
+        tally = tmp_path / "tally"
+        child = Child(name="child", run=lambda: tally.touch() or time.sleep(600), pulse=pulse)
+        with Supervisor(children=[child], say=said.append) as watcher:
+            waiting = stop_after(watcher, lambda: said)
+            assert watcher.run() == 0
+        waiting.join()
+        assert said[0] == "child did not respond for 2 s; killing it."
+
+    def test_of_a_busy_child_goes_on(self, said, pulse, tmp_path):
+        done = tmp_path / "done"
+        child = beating(pulse, tmp_path / "tally", lambda: calculate() or done.touch())
+        with Supervisor(children=[child], say=said.append) as watcher:
+            waiting = stop_after(watcher, done.exists)
+            assert watcher.run() == 0
+        waiting.join()
+        assert not any("did not respond" in line for line in said)
+        assert (tmp_path / "tally").read_text() == "x"
+
+    def test_is_not_missed_for_the_time_that_the_machine_was_suspended(self, pulse):
+        pulse.begin(now=0.0)
+        assert not pulse.is_silent(now=3600.0)
+        pulse.beat()
+        assert not pulse.is_silent(now=3600.1)
+        assert not any(pulse.is_silent(now=3600.1 + tenths / 10) for tenths in range(15))
+        assert pulse.is_silent(now=3602.0)
+
+    def test_of_an_earlier_child_does_not_count(self, pulse):
+        pulse.begin(now=0.0)
+        assert [pulse.is_silent(now=float(now)) for now in (1, 2)] == [False, True]
+        pulse.begin(now=10.0)
+        assert not pulse.is_silent(now=11.0)
+
+    def test_limit_is_the_one_that_people_read(self):
+        words = (REPOSITORY / "docs" / "operations.md").read_text("utf-8")
+        assert f"silent for {pulse_module.SILENT_AFTER:.0f} seconds" in words
 
 
 class TestChild:

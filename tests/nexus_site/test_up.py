@@ -215,6 +215,16 @@ class TestPlan:
             children = up.children(plan, reserved=reserved, on_ready=lambda: None)
         assert [child.name for child in children] == ["web 1", "web 2", "web 3", "worker", "beat"]
 
+    def test_watches_the_pulse_of_web_processes_and_never_that_of_the_database(self, tmp_path):
+        plan = up.Plan(
+            host="127.0.0.1", port=0, workers=2, var=tmp_path, cluster=Cluster.under(tmp_path)
+        )
+        with up.reserve(plan) as reserved:
+            children = up.children(plan, reserved=reserved, on_ready=lambda: None)
+        watched = {child.name: child.pulse for child in children if child.pulse}
+        assert list(watched) == ["web 1", "web 2"]
+        assert watched["web 1"] is not watched["web 2"]
+
     def test_keeps_the_embedded_database_and_broker_and_no_others(self, tmp_path):
         cluster = Cluster.under(tmp_path)
         plan = up.Plan(

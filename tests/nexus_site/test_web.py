@@ -6,6 +6,7 @@ import socket
 import pytest
 
 from nexus_site.run import web
+from nexus_site.run.pulse import Pulse
 from tests.loops import run
 
 
@@ -30,6 +31,21 @@ def test_connections_send_at_once_whatever_loop_serves_them():
 
     run(accept())
     assert found == [1]
+
+
+async def slow_to_start(scope, receive, send):
+    """An application that waits for its database before it serves, and then does not start."""
+    await receive()
+    await asyncio.sleep(0.1)
+    await send({"type": "lifespan.startup.failed", "message": ""})
+
+
+def test_beats_before_it_serves():
+    """A start that waits for a database which recovers is not silent."""
+    pulse = Pulse()
+    with web.reserve(host="127.0.0.1", port=0) as reserved, pytest.raises(SystemExit):
+        web.serve(reserved, pulse=pulse, application=f"{__name__}:slow_to_start")
+    assert pulse.memory[0] == 1
 
 
 class TestReserve:
