@@ -9,8 +9,8 @@ SILENT_AFTER = 30.0
 """Seconds without a beat after which a child is hung or stopped. A busy one beats: threads that
 calculate or wait leave its event loop its turn. docs/operations.md names this number."""
 LONGEST_LOOK = 1.0
-"""Seconds that one look of the parent counts at most. Where the machine or all processes together
-were suspended, more time passed, and the child had none of it."""
+"""Seconds that count at most between two looks of the parent. Where the machine or all processes
+together were suspended, more time passed, and the child had none of it."""
 
 
 @dataclass(kw_only=True)
@@ -28,7 +28,7 @@ class Pulse:
         self.silence, self.looked = 0.0, now
 
     def beat(self) -> None:
-        """Show that one lives; called in the child."""
+        """Show that this child lives; called in the child."""
         self.memory[0] = (self.memory[0] + 1) % 256
 
     def is_silent(self, *, now: float) -> bool:
