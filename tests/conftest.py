@@ -27,7 +27,7 @@ from tests.patience import PATIENCE, over  # noqa: F401  a fixture
 from tests.rows import delete_all, written_by_migrate
 from tests.stream_events import every_event_checked
 from tests.template import template
-from toolbox import authentication, evidence, wake
+from toolbox import authentication, evidence, rates, wake
 from toolbox.quotas import AHEAD
 
 LONG = (
@@ -107,6 +107,7 @@ def forget() -> None:
     evidence._last_recorded.clear()
     ringing.forget()
     AHEAD.take_all()
+    rates.AHEAD.forget()
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,6 +26,7 @@ from orgchart.pauses.rules import PauseFacts
 from orgchart.policy.compiled import Policy
 from orgchart.policy.vocabulary import ToolMode
 from orgchart.policy_cache import POLICIES, current_policy
+from toolbox import rates
 from toolbox.caller import Caller, CallerSession, Clock
 from toolbox.evidence import may_record
 from toolbox.models import Session
@@ -40,20 +40,8 @@ WITH known AS (
     JOIN orgchart_agent a ON a.id = k.agent_id AND a.active
     JOIN orgchart_organisation o ON o.id = a.organisation_id
     WHERE k.digest = %(digest)s AND k.revoked_at IS NULL
-), rate AS (
-    INSERT INTO toolbox_ratebucket AS b (agent_id, tokens, at, allowed)
-    SELECT agent_id, %(burst)s::float8 - 1, statement_timestamp(), true FROM known
-    ON CONFLICT (agent_id) DO UPDATE SET
-        tokens = LEAST(%(burst)s::float8, b.tokens + %(per_second)s::float8 * GREATEST(0,
-            extract(epoch FROM statement_timestamp() - b.at)))
-          - CASE WHEN LEAST(%(burst)s::float8, b.tokens + %(per_second)s::float8 * GREATEST(0,
-            extract(epoch FROM statement_timestamp() - b.at))) >= 1 THEN 1 ELSE 0 END,
-        allowed = LEAST(%(burst)s::float8, b.tokens + %(per_second)s::float8 * GREATEST(0,
-            extract(epoch FROM statement_timestamp() - b.at))) >= 1,
-        at = statement_timestamp()
-    RETURNING tokens, allowed
-)
-SELECT known.agent_id, known.organisation_id, known.policy_version, rate.tokens, rate.allowed,
+), rate AS ({rate})
+SELECT known.agent_id, known.organisation_id, known.policy_version, rate.tokens, rate.taken,
        s.id, s.mode, g.mode, s.contract_ref, f.id, f.allowed_tools,
        p.reason, p.paused_at, p.agent_id IS NULL, p.by_board, clock_timestamp()
 FROM known CROSS JOIN rate
@@ -77,6 +65,8 @@ LEFT JOIN LATERAL (
     ORDER BY agent_id NULLS FIRST LIMIT 1
 ) p ON true
 """
+COUNTED, COUNTING = (AUTHENTICATE.format(rate=rate) for rate in (rates.COUNTED, rates.COUNT))
+"""For a call that was counted ahead, and for one that counts itself."""
 
 RENEW = (
     "ask the people who run this installation for a new key (`manage.py issue_key ORG AGENT`) and "
@@ -119,21 +109,18 @@ def authenticate(*, authorization: str, session_id: str | None, request_id: str)
     of a known agent are recorded: another agent's session, a key that was valid once.
     """
     digest = digest_of(_parse_key(authorization))
-    per_second = settings.NEXUS_RATE_PER_MINUTE / 60
-    known = {
-        "digest": digest,
-        "session": _session_uuid(session_id),
-        "burst": settings.NEXUS_RATE_BURST,
-        "per_second": per_second,
-    }
-    # The first statement of a call: done twice it takes one more from the agent's rate.
-    found = retry_broken(partial(_find_caller, known), is_repeatable=True)
+    rate = rates.limit()
+    statement = COUNTED if rates.AHEAD.take(digest) else COUNTING
+    known = {"digest": digest, "session": _session_uuid(session_id), **rate.values}
+    # The first statement of a call: done twice it takes more from the agent's rate.
+    found = retry_broken(partial(_find_caller, statement, known), is_repeatable=True)
     if found is None:
         raise _refused_key(digest, request_id)
-    agent_id, organisation_id, version, tokens, allowed, *row = found
+    agent_id, organisation_id, version, tokens, taken, *row = found
     sid, mode, granted, contract, frame_id, frame_tools, *pause, said = row
-    if not allowed:
-        raise _rate_limited(tokens, per_second)
+    if not taken:
+        raise rate.exceeded(tokens)
+    rates.AHEAD.put(digest, taken - 1)
     policy = POLICIES.get(organisation_id, version)
     if sid is None:
         if session_id is not None:
@@ -158,9 +145,9 @@ def authenticate(*, authorization: str, session_id: str | None, request_id: str)
     )
 
 
-def _find_caller(known: dict[str, Any]) -> tuple[Any, ...] | None:
+def _find_caller(statement: str, known: dict[str, Any]) -> tuple[Any, ...] | None:
     with connection.cursor() as cursor:
-        cursor.execute(AUTHENTICATE, known)
+        cursor.execute(statement, known)
         row: tuple[Any, ...] | None = cursor.fetchone()
     return row
 
@@ -276,15 +263,4 @@ def _unknown_session(session_id: str) -> Denied:
         Code.NOT_FOUND,
         f"you have no session {session_id[:64]!r}",
         "leave X-Nexus-Session out: your standing session serves, too",
-    )
-
-
-def _rate_limited(tokens: float, per_second: float) -> Denied:
-    wait = max(1, math.ceil((1 - tokens) / per_second)) if per_second > 0 else 60
-    return refuse(
-        Code.RATE_LIMITED,
-        f"more than {settings.NEXUS_RATE_PER_MINUTE} calls a minute",
-        f"wait {wait} s, then call again",
-        rule="rate limit",
-        retry_after=wait,
     )

@@ -104,14 +104,17 @@ class IdempotencyRecord(models.Model):
 
 
 class RateBucket(models.Model):
-    """How many calls an agent may make now. Unlogged: a crash empties it, which is harmless."""
+    """How many calls an agent may make now. Unlogged: a crash empties it, which is harmless.
+
+    `taken`: how many the last call that counted took at once (`toolbox.rates`); 0: it was refused.
+    """
 
     agent = models.OneToOneField(
         Agent, models.CASCADE, primary_key=True, related_name="+", db_constraint=False
     )
     tokens = models.FloatField()
     at = models.DateTimeField()
-    allowed = models.BooleanField()
+    taken = models.SmallIntegerField("calls counted last")
 
     def __str__(self) -> str:
         return f"{self.agent_id}: {self.tokens:.0f}"

@@ -271,8 +271,8 @@ class RateBucketAdmin(BrowseAdmin):
     """How many calls each agent may still make now."""
 
     organisation_path = "agent.organisation_id"
-    list_display = ("agent", "left", "allowed", "at")
-    list_filter = (("allowed", BooleanRadioFilter), ("agent", AutocompleteSelectFilter))
+    list_display = ("agent", "left", "taken", "at")
+    list_filter = (("agent", AutocompleteSelectFilter),)
     list_select_related = ("agent",)
     search_fields = ("=agent__handle",)
 
