@@ -1,4 +1,4 @@
-"""Answers as HTTP responses, for views outside Django REST framework."""
+"""Answers as HTTP responses that are whole: for calls, and for what is answered outside the API."""
 
 from __future__ import annotations
 
@@ -25,6 +25,6 @@ def error_response(deny: Deny) -> HttpResponse:
     return response_of(answer_denial(deny))
 
 
-def response_of(answer: Answer) -> HttpResponse:
-    """An answer of the door as JSON bytes."""
-    return json_response(answer.body, answer.status, dict(answer.headers))
+def response_of(answer: Answer, status: int | None = None) -> HttpResponse:
+    """An answer of the door as JSON bytes; a status replaces the answer's own."""
+    return json_response(answer.body, status or answer.status, dict(answer.headers))

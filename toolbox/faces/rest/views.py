@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.versioning import URLPathVersioning
@@ -13,12 +13,13 @@ from rest_framework.views import APIView
 from core.decision import Code, Denied, refuse
 from orgchart.pauses.rules import PauseFacts
 from toolbox import door, sessions
-from toolbox.answers import NOTHING_THERE, Answer
+from toolbox.answers import NOTHING_THERE
 from toolbox.caller import Caller
 from toolbox.explaining import explain
 from toolbox.faces import prompt
 from toolbox.faces.exports import FOREIGN_FORMS, listing
 from toolbox.faces.long_poll import seconds_to_wait
+from toolbox.faces.responses import response_of
 from toolbox.faces.rest.formats import JSONRenderer, PersonRenderer
 from toolbox.faces.results import PauseSummary
 
@@ -54,15 +55,16 @@ class AgentView(APIView):
             )
         super().perform_authentication(request)
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Response:
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Answer, and let go of the request and its body at once.
 
         The framework's contexts name request, view and response, which name them: such a circle
         stays in memory until Python looks for circles, and the search costs a twentieth of a call.
         """
-        response: Response = super().dispatch(request, *args, **kwargs)
-        response.render()
-        response.renderer_context.clear()
+        response: HttpResponse = super().dispatch(request, *args, **kwargs)
+        if isinstance(response, Response):
+            response.render()
+            response.renderer_context.clear()
         self.request.parser_context.clear()
         return response
 
@@ -114,8 +116,11 @@ class ToolListView(ReadView):
 class ToolCallView(AgentView):
     """Call one tool."""
 
-    def post(self, request: Request, name: str, **_: Any) -> Response:
-        """Let the door answer; a body that cannot be read is a refused call too."""
+    def post(self, request: Request, name: str, **_: Any) -> HttpResponse:
+        """Let the door answer; a body that cannot be read is a refused call too.
+
+        The answer is always JSON, so no renderer is asked.
+        """
         caller: Caller = request.user
         now = caller.clock.now()
         last, seconds = getattr(request._request, "scope", {}).get(LAST, True), 0  # noqa: SLF001
@@ -135,18 +140,18 @@ class ToolCallView(AgentView):
                 idempotency_key=request.META.get("HTTP_IDEMPOTENCY_KEY"),
                 last=last,
             )
-        response = respond(answer)
+        response: Any = response_of(answer)
         response.agent_id = caller.agent.id
         response.organisation_id = caller.organisation_id
         response.is_empty = door.is_empty(name, answer)
         response.seconds = seconds
-        return response
+        return response  # type: ignore[no-any-return]
 
 
 class SessionListView(AgentView):
     """Open a session in the default mode, whatever is asked."""
 
-    def post(self, request: Request, **_: Any) -> Response:
+    def post(self, request: Request, **_: Any) -> HttpResponse:
         """Open a session."""
         now = request.user.clock.now()
         answer = door.act(
@@ -157,17 +162,17 @@ class SessionListView(AgentView):
             now=now,
             idempotency_key=request.META.get("HTTP_IDEMPOTENCY_KEY"),
         )
-        return respond(answer, 201 if answer.status == 200 else answer.status)
+        return response_of(answer, 201 if answer.status == 200 else answer.status)
 
 
 class SessionDetailView(ReadView):
     """One of the caller's own sessions."""
 
-    def get(self, request: Request, session_id: str, **_: Any) -> Response:
+    def get(self, request: Request, session_id: str, **_: Any) -> HttpResponse | Response:
         """Describe the session."""
         refused = door.refuse_paused(request.user, "sessions.read", now=request.user.clock.now())
         if refused is not None:
-            return respond(refused)
+            return response_of(refused)
         return Response(sessions.read_session(caller=request.user, session_id=session_id))
 
 
@@ -220,8 +225,3 @@ def summarise_pause(pause: PauseFacts) -> PauseSummary:
         "scope": "organisation" if pause.is_everyone else "agent",
         "resumed_by": list(pause.resumed_by),
     }
-
-
-def respond(answer: Answer, status: int | None = None) -> Response:
-    """An answer of the door, for the renderer."""
-    return Response(answer.body, status or answer.status, headers=answer.headers)
