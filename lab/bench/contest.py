@@ -55,6 +55,16 @@ def calls(port: int, request: Request, expected: int = 200) -> Run:
     )
 
 
+def warm_up(contenders: Sequence[Contender], *, clients: int, seconds: float) -> None:
+    """Let each contender work before any is measured.
+
+    Every process, thread and connection has then done it: code is loaded, and PostgreSQL keeps a
+    plan for each statement.
+    """
+    for each in contenders:
+        each.run(clients, seconds)
+
+
 def compete(
     contenders: Sequence[Contender], *, served: Served, clients: int, repeats: int, seconds: float
 ) -> Mapping[str, Figure]:

@@ -12,11 +12,12 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 
 from lab.bench import calls, company, decisions, events, hands, sweeps, tiers, verifying
-from lab.bench.contest import Contender, compete
+from lab.bench.contest import Contender, compete, warm_up
 from lab.bench.report import Report
 from lab.bench.served import Served, serving
 
 CLIENTS = (1, 8, 32)
+WARM_CLIENTS, WARM_SECONDS = 16, 0.7
 PARTS = (
     "send",
     "read",
@@ -97,6 +98,7 @@ class Command(BaseCommand):
             found.fill_tasks(count=options["tasks"])
         if name in contests:
             contenders = contests[name](served, found)
+            warm_up(contenders, clients=WARM_CLIENTS, seconds=WARM_SECONDS)
             for clients in options["clients"]:
                 figures = compete(
                     contenders,
