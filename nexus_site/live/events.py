@@ -10,7 +10,6 @@ from typing import Any
 from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth import get_user
-from django.contrib.sessions.backends.db import SessionStore
 from django.db.models import QuerySet
 from django.http import QueryDict
 from django.utils import timezone
@@ -21,6 +20,7 @@ from core.people import Organisations, organisations_of
 from ledger.models import Event
 from ledger.searching import find_events
 from nexus_site.console.first_steps import has_to_choose_password, needs_second_factor
+from nexus_site.console.sessions import SessionStore
 
 SEES = "ledger.view_event"
 WINDOW = 500

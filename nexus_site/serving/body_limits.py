@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 from django.conf import settings
@@ -10,6 +9,7 @@ from django.contrib.auth import SESSION_KEY
 from django.db import close_old_connections
 from django.http import parse_cookie
 
+from nexus_site.console.sessions import SessionStore
 from toolbox.authentication import is_valid_key
 
 
@@ -29,5 +29,4 @@ def is_known(scope: dict[str, Any]) -> bool:
 
 
 def _is_signed_in(key: str) -> bool:
-    store: Any = import_module(settings.SESSION_ENGINE).SessionStore(key)
-    return SESSION_KEY in store
+    return SESSION_KEY in SessionStore(key)
