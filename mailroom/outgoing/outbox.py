@@ -17,6 +17,7 @@ from django.utils.translation import gettext, override
 
 from core.actions import Action
 from core.actors import Actor, Person, System
+from core.controls import show_in_text
 from core.database import needs_transaction
 from core.decision import Code, Denied, refuse
 from core.deeds import Deed, require_deed
@@ -221,12 +222,17 @@ def _send_email(row: OutgoingNotice) -> None:
         said = {part: in_language(kept, gettext) for part, kept in row.wording.items()}
     data = row.payload["data"] | said
     EmailMessage(
-        subject=" ".join(str(data["subject"]).split())[:200],
-        body=str(data["body"]),
+        subject=_as_subject(str(data["subject"])),
+        body=show_in_text(str(data["body"])),
         from_email=settings.DEFAULT_FROM_EMAIL,
         to=[row.target],
         headers={"Message-ID": f"<{row.event_id}@nexus>"},
     ).send()
+
+
+def _as_subject(text: str) -> str:
+    """One line that mail programs show as it is: what they would decode is broken up."""
+    return show_in_text(" ".join(text.split())).replace("=?", "= ?")[:200]
 
 
 def resend(*, notice_id: int, reason: str, caller: Person, now: datetime) -> None:

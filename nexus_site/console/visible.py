@@ -7,8 +7,7 @@ import re
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 
-CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""Unicode's bidirectional controls: with them a text reads otherwise than it is."""
+from core.controls import show_in_text
 
 FIELD = re.compile(r"<textarea\b.*?</textarea>|\bvalue=\"[^\"]*\"", re.DOTALL)
 """What a form sends back: it keeps its characters, or saving the form would change them."""
@@ -38,11 +37,6 @@ def _shown(response: HttpResponseBase) -> HttpResponseBase:
             lambda found: found[1] + b"[U+%s]" % found[2].upper(), response.content
         )
     return response
-
-
-def show_in_text(text: str) -> str:
-    """A text with its controls as numbers."""
-    return CONTROLS.sub(lambda found: f"[U+{ord(found[0]):04X}]", text)
 
 
 def _visible(text: str) -> str:

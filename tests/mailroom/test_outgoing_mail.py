@@ -73,6 +73,23 @@ def test_arrives_with_its_id_and_its_words(notice, postbox):
     assert notice.state == "sent"
 
 
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("pay \u202e0001\u202c now", "pay [U+202E]0001[U+202C] now"),
+        ("=?utf-8?b?4oCuZXZpbA==?=", "= ?utf-8?b?4oCuZXZpbA== ?="),
+        ("pay =?utf-8?q?=31=30?= at\nonce", "pay = ?utf-8?q?=31=30?= at once"),
+    ],
+)
+def test_reads_as_it_was_written(nexus, postbox, written, shown):
+    """A text that turns around, or that mail programs decode, is no other text to a person."""
+    configure(nexus, board_email="board@b.example")
+    notify_board(nexus, subject=written)
+    outbox.send_due(now=NOW)
+    (letter,) = postbox.letters
+    assert str(make_header(decode_header(letter["Subject"]))) == shown
+
+
 @pytest.mark.parametrize("answer", ["451 try later", "550 no such box"])
 def test_is_tried_again_under_the_same_id(notice, postbox, answer):
     postbox.script = iter([answer])
