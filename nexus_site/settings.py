@@ -236,7 +236,7 @@ AXES_FAILURE_LIMIT, AXES_COOLOFF_TIME = 10, 0.25  # failures, hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]  # no stranger can lock the Board out
 AXES_VERBOSE = False
 AXES_USERNAME_CALLABLE = "nexus_site.console.known_browsers.counted_name"
-AXES_CLIENT_IP_CALLABLE = "nexus_site.serving.proxies.client_address"
+AXES_CLIENT_IP_CALLABLE = "nexus_site.serving.proxies.client_network"
 
 # Language and time
 LANGUAGE_CODE = "en"  # of the API, the ledger, the log and the commands as well

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Network, IPv6Network, ip_address
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any
 
 from django.http import HttpRequest
 
 Network = IPv4Network | IPv6Network
 Headers = list[tuple[bytes, bytes]]
+ONE_HOLDER = 64
+"""Bits of an IPv6 address that a provider gives: the rest is its holder's own."""
 
 FORWARDED = frozenset(
     {
@@ -69,8 +71,24 @@ class Proxies:
 
 
 def client_address(request: HttpRequest) -> str:
-    """The address that sign-ins are counted by (django-axes)."""
+    """The address that a request comes from; empty where no client sent it."""
     return str(request.META.get("REMOTE_ADDR") or "")
+
+
+def client_network(request: HttpRequest) -> str:
+    """What failed sign-ins are counted by (django-axes): an address, or the network of an IPv6 one.
+
+    Who holds one IPv6 address holds the 2^64 of its network. Spec: people 54.
+    """
+    address = client_address(request)
+    try:
+        found = ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if found.version == 4:
+        return str(found)
+    mapped = found.ipv4_mapped
+    return str(mapped or ip_network((found, ONE_HOLDER), strict=False).network_address)
 
 
 def _items(headers: Headers, name: bytes) -> list[str]:

@@ -74,6 +74,15 @@ class TestSignIn:
         assert {event.subject for event in failed} == {f"human:{device.user.username}"}
         assert Event.objects.filter(action="person.locked_out").exists()
 
+    def test_is_locked_for_all_addresses_that_one_client_holds(self, client, person, settings):
+        settings.AXES_FAILURE_LIMIT = 3
+        answers = [
+            sign_in(Client(REMOTE_ADDR=f"2001:db8:0:7::{n}"), password="wrong").status_code
+            for n in range(1, 5)
+        ]
+        assert answers == [200, 200, 429, 429]
+        assert sign_in(Client(REMOTE_ADDR="2001:db8:0:8::1"), password="wrong").status_code == 200
+
     def test_takes_password_and_code_together(self, client, device):
         assert sign_in(client, otp_token=code_of(device)).status_code == 302
         assert client.get("/admin/").status_code == 200

@@ -3,8 +3,9 @@
 from ipaddress import ip_network
 
 import pytest
+from django.test import RequestFactory
 
-from nexus_site.serving.proxies import Proxies
+from nexus_site.serving.proxies import Proxies, client_network
 
 PROXIES = Proxies([ip_network("10.0.0.0/8"), ip_network("::1")])
 
@@ -51,3 +52,21 @@ class TestResolve:
     def test_leaves_a_request_without_such_headers_as_it_is(self):
         plain = scope("10.0.0.1")
         assert PROXIES.resolve(plain) is plain
+
+
+class TestClientNetwork:
+    @pytest.mark.parametrize(
+        ("address", "counted"),
+        [
+            ("192.0.2.9", "192.0.2.9"),
+            ("::ffff:192.0.2.9", "192.0.2.9"),
+            ("2001:db8:1:2::1", "2001:db8:1:2::"),
+            ("2001:db8:1:2:ffff:ffff:ffff:ffff", "2001:db8:1:2::"),
+            ("2001:db8:1:3::1", "2001:db8:1:3::"),
+            ("fe80::1%eth0", "fe80::"),
+            ("", ""),
+            ("none", "none"),
+        ],
+    )
+    def test_is_what_one_client_holds(self, address, counted):
+        assert client_network(RequestFactory().get("/", REMOTE_ADDR=address)) == counted
