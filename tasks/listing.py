@@ -13,7 +13,7 @@ from core.decision import Code, Denied, refuse
 from orgchart.policy.compiled import Agent, Policy
 from tasks.results import TaskLine, TaskPage
 from tasks.rules.ownership import unknown_owner
-from tasks.rules.visibility import PEOPLE, readership_of
+from tasks.rules.visibility import PEOPLE, readership_of, roles_to_require
 from tasks.vocabulary import LISTED, ListIndex, Status
 from toolbox.caller import Caller
 
@@ -86,7 +86,7 @@ def list_tasks(
     policy = caller.policy
     readable = readership_of(policy, caller.agent).ids
     held = find_owner(policy, owner, policy.contacts_of(caller.agent))
-    namesake = _agent_named(policy, role_filter)
+    namesake = _agent_named(policy, role_filter, caller.agent)
     text = statement(
         "" if owner is None else "by" if held else "none",
         by_role=role_filter is not None and not (held and held.role == role_filter),
@@ -122,13 +122,16 @@ def find_owner(policy: Policy, name: str | None, known: Collection[str] = ()) ->
     return agent
 
 
-def _agent_named(policy: Policy, role_filter: str | None) -> Agent | None:
-    """An agent whose handle is the filter, without having that role (`owner === roleFilter`)."""
+def _agent_named(policy: Policy, role_filter: str | None, reader: Agent) -> Agent | None:
+    """An agent whose handle is the filter, without having that role (`owner === roleFilter`).
+
+    The refusal of another name suggests the roles of tasks that the reader could write.
+    """
     if role_filter is None:
         return None
     agent = policy.agents.get(role_filter)
     if role_filter not in policy.roles and agent is None:
-        problem = f"not one of {', '.join(sorted(policy.roles))}"
+        problem = f"not one of {', '.join(roles_to_require(policy, reader))}"
         raise refuse(
             Code.INVALID_PARAMS,
             f'Invalid roleFilter: "{role_filter[:64]}" is {problem}.',

@@ -166,7 +166,9 @@ def _edited(caller: Caller, params: ManageBacklog) -> TaskUpdate:
     return TaskUpdate(
         subject=params.subject,
         description=params.description,
-        required_role=None if role is None else validate_role(caller.policy, role or None),
+        required_role=(
+            None if role is None else validate_role(caller.policy, role or None, caller.agent)
+        ),
         task_type=None if kind is None else validate_type(kind or None),
         expected_version=params.expected_version,
         curates=True,

@@ -81,7 +81,7 @@ def create_task(
         "description": description,
         "active_form": active_form,
         "metadata": validate_metadata(metadata or {}),
-        "required_role": validate_role(actor.policy, required_role),
+        "required_role": validate_role(actor.policy, required_role, actor.agent),
         "task_type": validate_type(task_type),
         "created_by": caller.actor,
         "creator": actor.agent.id if actor.agent else None,
@@ -126,7 +126,7 @@ def _require_audience(
 
     Raises Denied.
     """
-    role = validate_role(actor.policy, required_role)
+    role = validate_role(actor.policy, required_role, actor.agent)
     caller.require(can_require_role(actor.policy, actor.agent, role))
     typed = can_type_role(actor.policy, role, validate_type(task_type))
     match enforcement_of(actor.policy):

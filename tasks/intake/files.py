@@ -126,7 +126,7 @@ def _read_task(raw: Any, policy: Policy) -> StoredTask:
             raise InvalidTask(f"{one!r} is not a task id: ids are whole numbers from 1")
     try:
         validate_subject(task.subject)
-        role = validate_role(policy, task.required_role or None)
+        role = validate_role(policy, task.required_role or None, None)
         require(can_type_role(policy, role, validate_type(task.task_type or None)))
         read_object(validate_metadata(task.metadata or {}).encode())
         _require_owner(policy, task.owner or "")

@@ -9,8 +9,9 @@ from pydantic_core import to_json
 
 from core.blank import is_blank
 from core.decision import Allow, Code, Decision, Denied, deny, refuse
-from orgchart.policy.compiled import Policy
+from orgchart.policy.compiled import Agent, Policy
 from tasks.rules.actors import read_permissions, roles_claiming
+from tasks.rules.visibility import roles_to_require
 from tasks.vocabulary import TaskType
 
 MAX_METADATA = 64 * 1024
@@ -30,12 +31,15 @@ def validate_subject(text: str) -> str:
     )
 
 
-def validate_role(policy: Policy, name: str | None) -> str:
-    """Return a required role as it is stored, '' for none (Spec: tasks 5). Raises Denied."""
+def validate_role(policy: Policy, name: str | None, writer: Agent | None) -> str:
+    """Return a required role as it is stored, '' for none (Spec: tasks 5). Raises Denied.
+
+    The refusal names the roles that this writer's task may require; None, a person: every role.
+    """
     if name is None:
         return ""
     if name not in policy.roles:
-        raise _invalid("requiredRole", name, sorted(policy.roles))
+        raise _invalid("requiredRole", name, roles_to_require(policy, writer))
     return name
 
 

@@ -65,14 +65,26 @@ def can_require_role(policy: Policy, writer: Agent | None, role: str) -> Decisio
         return Allow("own role, or none")
     if Visibility(policy.settings["task_visibility"]) is Visibility.ALL:
         return Allow("task_visibility: all")
-    roles = sorted(name for name in policy.roles if _is_reachable(policy, writer, name))
+    roles = roles_to_require(policy, writer)
     if role in roles:
         return Allow(f"contact {writer.role} -> {role}")
     return deny(
         Code.CONTACT_DENIED,
         f"{writer.handle} may not contact an agent of the role {role}, so it has no work for one",
-        f"require one of: {', '.join(sorted({*roles, writer.role}))}; or leave requiredRole out",
+        f"require one of: {', '.join(roles)}; or leave requiredRole out",
         rule="a task is for roles that its writer may contact (Spec: tasks 35)",
+    )
+
+
+def roles_to_require(policy: Policy, writer: Agent | None) -> list[str]:
+    """The roles that a writer's task may require, sorted; a person's: every role.
+
+    A refusal names these alone: the name of any other role is another agent's text (Spec: mail 38).
+    """
+    if writer is None or Visibility(policy.settings["task_visibility"]) is Visibility.ALL:
+        return sorted(policy.roles)
+    return sorted(
+        name for name in policy.roles if name == writer.role or _is_reachable(policy, writer, name)
     )
 
 

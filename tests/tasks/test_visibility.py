@@ -61,6 +61,19 @@ class TestRule:
         }
         assert found == oracle.MAY_REQUIRE
 
+    def test_names_no_other_role_in_a_refusal(self, http):
+        """A role's name is text of who hired into it: in `Valid: …` every agent would read it."""
+        for asking in AGENTS:
+            reachable = {role for role in AGENTS if oracle.MAY_REQUIRE[asking, role]}
+            for tool, params in (
+                ("task_create", {"subject": "x", "requiredRole": "no_such_role"}),
+                ("task_list", {"roleFilter": "no_such_role"}),
+            ):
+                answer = http.call(asking, tool, **params)
+                assert answer.code == "INVALID_PARAMS"
+                told = str(answer.body)
+                assert {role for role in AGENTS if role in told} == reachable, (asking, tool)
+
     def test_shows_the_board_everything(self, policy):
         assert readership_of(policy, None).ids is None
 
