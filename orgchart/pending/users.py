@@ -101,7 +101,7 @@ def save_confirmed(row: PendingChange, caller: Person, now: datetime) -> str:
             rule=AS_SHOWN,
         )
     save_standing(user=user, after=after, caller=proposer.on(INSTALLATION), now=now)
-    if not rules.needs_code(before, after):
+    if not rules.needs_code(before, after, known_to(user.pk)):
         return ""
     remove_devices(user)
     return ask_for_code(user=user, code_from=caller.username)
@@ -118,8 +118,9 @@ def require_confirmer(row: PendingChange, caller: Person) -> None:
         return
     user = User.objects.get(pk=row.edit["key"])
     before, after = _standings(row)
-    if rules.needs_code(before, after):
-        require(rules.can_have_code(caller.username, user.get_username(), known_to(user.pk)))
+    knows = known_to(user.pk)
+    if rules.needs_code(before, after, knows):
+        require(rules.can_have_code(caller.username, user.get_username(), knows))
 
 
 def _standings(row: PendingChange) -> tuple[Standing, Standing]:

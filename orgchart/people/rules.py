@@ -83,14 +83,16 @@ def rights_added(before: Standing, after: Standing) -> frozenset[Right]:
     return frozenset((name, one) for name, one in after.rights - had if (name, EVERY) not in had)
 
 
-def needs_code(before: Standing, after: Standing) -> bool:
+def needs_code(before: Standing, after: Standing, known_to: str) -> bool:
     """Whether a confirmed change opens only with a code of the person who confirmed it.
 
-    It does for who had no right, and for who was on no Board and is on one now: the person who
-    proposed it may have made the account and know its password (Spec: people 48).
+    It does where it gives a right to who had none, who was on no Board and is on one now, or whose
+    password another person may know: as that user, this person would use it (Spec: people 48).
     """
-    is_new = not before.rights and bool(after.rights)
-    return is_new or (_is_of_a_board(after) and not _is_of_a_board(before))
+    if not rights_added(before, after):
+        return False
+    joins_a_board = _is_of_a_board(after) and not _is_of_a_board(before)
+    return not before.rights or joins_a_board or bool(known_to)
 
 
 def _is_of_a_board(standing: Standing) -> bool:

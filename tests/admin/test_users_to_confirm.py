@@ -19,7 +19,13 @@ from orgchart.pending.services import confirm_change
 from orgchart.pending.users import change_user
 from orgchart.pending.vocabulary import PendingState
 from orgchart.people.members import standing_of
-from orgchart.people.passwords import code_from, give_password, is_given
+from orgchart.people.passwords import (
+    code_from,
+    give_password,
+    is_code,
+    is_given,
+    take_password,
+)
 from orgchart.people.rules import EVERY, Standing
 from tests.admin.forms import filled
 from tests.admin.places import act_page, change_page, list_page
@@ -396,6 +402,22 @@ class TestTheBoardsOfOrganisations:
         assert refusal.value.deny.code == Code.APPROVAL_REQUIRED
         assert not PendingChange.objects.exists()
         assert groups_of(hans) == frozenset()
+
+    @pytest.mark.parametrize("group", [BOARD, HR])
+    def test_let_nobody_in_whose_password_another_person_knows(
+        self, ada, member, company, other, group
+    ):
+        """Ada, alone on one Board, made an account there; on the other Board she has a second."""
+        User.objects.get(username="bob").delete()
+        here, there = company.organisation, other
+        hans = member("hans", None, here)
+        give_password(hans.pk, by="ada")
+        take_password(hans.pk)  # perhaps by ada, who knew it
+        assert self.asked(ada, hans, group, here) is None
+        row = self.asked(ada, hans, group, here, there)
+        code = self.confirmed(row, "cyd").code
+        assert organisations_of(hans) == frozenset()
+        assert is_code(hans.pk, code)
 
     def test_show_a_change_to_members_of_all_of_them(self, ada, member, company, other):
         dan = member("dan", BOARD, company.organisation, other)
