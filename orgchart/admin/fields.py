@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -15,9 +16,22 @@ from unfold.widgets import (
     UnfoldAdminTextareaWidget,
 )
 
+from core.decision import Denied
+from core.strictjson import read_object
 from orgchart.models import Organisation
 
 REASON_HELP = _("Kept in the ledger with your name.")
+
+
+class StrictDecoder(json.JSONDecoder):
+    """Reads a JSON object that a person typed, like the body of an agent's call."""
+
+    def decode(self, s: str) -> Any:  # type: ignore[override]  # without the place to begin at
+        """The object. Raises JSONDecodeError, also for what no column can hold."""
+        try:
+            return read_object(s.encode())
+        except Denied as refusal:
+            raise json.JSONDecodeError(refusal.deny.message, s, 0) from refusal
 
 
 class Lines(forms.CharField):

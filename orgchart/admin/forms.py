@@ -15,7 +15,7 @@ from unfold.widgets import (
 )
 
 from orgchart import catalogue
-from orgchart.admin.fields import Lines, PolicyForm, Several, several
+from orgchart.admin.fields import Lines, PolicyForm, Several, StrictDecoder, several
 from orgchart.admin.settings_form import BOARD_ONLY
 from orgchart.models import Agent, Organisation
 from orgchart.policy.vocabulary import KINDS, Kind, Office, Permission, ToolMode
@@ -49,6 +49,9 @@ class RoleForm(PolicyForm):
         """Tools by what is registered."""
         several(self, "tools").offer(catalogue.bindable(), self.stored("tools"))
         several(self, "denied_tools").offer(catalogue.known(), self.stored("denied_tools"))
+        if isinstance(field := self.fields.get("permissions"), forms.JSONField):
+            field.decoder = StrictDecoder
+            field.error_messages["invalid"] = PERMISSIONS_FORM
 
     def clean_permissions(self) -> dict[str, Any]:
         """What rules can read: an empty field is no permission, so no limit (Spec: tasks 40)."""

@@ -329,7 +329,20 @@ class TestEveryTable:
         agent.refresh_from_db()
         assert agent.active
 
-    @pytest.mark.parametrize("value", ["[1]", '"x"', '{"claim_task_type": 7}', '{"other": true}'])
+    @pytest.mark.parametrize(
+        "value",
+        [
+            "[1]",
+            '"x"',
+            '{"claim_task_type": 7}',
+            '{"other": true}',
+            "[" * 3000,
+            "1" * 5000,
+            '{"claim_task_type": ["\\u0000"]}',
+            '{"claim_task_type": ["\\ud800"]}',
+        ],
+        ids=lambda value: value[:32],
+    )
     def test_permissions_that_rules_cannot_read_are_no_form(self, hr, company, role, value):
         """Spec: tasks 40."""
         page = change_page(role)
