@@ -30,6 +30,13 @@ class SiteConfig(AppConfig):
         user_locked_out.connect(signing_in.on_locked_out, dispatch_uid="nexus_site.locked_out")
 
 
+class ConsoleConfig(AppConfig):
+    """Before Django's own apps: its commands take the place of theirs."""
+
+    name = "nexus_site.console"
+    verbose_name = "Console"
+
+
 class PeopleAdminConfig(AdminConfig):
     """Django's admin with our site in it."""
 

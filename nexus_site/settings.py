@@ -115,6 +115,7 @@ INSTALLED_APPS = [
     "unfold.apps.BasicAppConfig",  # our own site stands in for the theme's
     "unfold.contrib.filters",
     "nexus_site.apps.PeopleAdminConfig",
+    "nexus_site.apps.ConsoleConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

@@ -6,7 +6,7 @@ from threading import Thread
 import pytest
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import Group, User
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import connections, transaction
 from django.test import Client
 from django.utils import timezone
@@ -16,8 +16,16 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 from core.deeds import PeopleGroup
 from ledger.models import Event
 from nexus_site.console import login
+from nexus_site.console.management.commands import changepassword
 from nexus_site.run import first_run
-from orgchart.people.passwords import ask_for_code, code_from, give_password, is_given
+from orgchart.people.passwords import (
+    ask_for_code,
+    code_from,
+    give_password,
+    is_given,
+    known_to,
+    take_password,
+)
 from tests.concurrency import connect_apart, is_waiting_for_a_lock
 from tests.patience import wait_until
 from tests.people import join
@@ -260,3 +268,44 @@ class TestTheCommand:
         assert client.get(HOME).url.startswith("/admin/login/")
         assert client.get(CODES).url.startswith("/admin/login/")
         assert "_auth_user_id" in other.session
+
+
+class TestThePasswordOfTheOperator:
+    """`manage.py changepassword`."""
+
+    def changed(self, monkeypatch, *typed, meanwhile=lambda: None):
+        answers = iter(typed)
+
+        def ask(_prompt):
+            meanwhile()
+            return next(answers)
+
+        monkeypatch.setattr(changepassword, "getpass", ask)
+        call_command("changepassword", "alice")
+
+    def test_undoes_nothing_that_happens_meanwhile(self, alice, monkeypatch):
+        rows = User.objects.filter(pk=alice.pk)
+        self.changed(monkeypatch, OWN, OWN, meanwhile=lambda: rows.update(is_active=False))
+        alice.refresh_from_db()
+        assert not alice.is_active
+        assert alice.check_password(OWN)
+        assert Event.objects.filter(action="person.password_changed").exists()
+
+    def test_is_changed_first_and_known_to_no_member_of_the_board(self, alice, monkeypatch):
+        """Spec: people 37, people 49."""
+        give_password(alice.pk, by="bob")
+        take_password(alice.pk)
+        self.changed(monkeypatch, OWN, OWN)
+        assert is_given(alice.pk)
+        assert known_to(alice.pk) == ""
+
+    def test_is_typed_twice_and_valid(self, alice, monkeypatch, capsys):
+        with pytest.raises(CommandError, match="nothing changed"):
+            self.changed(monkeypatch, OWN, OWN + "x", "short", "short", "", "")
+        assert "differ" in capsys.readouterr().err
+        alice.refresh_from_db()
+        assert alice.check_password(PASSWORD)
+
+    def test_is_of_a_user_who_is_there(self):
+        with pytest.raises(CommandError, match="there is no user nobody"):
+            call_command("changepassword", "nobody")
