@@ -304,6 +304,24 @@ def call(*words):
         assert self.asked("print(call(435, 0, 0), call(425, 1, 0))") == ["ENOSYS", "ENOSYS"]
         assert self.asked("print(call(0x40000000 + 39))") == ["EPERM"]
 
+    @pytest.mark.skipif(platform.machine() != "x86_64", reason="by the numbers of x86-64")
+    def test_that_take_memory_which_nobody_is_seen_to_hold_are_refused(self):
+        """memfd_create, shmget, msgget, semget; vmsplice, splice, tee, sendfile."""
+        numbers = "319, 29, 68, 64, 278, 275, 276, 40"
+        answers = self.asked(f"for n in ({numbers}): print(call(n, 0, 0, 0, 0, 0))")
+        assert answers == ["ENOSYS"] * 8
+
+    def test_map_no_shared_memory_without_a_file(self):
+        code = """
+import mmap, os
+zero = os.open("/dev/zero", os.O_RDWR)
+for file, kind in (-1, mmap.MAP_SHARED), (zero, mmap.MAP_SHARED), (-1, mmap.MAP_PRIVATE):
+    try: mmap.mmap(file, 4096, flags=kind); print("done")
+    except OSError as problem: print(errno.errorcode[problem.errno])
+print(len(os.read(zero, 100).strip(bytes(1))))
+"""
+        assert self.asked(code) == ["ENOSYS", "ENODEV", "done", "0"]
+
     def test_open_no_strange_sockets(self):
         code = """
 for family in (socket.AF_INET, socket.AF_UNIX, 17, 38, 40):
@@ -336,9 +354,11 @@ for _ in range(2): threading.Thread(target=start).start()
 """,
         "that is shared with nobody": """
 import mmap, os, time
-for _ in range(2):
+for name in "ab":
     if os.fork() == 0:
-        held = mmap.mmap(-1, 200_000_000)
+        file = os.open(f"/dev/shm/{name}", os.O_RDWR | os.O_CREAT)
+        os.truncate(file, 200_000_000)
+        held = mmap.mmap(file, 200_000_000)
         for at in range(0, 200_000_000, 4096): held[at] = 1
         time.sleep(600)
 time.sleep(600)
@@ -355,7 +375,7 @@ time.sleep(600)
 
     @pytest.mark.parametrize("code", HIDDEN_MEMORY.values(), ids=HIDDEN_MEMORY)
     def test_hold_for_memory(self, code):
-        few = Limits(seconds=30, memory_of_all=300_000_000)
+        few = Limits(seconds=30, memory_of_all=300_000_000, scratch=10**9, file=10**9)
         program = Program(argv=("/usr/bin/python3", "-I", "-S", "-c", code), limits=few)
         assert driver.run(program).status == 137
 
@@ -374,10 +394,38 @@ print(one.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE))
         program = Program(argv=("/usr/bin/python3", "-I", "-S", "-c", code))
         assert driver.run(program).output == b"True\n1\n"
 
+    def test_hold_for_what_one_connection_takes(self):
+        """A kernel gives a TCP connection more the more waits in it, up to 37 MB."""
+        code = """
+import socket
+server = socket.create_server(("127.0.0.1", 0))
+one = socket.create_connection(server.getsockname())
+other, _ = server.accept()
+one.setblocking(False)
+waiting = 0
+try:
+    while True: waiting += one.send(bytes(65536))
+except BlockingIOError: print(waiting)
+"""
+        program = Program(argv=("/usr/bin/python3", "-I", "-S", "-c", code))
+        assert 0 < int(driver.run(program).output) <= weighing.SOCKET
+
+    def test_hold_for_what_sockets_keep_of_memory_that_was_given_back(self):
+        assert run("ulimit -H -l").output == b"0\n"
+
+    @pytest.mark.parametrize("name", ["RssAnon", "VmSwap", "VmPTE"])
+    def test_count_what_only_one_process_holds(self, monkeypatch, name):
+        files = {"status": f"{name}: 60000 kB\n"}
+        monkeypatch.setattr(weighing, "_read", lambda path: files.get(path.split("/")[-1], ""))
+        assert weighing.is_more_than(100_000_000, [2**22, 2**22 + 1])
+        assert not weighing.is_more_than(200_000_000, [2**22, 2**22 + 1])
+
     def test_count_what_processes_share_once(self):
         code = """
 import mmap, os, time
-held = mmap.mmap(-1, 100_000_000)
+file = os.open("/dev/shm/held", os.O_RDWR | os.O_CREAT)
+os.truncate(file, 100_000_000)
+held = mmap.mmap(file, 100_000_000)
 for at in range(0, len(held), 4096): held[at] = 1
 for _ in range(5):
     if os.fork() == 0:
@@ -387,7 +435,7 @@ for _ in range(5):
 for _ in range(5): os.wait()
 print("done")
 """
-        few = Limits(seconds=PATIENCE, memory_of_all=300_000_000)
+        few = Limits(seconds=PATIENCE, memory_of_all=300_000_000, scratch=10**9, file=10**9)
         program = Program(argv=("/usr/bin/python3", "-I", "-S", "-c", code), limits=few)
         assert driver.run(program).output == b"done\n"
 

@@ -149,6 +149,7 @@ def plan_of(walls: Walls, program: Program) -> Plan:
             (resource.RLIMIT_NPROC, limits.processes),
             (resource.RLIMIT_NOFILE, limits.open_files),
             (resource.RLIMIT_CORE, 0),
+            (resource.RLIMIT_MEMLOCK, 0),  # sockets would hold pages that processes let go of
         ],
         scratch=limits.scratch,
         memory=limits.memory_of_all,

@@ -14,7 +14,8 @@ from workspace.sandbox.launcher import kernel
 
 LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 ALLOW, KILL, REFUSE = 0x7FFF_0000, 0x8000_0000, 0x0005_0000
-NUMBER, ARCHITECTURE, FIRST_ARGUMENT, SECOND_ARGUMENT, THIRD_ARGUMENT = 0, 4, 16, 24, 32
+NUMBER, ARCHITECTURE = 0, 4
+FIRST_ARGUMENT, SECOND_ARGUMENT, THIRD_ARGUMENT, FOURTH_ARGUMENT = 16, 24, 32, 40
 X32 = 0x4000_0000
 
 FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK)
@@ -28,8 +29,15 @@ EVERYWHERE = [
 ]
 UNKNOWN = [425, 426, 427, 435, 447]
 """io_uring_*, clone3, memfd_secret: programs fall back to what is filtered."""
-UNCOUNTED = {"x86_64": [319, 29, 68], "aarch64": [279, 194, 186]}
-"""memfd_create, shmget, msgget: memory that no process is seen to hold."""
+UNCOUNTED = {
+    "x86_64": [319, 29, 68, 64, 278, 275, 276, 40],
+    "aarch64": [279, 194, 186, 190, 75, 76, 77, 71],
+}
+"""memfd_create, shmget, msgget, semget: memory that no process is seen to hold. vmsplice, splice,
+tee, sendfile: pages that stay in pipes and sockets when their file or process lets go of them."""
+MAP = {"x86_64": 9, "aarch64": 222}
+MAP_SHARED, MAP_ANONYMOUS = 0x01, 0x20
+"""Of memory without a file, what is shared stays when a process takes it out of its own view."""
 DENIED = {
     # ptrace, process_vm_*, mount, umount2, pivot_root, chroot, unshare, setns, bpf,
     # perf_event_open, add_key, request_key, keyctl, open_by_handle_at, userfaultfd, kexec_*,
@@ -84,6 +92,9 @@ def program() -> bytes:
         sizes += _if(EQUAL, size, DONE)
     sizes += [_return(ALLOW)]
     lines += [_line(EQUAL, SET_OPTION[machine], 0, len(sizes)), *sizes]
+    maps = [_load(FOURTH_ARGUMENT), *_unless(ANY_BIT, MAP_ANONYMOUS, ALLOW)]
+    maps += [*_if(ANY_BIT, MAP_SHARED, REFUSE | errno.ENOSYS), _return(ALLOW)]
+    lines += [_line(EQUAL, MAP[machine], 0, len(maps)), *maps]
     return b"".join([*lines, _return(ALLOW)])
 
 

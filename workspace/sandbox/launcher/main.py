@@ -7,25 +7,22 @@ cut when the program is not wanted any more; and one to report how it ended.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import resource
 import select
 import signal
 import socket
-import struct
 import sys
 import time
 
-from workspace.sandbox.launcher import calls, kernel, landlock, view, weighing
+from workspace.sandbox.launcher import calls, kernel, landlock, loopback, view, weighing
 from workspace.sandbox.launcher.plan import BUBBLEWRAP, HIDES, Plan, read_plan
 
 LOOK_EVERY = 0.1
 """Seconds between two looks at the memory that a program and all it started use together."""
 SETUP_FAILED = 125
 OUT_OF_MEMORY = 137
-SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 
 
 def main() -> int:
@@ -75,11 +72,12 @@ def _become(plan: Plan, report: int) -> None:
     """Build the walls in the child, then become the program, or its first ancestor behind them."""
     try:
         if plan.way == BUBBLEWRAP:
-            kernel.unshare(kernel.NEWNS)
+            kernel.unshare(kernel.NEWNS | kernel.NEWNET)
+            loopback.begin()
             _become_bubblewrap(plan)
         kernel.unshare(kernel.CHILDS_SPACES)
         view.build(plan)
-        _bring_loopback_up()
+        loopback.begin()
         socket.sethostname("sandbox")
         _limit(plan)
         _drop(plan)
@@ -158,24 +156,17 @@ def bubblewrap_words(plan: Plan, mounts: list[tuple[str, str, bool]], calls_fd: 
         for word in ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
     ]
     return [
-        *("--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent"),
+        *("--unshare-all", "--share-net", "--unshare-user", "--disable-userns"),
+        "--die-with-parent",
         *("--new-session", "--cap-drop", "ALL", "--hostname", "sandbox", "--clearenv", *clean),
         *("--seccomp", str(calls_fd), "--ro-bind", "/usr", "/usr"),
         *("--symlink", "usr/bin", "/bin", "--symlink", "usr/sbin", "/sbin"),
         *("--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64"),
         *configuration,
-        *("--proc", "/proc", "--dev", "/dev"),
+        *("--proc", "/proc", "--dev", "/dev", "--dev-bind", "/dev/full", "/dev/zero"),
         *seen,
         *("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", plan.folder, "--", *plan.argv),
     ]
-
-
-def _bring_loopback_up() -> None:
-    """A network of one: programs may talk to themselves."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as handle:
-        asked = struct.pack("16sH14x", b"lo", 0)
-        flags = struct.unpack("16sH14x", fcntl.ioctl(handle, SIOCGIFFLAGS, asked))[1]
-        fcntl.ioctl(handle, SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", flags | IFF_UP))
 
 
 def _limit(plan: Plan) -> None:

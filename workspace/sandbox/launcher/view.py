@@ -11,7 +11,9 @@ from workspace.sandbox.launcher.plan import HIDES, Plan
 
 BASE = "/tmp"  # noqa: S108  a place for the new root, in a mount namespace of our own
 SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
-DEVICES = ("null", "zero", "full", "random", "urandom")
+DEVICES = {"null": "null", "zero": "full", "full": "full", "random": "random", "urandom": "urandom"}
+"""What programs see, and what it is: /dev/full reads as /dev/zero does, but cannot be mapped, which
+would be shared memory that no process is seen to hold."""
 CONFIGURATION = ("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d")
 SCRATCH, SHARED = "/tmp", "/dev/shm"  # noqa: S108  of the new root
 OWN = "/scratch"
@@ -46,7 +48,7 @@ def build(plan: Plan) -> None:
     kernel.mount("none", "/", flags=kernel.MS_REC | kernel.MS_PRIVATE)
     sources = [open_place(source) for source, _, _ in plan.mounts]
     system = list(_open_system())
-    devices = [(name, os.open(f"/dev/{name}", os.O_PATH)) for name in DEVICES]
+    devices = [(name, os.open(f"/dev/{own}", os.O_PATH)) for name, own in DEVICES.items()]
     kernel.mount("tmpfs", BASE, "tmpfs", QUIET, "mode=0755,size=1m")
     base = os.open(BASE, os.O_PATH | os.O_DIRECTORY)
     _build_system(base, system)

@@ -6,7 +6,10 @@ import os
 from collections.abc import Iterable
 
 SOCKET = 425_984
-"""Bytes that may wait in a socket; calls.BUFFER_SIZES keeps programs from asking for more."""
+"""Bytes that may wait in a socket: calls.BUFFER_SIZES keeps programs from asking for more, and
+loopback.WAITING the kernel from giving more."""
+OWN = ("RssAnon", "VmSwap", "VmPTE")
+"""What only one process holds: its memory, also where it was moved out, and the tables of it."""
 
 
 def descendants(process: int) -> list[int]:
@@ -26,7 +29,8 @@ def is_more_than(most: int, processes: Iterable[int]) -> bool:
     which takes the kernel longer.
     """
     held = {process: _facts(process, "status") for process in processes}
-    rest = most - _in_sockets(held) - sum(facts.get("RssAnon", 0) for facts in held.values())
+    rest = most - _in_sockets(held)
+    rest -= sum(facts.get(name, 0) for facts in held.values() for name in OWN)
     if sum(facts.get("RssShmem", 0) for facts in held.values()) <= rest:
         return rest < 0
     return sum(_share_of(process, facts) for process, facts in held.items()) > rest
