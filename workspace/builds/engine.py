@@ -77,7 +77,7 @@ class Engine:
             raise EngineRefused(status, _problem_in(body))
         try:
             return json.loads(body) if body.strip() else None
-        except ValueError:
+        except (ValueError, RecursionError):
             raise EngineUnavailable("it answered something that is not its API") from None
 
     def exchange(
@@ -272,7 +272,7 @@ def _problem_in(body: bytes) -> str:
 def _line(line: bytes) -> dict[str, Any]:
     try:
         found = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

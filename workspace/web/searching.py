@@ -83,7 +83,7 @@ def search(query: str, limit: int) -> list[Hit]:
         return [_hit(row, provider.snippet) for row in rows[:limit]]
     except (httpx.HTTPError, OSError, BadPage) as problem:
         _fail(f"did not answer ({type(problem).__name__}: {str(problem)[:100]})")
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         _fail("answered something that is no list of results")
 
 

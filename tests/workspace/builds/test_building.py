@@ -86,9 +86,10 @@ class TestABuild:
         assert "non-zero code" in found.body["message"]
         assert not ImageBuild.objects.exists()
 
-    @pytest.mark.parametrize("trouble", [500, "hang up"])
-    def test_says_that_the_engine_does_not_answer(self, devops, engine, folder, trouble):
-        engine.trouble["POST /build"] = trouble
+    @pytest.mark.parametrize("trouble", [500, "hang up", b"[" * 100_000])
+    @pytest.mark.parametrize("asked", ["POST /build", "GET /images"])
+    def test_says_that_the_engine_does_not_answer(self, devops, engine, folder, trouble, asked):
+        engine.trouble[asked] = trouble
         assert code(build(devops)) == "DRIVER_UNAVAILABLE"
 
     def test_ends_in_time(self, devops, engine, folder, settings):

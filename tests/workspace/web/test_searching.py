@@ -117,6 +117,8 @@ class TestAProvider:
             as_json({}, status=302, Location="http://127.0.0.1:1/"),
             answer(b"\xff\xfe\x00", "application/json"),
             answer("{" * 100_000, "application/json"),
+            answer("[" * 100_000, "application/json"),
+            answer('{"results":' * 100_000, "application/json"),
         ],
     )
     def test_that_answers_something_else_is_said(self, reader, searxng, script):
