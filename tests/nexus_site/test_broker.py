@@ -11,7 +11,7 @@ from kombu.exceptions import OperationalError
 
 from nexus_site.run import broker
 from nexus_site.run.fork import fork, status_of
-from nexus_site.run.postgres import SOCKET_PATH_LIMIT
+from nexus_site.run.sockets import SOCKET_PATH_LIMIT
 from nexus_site.serving import health
 from tests.patience import PATIENCE
 
