@@ -49,23 +49,27 @@ _leases: dict[Path, Lease] = {}
 _guard = Lock()
 
 
-def take(cluster: Cluster) -> Lease:
+def take(cluster: Cluster, *, starts: bool = True) -> Lease:
     """Claim the cluster for as long as this process lives, starting it if it does not serve."""
     with _guard:
         lease = _leases.get(cluster.data)
         if lease is None or lease.file.closed or lease.holder != os.getpid():
-            lease = _leases[cluster.data] = claim(cluster)
+            lease = _leases[cluster.data] = claim(cluster, starts=starts)
             atexit.register(lease.release)
     return lease
 
 
-def claim(cluster: Cluster) -> Lease:
-    """Claim the cluster until the lease is released, starting it if it does not serve."""
+def claim(cluster: Cluster, *, starts: bool = True) -> Lease:
+    """Claim the cluster until the lease is released, starting it if it does not serve.
+
+    Where somebody else keeps it running, nobody else starts it: who serves would wait for that.
+    """
     cluster.data.parent.mkdir(parents=True, exist_ok=True)
     file = cluster.data.with_name("postgres.users.lock").open("w", encoding="ascii")
     fcntl.flock(file, fcntl.LOCK_SH)
     try:
-        cluster.start()
+        if starts:
+            cluster.start()
     except BaseException:
         file.close()
         raise

@@ -9,6 +9,9 @@ from django.conf import settings
 from django.db import connection, connections
 from psycopg import sql
 
+from nexus_site.run import lease
+from nexus_site.run.postgres import Cluster
+
 EMBEDDED = "nexus_serving"
 IDLE = "60s"  # a transaction that does nothing for so long is ended: it would hold back sealing
 
@@ -50,10 +53,15 @@ def become_owner() -> None:
 
 
 def serve(run: Callable[[], int | None]) -> Callable[[], int | None]:
-    """The same work in a process that connects as the serving role."""
+    """The same work in a process that connects as the serving role.
+
+    It leaves the start of the embedded database to its keeper. While there is none, a call is
+    answered as soon as it has no connection, as with any other server.
+    """
 
     def serve_as_lesser() -> int | None:
         if not settings.DATABASE_URL:
+            lease.take(Cluster.under(settings.NEXUS_VAR), starts=False)
             _connect_as({"USER": EMBEDDED})
         return run()
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from nexus_site.run import identity, lease, postgres
+from nexus_site.run import identity, lease, postgres, sockets
 from nexus_site.run.postgres import Cluster, PostgresUnavailable
 from nexus_site.run.supervisor import Child
 
@@ -138,7 +138,7 @@ class TestStart:
         shutil.copytree(made, cluster.data)
         try:
             assert cluster.start()
-            assert len(f"{cluster.socket}{postgres.SOCKET_NAME}") < 104
+            assert len(f"{cluster.socket}{sockets.SOCKET_NAME}") < 104
             assert stat.S_IMODE(cluster.socket.stat().st_mode) == 0o700
         finally:
             assert cluster.stop()
@@ -160,20 +160,36 @@ class TestStop:
 
 
 class TestKeep:
-    def test_starts_a_killed_server_again(self, cluster):
+    @pytest.fixture
+    def kept(self, cluster):
         cluster.start()
         remember(cluster, "kept")
         keeper = Child(name="keeper", run=cluster.keep)
         keeper.start(now=0.0)
-        try:
-            crash(cluster)
-            deadline = time.monotonic() + 2 * postgres.PATIENCE
-            while not cluster.answers():
-                assert time.monotonic() < deadline, "nobody started it again"
-                time.sleep(0.05)
-        finally:
-            keeper.kill_group()
-        assert remembered(cluster) == ["kept"]
+        yield cluster
+        keeper.kill_group()
+
+    def wait_until_it_serves(self, cluster):
+        deadline = time.monotonic() + 2 * postgres.PATIENCE
+        while not cluster.answers():
+            assert time.monotonic() < deadline, "nobody started it again"
+            time.sleep(0.05)
+
+    def test_starts_a_killed_server_again(self, kept):
+        crash(kept)
+        self.wait_until_it_serves(kept)
+        assert remembered(kept) == ["kept"]
+
+    def test_starts_a_server_again_that_was_asked_to_stop_and_waits_for_clients(self, kept):
+        """As `kill PID` asks it to; a pool of connections never leaves."""
+        asked = kept.pid()
+        with kept.connect():
+            os.kill(asked, signal.SIGTERM)
+            while kept.answers():
+                time.sleep(0.01)
+            self.wait_until_it_serves(kept)
+        assert kept.pid() != asked
+        assert remembered(kept) == ["kept"]
 
 
 class TestPrivateFolder:
@@ -301,6 +317,13 @@ class TestLease:
         held = lease.claim(cluster)
         assert cluster.answers()
         assert held.release()
+
+    def test_of_who_starts_nothing_counts_as_well(self, cluster):
+        joined = lease.claim(cluster, starts=False)
+        assert cluster.pid() is None
+        assert not lease.claim(cluster).release()
+        assert joined.release()
+        assert cluster.pid() is None
 
     def test_is_held_no_more_when_the_server_cannot_start(self, cluster):
         (cluster.data / "postgresql.conf").write_text("no_such_setting = 1\n")

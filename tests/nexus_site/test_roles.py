@@ -11,7 +11,8 @@ from django.db import connection
 
 from ledger import services, sql
 from nexus_site.asgi import Site
-from nexus_site.run import roles, safety, worker
+from nexus_site.run import lease, roles, safety, worker
+from nexus_site.run.postgres import Cluster
 from tests.ledger.world import make_event
 
 KEY = base64.b64encode(b"k" * 32).decode()
@@ -76,6 +77,20 @@ class TestAServerElsewhere:
             assert not roles.is_unsafe()
             (limit,) = serving.execute("SHOW idle_in_transaction_session_timeout").fetchone()
         assert limit == "1min"
+
+
+class TestAServingProcess:
+    def test_leaves_the_start_of_the_database_to_its_keeper(self, tmp_path, settings, monkeypatch):
+        """Else its first calls, one after the other, would wait for a server that is down."""
+        settings.DATABASE_URL, settings.NEXUS_VAR = "", tmp_path
+        started = []
+        monkeypatch.setattr(Cluster, "start", lambda cluster: started.append(cluster.data))
+        monkeypatch.setattr(roles, "_connect_as", lambda changes: None)
+        roles.serve(lambda: None)()
+        held = lease.take(Cluster.under(tmp_path))
+        assert started == []
+        assert not held.file.closed
+        held.release()
 
 
 class TestServing:
