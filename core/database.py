@@ -58,6 +58,14 @@ def needs_transaction(function: Callable[P, T]) -> Callable[P, T]:
 
 
 @needs_transaction
+def after_commit(work: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
+    """Do it once this transaction is committed. What fails then is logged, and changes no answer.
+
+    In a function with a name: of others, such as a `partial`, Django fails to log the failure.
+    """
+    transaction.on_commit(lambda: work(*args, **kwargs), robust=True)
+
+
 def hold_lock(*name: object) -> None:
     """Hold the lock of this name until the transaction ends.
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from functools import partial
 from pathlib import Path
 
 import structlog
 from django.conf import settings
-from django.db import transaction
 from django.utils import timezone
 
+from core.database import after_commit
 from documents.models import Document
 from documents.tree import Missing, SafeTree, Unsafe
 from toolbox.scheduler import sweep
@@ -33,7 +32,7 @@ def tree_of(organisation: str) -> SafeTree:
 
 def write_document_on_commit(document_id: int) -> None:
     """Write the document's file after its row is committed; a failure is left to the job."""
-    transaction.on_commit(partial(_write_document, document_id), robust=True)
+    after_commit(_write_document, document_id)
 
 
 def _write_document(document_id: int) -> None:
@@ -54,7 +53,7 @@ def write_file(organisation: str, path: str, text: str) -> bool:
 
 def write_file_on_commit(organisation: str, path: str, text: str) -> None:
     """Write a text to a path of the company tree after this transaction is committed."""
-    transaction.on_commit(partial(write_file, organisation, path, text), robust=True)
+    after_commit(write_file, organisation, path, text)
 
 
 def write_missing_files(*, now: datetime) -> int:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from datetime import datetime
-from functools import partial
 
 from django.db import transaction
 from django.db.models import Max
 
 from core.actions import Action
-from core.database import hold_lock
+from core.database import after_commit, hold_lock
 from core.decision import Code, refuse
 from core.ids import row_id
 from documents.files import write_file
@@ -57,7 +56,7 @@ def save_artifact(
         )
         note = f"Saved artifact {row.id}: {name} (version {version}). {description}".rstrip()
         insert_entry(caller, rules.AGENT, note, now)
-        transaction.on_commit(partial(_write_artifact, caller, name), robust=True)
+        after_commit(_write_artifact, caller, name)
         write_on_commit(owner_of(rules.AGENT, caller.agent, caller.policy))
     return {
         "artifact_id": str(row.id),

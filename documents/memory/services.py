@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from functools import partial
 
 from django.db import transaction
 
 from core.actions import Action
 from core.actors import Person
 from core.blank import is_blank
-from core.database import hold_lock, needs_transaction
+from core.database import after_commit, hold_lock, needs_transaction
 from core.decision import Code, Denied, refuse
 from core.deeds import Deed, reason_missing, require_deed
 from core.interventions import record_intervention
@@ -52,7 +51,7 @@ def insert_entry(caller: Caller, scope: str, text: str, now: datetime) -> int:
 @needs_transaction
 def write_on_commit(owner: MemoryOwner) -> None:
     """Write the file of a memory after this transaction is committed."""
-    transaction.on_commit(partial(write_memory_file, owner), robust=True)
+    after_commit(write_memory_file, owner)
 
 
 def add_as_person(*, memory_id: int, text: str, person: Person, now: datetime) -> int:
