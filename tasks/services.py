@@ -172,6 +172,8 @@ def update_task(*, caller: Actor, task_id: str, update: TaskUpdate, now: datetim
         if update.renews and actor.is_agent(row.owner_id):
             return _renew_claim(caller, actor, task_id, update, now)
         change, warnings = _decide(caller, actor, row, update, now)
+        if update.releases_nothing(row) and not warnings:
+            return task_result(row, actor.readership)
         concerns_others = update.status in ENDED and bool(row.blocks or row.blocked_by)
         if not concerns_others and not warnings:
             saved = save_change(row, change)
@@ -245,6 +247,9 @@ def _update_locked(
     releases = update.status in ENDED and bool(row.blocks or row.blocked_by)
     if releases and not concerns_others:
         raise _NeedsDependencyLock
+    if update.releases_nothing(row):
+        _record_warnings(warnings, caller, actor, row, now)
+        return task_result(row, actor.readership, warnings)
     saved = save_change(row, change)
     if saved is None:
         _require_active_owner(change)

@@ -152,17 +152,20 @@ def can_change(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
     """The owner, a task lead, or for an unowned task its creator and who could take it.
 
     An agent without `update_own_tasks` changes no unowned task either; renewing a claim needs no
-    permission.
+    permission. To name the owner that a task has is a change like any other.
     """
     if update.curates:
         return _is_in_backlog(task)
     only_owner = update.owner is not None and update.status is None and not update.edits
-    if only_owner or leads_task(actor, task):  # can_set_owner decides on the owner
+    releases_or_assigns = update.owner == "" or update.assigns
+    sets_owner = only_owner and (releases_or_assigns or changes_owner(actor, task, update))
+    if sets_owner or leads_task(actor, task):  # can_set_owner decides on the owner
         return YES
     is_owner = actor.is_agent(task.owner_id)
     holder = new_owner(actor, update) if update.owner is not None else task.owner_in(actor.policy)
     if is_owner or (holder is not None and actor.is_agent(holder.id)):
-        return YES if is_owner and update.renews else _may_update_own(actor)
+        renews = is_owner and (only_owner or update.renews)
+        return YES if renews else _may_update_own(actor)
     if holder is not None or actor.agent is None:
         return owned_by_other(task, "comment on it with task_comment, or ask its owner")
     return _can_change_unowned(actor, actor.agent, task, update)

@@ -114,6 +114,10 @@ class TaskUpdate:
         nothing_else = TaskUpdate(owner="", expected_version=self.expected_version)
         return self == nothing_else
 
+    def releases_nothing(self, task: TaskRow) -> bool:
+        """Whether all that it asks is to release a task without owner (Spec: tasks 16)."""
+        return self.only_releases and task.owner_id is None
+
     @property
     def changes_dependencies(self) -> bool:
         """Whether it adds dependencies."""

@@ -164,3 +164,36 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(team, tmp_path, words):
     os.mkfifo(tmp_path / "a.json")
     with pytest.raises(CommandError):
         call_command("tasks", *words, str(tmp_path / "a.json"))
+
+
+class TestTheOwnerThatATaskHas:
+    """To name it is a change like any other: the version grows (Spec: tasks 27)."""
+
+    def test_is_not_named_by_a_stranger(self, make, update):
+        held = make(required_role="backend-leader")
+        update("backend-leader", held, owner="backend-leader", status=Status.IN_PROGRESS)
+        with pytest.raises(Denied):
+            update("frontend-leader", held, owner="backend-leader")
+        assert Task.objects.get(number=held).version == 2
+
+    @pytest.mark.parametrize("enforcement", ["enforce", "warn"])
+    def test_is_none_and_its_release_changes_nothing(self, team, make, update, enforcement):
+        configure(team, enforcement=enforcement)
+        open_ = make(required_role="backend-leader")
+        expected = {"expected_version": 9} if enforcement == "warn" else {}
+        done = update("frontend-leader", open_, owner="", **expected)
+        assert done["version"] == Task.objects.get(number=open_).version == 1
+        assert not Event.objects.filter(action="task.updated").exists()
+
+    def test_is_not_named_by_a_stranger_after_the_end(self, make, update):
+        done = make()
+        update("architect", done, owner="architect", status=Status.IN_PROGRESS)
+        update("architect", done, status=Status.COMPLETED)
+        with pytest.raises(Denied):
+            update("frontend-leader", done, owner="architect")
+
+    def test_renews_its_claim_by_its_name_without_a_permission(self, team, make, update):
+        mine = make()
+        permit(team, "architect", claim_task_type="*")
+        update("architect", mine, owner="architect")
+        assert update("architect", mine, owner="architect")["owner"] == "architect"
