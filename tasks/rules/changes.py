@@ -52,6 +52,8 @@ def change_of(
     owner = new_owner(actor, update) if takes else None
     if takes:
         values |= _ownership(actor, task, update, owner, now)
+    elif update.owner and not actor.is_agent(task.owner_id):
+        values["is_assigned"] = True  # a lead or manager confirms the owner (Spec: tasks 37)
     if update.status is not None:
         values |= _progress(actor, task, update.status, values.get("owner_id"), now)
     values |= _lease(actor, task, update, values, now)

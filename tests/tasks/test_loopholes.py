@@ -197,3 +197,11 @@ class TestTheOwnerThatATaskHas:
         permit(team, "architect", claim_task_type="*")
         update("architect", mine, owner="architect")
         assert update("architect", mine, owner="architect")["owner"] == "architect"
+
+    def test_is_confirmed_by_a_lead_so_that_no_lease_ends_it(self, make, update):
+        claimed = make()
+        update("architect", claimed, owner="architect", status=Status.IN_PROGRESS)
+        assert Task.objects.get(number=claimed).lease_due_at is not None
+        update("team-lead", claimed, owner="architect", force=True)
+        row = Task.objects.get(number=claimed)
+        assert (row.is_assigned, row.lease_due_at) == (True, None)
