@@ -120,10 +120,10 @@ def unseen_by_owner(named: NamedNeighbours, row: TaskRow, policy: Policy) -> fro
     )
 
 
-def require_joinable(named: NamedNeighbours, row: TaskRow, actor: TaskActor) -> None:
+def require_joinable(named: NamedNeighbours, row: TaskRow, actor: TaskActor) -> tuple[Deny, ...]:
     """Refuse dependencies on unknown, deleted or completed tasks, and on tasks of others.
 
-    Raises Denied.
+    Returns what `enforcement` makes warnings (Spec: tasks 36). Raises Denied.
     """
     if named.unknown:
         raise not_found(named.unknown[0])
@@ -132,11 +132,7 @@ def require_joinable(named: NamedNeighbours, row: TaskRow, actor: TaskActor) -> 
             raise _circle(row)
         if other.status is Status.DELETED:
             raise Denied(has_ended(other, RULE))
-    for other in named.blocks:
-        allowed = can_change(actor, other, TaskUpdate(add_blocked_by=(str(row.number),)))
-        soft = enforcement_of(actor.policy) is not Enforcement.ENFORCE
-        if isinstance(allowed, Deny) and not (soft and allowed.code in SOFT):
-            raise Denied(allowed)
+    warnings = _require_changeable(named.blocks, row, actor)
     waiting = [row] if named.new_open_blockers else []
     waiting += named.blocks if row.status in UNFINISHED else ()
     for one in waiting:
@@ -147,6 +143,24 @@ def require_joinable(named: NamedNeighbours, row: TaskRow, actor: TaskActor) -> 
                 "create a new task that waits for it",
                 rule=RULE,
             )
+    return warnings
+
+
+def _require_changeable(
+    others: Sequence[TaskRow], row: TaskRow, actor: TaskActor
+) -> tuple[Deny, ...]:
+    """Require that the actor may make each of these tasks wait; return warnings. Raises Denied."""
+    enforcement = enforcement_of(actor.policy)
+    found: list[Deny] = []
+    for other in others:
+        allowed = can_change(actor, other, TaskUpdate(add_blocked_by=(str(row.number),)))
+        if not isinstance(allowed, Deny):
+            continue
+        if enforcement is Enforcement.ENFORCE or allowed.code not in SOFT:
+            raise Denied(allowed)
+        if enforcement is Enforcement.WARN:
+            found.append(allowed)
+    return tuple(found)
 
 
 @needs_transaction

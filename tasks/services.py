@@ -254,13 +254,13 @@ def _update_locked(
     if saved is None:
         _require_active_owner(change)
         raise RuntimeError(f"task {task_id} changed under its lock")
-    _record_warnings(warnings, caller, actor, row, now)
     if releases:
         dependencies.release_dependents(row, update.status, actor=actor, now=now)
     if update.changes_dependencies:
-        dependencies.require_joinable(named, row, actor)
+        warnings += dependencies.require_joinable(named, row, actor)
         dependencies.add_dependencies(named, row, actor=actor, caller=caller, now=now)
         saved = read_task(caller.organisation_id, task_id)
+    _record_warnings(warnings, caller, actor, row, now)
     wake(change.event.for_agent_id)
     return task_result(saved, actor.readership, warnings)
 

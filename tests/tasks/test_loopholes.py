@@ -205,3 +205,17 @@ class TestTheOwnerThatATaskHas:
         update("team-lead", claimed, owner="architect", force=True)
         row = Task.objects.get(number=claimed)
         assert (row.is_assigned, row.lease_due_at) == (True, None)
+
+
+class TestADependencyUnderWarn:
+    """What `enforce` refuses is a warning from either side (Spec: tasks 36)."""
+
+    @pytest.mark.parametrize("side", ["addBlocks", "addBlockedBy"])
+    def test_on_a_task_of_another_role(self, team, make, http, side):
+        configure(team, enforcement="warn")
+        mine = make("frontend-leader", required_role="frontend-leader")
+        waits = make(required_role="backend-leader")
+        one, other = (mine, waits) if side == "addBlocks" else (waits, mine)
+        done = http.call("frontend-leader", "task_update", taskId=one, **{side: [other]}).result
+        assert [warning["code"] for warning in done["warnings"]] == ["ROLE_MISMATCH"]
+        assert Event.objects.filter(action="task.warned").count() == 1
