@@ -19,8 +19,9 @@ def with_usable_step(deny: Deny, caller: Caller) -> Deny:
 
     That is a tool that the execution gate would refuse (in a frame, for another role), or an
     address of the REST API to a caller of MCP. Tools of other agents are not named to begin with.
+    A rule that knows no step for this caller leaves it empty.
     """
-    if is_usable(deny.next_action, caller):
+    if deny.next_action and is_usable(deny.next_action, caller):
         return deny
     return replace(deny, next_action=name_other_step(caller.holder))
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from core.decision import Code, Decision, deny
-from orgchart.policy.compiled import Policy
 from tasks.rules.actors import TaskActor, lead_name
+from tasks.rules.asking import active_leads, leads_to_ask
 from tasks.rules.ownership import YES, changes_owner, has_ended, leads_task, owned_by_other
 from tasks.rules.values import TaskRow, TaskUpdate
 from tasks.vocabulary import Status
-
-MAX_NAMED_LEADS = 5
-"""Leads that a refusal names at most."""
 
 
 def can_approve(actor: TaskActor, task: TaskRow) -> Decision:
@@ -28,7 +25,7 @@ def can_approve(actor: TaskActor, task: TaskRow) -> Decision:
             Code.NOT_YOURS,
             f"{actor.handle} worked on task #{task.number} (owned, started or changed it) and "
             "cannot approve it",
-            approval_step(actor.policy, task),
+            approval_step(actor, task),
             rule=rule,
         )
     if not leads_task(actor, task):
@@ -48,26 +45,19 @@ def can_approve(actor: TaskActor, task: TaskRow) -> Decision:
             return has_ended(task, rule)
 
 
-def approvers(policy: Policy, task: TaskRow) -> tuple[str, ...]:
-    """Handles of the active task leads who may approve this task, sorted."""
-    leads = (TaskActor(policy, one) for one in policy.agents.values() if one.active)
-    return tuple(
-        sorted(
-            lead.handle
-            for lead in leads
-            if lead.agent is not None
-            and lead.is_lead
-            and lead.agent.id not in task.workers
-            and leads_task(lead, task)
-        )
-    )
+def may_approve(lead: TaskActor, task: TaskRow) -> bool:
+    """Whether a task lead leads this task and did none of its work."""
+    is_worker = lead.agent is not None and lead.agent.id in task.workers
+    return lead.is_lead and not is_worker and leads_task(lead, task)
 
 
-def approval_step(policy: Policy, task: TaskRow) -> str:
+def approval_step(actor: TaskActor, task: TaskRow) -> str:
     """How to get an approval: from a lead who did none of the work, or else from the Board."""
-    able = approvers(policy, task)
-    if able:
-        return f"ask {' or '.join(able[:MAX_NAMED_LEADS])} to approve #{task.number}"
+    names = leads_to_ask(actor, lambda lead: may_approve(lead, task))
+    if names:
+        return f"ask {names} to approve #{task.number}"
+    if any(may_approve(lead, task) for lead in active_leads(actor)):
+        return "say with task_comment that it is ready for its approval by a task lead"
     return (
         "no task lead is left who may approve it: say with task_comment that it is ready, and a "
         "person of the Board approves it in the admin"

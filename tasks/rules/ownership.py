@@ -7,7 +7,8 @@ from collections.abc import Collection
 from core.decision import Allow, Code, Decision, Deny, deny
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.names import did_you_mean
-from tasks.rules.actors import TaskActor, is_for, lead_name, read_permissions, roles_claiming
+from tasks.rules.actors import TaskActor, is_for, read_permissions, roles_claiming
+from tasks.rules.asking import can_ask, leads_to_ask
 from tasks.rules.values import TaskRow, TaskUpdate
 from tasks.vocabulary import Status
 
@@ -122,8 +123,14 @@ def has_matching_role(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> De
     requirement = _requirement(actor.policy, new, task.required_role, task.task_type)
     return _mismatch(
         f'{requirement}, but the new owner\'s role is "{new.role}".',
-        f"choose an owner that fits, or, as {lead_name(actor.policy)}, repeat with forceAssign",
+        _fitting_owner_step(actor, task, update, new),
     )
+
+
+def _fitting_owner_step(actor: TaskActor, task: TaskRow, update: TaskUpdate, new: Agent) -> str:
+    if actor.leads(new):
+        return "choose an owner that fits, or repeat with forceAssign"
+    return "choose an owner that fits" if update.assigns else _owner_step(actor, task, new)
 
 
 def can_set_owner(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
@@ -143,9 +150,20 @@ def can_set_owner(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decisi
     return deny(
         Code.NOT_YOURS,
         f"{actor.handle} may claim the task for itself or release it, not give it to {new.handle}",
-        f'claim it with owner "{actor.handle}", or ask {lead_name(actor.policy)} to assign it',
+        _owner_step(actor, task, new),
         rule="who sets an owner",
     )
+
+
+def _owner_step(actor: TaskActor, task: TaskRow, new: Agent) -> str:
+    """How an agent that does not set another owner gets a task on; '' where it cannot."""
+    names = leads_to_ask(actor, lambda lead: lead.leads(new))
+    claim = f'claim it with owner "{actor.handle}"'
+    if task.owner_id is None and actor.agent is not None:
+        found = can_take(actor.policy, actor.agent, task.required_role, task.task_type)
+        if isinstance(found, Allow):
+            return f"{claim}, or ask {names} to assign it" if names else claim
+    return f"ask {names} to assign it" if names else ""
 
 
 def can_change(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
@@ -165,10 +183,21 @@ def can_change(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
     holder = new_owner(actor, update) if update.owner is not None else task.owner_in(actor.policy)
     if is_owner or (holder is not None and actor.is_agent(holder.id)):
         renews = is_owner and (only_owner or update.renews)
-        return YES if renews else _may_update_own(actor)
+        return YES if renews else _may_update_own(actor, task)
     if holder is not None or actor.agent is None:
-        return owned_by_other(task, "comment on it with task_comment, or ask its owner")
+        return owned_by_other(task, _step_to_owner(actor, task))
     return _can_change_unowned(actor, actor.agent, task, update)
+
+
+def _step_to_owner(actor: TaskActor, task: TaskRow) -> str:
+    """How the owner learns what another agent wants changed; '' where that agent cannot say it."""
+    owner = task.owner_in(actor.policy)
+    asks = owner is not None and can_ask(actor, owner)
+    if isinstance(can_comment(actor, task), Deny):
+        return "ask its owner" if asks else ""
+    if asks:
+        return "comment on it with task_comment, or ask its owner"
+    return "comment on it with task_comment"
 
 
 def _can_change_unowned(
@@ -177,7 +206,7 @@ def _can_change_unowned(
     moves = update.status in (Status.IN_PROGRESS, Status.COMPLETED)
     if task.creator_id == agent.id and not moves:
         return YES
-    own = _may_update_own(actor)
+    own = _may_update_own(actor, task)
     if isinstance(own, Deny):
         return own
     return can_take(actor.policy, agent, task.required_role, task.task_type)
@@ -190,18 +219,19 @@ def _is_in_backlog(task: TaskRow) -> Decision:
         Code.NOT_YOURS,
         f"Task #{task.number} is not in the backlog: it is {task.status}"
         + (f" and owned by {task.owner}." if task.owner else "."),
-        "list the backlog with manage_backlog; ask its owner or a task lead to change this one",
+        "choose one that manage_backlog lists",
         rule="the backlog holds unowned tasks that have not begun",
     )
 
 
-def _may_update_own(actor: TaskActor) -> Decision:
+def _may_update_own(actor: TaskActor, task: TaskRow) -> Decision:
     if actor.permissions.update_own:
         return YES
+    names = leads_to_ask(actor, lambda lead: leads_task(lead, task))
     return deny(
         Code.NOT_YOURS,
         f'{actor.role} lacks the permission "update_own_tasks"',
-        f"ask {lead_name(actor.policy)} to make the change",
+        f"ask {names} to make the change" if names else "",
         rule="permissions (spec: tasks 40)",
     )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from core.decision import Allow, Code, Decision, Deny, deny
 from orgchart.policy.readership import RULE
 from tasks.rules.actors import TaskActor, enforcement_of, lead_name
-from tasks.rules.approval import approval_step, approvers, keeps_approval
+from tasks.rules.approval import approval_step, keeps_approval, may_approve
 from tasks.rules.ownership import (
     YES,
     can_change,
@@ -230,10 +230,8 @@ def is_approved(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision
         is_approver = worker is not None and task.approved_by == f"agent:{worker.handle}"
         if worker is None or (worker.id in {*task.workers, task.owner_id} and not is_approver):
             return YES
-    may_approve = actor.handle in approvers(actor.policy, task)
-    step = (
-        f"call task_approve on #{task.number}" if may_approve else approval_step(actor.policy, task)
-    )
+    approves = actor.agent is not None and may_approve(actor, task)
+    step = f"call task_approve on #{task.number}" if approves else approval_step(actor, task)
     return deny(
         Code.APPROVAL_REQUIRED,
         f'Tasks of type "{task.task_type}" need the approval of {lead_name(actor.policy)} '

@@ -1,13 +1,18 @@
 """What a refusal tells its reader to do next is something that the reader can do."""
 
+from dataclasses import replace
+
 import pytest
 
+from orgchart.packs.checking import sound_pack
+from orgchart.packs.pack import policy_of as policy_of_pack
 from orgchart.policy.compiled import Agent
 from tasks.rules.approval import can_approve
 from tasks.rules.ownership import can_take
 from tasks.rules.updates import can_update
 from tasks.rules.values import TaskUpdate
 from tasks.vocabulary import Status
+from tests.oracle.reading import PACKS
 from tests.tasks.policies import NEEDS_APPROVAL, NEXUS, TEAM, actor, policy_of, role, task
 
 TWO = policy_of(
@@ -19,6 +24,7 @@ TWO = policy_of(
         Agent(4, "architect", "architect", "", managers=("team-lead",)),
     ],
 )
+COMPANY = policy_of_pack(sound_pack(PACKS / "nexus"))
 BOARD_STEP = "a person of the Board approves it in the admin"
 
 
@@ -96,3 +102,52 @@ def test_what_has_ended_is_said_in_whole_sentences():
     assert done.message == 'The task is "completed": its owner stays.'
     gone = refusal(actor("team-lead"), task("deleted"), active_form="x")
     assert gone.message == 'The task is "deleted": it can no longer change.'
+
+
+class TestWhoIsAsked:
+    """An agent that the caller reaches, or nobody (Spec: modes 16, wire 39)."""
+
+    @pytest.mark.parametrize(
+        ("who", "to", "said"),
+        [
+            ("backend_worker", "qa_worker", "or ask it_manager to assign it"),
+            ("research_worker", "product_manager", 'claim it with owner "research_worker"'),
+            ("it_manager", "hr_manager", 'claim it with owner "it_manager"'),
+        ],
+    )
+    def test_to_assign_a_task(self, who, to, said):
+        found = refusal(actor(who, COMPANY), task(), owner=to)
+        assert found.code == "NOT_YOURS"
+        assert found.next_action.endswith(said)
+
+    def test_nobody_where_none_could_and_the_caller_could_not_take_it(self):
+        what = task(required_role="hr_manager")
+        found = refusal(actor("research_worker", COMPANY), what, owner="hr_manager")
+        assert (found.code, found.next_action) == ("NOT_YOURS", "")
+
+    @pytest.mark.parametrize(
+        ("who", "said"),
+        [
+            ("frontend_worker", "comment on it with task_comment"),
+            ("it_manager", "comment on it with task_comment, or ask its owner"),
+        ],
+    )
+    def test_about_a_task_of_another(self, who, said):
+        held = task("in_progress", owner=COMPANY.agents["ceo"])
+        found = refusal(actor(who, COMPANY), held, description="x")
+        assert found.next_action == said
+
+    def test_to_approve(self):
+        ceo = replace(COMPANY.roles["ceo"], task_lead=True)
+        policy = replace(
+            COMPANY,
+            roles={**COMPANY.roles, "ceo": ceo},
+            settings={**COMPANY.settings, "approval_task_types": [NEEDS_APPROVAL]},
+        )
+        said = {
+            who: refusal(actor(who, policy), worked(policy, who), status=Status.COMPLETED)
+            for who in ("product_manager", "backend_worker", "research_worker")
+        }
+        assert said["product_manager"].next_action.startswith("ask ceo to approve")
+        assert said["backend_worker"].next_action.startswith("ask it_manager to approve")
+        assert said["research_worker"].next_action.startswith("say with task_comment")

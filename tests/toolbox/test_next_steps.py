@@ -46,9 +46,12 @@ class TestAStep:
             ("list_agents shows the agents", IT, "ask ceo with escalate"),
             ("read_file it first", BACKEND, "ask it_manager with escalate"),
             ("call escalate", CEO, "tell the Board with write_note"),
+            ("", BACKEND, "ask it_manager with escalate"),
         ],
     )
-    def test_with_a_tool_of_others_or_of_another_mode_is_replaced(self, text, handle, instead):
+    def test_with_a_tool_of_others_or_of_another_mode_or_of_none_is_replaced(
+        self, text, handle, instead
+    ):
         assert instead in step(text, caller(handle))
 
     def test_outside_of_the_frame_is_replaced_by_the_way_out(self):

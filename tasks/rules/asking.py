@@ -1,0 +1,44 @@
+"""The agents that a refusal tells an agent to ask: those it can reach (Spec: wire 39); pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from orgchart.policy.compiled import Agent
+from orgchart.policy.readership import may_contact
+from orgchart.policy.vocabulary import Visibility
+from tasks.rules.actors import TaskActor
+
+MAX_NAMED = 5
+"""Agents that a refusal names at most."""
+
+
+def can_ask(actor: TaskActor, other: Agent) -> bool:
+    """Whether the actor reaches another, active agent; a person of the Board reaches every one.
+
+    By a contact rule without a contract, or by a comment where everyone reads every task.
+    """
+    if not other.active:
+        return False
+    if actor.agent is None:
+        return True
+    reads_all = actor.policy.settings["task_visibility"] == Visibility.ALL
+    reaches = reads_all or may_contact(actor.policy, actor.agent, other)
+    return reaches and other.id != actor.agent.id
+
+
+def active_leads(actor: TaskActor) -> Iterable[TaskActor]:
+    """The active task leads of the actor's organisation, as actors, by their handles."""
+    agents = sorted(actor.policy.agents.values(), key=lambda one: one.handle)
+    leads = (TaskActor(actor.policy, one) for one in agents if one.active)
+    return (lead for lead in leads if lead.is_lead)
+
+
+def leads_to_ask(actor: TaskActor, could: Callable[[TaskActor], bool]) -> str:
+    """The task leads who could do it and whom the actor may ask, as `a or b`; '' for none."""
+    able = [
+        lead.handle
+        for lead in active_leads(actor)
+        if lead.agent is not None and could(lead) and can_ask(actor, lead.agent)
+    ]
+    return " or ".join(able[:MAX_NAMED])
