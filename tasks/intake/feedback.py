@@ -17,6 +17,7 @@ from pydantic_core import from_json
 from core import paging
 from core.actions import Action
 from core.actors import Actor
+from core.database import hold_lock
 from core.decision import Code, Denied, refuse
 from core.deeds import Deed, require_deed
 from core.ids import row_id
@@ -120,7 +121,8 @@ def add_feedback(
 ) -> tuple[int, int]:
     """Insert new items in one transaction; return how many are new and how many are known.
 
-    An item with a known id is the same report again.
+    An item with a known id is the same report again. Additions to an organisation follow one
+    another, so that each counts what the one before inserted.
     """
     require_deed(caller, Deed.TAKE_IN_FEEDBACK)
     rows = [
@@ -137,6 +139,7 @@ def add_feedback(
         for item in items
     ]
     with transaction.atomic():
+        hold_lock("feedback", caller.organisation_id)
         before = Feedback.objects.filter(organisation_id=caller.organisation_id)
         known = set(
             before.filter(external_id__in=[row.external_id for row in rows if row.external_id])

@@ -12,7 +12,7 @@ from standardwebhooks import Webhook
 from core.actors import System
 from core.decision import Code, Denied
 from ledger.models import Event
-from tasks.intake.feedback import open_hook, read_file
+from tasks.intake.feedback import add_feedback, open_hook, read_file, read_items
 from tasks.intake.hook import require_rate
 from tasks.models import Feedback, FeedbackHook
 from tests.concurrency import at_once
@@ -198,6 +198,17 @@ class TestHook:
             return True
 
         assert sum(at_once([counted] * 12)) == 5
+
+    @pytest.mark.django_db(transaction=True)
+    def test_counts_a_report_as_new_once_where_messages_arrive_at_once(self, team):
+        items = read_items([{"body": "x", "id": str(number)} for number in range(50)], "a")
+        caller = System(name="feedback-hook", organisation_id=team.id)
+
+        def added() -> int:
+            return add_feedback(caller=caller, items=items, source="hook", now=NOW)[0]
+
+        assert sum(at_once([added] * 8, raising=True)) == Feedback.objects.count() == 50
+        assert Event.objects.filter(action="feedback.received").count() == 1
 
     def test_keeps_nothing_where_the_disk_is_full(self, send, settings):
         settings.NEXUS_DISK_RESERVE = 2**62
