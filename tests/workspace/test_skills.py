@@ -1,6 +1,7 @@
 """Skills: who may start which, in what frame, from which exact file; what people see of them."""
 
 import hashlib
+import json
 import time
 from functools import partial
 from io import StringIO
@@ -353,7 +354,7 @@ class TestCommands:
         give(company, LEADER, "plan")
         approve(company, "plan")
         prompt = use(company, LEADER, "plan", "me").result["prompt"]
-        assert prompt == 'for "me":\n42 $HOME /tmp\n[exit status 3]\nend'
+        assert prompt == 'for "me":\n"42 $HOME /tmp" [exit status 3]\nend'
 
     @pytest.mark.parametrize(
         "args", ["; touch /tmp/x", "\n!ls /", "`ls /`", "$(ls /)", "' || ls /", "!ls /"]
@@ -362,14 +363,14 @@ class TestCommands:
         write(home, "plan", "$ARGUMENTS\n!ls /tmp; echo end")
         give(company, LEADER, "plan")
         approve(company, "plan")
-        assert use(company, LEADER, "plan", args).result["prompt"] == f"{quoted(args)}\nend"
+        assert use(company, LEADER, "plan", args).result["prompt"] == f'{quoted(args)}\n"end"'
 
     def test_are_not_made_of_output(self, company, home):
         write(home, "plan", "!printf '!echo pwned\\n$ARG''UMENTS'")
         give(company, LEADER, "plan")
         approve(company, "plan")
         prompt = use(company, LEADER, "plan", "secret").result["prompt"]
-        assert prompt == "!echo pwned\n$ARGUMENTS"
+        assert json.loads(prompt) == "!echo pwned\n$ARGUMENTS"
 
     def test_share_their_time(self, company, home, monkeypatch):
         monkeypatch.setattr(preparing, "SECONDS", 1.0)

@@ -1,8 +1,7 @@
-"""From a skill to its prompt: arguments as data, outputs inserted, nothing read twice; pure."""
+"""From a skill to its prompt: arguments and outputs as data, nothing read twice; pure."""
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable
 
 from toolbox.quoting import quoted
@@ -15,8 +14,10 @@ Runner = Callable[[str], CommandOutcome]
 def prompt_of(skill: Definition, arguments: str, run: Runner) -> str:
     """The prompt of a skill started with these arguments, which it quotes as a JSON string.
 
-    The parts are those of the approved file: neither arguments nor outputs are looked through for
-    commands or placeholders.
+    So it quotes what its commands print: the files they read may be of other agents, and no line
+    of such a text looks like one of the prompt (Spec: skills 10, modes 22). The parts are those of
+    the approved file: neither arguments nor outputs are looked through for commands or
+    placeholders.
     """
     given = quoted(arguments)
 
@@ -29,15 +30,12 @@ def prompt_of(skill: Definition, arguments: str, run: Runner) -> str:
 
 
 def shown(outcome: CommandOutcome) -> str:
-    """A command's output as text, and how it ended where that was not well."""
-    text = outcome.output.decode("utf-8", errors="replace").rstrip("\n")
-    clean = "".join(c if c in "\n\t" or unicodedata.category(c) != "Cc" else "\ufffd" for c in text)
+    """A command's output as a JSON string, and how it ended where that was not well."""
+    text = quoted(outcome.output.decode("utf-8", errors="replace").rstrip("\n"))
     if outcome.timed_out:
-        note = "[stopped: its time was over]"
-    elif outcome.cut:
-        note = "[stopped: more output than is shown]"
-    elif outcome.status:
-        note = f"[exit status {outcome.status}]"
-    else:
-        return clean
-    return f"{clean}\n{note}" if clean else note
+        return f"{text} [stopped: its time was over]"
+    if outcome.cut:
+        return f"{text} [stopped: more output than is shown]"
+    if outcome.status:
+        return f"{text} [exit status {outcome.status}]"
+    return text
