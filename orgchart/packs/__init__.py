@@ -2,7 +2,13 @@
 
 from orgchart.packs.checking import check_pack, review_pack
 from orgchart.packs.exporting import NotAPack, export_pack
-from orgchart.packs.loading import OtherOrganisation, PackDifference, diff_pack, load_pack
+from orgchart.packs.loading import (
+    OtherOrganisation,
+    PackDifference,
+    diff_pack,
+    kept_deactivated,
+    load_pack,
+)
 from orgchart.packs.problems import BadPack, Problem
 from orgchart.packs.validating import json_schema
 
@@ -16,6 +22,7 @@ __all__ = [
     "diff_pack",
     "export_pack",
     "json_schema",
+    "kept_deactivated",
     "load_pack",
     "review_pack",
 ]

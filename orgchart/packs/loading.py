@@ -19,6 +19,7 @@ from orgchart.packs.checking import sound_pack
 from orgchart.packs.layout import ORGANISATION, PROTOCOL, ROLES
 from orgchart.packs.pack import Pack
 from orgchart.packs.writing import write_pack
+from orgchart.policy.compiled import Policy
 from orgchart.policy.difference import Difference
 from orgchart.services import PolicyChange, change_policy
 
@@ -36,10 +37,14 @@ class _NothingToChange(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PackDifference:
-    """What loading a pack would do: rows it would write, and what that permits and forbids."""
+    """What loading a pack would do: rows it would write, and what that permits and forbids.
+
+    `kept_deactivated` are agents of the pack that would stay deactivated.
+    """
 
     rows: tuple[str, ...]
     difference: Difference
+    kept_deactivated: tuple[str, ...]
 
     @property
     def is_empty(self) -> bool:
@@ -59,10 +64,11 @@ def load_pack(
 
     A new organisation is created. In a live one agents keep their ids, keys and mail; who is gone
     from the pack is deactivated, hands what it holds to the next above it that stays, and is active
-    again when a later pack has it. Its settings are left alone: those of a pack are what a new
-    organisation begins with. Tool restrictions of people stay; those of the pack are added and
-    narrow what is there. An organisation that is what the pack says already gets no new version and
-    no event (`changed` is False). `organisation` names that of a folder without organisation.yaml.
+    again when a later pack has it. An agent that was deactivated otherwise stays so. Its settings
+    are left alone: those of a pack are what a new organisation begins with. Tool restrictions of
+    people stay; those of the pack are added and narrow what is there. An organisation that is what
+    the pack says already gets no new version and no event (`changed` is False). `organisation`
+    names that of a folder without organisation.yaml.
 
     Raises BadPack with every problem of the files, or Denied for what breaks an invariant together
     with what the organisation holds that is not in the pack.
@@ -86,7 +92,17 @@ def diff_pack(
         )
     rows: list[str] = []
     change = _load(pack, caller, now, rows, preview=True)
-    return PackDifference(tuple(rows), change.difference)
+    return PackDifference(tuple(rows), change.difference, _kept_deactivated(pack, change.after))
+
+
+def kept_deactivated(directory: Path, policy: Policy, organisation: str = "") -> tuple[str, ...]:
+    """The agents of a loaded pack that stay deactivated in the policy it gave (Spec: packs 17)."""
+    return _kept_deactivated(sound_pack(directory, organisation), policy)
+
+
+def _kept_deactivated(pack: Pack, policy: Policy) -> tuple[str, ...]:
+    active = (one.handle for one in pack.staff if one.active)
+    return tuple(handle for handle in active if not policy.agents[handle].active)
 
 
 def _load(

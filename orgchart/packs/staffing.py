@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from core.actions import Action
+from ledger.history import last_event
 from orgchart import models
 from orgchart.packs.pack import Pack, Staff
 from orgchart.policy.vocabulary import BOARD
 
 Note = Callable[[str, str, str, Iterable[str]], None]
+
+IN_OR_OUT = (Action.AGENT_ACTIVATED, Action.AGENT_DEACTIVATED)
 
 PLACE = {"group_id": None, "name": "", "is_leader": False}
 
@@ -21,7 +25,7 @@ def write_staff(
     groups: Mapping[str, models.Group],
     note: Note,
 ) -> None:
-    """Make the agents what the pack says.
+    """Make the agents what the pack says, except that none deactivated otherwise is activated.
 
     Names and leaders are unique in a group, so every place that changes is left before any is
     taken.
@@ -32,6 +36,8 @@ def write_staff(
     added = [one for one in pack.staff if one.handle not in rows]
     rows |= _add(organisation, added, roles)
     wanted = {one.handle: _values(one, roles, groups, rows) for one in pack.staff}
+    for handle in _kept_deactivated(organisation, pack, rows):
+        wanted[handle] |= {"active": False, "is_leader": False}
     taken = {(v["group_id"], v["name"]) for v in wanted.values() if v["group_id"]}
     kept_groups = {group.id for group in groups.values()}
     for handle, row in rows.items():
@@ -53,6 +59,21 @@ def write_staff(
             columns = changed.get(handle, [])
             more = ["co_managers"] if handle in co_managed else []
             note(_verb(rows[handle], columns), "agent", handle, [*columns, *more])
+
+
+def _kept_deactivated(
+    organisation: models.Organisation, pack: Pack, rows: Mapping[str, models.Agent]
+) -> list[str]:
+    """The pack's agents that a person or HR's agent deactivated: activating one gives rights.
+
+    Who activates it is asked for a second person; a pack is not (Spec: packs 17, people 30).
+    """
+    inactive = [one.handle for one in pack.staff if one.active and not rows[one.handle].active]
+    last = {
+        handle: last_event(f"agent:{handle}", organisation.id, action__in=IN_OR_OUT)
+        for handle in inactive
+    }
+    return [h for h, event in last.items() if event and event.action == Action.AGENT_DEACTIVATED]
 
 
 def _verb(row: models.Agent, columns: list[str]) -> str:

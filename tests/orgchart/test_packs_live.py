@@ -1,7 +1,9 @@
 """A pack over a live organisation changes it without losing anybody."""
 
 import pytest
+from django.core.management import call_command
 
+from core.actors import System
 from core.decision import Code, Denied
 from ledger.models import Event
 from orgchart import models
@@ -14,6 +16,7 @@ from orgchart.policy.protected import with_protected
 from orgchart.policy.vocabulary import ToolMode
 from orgchart.policy_cache import current_policy
 from orgchart.services import change_policy, set_settings
+from orgchart.staffing import activate_agent, deactivate_agent
 from orgchart.tool_restrictions import set_tool_restriction
 from tests.orgchart.world import (
     ACME,
@@ -88,6 +91,29 @@ class TestLoadingOverALiveOrganisation:
         assert policy.agents["hand_two"].active
         assert policy.agents["hand_two"].id == number
         assert plain(policy) == plain(policy_of(sound_pack(pack)))
+
+    def test_activates_nobody_that_a_person_deactivated(self, pack, acme, capsys):
+        deactivate_agent(handle="hand_two", caller=person(acme), reason="Left.", now=NOW)
+        call_command("org", "diff", "acme", str(pack))
+        assert "hand_two stays deactivated" in capsys.readouterr().out
+        write_pack(
+            pack,
+            {"agents/hand_two.yaml": ACME["agents/hand_two.yaml"] + "job_description: Left.\n"},
+        )
+        assert not load(pack).after.agents["hand_two"].active
+        call_command("org", "load", str(pack))
+        said = capsys.readouterr().out
+        assert "hand_two stays deactivated" in said
+        assert "unchanged" in said
+        activate_agent(
+            handle="hand_two",
+            caller=System(name="tests", organisation_id=acme.id),
+            reason="Back.",
+            now=NOW,
+        )
+        assert load(pack).after.agents["hand_two"].active
+        call_command("org", "load", str(pack))
+        assert "stays deactivated" not in capsys.readouterr().out
 
     def test_changes_nothing_when_who_is_gone_is_gone_already(self, pack, acme):
         (pack / "agents/hand_two.yaml").unlink()

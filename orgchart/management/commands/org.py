@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from orgchart.packs import (
     diff_pack,
     export_pack,
     json_schema,
+    kept_deactivated,
     load_pack,
     review_pack,
 )
@@ -107,6 +108,8 @@ class Command(BaseCommand):
             organisation=options["organisation"],
         )
         self._show(change.difference)
+        folder, name = options["folder"], options["organisation"]
+        self._show_kept(kept_deactivated(folder, change.after, name))
         version = f"{change.after.organisation}: policy version {change.after.version}"
         self.stdout.write(version if change.changed else f"{version}, unchanged")
 
@@ -137,6 +140,7 @@ class Command(BaseCommand):
         for row in found.rows:
             self.stdout.write(f"~ {row}")
         self._show(found.difference)
+        self._show_kept(found.kept_deactivated)
         if found.is_empty:
             self.stdout.write("no difference")
 
@@ -191,6 +195,13 @@ class Command(BaseCommand):
             self.stdout.write(f"+ {sentence}")
         for sentence in difference.forbidden:
             self.stdout.write(f"- {sentence}")
+
+    def _show_kept(self, handles: Sequence[str]) -> None:
+        for handle in handles:
+            self.stdout.write(
+                f"{handle} stays deactivated: a person or an agent deactivated it. "
+                "Activate it in the admin."
+            )
 
 
 def shown(value: Any) -> str:
