@@ -36,6 +36,7 @@ WORKSPACE_FIRST_UID = env.number("WORKSPACE_FIRST_UID", first_uid(WORKSPACE_ROOT
 WORKSPACE_UIDS = range(WORKSPACE_FIRST_UID, WORKSPACE_FIRST_UID + UIDS)  # one for each agent
 WORKSPACE_SANDBOX = env.choice("WORKSPACE_SANDBOX", "strongest", "bubblewrap", "namespaces")
 WORKSPACE_BYTES = env.number("WORKSPACE_BYTES", 1_000_000_000, least=1_000_000)
+REPOSITORY_BYTES = env.number("REPOSITORY_BYTES", 2 * 1024**3, least=1_000_000)  # an import
 WORKSPACE_FILES = env.number("WORKSPACE_FILES", 100_000, least=1000)
 WORKSPACE_RUNS = env.number("WORKSPACE_RUNS", 2, least=1)
 WORKSPACE_PACKAGES = (

@@ -76,3 +76,19 @@ def _give(home: Path, user: AgentUser) -> None:
                 continue  # its other name may be anywhere
             os.chown(name, user.uid, user.gid, dir_fd=fd, follow_symlinks=False)
     os.chown(home, user.uid, user.gid, follow_symlinks=False)
+
+
+def usage_of(folder: Path) -> tuple[int, int]:
+    """The bytes and the number of files below a folder; links are not followed."""
+    total = count = 0
+    if not folder.is_dir():
+        return 0, 0
+    for _, _, names, fd in os.fwalk(folder, follow_symlinks=False):
+        for name in names:
+            try:
+                found = os.stat(name, dir_fd=fd, follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+            total += found.st_blocks * 512
+            count += 1
+    return total, count

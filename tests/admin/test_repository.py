@@ -11,7 +11,7 @@ from orgchart.pending.vocabulary import PendingState
 from tests.admin.forms import confirm, preview
 from tests.admin.places import change_page, page_of
 from tests.workspace.git.world import a_root, run_git
-from workspace.git import control, importing
+from workspace.git import importing, running
 from workspace.git.models import Branch, BranchMove, MoveKind, Repository
 from workspace.git.repositories import bare_of, ensure_repositories
 
@@ -105,7 +105,7 @@ class TestTheConfirmedForm:
 
         def watched(*words, **options):
             open_meanwhile.append(in_transaction())
-            return control.run_git(*words, **options)
+            return running.run_git(*words, **options)
 
         monkeypatch.setattr(importing, "run_git", watched)
         assert save(board, company, seen).status_code == 302

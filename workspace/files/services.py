@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -25,6 +24,7 @@ from toolbox.caller import Caller
 from toolbox.quotas import Quota
 from workspace.files.places import Place, judged_tree, place_of
 from workspace.git.judging import is_in_judged_commit
+from workspace.homes import usage_of
 from workspace.results import FileContent, LogLines, WrittenFile
 from workspace.services import require_paths
 from workspace.tree import agent_folder
@@ -175,19 +175,3 @@ def _take_room(caller: Caller, size: int) -> None:
                 help_ = "make files smaller, or ask your superior to have old ones removed"
                 raise Quota(what=what, limit=limit, help=help_).exceeded_by(have)
         _counted[home] = (until, used + size, files + 1)
-
-
-def usage_of(folder: Path) -> tuple[int, int]:
-    """The bytes and the number of files below a folder; links are not followed."""
-    total = count = 0
-    if not folder.is_dir():
-        return 0, 0
-    for _, _, names, fd in os.fwalk(folder, follow_symlinks=False):
-        for name in names:
-            try:
-                found = os.stat(name, dir_fd=fd, follow_symlinks=False)
-            except FileNotFoundError:
-                continue
-            total += found.st_blocks * 512
-            count += 1
-    return total, count

@@ -17,12 +17,13 @@ from ledger.services import record
 from toolbox.caller import Caller
 from toolbox.quotas import charge
 from workspace.git import rules
-from workspace.git.control import BareRepository, GitFailed, Signature
+from workspace.git.control import BareRepository, Signature
 from workspace.git.holding import held_work_tree
 from workspace.git.models import Branch, Draft, Repository
 from workspace.git.places import place_of
 from workspace.git.pushing import moved_meanwhile, repository_of, require_free
 from workspace.git.repositories import branch_row, drafts_of, lock
+from workspace.git.running import GitFailed
 from workspace.results import BranchResult
 from workspace.services import require_branch, require_commit
 

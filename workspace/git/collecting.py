@@ -10,9 +10,9 @@ from django.db import transaction
 from contracts.vocabulary import FINAL_STATES
 from orgchart.models import Organisation
 from workspace.git import importing
-from workspace.git.control import GitFailed
 from workspace.git.models import Draft, Repository
 from workspace.git.repositories import bare_of, drafts_of
+from workspace.git.running import GitFailed
 
 KEPT = timedelta(days=14)
 """How long what nothing names is kept: a commit under way is not named yet."""

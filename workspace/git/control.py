@@ -1,56 +1,29 @@
-"""Git as the control plane runs it: in its own bare repositories, with its own configuration."""
+"""Bare repositories of the control plane, and what git answers about them."""
 
 from __future__ import annotations
 
-import resource
 import shutil
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from typing import IO
 
 from core.decision import Code, refuse
-from core.terminal import printable_lines
+from workspace.git import running
 from workspace.git.rules import Change, parse_changes
+from workspace.git.running import GitFailed, run_git, started
 
-HERE = Path(__file__).parent
-HOOK = HERE / "pre_receive.sh"
-SECONDS = 120
-"""How long one command may take; an import may take ten times as long."""
-
-MEMORY = 2048 * 1024 * 1024
-"""Bytes of memory that git and each program that it starts may hold: agents write what it reads."""
+HOOK = Path(__file__).with_name("pre_receive.sh")
+MOST_PATH = 4200
+"""Bytes of a line that names a file of at most 4,095 bytes, as Linux takes it, and its size."""
 
 NEWEST_KNOWN_TO_LACK = (2, 37)
 """`git merge-tree --write-tree` came after it."""
-
-ENVIRONMENT = {
-    "PATH": "/usr/local/bin:/usr/bin:/bin",
-    "HOME": "/nonexistent",
-    "LANG": "C.UTF-8",
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_CONFIG_GLOBAL": str(HERE / "git.config"),
-    "GIT_ATTR_NOSYSTEM": "1",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_ASKPASS": "/bin/false",
-    "GIT_NO_REPLACE_OBJECTS": "1",
-    "GIT_LITERAL_PATHSPECS": "1",
-    "GIT_PROTOCOL_FROM_USER": "0",
-}
-
-
-class GitFailed(Exception):
-    """A command of git ended with an error; the text is what it said."""
-
-    def __init__(self, verb: str, status: int | None, said: bytes) -> None:
-        self.status = status
-        self.said = printable_lines(said.decode("utf-8", "replace")).strip()
-        super().__init__(f"git {verb}: {self.said[:1000] or status}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,19 +125,47 @@ class BareRepository:
 
         What git cannot compare in its time and memory is left out, too.
         """
-        words = [f"--git-dir={self.folder}", "diff-tree", "-r", "-p", "-M", "--no-color",
-                 "--no-ext-diff", "--no-textconv", old, new]  # fmt: skip
-        with _started(words, self._objects, errors=subprocess.DEVNULL) as process:
-            assert process.stdout is not None  # noqa: S101  a pipe was asked for
-            late = threading.Timer(SECONDS, process.kill)
-            late.start()
-            try:
-                found = process.stdout.read(limit + 1)
-                is_cut = len(found) > limit or process.wait() != 0
-            finally:
-                late.cancel()
+        words = ["diff-tree", "-r", "-p", "-M", "--no-color", "--no-ext-diff", "--no-textconv"]
+        with self._printing(*words, old, new) as (process, printed):
+            found = printed.read(limit + 1)
+            is_cut = len(found) > limit or process.wait() != 0
         text = found[:limit].decode("utf-8", "replace")
         return text.replace("\0", "\N{REPLACEMENT CHARACTER}"), is_cut
+
+    def size(self, commit: str, most_bytes: int, most_files: int) -> tuple[int, int]:
+        """Bytes and number of a commit's files and folders, counted until one is over its limit.
+
+        A small repository may name one file, or an empty folder, a million times. Raises
+        GitFailed, also for a path that no file system takes.
+        """
+        found = files = 0
+        words = ("ls-tree", "-r", "-t", "--format=%(objectsize) %(path)")
+        with self._printing(*words, commit) as (process, printed):
+            while found <= most_bytes and files <= most_files:
+                line = printed.readline(MOST_PATH)
+                if line and not line.endswith(b"\n"):
+                    raise GitFailed("ls-tree", 0, b"the path of a file is too long")
+                if not line and process.wait() != 0:
+                    raise GitFailed("ls-tree", process.returncode, b"it was not counted to its end")
+                if not line:
+                    break
+                size = line.split()[0]
+                found += int(size) if size.isdigit() else 0  # a folder and a submodule have none
+                files += 1
+        return found, files
+
+    @contextmanager
+    def _printing(self, *words: str) -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes]]]:
+        """A command of git whose output is read while it comes; it is killed where it is late."""
+        everything = [f"--git-dir={self.folder}", *words]
+        with started(everything, self._objects, errors=subprocess.DEVNULL) as process:
+            assert process.stdout is not None  # noqa: S101  a pipe was asked for
+            late = threading.Timer(running.SECONDS, process.kill)
+            late.start()
+            try:
+                yield process, process.stdout
+            finally:
+                late.cancel()
 
     def merge(self, main: str, branch: str) -> tuple[str, list[str]]:
         """The tree of a merge of two commits, and the paths in conflict; no ref moves.
@@ -206,54 +207,6 @@ class BareRepository:
     def take_pack(self, pack: bytes) -> None:
         """Check every object of a pack and store it. Raises GitFailed for a broken one."""
         self.run("index-pack", "--stdin", "--fix-thin", "--strict", stdin=pack)
-
-
-def run_git(
-    words: Sequence[str],
-    stdin: bytes = b"",
-    environment: Mapping[str, str] | None = None,
-    *,
-    seconds: float = SECONDS,
-) -> subprocess.CompletedProcess[bytes]:
-    """Run git with nothing of this machine's configuration or environment. Raises GitFailed."""
-    try:
-        with _started(words, environment or {}) as process:
-            output, errors = process.communicate(stdin, timeout=seconds)
-            return subprocess.CompletedProcess(words, process.returncode, output, errors)
-    except subprocess.TimeoutExpired:
-        raise GitFailed(words[0], None, f"no answer within {seconds:g} s".encode()) from None
-
-
-@contextmanager
-def _started(
-    words: Sequence[str], environment: Mapping[str, str], errors: int = subprocess.PIPE
-) -> Iterator[subprocess.Popen[bytes]]:
-    """Git at work, with limited memory; it is killed where it is not at its end by then."""
-    try:
-        process = subprocess.Popen(
-            ["git", *words],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            cwd="/",
-            env={**ENVIRONMENT, **environment},
-        )
-    except FileNotFoundError:
-        raise refuse(
-            Code.DRIVER_UNAVAILABLE,
-            "git is not installed on this installation",
-            "go on without it; who runs the installation installs git",
-            rule="git is installed",
-            driver="git",
-        ) from None
-    with process:
-        try:
-            if sys.platform == "linux":
-                with suppress(ProcessLookupError):  # it has ended already
-                    resource.prlimit(process.pid, resource.RLIMIT_DATA, (MEMORY, MEMORY))
-            yield process
-        finally:
-            process.kill()
 
 
 def require_merging() -> None:

@@ -15,17 +15,15 @@ from datetime import datetime
 from pathlib import Path
 from uuid import uuid4
 
+from django.conf import settings
+
 from core.decision import Code, refuse
 from orgchart.models import Organisation
-from workspace.git.control import (
-    BareRepository,
-    GitFailed,
-    Signature,
-    create_bare,
-    install,
-    run_git,
-)
+from orgchart.orgsettings import merged, quota_of
+from workspace.git.control import BareRepository, Signature, create_bare, install
 from workspace.git.other_side import environment_for, other_side
+from workspace.git.running import GitFailed, run_git
+from workspace.homes import usage_of
 from workspace.tree import repository_folder
 
 MAIN = "main"
@@ -64,7 +62,7 @@ def prepared(organisation: Organisation, source: str, now: datetime) -> Iterator
     parent.mkdir(parents=True, exist_ok=True)
     made = parent / f"{CLONING}{uuid4().hex}"
     try:
-        main, commit = _clone(made, source) if source else _create(made, now)
+        main, commit = _clone(made, source, organisation) if source else _create(made, now)
     except BaseException:
         shutil.rmtree(made, ignore_errors=True)
         raise
@@ -111,8 +109,13 @@ def _create(folder: Path, now: datetime) -> tuple[str, str]:
     return MAIN, commit
 
 
-def _clone(folder: Path, source: str) -> tuple[str, str]:
+def _clone(folder: Path, source: str, organisation: Organisation) -> tuple[str, str]:
     """Take in the default branch of another repository, and nothing else of it."""
+
+    def watch() -> None:
+        if usage_of(folder)[0] > settings.REPOSITORY_BYTES:
+            raise _too_large("clone", f"it takes more than {settings.REPOSITORY_BYTES} bytes")
+
     words = [
         *("clone", "--quiet", "--bare", "--no-local", "--no-tags", "--single-branch"),
         *("--template=", "--config", "core.sharedRepository=0644"),
@@ -120,7 +123,10 @@ def _clone(folder: Path, source: str) -> tuple[str, str]:
     ]
     try:
         folder.mkdir(mode=0o700)
-        done = run_git(words, environment=environment_for(source), seconds=IMPORT_SECONDS)
+        done = run_git(
+            words, environment=environment_for(source), seconds=IMPORT_SECONDS, watch=watch
+        )
+        watch()
         if done.returncode != 0:
             raise GitFailed("clone", done.returncode, done.stderr)  # noqa: TRY301  translated below
         bare = BareRepository(folder)
@@ -128,6 +134,7 @@ def _clone(folder: Path, source: str) -> tuple[str, str]:
         commit = bare.commit_at(f"refs/heads/{main}")
         if not commit:
             raise GitFailed("clone", 0, b"it has no commit on its default branch")  # noqa: TRY301
+        _require_room(bare, commit, organisation)
         bare.run("remote", "remove", "origin")
         install(bare)
     except GitFailed as problem:
@@ -139,3 +146,17 @@ def _clone(folder: Path, source: str) -> tuple[str, str]:
             driver="git repository",
         ) from problem
     return main, commit
+
+
+def _require_room(bare: BareRepository, commit: str, organisation: Organisation) -> None:
+    """The files of a commit fit into the home of each agent. Raises GitFailed."""
+    values = merged(organisation.settings)
+    most = quota_of(values, "workspace_bytes"), quota_of(values, "workspace_files")
+    found, files = bare.size(commit, *most)
+    if found > most[0] or files > most[1]:
+        limits = f"{most[0]} bytes, {most[1]} files and folders"
+        raise _too_large("ls-tree", f"its files do not fit into an agent's home: {limits}")
+
+
+def _too_large(verb: str, problem: str) -> GitFailed:
+    return GitFailed(verb, 0, problem.encode())

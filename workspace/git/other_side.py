@@ -10,7 +10,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from workspace.git.control import GitFailed, run_git
+from workspace.git.running import GitFailed, run_git
 
 ON_OTHER_SIDE = {
     "safe.directory": "'*'",  # of this one command: the repository may be somebody else's

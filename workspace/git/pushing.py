@@ -16,10 +16,10 @@ from ledger.services import record
 from orgchart.models import Organisation
 from toolbox.caller import Caller
 from workspace.git import rules
-from workspace.git.control import GitFailed
 from workspace.git.holding import held_work_tree
 from workspace.git.models import Branch, BranchMove, Draft, MoveKind, Repository
 from workspace.git.repositories import bare_of, branch_row, drafts_of, ensure_repository, lock
+from workspace.git.running import GitFailed
 from workspace.results import BranchResult
 from workspace.services import require_branch
 

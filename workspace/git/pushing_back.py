@@ -14,11 +14,11 @@ from core.decision import Code, Denied, refuse
 from core.deeds import Deed, require_deed
 from ledger.services import record
 from orgchart.orgsettings import merged
-from workspace.git.control import GitFailed, run_git
 from workspace.git.importing import IMPORT_SECONDS
 from workspace.git.models import MoveKind, Repository
 from workspace.git.other_side import environment_for, other_side
 from workspace.git.repositories import bare_of, branch_row, lock
+from workspace.git.running import GitFailed, run_git
 
 AFTER_MERGE = "after_merge"
 

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -17,11 +18,13 @@ from orgchart.models import Organisation
 from tests.company import load_company
 from tests.concurrency import at_once
 from tests.workspace.git.world import needs_walls, run_git
-from workspace.git import control, importing, pushing_back, repositories
+from workspace.git import importing, pushing_back, repositories, running
 from workspace.git.collecting import collect_garbage
+from workspace.git.control import BareRepository, Signature
 from workspace.git.models import Branch, MoveKind, Repository
 from workspace.git.pushing_back import push_back, push_back_due
 from workspace.git.repositories import bare_of, ensure_repositories, ensure_repository
+from workspace.git.running import GitFailed
 from workspace.tree import work_tree
 
 
@@ -38,6 +41,14 @@ def other(tmp_path):
     bare = tmp_path / "other.git"
     run_git("clone", "--quiet", "--bare", str(work), str(bare))
     return bare
+
+
+def commit_file(work, bare, content):
+    """Add a file to the main branch of the other repository."""
+    (work / "large").write_bytes(content)
+    run_git("add", ".", cwd=work)
+    run_git("-c", "user.name=x", "-c", "user.email=x@x", "commit", "-qm", "large", cwd=work)
+    run_git("push", "--quiet", str(bare), "trunk", cwd=work)
 
 
 def set_repository(value):
@@ -98,7 +109,7 @@ class TestImport:
         """Git opens a folder of another user only where it is told to: for one command, once."""
         for path in (other, *other.rglob("*")):
             os.chown(path, 12_345, 12_345)
-        assert control.run_git(["-C", str(other), "rev-parse", "HEAD"]).returncode == 128
+        assert running.run_git(["-C", str(other), "rev-parse", "HEAD"]).returncode == 128
         set_repository(other)
         ensure_repositories(now=timezone.now())
         assert Repository.objects.get().main == "trunk"
@@ -115,6 +126,74 @@ class TestImport:
         assert Organisation.objects.get().settings.get("repository", "") == ""
         row = Repository.objects.get()
         assert bare_of(nexus.organisation).commit_at("refs/heads/main") == row.branches.get().commit
+
+    def test_ends_where_it_takes_more_than_the_installation_allows(
+        self, nexus, other, tmp_path, settings
+    ):
+        ensure_repositories(now=timezone.now())
+        settings.REPOSITORY_BYTES = 1_000_000
+        commit_file(tmp_path / "work", other, os.urandom(1_500_000))
+        with pytest.raises(CommandError, match="more than 1000000 bytes"):
+            set_repository(other)
+        assert prepared(nexus) == []
+
+    def test_looks_at_its_size_while_it_comes(self, tmp_path):
+        """What git began ends with it."""
+
+        def watch():
+            raise GitFailed("clone", 0, b"too much")
+
+        words = ["-c", f"alias.wait=!sleep 3; touch {tmp_path}/ran", "wait"]
+        with pytest.raises(GitFailed, match="too much"):
+            running.run_git(words, seconds=50, watch=watch)
+        time.sleep(3)
+        assert not (tmp_path / "ran").exists()
+
+    def test_keeps_no_complaints_without_end(self):
+        """Another machine writes what git says of errors."""
+        with pytest.raises(GitFailed, match="complains without an end"):
+            running.run_git(["-c", "alias.flood=!yes no >&2", "flood"], seconds=20)
+
+    @pytest.mark.parametrize(("setting", "most"), [("BYTES", 1_000_000), ("FILES", 1)])
+    def test_takes_only_files_that_fit_into_a_home(
+        self, nexus, other, tmp_path, settings, setting, most
+    ):
+        """A small repository may hold huge files."""
+        ensure_repositories(now=timezone.now())
+        setattr(settings, f"WORKSPACE_{setting}", most)
+        commit_file(tmp_path / "work", other, bytes(1_500_000))
+        with pytest.raises(CommandError, match="do not fit into an agent's home"):
+            set_repository(other)
+        assert prepared(nexus) == []
+        setattr(settings, f"WORKSPACE_{setting}", 10 * most + 1_000_000)
+        set_repository(other)
+
+    @pytest.mark.parametrize(
+        ("way", "said"),
+        [("folders", "do not fit into an agent's home"), ("a path", "a file is too long")],
+    )
+    def test_counts_without_end_neither_folders_nor_names(self, nexus, other, way, said):
+        """Folders within folders lead to a billion empty ones; a name may have megabytes."""
+        ensure_repositories(now=timezone.now())
+        bare = BareRepository(other)
+        if way == "folders":
+            tree = bare.run("mktree").decode().strip()
+            for _ in range(9):
+                names = "".join(f"040000 tree {tree}\t{at}\n" for at in range(10))
+                tree = bare.run("mktree", stdin=names.encode()).decode().strip()
+        else:
+            blob = bare.run("hash-object", "-w", "--stdin").decode().strip()
+            line = f"100644 blob {blob}\t{'x' * 5_000_000}\n"
+            tree = bare.run("mktree", stdin=line.encode()).decode().strip()
+        who = Signature(name="x", email="x@x.invalid", at=timezone.now())
+        bare.set_ref("refs/heads/trunk", bare.commit(tree, [], "x", who))
+        with pytest.raises(CommandError, match=said):
+            set_repository(other)
+
+    def test_takes_no_tree_that_was_not_counted_to_its_end(self, nexus):
+        ensure_repositories(now=timezone.now())
+        with pytest.raises(GitFailed, match="not counted"):
+            bare_of(nexus.organisation).size("1" * 40, 10, 10)
 
     @pytest.mark.parametrize(
         "way", ["the path", "a link", "a file that names it", "a common folder", "alternates"]
@@ -152,7 +231,7 @@ class TestImport:
 
         def watched(*words, **options):
             open_meanwhile.append(in_transaction())
-            return control.run_git(*words, **options)
+            return running.run_git(*words, **options)
 
         monkeypatch.setattr(importing, "run_git", watched)
         set_repository(other)
@@ -168,7 +247,7 @@ class TestImport:
         def cloned(*words, **options):
             hands.hire()
             hands.pushed()
-            return control.run_git(*words, **options)
+            return running.run_git(*words, **options)
 
         monkeypatch.setattr(importing, "run_git", cloned)
         with pytest.raises(CommandError, match="agents have pushed"):

@@ -9,7 +9,7 @@ from django.utils import timezone
 from core.decision import Code, Denied
 from tests.contracts import world
 from tests.workspace.git.world import BRANCH, SCOPE, needs_walls, run_git
-from workspace.git import control
+from workspace.git import control, running
 from workspace.git.collecting import KEPT, collect_garbage
 from workspace.git.models import Draft
 from workspace.git.repositories import bare_of, drafts_of
@@ -138,16 +138,29 @@ class TestADifference:
         bare = bare_of(hands.company.organisation)
         old, new = a_tree(bare, {"a": b"x\n"}), a_tree(bare, {"a": b"\n" * 4_000_000})
         assert bare.difference(old, new, 1000)[1]
-        monkeypatch.setattr(control, "MEMORY", 30_000_000)
+        monkeypatch.setattr(running, "MEMORY", 30_000_000)
         assert bare.difference(old, new, 10**9) == ("", True)
 
     def test_is_cut_where_it_takes_too_long(self, hands, monkeypatch, tmp_path):
         (tmp_path / "git").write_text("#!/bin/sh\nprintf begun\nexec sleep 20\n")
         (tmp_path / "git").chmod(0o755)
-        monkeypatch.setitem(control.ENVIRONMENT, "PATH", f"{tmp_path}:/usr/bin:/bin")
-        monkeypatch.setattr(control, "SECONDS", 1)
+        monkeypatch.setitem(running.ENVIRONMENT, "PATH", f"{tmp_path}:/usr/bin:/bin")
+        monkeypatch.setattr(running, "SECONDS", 1)
         bare = bare_of(hands.company.organisation)
         assert bare.difference("a", "b", 1000) == ("begun", True)
+
+    def test_is_hidden_by_no_attributes(self, hands):
+        """Newer versions of git read them from HEAD in a bare repository, where they may."""
+        hands.hire()
+        assert hands.branch().status == 200
+        bare = bare_of(hands.company.organisation)
+        old, new = (
+            a_tree(bare, {".gitattributes": b"* -diff\n", "a": text}) for text in (b"1\n", b"2\n")
+        )
+        who = control.Signature(name="x", email="x@x.invalid", at=timezone.now())
+        bare.set_ref("refs/heads/main", bare.commit(old, [], "x", who))
+        assert "+2\n" in bare.difference(old, new, 1000)[0]
+        assert bare.run("config", "attr.tree") == bare.run("mktree")
 
     def test_that_fails_is_never_an_empty_one(self, hands):
         hands.hire()
@@ -170,7 +183,7 @@ class TestAMerge:
         begun = commit(lines)
         one, other = commit(lines + b"one\n", begun), commit(lines + b"other\n", begun)
         assert bare.merge(one, other)[1] == ["a"]
-        monkeypatch.setattr(control, "MEMORY", 30_000_000)
+        monkeypatch.setattr(running, "MEMORY", 30_000_000)
         with pytest.raises(Denied, match="git cannot merge these commits") as refused:
             bare.merge(one, other)
         assert refused.value.deny.code is Code.DRIVER_UNAVAILABLE

@@ -1,0 +1,118 @@
+"""Git as the control plane runs it: with its own configuration, within limits."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from core.decision import Code, refuse
+from core.terminal import printable_lines
+
+SECONDS = 120
+"""How long one command may take; an import may take ten times as long."""
+
+MEMORY = 2048 * 1024 * 1024
+"""Bytes of memory that git and each program that it starts may hold: agents write what it reads."""
+
+MOST_SAID = 64 * 1024
+"""Bytes of what git says of errors that are kept: another machine writes them, too."""
+
+ENVIRONMENT = {
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "HOME": "/nonexistent",
+    "LANG": "C.UTF-8",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": str(Path(__file__).with_name("git.config")),
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "/bin/false",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_LITERAL_PATHSPECS": "1",
+    "GIT_PROTOCOL_FROM_USER": "0",
+}
+
+
+class GitFailed(Exception):
+    """A command of git ended with an error; the text is what it said."""
+
+    def __init__(self, verb: str, status: int | None, said: bytes) -> None:
+        self.status = status
+        self.said = printable_lines(said.decode("utf-8", "replace")).strip()
+        super().__init__(f"git {verb}: {self.said[:1000] or status}")
+
+
+def run_git(
+    words: Sequence[str],
+    stdin: bytes = b"",
+    environment: Mapping[str, str] | None = None,
+    *,
+    seconds: float = SECONDS,
+    watch: Callable[[], None] = lambda: None,
+) -> subprocess.CompletedProcess[bytes]:
+    """Run git with nothing of this machine's configuration or environment. Raises GitFailed.
+
+    The watcher is asked about once a second; what it raises ends git. So does a long text of
+    errors, which another machine may write.
+    """
+    ends = time.monotonic() + seconds
+    with (
+        tempfile.TemporaryFile() as errors,
+        started(words, environment or {}, errors=errors.fileno()) as process,
+    ):
+        while True:
+            left = ends - time.monotonic()
+            try:
+                output, _ = process.communicate(stdin, timeout=max(0, min(left, 1)))
+            except subprocess.TimeoutExpired:
+                stdin = b""  # it is being sent
+            else:
+                errors.seek(0)
+                said = errors.read(MOST_SAID)
+                return subprocess.CompletedProcess(words, process.returncode, output, said)
+            watch()
+            if os.fstat(errors.fileno()).st_size > MOST_SAID:
+                raise GitFailed(words[0], None, b"it complains without an end")
+            if left <= 0:
+                raise GitFailed(words[0], None, f"no answer within {seconds:g} s".encode())
+
+
+@contextmanager
+def started(
+    words: Sequence[str], environment: Mapping[str, str], errors: int
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Git at work, with limited memory; it and what it began is killed where it has not ended."""
+    try:
+        process = subprocess.Popen(
+            ["git", *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            cwd="/",
+            env={**ENVIRONMENT, **environment},
+            process_group=0,
+        )
+    except FileNotFoundError:
+        raise refuse(
+            Code.DRIVER_UNAVAILABLE,
+            "git is not installed on this installation",
+            "go on without it; who runs the installation installs git",
+            rule="git is installed",
+            driver="git",
+        ) from None
+    with process:
+        try:
+            if sys.platform == "linux":
+                with suppress(ProcessLookupError):  # it has ended already
+                    resource.prlimit(process.pid, resource.RLIMIT_DATA, (MEMORY, MEMORY))
+            yield process
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
