@@ -12,12 +12,14 @@ from orgchart.policy.paths import can_touch
 from orgchart.policy.vocabulary import Access
 from toolbox.caller import Caller
 from toolbox.scopes import active_scopes
+from workspace.builds.containers import namespace
 from workspace.builds.rules import can_build_from
 from workspace.files.places import Place, place_of
 from workspace.services import require_paths
 
 DOCKERFILE = "Dockerfile"
 MOST_FILES = 2_000
+MOST_DOCKERFILE = 1_000_000
 MOST_BYTES = 64 * 1024 * 1024
 DEEPEST = 20
 RULE = "images are built from their folder (spec: hands 8)"
@@ -33,12 +35,15 @@ def packed_folder(caller: Caller, path: str) -> bytes:
     place = place_of(caller, folder)
     packed = io.BytesIO()
     try:
-        dockerfile = place.tree.read(place.path + DOCKERFILE, limit=1_000_000)
-        caller.require(can_build_from(dockerfile.decode("utf-8-sig", "replace")))
+        place.tree.read(place.path + DOCKERFILE, limit=MOST_DOCKERFILE)
         with tarfile.open(fileobj=packed, mode="w") as tar:
             left = MOST_BYTES
             for name in _files(caller, place, folder):
-                data = place.tree.read(place.path + name, limit=left)
+                is_dockerfile = name.lower() == DOCKERFILE.lower()  # engines take both spellings
+                most = min(left, MOST_DOCKERFILE) if is_dockerfile else left
+                data = place.tree.read(place.path + name, limit=most)
+                if is_dockerfile:  # the very one that is sent: it may have changed meanwhile
+                    _require_buildable(caller, data)
                 left -= len(data)
                 tar.addfile(_entry(name, data), io.BytesIO(data))
     except Missing as problem:
@@ -55,6 +60,11 @@ def packed_folder(caller: Caller, path: str) -> bytes:
     except TooLarge as problem:
         raise _too_large(folder, f"{MOST_BYTES} bytes") from problem
     return packed.getvalue()
+
+
+def _require_buildable(caller: Caller, dockerfile: bytes) -> None:
+    text = dockerfile.decode("utf-8-sig", "replace")
+    caller.require(can_build_from(text, namespace(caller.organisation_id)))
 
 
 def _files(caller: Caller, place: Place, folder: str) -> Iterator[str]:

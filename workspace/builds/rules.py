@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
+from itertools import takewhile
 from typing import Any
 
 from contracts.approvals.rules import ENVIRONMENT
 from contracts.branches import visible_text
-from core.decision import Allow, Code, Decision, deny
+from core.decision import Allow, Code, Decision, Deny, deny
 from workspace.builds.vocabulary import DeploymentState
 
 FREE_ENVIRONMENTS = frozenset({"dev", "development", "test", "testing", "staging"})
@@ -18,6 +19,17 @@ FREE_ENVIRONMENTS = frozenset({"dev", "development", "test", "testing", "staging
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 CI_FILE = re.compile(r"\.github/workflows/[A-Za-z0-9_][A-Za-z0-9_.-]*\.ya?ml")
 RULE = "docker_deploy deploys one artefact to one environment (spec: hands 9)"
+BUILT_RULE = "images are built from their folder (spec: hands 8)"
+IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]*(\$[A-Za-z0-9._:${}+-]*)?")
+HEXADECIMAL = re.compile(r"[0-9A-Fa-f]+")
+OURS = re.compile(r"nexus-[0-9a-f]{10}")
+"""How the names of an installation's images begin."""
+PLACES = frozenset(
+    ["sha256", "containers-storage", "docker-archive", "docker-daemon", "oci", "oci-archive", "dir",
+     "ostree", "sif", "tarball"]
+)  # fmt: skip
+"""What comes before a colon and a digest, or a place of the engine's machine, not before a tag."""
+QUOTING = "\"'\\`"
 UNPRIVILEGED = "65534:65534"
 
 
@@ -118,25 +130,69 @@ def can_be_approved(
     )
 
 
-def can_build_from(dockerfile: str) -> Decision:
-    """Decide whether a Dockerfile stays inside its folder: ADD fetches addresses, COPY does not.
+def can_build_from(dockerfile: str, own: str) -> Decision:
+    """Decide whether a Dockerfile stays inside its folder, and names no image of somebody else.
+
+    ADD fetches addresses, COPY does not. The engine has the images of all organisations, also by a
+    piece of their digests: an image has a plain name, and of this installation's images it is one
+    of this organisation, whose names begin with `own` (Spec: hands 8).
 
     Instructions are found as the engine finds them, after lines were joined by either of the two
     characters that can join them.
     """
     for line in _instructions(dockerfile):
-        words = line.upper().split()
-        while words and words[0] == "ONBUILD":
+        words = line.split()
+        while words and words[0].upper() == "ONBUILD":
             words = words[1:]
-        if words and words[0] == "ADD":
-            return deny(
-                Code.INVALID_PARAMS,
+        if words and words[0].upper() == "ADD":
+            return _unbuildable(
                 "the Dockerfile has an ADD instruction, which can fetch addresses",
                 "use COPY for files of the folder",
-                rule="images are built from their folder (spec: hands 8)",
-                path="its Dockerfile uses ADD",
+                "its Dockerfile uses ADD",
             )
-    return Allow("images are built from their folder (spec: hands 8)")
+        for image in _images_in(words):
+            if not _is_public_or_own(image, own):
+                return _unbuildable(
+                    f"the Dockerfile names the image or stage {image[:100]!r}",
+                    "write a public image's whole name before its tag, such as python:3.13, or "
+                    f"one of your own that begins with {own}/; a stage's name is not hexadecimal",
+                    "its Dockerfile names an image that may be somebody else's",
+                )
+    return Allow(BUILT_RULE)
+
+
+def _unbuildable(message: str, next_action: str, path: str) -> Deny:
+    return deny(Code.INVALID_PARAMS, message, next_action, rule=BUILT_RULE, path=path)
+
+
+def _images_in(words: list[str]) -> Iterator[str]:
+    """The images and stages that an instruction names: after FROM, and by `from=` in an option."""
+    verb = words[0].upper() if words else ""
+    if verb not in ("FROM", "COPY", "RUN"):
+        return
+    options = list(takewhile(lambda word: word.startswith("--"), words[1:]))
+    for option in options:
+        if any(sign in option for sign in QUOTING):
+            yield option  # the engine takes the quotes out
+        for part in option.removeprefix("--").removeprefix("mount=").split(","):
+            name, _, image = part.partition("=")
+            if name == "from" and not (image.isascii() and image.isdigit()):  # a stage's number
+                yield image
+    named = words[1 + len(options) :]
+    if verb == "FROM" and named and named[0] not in ("\\", "`"):  # its name is in the next line
+        yield named[0]
+
+
+def _is_public_or_own(image: str, own: str) -> bool:
+    """Whether a name is no other organisation's image: plain, in place of a digest or its piece."""
+    plain, variable, _ = image.partition("$")
+    if not IMAGE.fullmatch(image) or "//" in image or HEXADECIMAL.fullmatch(image):
+        return False
+    if variable and ":" not in plain.rpartition("/")[2]:
+        return False  # it stands for the name, not for the tag
+    if plain.partition(":")[0].lower() in PLACES:
+        return False
+    return not OURS.search(image) or image.startswith(f"{own}/")
 
 
 def _instructions(dockerfile: str) -> Iterator[str]:

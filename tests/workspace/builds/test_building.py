@@ -5,7 +5,7 @@ import pytest
 from core.database import in_transaction
 from ledger.models import Event
 from tests.workspace.builds.world import call, code
-from workspace.builds import context, images
+from workspace.builds import containers, context, images, rules
 from workspace.builds.models import ImageBuild
 from workspace.files.places import own_tree
 from workspace.tree import WORK_TREE, organisation_folder
@@ -57,6 +57,28 @@ class TestABuild:
         ((_, files),) = engine.builds
         assert files.keys() == {f"docker/api/{n}" for n in ("Dockerfile", "app", "data/x.txt")}
 
+    def test_sends_the_very_dockerfile_that_was_checked(self, devops, engine, folder, monkeypatch):
+        """Another call of the agent may write it meanwhile."""
+        checked = rules.can_build_from
+
+        def changed(text, own):
+            decision = checked(text, own)
+            (folder / "Dockerfile").write_text("FROM scratch\nADD http://127.0.0.1/ /x\n")
+            return decision
+
+        monkeypatch.setattr(context, "can_build_from", changed)
+        assert build(devops).status == 200
+        ((_, files),) = engine.builds
+        assert files["Dockerfile"] == DOCKERFILE.encode()
+
+    def test_begins_with_no_image_of_another_organisation(self, devops, engine, folder):
+        own = containers.namespace(devops.organisation_id)
+        other = containers.namespace(devops.organisation_id + 1)
+        for name, status in ((own, 200), (other, 400)):
+            (folder / "Dockerfile").write_text(f"FROM {name}/api:1\nRUN cat /secret\n")
+            assert build(devops).status == status
+        assert len(engine.builds) == 1
+
     def test_is_unprivileged_and_limited(self, devops, engine, folder):
         build(devops)
         ((query, _),) = engine.builds
@@ -87,7 +109,7 @@ class TestABuild:
         assert not ImageBuild.objects.exists()
 
     @pytest.mark.parametrize("trouble", [500, "hang up", b"[" * 100_000])
-    @pytest.mark.parametrize("asked", ["POST /build", "GET /images"])
+    @pytest.mark.parametrize("asked", ["POST /build", "/json"])
     def test_says_that_the_engine_does_not_answer(self, devops, engine, folder, trouble, asked):
         engine.trouble[asked] = trouble
         assert code(build(devops)) == "DRIVER_UNAVAILABLE"

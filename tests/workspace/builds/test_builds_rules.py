@@ -30,6 +30,9 @@ class TestEnvironment:
         assert decision.code is Code.INVALID_PARAMS
 
 
+OWN, OTHER = "nexus-203599e651/o3", "nexus-203599e651/o5"
+
+
 class TestADockerfile:
     @pytest.mark.parametrize(
         "text",
@@ -39,15 +42,49 @@ class TestADockerfile:
          "# escape=`\nA`\nDD http://x /", "FROM a\r\nADD b c\r\n", "ADD\tx y", "ADD --link x y"],
     )  # fmt: skip
     def test_fetches_nothing(self, text):
-        assert isinstance(rules.can_build_from(text), Deny)
+        assert isinstance(rules.can_build_from(text, OWN), Deny)
 
     @pytest.mark.parametrize(
         "text",
-        ["FROM scratch\nCOPY . /", "# ADD nothing\nFROM a", "RUN useradd x", "ADDENDUM x",
+        ["FROM scratch\nCOPY . /", "# ADD nothing\nFROM app", "RUN useradd x", "ADDENDUM x",
          "LABEL a=ADD", "RUN echo \\\n  ADDED", ""],
     )  # fmt: skip
     def test_copies(self, text):
-        assert isinstance(rules.can_build_from(text), Allow)
+        assert isinstance(rules.can_build_from(text, OWN), Allow)
+
+    @pytest.mark.parametrize(
+        "image",
+        [f"{OTHER}/api:1", f"docker.io/{OTHER}/api:1", f"index.docker.io/{OTHER}/api",
+         f"{OWN}0/api", "9a", "12", "CAFE", "sha256:9a", "sha256:$X", "$BASE", "${BASE}:1",
+         "py$X:1", "a/b$X", "containers-storage:9a", "docker-daemon:x:1", "dir:/etc",
+         "oci-archive:/x", "docker://x", "'9a'", '"9a"', "9\\a", "'$X'", "x:$X/y"],
+    )  # fmt: skip
+    @pytest.mark.parametrize(
+        "line",
+        ["FROM {}", "from  --platform=linux/amd64 {} AS x", "ONBUILD FROM {}", "FROM \\\n# x\n {}",
+         "FROM x AS y\nCOPY --chown=1:1 --from={} /x /y", "# escape=`\nCOPY --from=`\n{} a b",
+         "RUN --mount=type=bind,from={},target=/x cat /x/y"],
+    )  # fmt: skip
+    def test_names_no_image_of_somebody_else(self, line, image):
+        """The engine knows them by their names and by each piece of their digests."""
+        if image.isdigit() and "from=" in line:
+            return  # the number of a stage
+        assert isinstance(rules.can_build_from(f"{line.format(image)}\n", OWN), Deny)
+
+    @pytest.mark.parametrize("option", ["--fr\\om=9a", "--fr'o'm=9a", '--"from"=9a', "--from='9a'"])
+    def test_hides_no_option(self, option):
+        assert isinstance(rules.can_build_from(f"COPY {option} /x /y", OWN), Deny)
+
+    @pytest.mark.parametrize(
+        "text",
+        ["ARG V=3.13\nFROM python:${V}-slim AS build\nCOPY --from=build /a /b\nCOPY --from=0 a b",
+         "FROM \\\n  python:3", f"FROM {OWN}/base:1",
+         "FROM localhost:5000/team/app@sha256:" + "a" * 64,
+         "FROM docker:27-dind", "RUN --mount=type=cache,target=/x pip install 'a'", "FROM scratch",
+         "FROM quay.io/org/app:$VERSION"],
+    )  # fmt: skip
+    def test_names_public_images_its_own_and_its_stages(self, text):
+        assert isinstance(rules.can_build_from(text, OWN), Allow)
 
 
 class TestAContainer:
