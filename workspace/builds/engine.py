@@ -28,6 +28,7 @@ MOST_ANSWER = 4_000_000
 """Bytes of one answer that are read."""
 ONE_EACH = httpx.Limits(max_keepalive_connections=0)
 """Each request has a connection of its own, which `close_after` has seen and can cut off."""
+NOT_ITS_API = "it answered something that is not its API"
 MOST_LOG = 8_000
 """Characters of an engine's or a container's words that are kept."""
 TICK = 0.5
@@ -78,7 +79,7 @@ class Engine:
         try:
             return json.loads(body) if body.strip() else None
         except (ValueError, RecursionError):
-            raise EngineUnavailable("it answered something that is not its API") from None
+            raise EngineUnavailable(NOT_ITS_API) from None
 
     def exchange(
         self, method: str, path: str, *, watch: Watch | None = None, **options: Any
@@ -122,19 +123,19 @@ class Engine:
     def image(self, reference: str) -> Mapping[str, Any] | None:
         """What the engine knows of an image; None if it has none of this name or digest."""
         path = f"/images/{quote(reference, safe=':')}/json"
-        found: Mapping[str, Any] | None = self.ask("GET", path, missing=None)
-        return found
+        found = self.ask("GET", path, missing=None)
+        return None if found is None else _object(found)
 
     def container(self, name: str) -> Mapping[str, Any] | None:
         """What the engine knows of a container; None if there is none of this name."""
         path = f"/containers/{quote(name, safe='')}/json"
-        found: Mapping[str, Any] | None = self.ask("GET", path, missing=None)
-        return found
+        found = self.ask("GET", path, missing=None)
+        return None if found is None else _object(found)
 
     def create(self, name: str, config: Mapping[str, Any]) -> str:
         """Create a container and return its id."""
         made = self.ask("POST", "/containers/create", params={"name": name}, json=config)
-        return str(made["Id"])
+        return _id_of(made)
 
     def start(self, container: str) -> None:
         """Start a container."""
@@ -149,7 +150,9 @@ class Engine:
         """The ids of all containers with these labels."""
         wanted = json.dumps({"label": [f"{name}={value}" for name, value in labels.items()]})
         rows = self.ask("GET", "/containers/json", params={"all": "true", "filters": wanted})
-        return [str(row["Id"]) for row in rows or []]
+        if not isinstance(rows or [], list):
+            raise EngineUnavailable(NOT_ITS_API)
+        return [_id_of(row) for row in rows or []]
 
     def last_words(self, container: str) -> str:
         """The end of what a container printed."""
@@ -262,6 +265,19 @@ def _read(response: httpx.Response, take: Take) -> bytes:
         if len(body) > MOST_ANSWER:
             raise EngineUnavailable("its answer is too large")
     return bytes(body)
+
+
+def _object(found: Any) -> Mapping[str, Any]:
+    if not isinstance(found, dict):
+        raise EngineUnavailable(NOT_ITS_API)
+    return found
+
+
+def _id_of(found: Any) -> str:
+    named = _object(found).get("Id")
+    if not named:
+        raise EngineUnavailable(NOT_ITS_API)
+    return str(named)
 
 
 def _problem_in(body: bytes) -> str:

@@ -72,6 +72,22 @@ class TestLookingAgain:
         assert Event.objects.get(action=f"deployment.{end}").actor == "human:alice"
         assert bool(engine.containers) == runs
 
+    @pytest.mark.parametrize("said", [b"7", b'{"a": 1}', b"[7]", b"[{}]"])
+    def test_takes_no_answer_that_is_no_list_of_containers(self, lost, engine, alice, said):
+        (container,) = engine.containers.values()
+        container["State"] = {"Running": True}
+        engine.trouble["GET /containers/json"] = said
+        assert settle(look_again, lost, alice) == "succeeded"
+        assert "not its API" in Deployment.objects.get().problem
+
+    @pytest.mark.parametrize("said", [b"7", b"[]"])
+    def test_leaves_it_unknown_where_the_engine_says_something_else(
+        self, lost, engine, alice, said
+    ):
+        (name,) = engine.containers
+        engine.trouble[f"GET /containers/{name}/json"] = said
+        assert settle(look_again, lost, alice) == "unknown"
+
     def test_leaves_it_unknown_where_the_engine_is_silent(self, nexus, lost, alice, settings):
         settings.CONTAINER_ENGINE = ""
         assert settle(look_again, lost, alice) == "unknown"
