@@ -14,6 +14,7 @@ from django.utils import timezone
 from core.decision import Code, Denied
 from ledger.models import Event
 from orgchart.models import Agent
+from orgchart.pauses.services import pause_agent
 from orgchart.services import change_policy
 from tests.company import Company, load_company
 from tests.patience import PATIENCE, wait_until
@@ -492,6 +493,17 @@ class TestStartedByAPerson:
         assert (event.actor, event.reason) == ("human:alice", "it is time")
         assert event.for_agent_id == company.agent(LEADER).id
         assert event.kind == "frame"
+
+    def test_is_not_while_the_agent_is_paused(self, company, home):
+        """Spec: skills 8."""
+        write(home, "plan")
+        give(company, LEADER, "plan")
+        board, handle = company.person("Board"), company.agent(LEADER).handle
+        pause_agent(person=board, agent=handle, reason="Wait.", now=timezone.now())
+        with pytest.raises(Denied) as refusal:
+            self.start(company)
+        assert refusal.value.deny.code == "AGENT_PAUSED"
+        assert not Frame.objects.exists()
 
     def test_is_refused_what_only_agents_start(self, company, home):
         write(home, "plan", user_invocable="false")

@@ -78,7 +78,9 @@ class TestParse:
             ("allowed_tools: 7\n", "list or a text"),
             ("allowed_tools: [1]\n", "no tool name"),
             ("allowed_tools: ['a b']\n", "no tool name"),
-            ("allowed_tools: ['*']\n", "no tool name"),
+            ("allowed_tools: ['%']\n", "no tool name"),
+            ("allowed_tools: Bash(a(b)\n", "no tool name"),
+            ("allowed_tools: 0\n", "list or a text"),
             ("allowed_tools: {a: b}\n", "list"),
             ("disable_model_invocation: 'no'\n", "true or false"),
             ("disable_model_invocation: 0\n", "true or false"),
@@ -178,6 +180,11 @@ class TestASkillOfClaudeCode:
             ("Read Write, Edit", ("read_file", "write_file")),
             ("Read(src/**)", ()),
             ("Bash", ()),
+            ("'*'", ()),
+            ("mcp__github__*, Read", ("read_file",)),
+            ("""Bash(git log --format="%h (x)":*) Read""", ("read_file",)),
+            ("['Bash(a (b) c)']", ()),
+            ("", ()),
             ("Bash()", ()),
             ("''", ()),
             ("['Read', 'Bash(ls:*)', 'WebFetch']", ("read_file", "read_url")),
@@ -186,7 +193,7 @@ class TestASkillOfClaudeCode:
     def test_is_never_allowed_more_than_its_text_says(self, tools, allowed):
         found = skill(head=f"allowed-tools: {tools}\n")
         assert found.allowed_tools == allowed
-        assert bool(found.warnings) is ("(" in tools or tools == "Bash")
+        assert bool(found.warnings) is ("(" in tools or "*" in tools or tools == "Bash")
 
     def test_needs_neither_name_nor_description(self):
         found = parse(b"---\nmodel: x\n---\n\n# How to greet\nSay hello.\n", "greet")

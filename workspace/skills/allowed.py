@@ -12,9 +12,10 @@ from typing import Any
 from workspace.skills.frontmatter import BadSkill
 
 MOST = 100
-ENTRY = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_.-]{0,99})(\([^()\n]*\))?\s*(?:,|(?<=[\s)])|$)")
+ONE_ENTRY = r"([A-Za-z_*][A-Za-z0-9_.*-]{0,99})(\((?:[^()\n]|\([^()\n]*\))*\))?"
+ENTRY = re.compile(rf"\s*{ONE_ENTRY}\s*(?:,|(?<=[\s)])|$)")
 """One entry of a text: a name, perhaps a pattern; ended by a comma, a space or the end."""
-ONE = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]{0,99})(\([^()\n]*\))?")
+ONE = re.compile(ONE_ENTRY)
 COUNTERPARTS = {
     "Read": "read_file",
     "Write": "write_file",
@@ -28,9 +29,12 @@ OVER_MCP = "mcp__nexus__"
 def read_allowed(value: Any) -> tuple[tuple[str, ...], list[str]]:
     """The tools that a skill allows, and a warning for each entry that allows none.
 
-    `value` is a list of entries, or a text of entries between commas or spaces. Raises BadSkill.
+    `value` is a list of entries, or a text of entries between commas or spaces; an empty field is
+    an empty list. Raises BadSkill.
     """
-    entries = _of_text(value) if isinstance(value, str) else _of_list(value)
+    entries = (
+        _of_text(value) if isinstance(value, str) else _of_list([] if value is None else value)
+    )
     if len(entries) > MOST:
         raise BadSkill(f"allowed_tools names more than {MOST} tools")
     tools: dict[str, None] = {}
@@ -41,6 +45,8 @@ def read_allowed(value: Any) -> tuple[tuple[str, ...], list[str]]:
             warnings.append(
                 f"allowed_tools: {name}{pattern} allows nothing here: patterns cannot be kept"
             )
+        elif "*" in name:
+            warnings.append(f"allowed_tools: {name} allows nothing here: name each tool")
         elif here == "Bash":
             warnings.append("allowed_tools: Bash allows nothing here: there is no shell tool")
         else:

@@ -11,6 +11,7 @@ from core.actors import Person
 from core.decision import Code, Denied, refuse
 from core.deeds import Deed, require_deed
 from ledger.services import record
+from orgchart.pauses.services import pause_of
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.names import unknown_agent
 from orgchart.policy_cache import current_policy
@@ -29,8 +30,9 @@ def start_skill(
 ) -> StartedSkill:
     """Open a skill in a frame for an agent, which goes on in it with all its sessions.
 
-    Raises Denied: INVALID_PARAMS for an empty reason, RECIPIENT_UNKNOWN, RECIPIENT_INACTIVE, and
-    what `prepare_skill` and `open_skill` raise, except that a skill for people only is started.
+    Raises Denied: INVALID_PARAMS for an empty reason, RECIPIENT_UNKNOWN, RECIPIENT_INACTIVE,
+    AGENT_PAUSED, and what `prepare_skill` and `open_skill` raise, except that a skill for people
+    only is started.
     """
     require_deed(person, Deed.START_SKILL, reason=reason)
     policy = current_policy(person.organisation_id)
@@ -42,6 +44,9 @@ def start_skill(
         )
     if not card.active:
         raise refuse(Code.RECIPIENT_INACTIVE, f"{card.handle} is deactivated", "activate it first")
+    pause = pause_of(organisation_id=policy.organisation_id, agent_id=card.id)
+    if pause is not None:
+        raise Denied(pause.refusal)
     caller = _standing(card, policy, now)
     skill = prepare_skill(caller=caller, name=name, arguments=arguments, now=now, person=True)
     with transaction.atomic():
