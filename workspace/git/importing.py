@@ -31,6 +31,8 @@ PREFIX, CLONING = "import-", ".import-"
 IMPORT_SECONDS = 300
 KEPT = 86_400
 """Seconds after which a folder that no row took is deleted."""
+MOST_NAME = 200
+"""Characters of a branch's name, as the tables take it."""
 FIRST_MESSAGE = "Begin the repository"
 
 
@@ -131,6 +133,8 @@ def _clone(folder: Path, source: str, organisation: Organisation) -> tuple[str, 
             raise GitFailed("clone", done.returncode, done.stderr)  # noqa: TRY301  translated below
         bare = BareRepository(folder)
         main = bare.run("symbolic-ref", "--short", "HEAD").decode("utf-8").strip()
+        if len(main) > MOST_NAME or not main.isprintable():
+            raise GitFailed("clone", 0, b"its default branch's name is long or hidden")  # noqa: TRY301
         commit = bare.commit_at(f"refs/heads/{main}")
         if not commit:
             raise GitFailed("clone", 0, b"it has no commit on its default branch")  # noqa: TRY301

@@ -137,6 +137,14 @@ class TestImport:
             set_repository(other)
         assert prepared(nexus) == []
 
+    @pytest.mark.parametrize("name", ["m" * 201, "ma\u202ein"])
+    def test_takes_no_main_branch_whose_name_cannot_be_kept_or_shown(self, nexus, other, name):
+        ensure_repositories(now=timezone.now())
+        run_git("--git-dir", str(other), "branch", "-m", "trunk", name)
+        with pytest.raises(CommandError, match="name is long or hidden"):
+            set_repository(other)
+        assert Repository.objects.get().source == ""
+
     def test_looks_at_its_size_while_it_comes(self, tmp_path):
         """What git began ends with it."""
 
