@@ -66,6 +66,7 @@ def after_commit(work: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -
     transaction.on_commit(lambda: work(*args, **kwargs), robust=True)
 
 
+@needs_transaction
 def hold_lock(*name: object) -> None:
     """Hold the lock of this name until the transaction ends.
 
