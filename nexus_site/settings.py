@@ -197,6 +197,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = env.text("REDIS_URL")
 WORKER_THREADS = env.number("WORKER_THREADS", 4, least=1)
 CELERY_BROKER_URL = REDIS_URL or broker.url_under(NEXUS_VAR)
+CELERY_BROKER_USE_SSL = broker.encryption(REDIS_URL)
 CELERY_BROKER_TRANSPORT_OPTIONS = broker.TIME_LIMITS
 CELERY_TASK_IGNORE_RESULT = True  # results are rows; Celery only wakes us
 CELERY_TASK_SERIALIZER = "json"

@@ -2,9 +2,11 @@
 
 import importlib.util
 import os
+import ssl
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from nexus_site.run.postgres import private_folder
 from nexus_site.run.sockets import socket_folder
@@ -35,6 +37,15 @@ def folder_under(var: Path) -> Path:
 def url_under(var: Path) -> str:
     """Its address, as Celery reads it."""
     return f"redis+socket://{folder_under(var) / SOCKET_NAME}"
+
+
+def encryption(url: str) -> dict[str, Any]:
+    """How Celery encrypts for this address: the server shows a certificate that we can verify.
+
+    Celery would verify none. Options in the address (`?ssl_ca_certs=/ca.pem`) take the place of
+    this, and what they leave out is verified as well.
+    """
+    return {"ssl_cert_reqs": ssl.CERT_REQUIRED} if url.startswith("rediss:") else {}
 
 
 def binary() -> Path:

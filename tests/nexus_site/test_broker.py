@@ -1,8 +1,11 @@
 """The embedded broker: private to its owner, and started again after a kill."""
 
 import os
+import socket
+import ssl
 import stat
 import time
+from threading import Thread
 
 import pytest
 from celery import Celery
@@ -13,7 +16,8 @@ from nexus_site.run import broker
 from nexus_site.run.fork import fork, status_of
 from nexus_site.run.sockets import SOCKET_PATH_LIMIT
 from nexus_site.serving import health
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, wait_until
+from tests.workspace.web.certificates import authority
 
 
 def answers(var):
@@ -97,3 +101,41 @@ class TestReadyz:
         serve()
         health.readiness.forget()  # an answer is kept for a second
         assert client.get("/readyz").json()["broker"] == "reachable"
+
+
+class TestEncryption:
+    @pytest.fixture
+    def site(self, tmp_path):
+        """The port of a server with a certificate of its own, and what its client did."""
+        serving, _ = authority(tmp_path, "localhost")
+        did = []
+
+        def serve(listener):
+            client, _ = listener.accept()
+            client.settimeout(PATIENCE)
+            try:
+                with serving.wrap_socket(client, server_side=True) as encrypted:
+                    did.append(encrypted.recv(1) and "talked")
+            except ssl.SSLError:
+                did.append("refused")
+
+        with socket.create_server(("localhost", 0)) as listener:
+            Thread(target=serve, args=[listener], daemon=True).start()
+            yield listener.getsockname()[1], did
+
+    @pytest.mark.parametrize(
+        ("query", "does"),
+        [("", "refused"), ("?ssl_ca_certs={}", "talked"), ("?ssl_cert_reqs=none", "talked")],
+    )
+    def test_talks_to_no_server_that_it_cannot_verify(self, site, tmp_path, query, does):
+        port, did = site
+        url = f"rediss://localhost:{port}/0" + query.format(tmp_path / "site.pem")
+        with (
+            Connection(
+                url, ssl=broker.encryption(url), transport_options=health.BROKER_PATIENCE
+            ) as connection,
+            pytest.raises(OperationalError),
+        ):
+            connection.ensure_connection(max_retries=1, timeout=1)
+        wait_until(lambda: did)
+        assert did == [does]

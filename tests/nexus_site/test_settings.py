@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import ssl
 import stat
 import sys
 import traceback
@@ -170,6 +171,16 @@ class TestProduction:
         assert databases["default"]["HOST"] == "database"
         assert databases["default"]["ENGINE"] == "nexus_site.run.database"
         assert broker == "redis://broker/0"
+
+
+class TestTheBroker:
+    @pytest.mark.parametrize(
+        ("url", "verified"), [("rediss://broker/0", True), ("redis://broker/0", False)]
+    )
+    def test_shows_its_certificate_where_it_encrypts(self, tmp_path, url, verified):
+        environment = PRODUCTION | {"REDIS_URL": url}
+        (encryption,) = read(settings_of(tmp_path, "CELERY_BROKER_USE_SSL", **environment))
+        assert encryption == ({"ssl_cert_reqs": ssl.CERT_REQUIRED} if verified else {})
 
 
 class TestEnvironment:
