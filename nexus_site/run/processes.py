@@ -1,6 +1,7 @@
-"""Which processes live, and which of them are PostgreSQL's on some data folder."""
+"""Which processes live, which are PostgreSQL's on some data folder, which hold a lock."""
 
 import os
+import signal
 from pathlib import Path
 
 PROCESSES = Path("/proc")
@@ -40,3 +41,32 @@ def processes_in(data: Path) -> set[int]:
     """The server processes on this data, whether or not their leader lives (Linux; else none)."""
     numbers = (process for process in PROCESSES.glob("[0-9]*") if works_in(process, data))
     return {int(process.name) for process in numbers}
+
+
+def holders(lock: Path) -> set[int]:
+    """The processes that hold the lock (`flock`) of this file (Linux, and of our user; else none).
+
+    A process shares it with those it forks. One that only opened the file holds nothing.
+    """
+    numbers = (process for process in PROCESSES.glob("[0-9]*") if _holds(process, lock))
+    return {int(process.name) for process in numbers}
+
+
+def _holds(process: Path, lock: Path) -> bool:
+    """Whether one of its open files is this one, and is locked."""
+    try:
+        return any(
+            link.readlink() == lock
+            and "FLOCK" in (process / "fdinfo" / link.name).read_text("ascii")
+            for link in process.joinpath("fd").iterdir()
+        )
+    except OSError:
+        return False  # it ended, closed the file, or is another user's
+
+
+def kill_group(leader: int) -> None:
+    """Kill this process and those that it started. Raises ProcessLookupError if it is gone."""
+    try:
+        os.killpg(leader, signal.SIGKILL)
+    except ProcessLookupError:  # gone, or so young that it leads no group yet
+        os.kill(leader, signal.SIGKILL)

@@ -4,19 +4,22 @@ import fcntl
 import gc
 import os
 import socket
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from typing import IO
 
 from nexus_site.celery import app
 from nexus_site.run import broker, roles, web, worker
 from nexus_site.run.postgres import Cluster
+from nexus_site.run.processes import holders, kill_group, lives
 from nexus_site.run.pulse import Pulse
 from nexus_site.run.shim import share_one_arena
-from nexus_site.run.supervisor import Child
+from nexus_site.run.supervisor import POLL, Child
 
 SHARED = (
     "nexus_site.asgi",
@@ -50,6 +53,7 @@ SHARED = (
     "uvloop",
 )
 """The modules that web processes, worker and beat import."""
+GRACE = 10.0  # seconds that what a killed `up` left has to end: as long as a Child
 
 
 class CannotStart(Exception):
@@ -85,19 +89,59 @@ class Plan:
 
 
 @contextmanager
-def only_one(var: Path) -> Iterator[None]:
-    """Refuse a second `up` of this checkout while one runs."""
+def only_one(var: Path, *, say: Callable[[str], None]) -> Iterator[None]:
+    """Refuse a second `up` of this checkout while one runs; end what a killed one left.
+
+    All that it starts shares the lock, so that nothing of it works at the same time as the next.
+    """
     var.mkdir(parents=True, exist_ok=True)
-    with (var / "up.lock").open("a+", encoding="ascii") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.seek(0)
-            raise CannotStart(f"it runs already (process {file.read().strip()})") from None
+    path = var.resolve() / "up.lock"
+    with path.open("a+", encoding="ascii") as file:
+        os.set_inheritable(file.fileno(), True)  # the broker becomes another program
+        _take(file, path, say)
         file.truncate(0)
         file.write(str(os.getpid()))
         file.flush()
         yield
+
+
+def _take(file: IO[str], path: Path, say: Callable[[str], None]) -> None:
+    """Take the lock: at once, or from what a killed `up` left, which has its grace to end.
+
+    Who holds it only at the second look is another start, and is not killed.
+    """
+    if _is_taken(file, within=0.0):
+        return
+    left = holders(path)
+    if _is_taken(file, within=GRACE):
+        return
+    left &= holders(path)
+    if left:
+        say(f"Killing processes that an earlier start left: {sorted(left)}.")
+    for pid in left:
+        with suppress(ProcessLookupError):
+            kill_group(pid)
+    if not _is_taken(file, within=GRACE):
+        raise CannotStart(
+            f"processes that an earlier start left hold {path}; "
+            f"`lsof {path}` lists them: end them, then start again"
+        )
+
+
+def _is_taken(file: IO[str], *, within: float) -> bool:
+    """Take the lock in this time; whether we have it. Raises CannotStart while its `up` lives."""
+    ends = time.monotonic() + within
+    while True:
+        with suppress(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        file.seek(0)
+        first = file.read().strip()
+        if first.isdigit() and lives(int(first)):
+            raise CannotStart(f"it runs already (process {first})")
+        if time.monotonic() >= ends:
+            return False
+        time.sleep(POLL)
 
 
 def reserve(plan: Plan) -> socket.socket:

@@ -7,16 +7,20 @@ import signal
 import socket
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
+from threading import Timer
 
 import httpx
 import pytest
 
 from nexus_site.management.commands.up import Command
 from nexus_site.run import up
+from nexus_site.run.fork import fork, status_of
 from nexus_site.run.postgres import Cluster
-from nexus_site.run.processes import PROCESSES
-from tests.patience import PATIENCE
+from nexus_site.run.processes import PROCESSES, holders, lives
+from tests.patience import PATIENCE, wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -130,17 +134,94 @@ class TestListen:
 class TestOnlyOne:
     def test_refuses_a_second_and_names_the_first(self, tmp_path):
         with (
-            up.only_one(tmp_path),
+            up.only_one(tmp_path, say=print),
             pytest.raises(up.CannotStart, match=f"process {os.getpid()}"),
-            up.only_one(tmp_path),
+            up.only_one(tmp_path, say=print),
         ):
             pass
 
     def test_admits_another_after_the_first_has_ended(self, tmp_path):
-        with up.only_one(tmp_path):
+        with up.only_one(tmp_path, say=print):
             pass
-        with up.only_one(tmp_path):
+        with up.only_one(tmp_path, say=print):
             pass
+
+
+class TestWhatAKilledOneLeft:
+    """A child that was stopped, or hangs, holds the lock on."""
+
+    @pytest.fixture
+    def leave(self, tmp_path):
+        """A function that starts a child under an `up` of this folder and kills that `up`."""
+        left, told = [], tmp_path / "child"
+
+        def start(run):
+            def stubborn():
+                signal.signal(signal.SIGTERM, signal.SIG_IGN)
+                told.write_text(f"{os.getpid()}\n")
+                run()
+
+            def first():
+                with up.only_one(tmp_path, say=print):
+                    fork(stubborn)
+                    time.sleep(600)
+
+            killed = fork(first)
+            wait_until(lambda: told.exists() and told.read_text().endswith("\n"))
+            left.append(int(told.read_text()))
+            os.kill(killed, signal.SIGKILL)
+            status_of(killed, wait=True)
+            return left[-1]
+
+        yield start
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    @pytest.fixture
+    def said(self):
+        return []
+
+    @pytest.mark.parametrize(
+        "run",
+        [
+            pytest.param(lambda: time.sleep(600), id="hangs"),
+            pytest.param(lambda: os.kill(os.getpid(), signal.SIGSTOP), id="stopped"),
+            pytest.param(lambda: os.execv("/bin/sleep", ["sleep", "600"]), id="another program"),
+        ],
+    )
+    def test_is_killed_after_its_grace(self, tmp_path, monkeypatch, leave, said, run):
+        monkeypatch.setattr(up, "GRACE", 0.5)
+        child = leave(run)
+        with up.only_one(tmp_path, say=said.append):
+            assert not lives(child)
+        assert said == [f"Killing processes that an earlier start left: [{child}]."]
+
+    def test_may_end_by_itself_before(self, tmp_path, monkeypatch, leave, said):
+        monkeypatch.setattr(up, "GRACE", PATIENCE)
+        go = tmp_path / "go"
+        child = leave(lambda: wait_until(go.exists))
+        Timer(0.3, go.touch).start()
+        with up.only_one(tmp_path, say=said.append):
+            assert not lives(child)
+        assert said == []
+
+    def test_is_named_where_it_cannot_be_found(self, tmp_path, monkeypatch, leave):
+        """As on a Mac, which has no /proc, and where it is another user's."""
+        monkeypatch.setattr(up, "GRACE", 0.2)
+        monkeypatch.setattr(up, "holders", lambda lock: set())
+        child = leave(lambda: time.sleep(600))
+        with (
+            pytest.raises(up.CannotStart, match=r"lsof .*up\.lock"),
+            up.only_one(tmp_path, say=print),
+        ):
+            pass
+        assert lives(child)
+
+    def test_is_not_another_start_that_waits_as_well(self, tmp_path, leave):
+        child = leave(lambda: time.sleep(600))
+        with (tmp_path / "up.lock").open("a+"):
+            assert holders(tmp_path / "up.lock") == {child}
 
 
 class TestWantedBy:

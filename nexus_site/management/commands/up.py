@@ -48,7 +48,7 @@ class Command(BaseCommand):
             embedded_broker=not settings.REDIS_URL,
         )
         try:
-            with up.only_one(plan.var), closing(up.reserve(plan)) as reserved:
+            with up.only_one(plan.var, say=self.say), closing(up.reserve(plan)) as reserved:
                 status = self.serve(plan, reserved, pid_file=options["pid_file"])
         except (up.CannotStart, PostgresUnavailable) as error:
             raise CommandError(str(error)) from error
