@@ -54,7 +54,8 @@ class PostgresUnavailable(Exception):
 
 def binaries(*, major: str | None = None) -> Path:
     """The folder of PostgreSQL's programs in the wheel: of this major version, or the newest."""
-    found = {_major(path): path for path in all_binaries() if _major(path)}
+    named = {path.parent.name.removeprefix("pginstall"): path for path in all_binaries()}
+    found = {version: path for version, path in named.items() if version}
     wanted = major or max(found, key=int, default="")
     if wanted not in found:
         raise PostgresUnavailable(f"{WHEEL} holds PostgreSQL {sorted(found)}, not {wanted}")
@@ -71,11 +72,6 @@ def all_binaries() -> list[Path]:
         )
     wheel = Path(next(iter(spec.submodule_search_locations)))
     return list(wheel.glob("pginstall*/bin"))
-
-
-def _major(bin_folder: Path) -> str:
-    """`18` of `pginstall18/bin`; nothing for a folder without a number."""
-    return bin_folder.parent.name.removeprefix("pginstall")
 
 
 def private_folder(path: Path, *, owner: tuple[int, int] | None = None) -> Path:
@@ -169,8 +165,14 @@ class Cluster:
             running = self.pid()
             if running is None:
                 self._initialise()
-                self._clear_leftovers()
-            self._wait_until_it_answers(running or self._launch())
+            try:
+                self._wait_until_it_answers(running or self._launch())
+            except PostgresUnavailable:
+                if self.pid() is not None:
+                    raise
+                # A killed transaction left the file of an UNLOGGED table that it made: the first
+                # recovery ends there, the second removes it.
+                self._wait_until_it_answers(self._launch())
             self._create_database()
         return running is None
 
@@ -210,11 +212,10 @@ class Cluster:
     def _marks(self) -> list[bytes]:
         """The lines of `postmaster.pid`: its process first, what it does now last."""
         try:
-            return [
-                line.strip() for line in (self.data / "postmaster.pid").read_bytes().splitlines()
-            ]
+            lines = (self.data / "postmaster.pid").read_bytes().splitlines()
         except FileNotFoundError:
             return []
+        return [line.strip() for line in lines]
 
     def _ended_by(self, how: signal.Signals, pid: int, *, within: float) -> bool:
         os.kill(pid, how)
@@ -257,6 +258,7 @@ class Cluster:
 
     def _launch(self) -> int:
         """Start the server so that it outlives this process; return its process id."""
+        self._clear_leftovers()
         private_folder(self.socket, owner=self.identity.owner)
         settings = [f"--{name}={value}" for name, value in OPTIONS.items()]
         postgres = self.programs / "postgres"

@@ -145,6 +145,20 @@ class TestStart:
         assert not cluster.socket.exists()
 
 
+    def test_recovers_where_an_unlogged_table_was_being_made(self, cluster):
+        """As by `migrate` or `restore`. PostgreSQL's first recovery finds a file in its way."""
+        cluster.start()
+        with cluster.connect(postgres.DATABASE) as connection, connection.transaction():
+            connection.execute("CREATE UNLOGGED TABLE half (word text)")
+            remember(cluster, "kept")  # brings the log to the disk
+            os.kill(cluster.pid(), signal.SIGKILL)
+            with pytest.raises(psycopg.OperationalError):
+                while True:
+                    connection.execute("SELECT pg_sleep(0.05)")
+        cluster.start()
+        assert remembered(cluster) == ["kept"]
+
+
 class TestStop:
     def test_goes_on_without_a_process_that_does_not_end(self, cluster, monkeypatch):
         cluster.start()

@@ -10,7 +10,6 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from threading import Timer
 
 import httpx
 import pytest
@@ -201,7 +200,7 @@ class TestWhatAKilledOneLeft:
         monkeypatch.setattr(up, "GRACE", PATIENCE)
         go = tmp_path / "go"
         child = leave(lambda: wait_until(go.exists))
-        Timer(0.3, go.touch).start()
+        monkeypatch.setattr(up.time, "sleep", lambda seconds: go.touch())  # while it waits
         with up.only_one(tmp_path, say=said.append):
             assert not lives(child)
         assert said == []
