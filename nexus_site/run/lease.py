@@ -67,10 +67,14 @@ def claim(cluster: Cluster, *, starts: bool = True) -> Lease:
     cluster.data.parent.mkdir(parents=True, exist_ok=True)
     file = cluster.data.with_name("postgres.users.lock").open("w", encoding="ascii")
     fcntl.flock(file, fcntl.LOCK_SH)
+    lease = Lease(cluster=cluster, holder=os.getpid(), file=file)
     try:
         if starts:
             cluster.start()
+    except KeyboardInterrupt:
+        lease.release()
+        raise
     except BaseException:
         file.close()
         raise
-    return Lease(cluster=cluster, holder=os.getpid(), file=file)
+    return lease

@@ -140,10 +140,10 @@ class Cluster:
             host=str(self.socket), user=USER, dbname=database, autocommit=True, connect_timeout=5
         )
 
-    def answers(self) -> bool:
-        """Whether it serves now."""
+    def answers(self, database: str = "postgres") -> bool:
+        """Whether it serves now, and has this database."""
         try:
-            self.connect().close()
+            self.connect(database).close()
         except psycopg.OperationalError:
             return False
         return True
@@ -155,10 +155,10 @@ class Cluster:
 
     def start(self) -> bool:
         """Make it serve; say whether this call started it. Safe against other starters."""
-        if self.answers():
+        if self.answers(DATABASE):
             return False
         with locked(self.data.with_name("postgres.start.lock")):
-            if self.answers():
+            if self.answers(DATABASE):
                 return False
             if self._is_stopping():
                 self._end()  # asked politely it waits for clients, and pools never leave

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
@@ -144,7 +145,6 @@ class TestStart:
             assert cluster.stop()
         assert not cluster.socket.exists()
 
-
     def test_recovers_where_an_unlogged_table_was_being_made(self, cluster):
         """As by `migrate` or `restore`. PostgreSQL's first recovery finds a file in its way."""
         cluster.start()
@@ -152,11 +152,19 @@ class TestStart:
             connection.execute("CREATE UNLOGGED TABLE half (word text)")
             remember(cluster, "kept")  # brings the log to the disk
             os.kill(cluster.pid(), signal.SIGKILL)
-            with pytest.raises(psycopg.OperationalError):
+            with suppress(psycopg.OperationalError):
                 while True:
                     connection.execute("SELECT pg_sleep(0.05)")
         cluster.start()
         assert remembered(cluster) == ["kept"]
+
+    def test_makes_the_database_where_an_earlier_start_was_killed_before(self, cluster):
+        cluster.start()
+        with cluster.connect() as connection:
+            connection.execute(f"DROP DATABASE {postgres.DATABASE}")
+        assert not cluster.start()
+        remember(cluster, "there")
+        assert remembered(cluster) == ["there"]
 
 
 class TestStop:
@@ -337,6 +345,16 @@ class TestLease:
         assert cluster.pid() is None
         assert not lease.claim(cluster).release()
         assert joined.release()
+        assert cluster.pid() is None
+
+    def test_stops_a_server_whose_start_was_interrupted(self, cluster, monkeypatch):
+        def interrupt(_):
+            assert cluster.pid()
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(Cluster, "_create_database", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            lease.claim(cluster)
         assert cluster.pid() is None
 
     def test_is_held_no_more_when_the_server_cannot_start(self, cluster):

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import httpx
 import pytest
+from django.core.management.base import CommandError
 
 from nexus_site.management.commands.up import Command
-from nexus_site.run import up
+from nexus_site.run import lease, up
 from nexus_site.run.fork import fork, status_of
 from nexus_site.run.postgres import Cluster
 from nexus_site.run.processes import PROCESSES, holders, lives
@@ -117,6 +118,26 @@ class TestUp:
         me = client.get("/api/v1/me", headers={"Authorization": f"Bearer {key}"})
         assert me.status_code == 200
         assert me.json()["agent"] == "ceo"
+
+
+class TestASignalThatStops:
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+    def test_ends_a_start_before_there_is_a_supervisor(
+        self, tmp_path, settings, monkeypatch, number
+    ):
+        """In the middle of the start of the database, which must be stopped again."""
+        settings.NEXUS_VAR, settings.DATABASE_URL = tmp_path, ""
+        monkeypatch.setitem(os.environ, "PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
+        monkeypatch.setattr(up, "reserve", lambda plan: socket.socket())
+        monkeypatch.setattr(lease, "take", lambda cluster: os.kill(os.getpid(), number))
+
+        def start():
+            try:
+                Command().handle(pid_file=None)
+            except CommandError as error:
+                return 77 if "Stopped before" in str(error) else 1
+
+        assert status_of(fork(start), wait=True) == 77
 
 
 class TestListen:

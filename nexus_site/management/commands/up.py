@@ -1,6 +1,7 @@
 """`manage.py up`: database, tables, packs, people and keys; then web server, worker and beat."""
 
 import os
+import signal
 import sys
 from argparse import ArgumentParser
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ from django.utils import timezone
 from core.decision import Denied
 from nexus_site.run import first_run, lease, roles, safety, up
 from nexus_site.run.postgres import Cluster, PostgresUnavailable
-from nexus_site.run.supervisor import Child, Supervisor
+from nexus_site.run.supervisor import STOP_SIGNALS, Child, Supervisor
 from orgchart.packs import BadPack
 from workspace.provisioning import provision, who_agents_are
 
@@ -39,6 +40,8 @@ class Command(BaseCommand):
         """Prepare, run, and leave nothing running."""
         if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:  # it had to be there before any import
             os.execv(sys.executable, [sys.executable, "-m", "nexus_site.run", *sys.argv[1:]])  # noqa: S606
+        for number in STOP_SIGNALS:  # until there is a supervisor
+            signal.signal(number, signal.default_int_handler)
         plan = up.Plan(
             host=settings.HOST,
             port=settings.PORT,
@@ -52,6 +55,8 @@ class Command(BaseCommand):
                 status = self.serve(plan, reserved, pid_file=options["pid_file"])
         except (up.CannotStart, PostgresUnavailable) as error:
             raise CommandError(str(error)) from error
+        except KeyboardInterrupt:
+            raise CommandError("Stopped before it was started.") from None
         if status:
             raise SystemExit(status)
 
