@@ -35,7 +35,7 @@ def active_leads(actor: TaskActor) -> Iterable[TaskActor]:
 
 
 def leads_to_ask(actor: TaskActor, could: Callable[[TaskActor], bool]) -> str:
-    """The task leads who could do it and whom the actor may ask, as `a or b`; '' for none."""
+    """The task leads that the actor may ask and who could do it, as `a or b`; '' for none."""
     able = [
         lead.handle
         for lead in active_leads(actor)
