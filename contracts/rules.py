@@ -97,8 +97,10 @@ def stale_contract(contract_id: str, expected: int, current: int) -> Deny:
     )
 
 
-def can_move(contract: ContractFacts, move: Move) -> Decision:
-    """Decide whether the contract's state allows this transition (Spec: contracts 2)."""
+def can_move(contract: ContractFacts, move: Move, who: Party) -> Decision:
+    """Decide whether the contract's state allows this transition, for a party of the contract
+    (Spec: contracts 2).
+    """
     target = MACHINE.steps[move].target
     if contract.state in MACHINE.steps[move].sources:
         return Allow(f"{contract.state} -> {target}")
@@ -109,7 +111,7 @@ def can_move(contract: ContractFacts, move: Move) -> Decision:
         f"{contract.id} is {contract.state} already; {onward}"
         if contract.state == target
         else f"{contract.id} is {contract.state} and cannot become {target}; {onward}",
-        _next_step(contract),
+        _next_step(contract, who),
         rule="contract states (spec: contracts 2)",
         state=str(contract.state),
         allowed=allowed,
@@ -120,23 +122,32 @@ def _next_states(contract: ContractFacts) -> list[str]:
     return [str(MACHINE.steps[name].target) for name in MACHINE.steps_from(contract.state)]
 
 
-def _next_step(contract: ContractFacts) -> str:
+def _next_step(contract: ContractFacts, who: Party) -> str:
+    """What this party can do now: its own move, or to wait for the other's (Spec: wire 39)."""
+    mine = who.id == contract.assignee.id
+    assignee, issuer = contract.assignee.handle, contract.issuer.handle
     match contract.state:
         case ContractState.PENDING:
-            return f"{contract.assignee.handle} accepts it first"
+            return "accept it first" if mine else f"wait until {assignee} accepts it"
         case ContractState.IN_PROGRESS:
-            return f"{contract.assignee.handle} submits it first: wait for its completion report"
+            done = "submit the work with a completion report when it is done"
+            return done if mine else f"wait until {assignee} submits the work"
         case ContractState.REVIEW:
-            return f"{contract.issuer.handle} closes it"
+            return f"wait until {issuer} closes it"
         case ContractState.PASSED | ContractState.FAILED | ContractState.CANCELLED:
-            return "a follow-up is a new contract that names this one in supersedes"
+            if mine:
+                return (
+                    "nothing is left to do: a follow-up would be a new contract that names this "
+                    "one in supersedes"
+                )
+            return "issue a follow-up that names this one in supersedes"
 
 
 def can_accept(contract: ContractFacts, who: Agent) -> Decision:
     """Decide whether an agent may accept a contract: its assignee, while it is pending."""
     if contract.assignee.id != who.id:
         return _not_yours(contract, f"only {contract.assignee.handle} can accept {contract.id}")
-    return can_move(contract, Move.ACCEPT)
+    return can_move(contract, Move.ACCEPT, who)
 
 
 def can_work_on(contract: ContractFacts, who: Agent) -> Decision:
@@ -148,7 +159,7 @@ def can_work_on(contract: ContractFacts, who: Agent) -> Decision:
     return deny(
         Code.INVALID_TRANSITION,
         f"{contract.id} is {contract.state}, not in_progress",
-        _next_step(contract),
+        _next_step(contract, who),
         rule="a session works under a contract in progress",
         state=str(contract.state),
         allowed=_next_states(contract),
@@ -161,7 +172,7 @@ def can_submit(contract: ContractFacts, who: Agent, kind: ReportKind) -> Decisio
         return _not_yours(contract, f"only {contract.assignee.handle} reports on {contract.id}")
     if kind is ReportKind.PROGRESS and contract.state is ContractState.IN_PROGRESS:
         return Allow("progress of work in progress")
-    return can_move(contract, Move.SUBMIT)
+    return can_move(contract, Move.SUBMIT, who)
 
 
 def can_submit_by_mail(contract: ContractFacts, who: Agent, to: str, policy: Policy) -> Decision:
@@ -220,7 +231,7 @@ def can_close(
             rule="a contract is closed with a reason",
             reason="must not be empty",
         )
-    moved = can_move(contract, outcome.move)
+    moved = can_move(contract, outcome.move, who)
     if isinstance(moved, Deny) or outcome is not ContractOutcome.PASSED:
         return moved
     finding = contract.submission.finding if contract.submission else None

@@ -9,6 +9,7 @@ from contracts.vocabulary import OrgAct
 from core.decision import Allow, Code, Decision, deny
 from orgchart.catalogue import Entry, Source
 from orgchart.policy.compiled import Agent, Policy, Role
+from orgchart.policy.readership import may_contact
 from orgchart.policy.separation import JUDGES, ORGANISATION_TOOLS
 from orgchart.policy.vocabulary import BOARD, KINDS, RESERVED, Kind, ToolMode
 
@@ -215,10 +216,12 @@ def can_change_restriction(who: Agent, set_by: str, policy: Policy) -> Decision:
     below = {f"agent:{worker.handle}" for worker in policy.workers_of(who)}
     if set_by == f"agent:{who.handle}" or set_by in below:
         return Allow("the manager that restricted a tool may restore it")
+    other = policy.agents.get(set_by.removeprefix("agent:"))
+    reached = other is not None and other.active and may_contact(policy, who, other)
     return deny(
         Code.NOT_YOURS,
         f"{set_by} restricted this tool; {who.handle} cannot change that",
-        f"ask {set_by.partition(':')[2]}, or {who.superior}",
+        f"ask {other.handle if other and reached else who.superior}",
         rule="the manager that restricted a tool may restore it",
     )
 

@@ -108,7 +108,7 @@ class TestStates:
 
     @pytest.mark.parametrize(("state", "move"), list(itertools.product(ContractState, Move)))
     def test_a_wrong_move_names_those_that_are_left(self, state, move):
-        found = rules.can_move(a_contract(state), move)
+        found = rules.can_move(a_contract(state), move, agent(BACKEND))
         if state in MACHINE.steps[move].sources:
             assert isinstance(found, Allow)
         else:
@@ -118,6 +118,31 @@ class TestStates:
                 str(MACHINE.steps[m].target) for m in MACHINE.steps_from(state)
             ]
             assert found.next_action
+
+    @pytest.mark.parametrize("state", ContractState)
+    @pytest.mark.parametrize("who", [BACKEND, IT])
+    def test_a_wrong_move_sends_nobody_to_wait_for_itself(self, state, who):
+        """Nor does it tell a worker, which issues nothing, to issue a follow-up."""
+        contract = a_contract(state)
+        tried = (
+            [
+                rules.can_accept(contract, agent(who)),
+                rules.can_submit(contract, agent(who), ReportKind.COMPLETION),
+            ]
+            if who == BACKEND
+            else [
+                rules.can_close(contract, agent(who), outcome, "why", POLICY)
+                for outcome in ContractOutcome
+            ]
+        )
+        for found in tried:
+            if not isinstance(found, Allow) and found.code is Code.INVALID_TRANSITION:
+                assert who not in found.next_action
+                assert (
+                    who == IT
+                    or state not in FINAL_STATES
+                    or (found.next_action.startswith("nothing is left to do"))
+                )
 
 
 class TestCanIssue:
@@ -503,7 +528,7 @@ class TestOneContractAtATime:
 class TestAtVersion:
     def test_tells_a_stale_version_after_whose_it_is_and_before_the_state(self):
         contract = a_contract(ContractState.REVIEW)  # version 3
-        yes, state = Allow("x"), rules.can_move(contract, Move.ACCEPT)
+        yes, state = Allow("x"), rules.can_move(contract, Move.ACCEPT, agent(BACKEND))
         mine = rules.can_accept(contract, agent(QA))
         for expected, decision, code in (
             (None, yes, "OK"), (3, yes, "OK"), (2, yes, Code.VERSION_MISMATCH),

@@ -133,3 +133,14 @@ class TestRestore:
     def test_is_for_who_tightened_and_its_managers(self, nexus, set_by, fine):
         decision = rules.can_change_restriction(nexus.agents["it_manager"], set_by, nexus)
         assert allowed(decision) is fine
+
+    @pytest.mark.parametrize(
+        ("set_by", "asked"),
+        [
+            ("human:alice", "ceo"), ("human:hr_manager", "ceo"), ("agent:hr_manager", "hr_manager"),
+            ("agent:research_worker", "ceo"), ("agent:ceo", "ceo"),
+        ],
+    )  # fmt: skip
+    def test_of_another_sends_the_manager_to_an_agent_that_it_reaches(self, nexus, set_by, asked):
+        decision = rules.can_change_restriction(nexus.agents["it_manager"], set_by, nexus)
+        assert decision.next_action == f"ask {asked}"
