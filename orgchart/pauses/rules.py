@@ -37,8 +37,8 @@ class PauseFacts:
         return deny(
             Code.AGENT_PAUSED,
             f"{stopped} paused by a person: {self.reason}",
-            f"stop calling and wait: a member of {people} resumes you; until then GET /api/v1/me "
-            "shows `paused`. Your keys, work, mail and mode stay as they are",
+            f"stop calling and wait: a member of {people} resumes you. "
+            "Your keys, work, mail and mode stay as they are",
             rule=RULE,
             reason=self.reason,
             since=self.paused_at.isoformat(),

@@ -51,8 +51,9 @@ def way_up(policy: Policy) -> Iterator[Violation]:
                 Subject.AGENT,
                 agent.handle,
                 f"it could not escalate to {before.superior}: {problem}",
-                f"leave its role {agent.role} {ESCALATE} or {SEND_MAIL}, and a contact rule to "
-                f"{policy.agents[before.superior].role} that carries {ESCALATION}",
+                f"choose a superior that it reaches, or leave its role {agent.role} {ESCALATE} or "
+                f"{SEND_MAIL}, and a contact rule to {policy.agents[before.superior].role} that "
+                f"carries {ESCALATION}",
             )
 
 

@@ -606,6 +606,7 @@ class TestUpdateOrgChart:
         answer = call(nexus, "update_org_chart", **self.move(agent=agent, reports_to=above))
         assert answer["error_code"] == "INVALID_PARAMS"
         assert "would break `way up`" in answer["message"]
+        assert answer["next_action"].startswith("choose a superior that it reaches")
         assert compile_policy(nexus.id).resolve(agent).superior in ("it_manager", "product_manager")
 
     def test_moves_nobody_when_one_is_refused(self, nexus, contract):

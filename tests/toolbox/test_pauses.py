@@ -420,3 +420,5 @@ class TestLive:
                 answer = await client.call_tool(name, {})
                 assert answer.is_error
                 assert answer.structured_content["error_code"] == "AGENT_PAUSED", name
+                step = answer.structured_content["next_action"]
+                assert step.startswith("stop calling and wait"), name  # it has no tool to use
