@@ -62,7 +62,7 @@ def take(cluster: Cluster, *, starts: bool = True) -> Lease:
 def claim(cluster: Cluster, *, starts: bool = True) -> Lease:
     """Claim the cluster until the lease is released, starting it if it does not serve.
 
-    Where somebody else keeps it running, nobody else starts it: who serves would wait for that.
+    Where another process keeps it running, this one does not start it: its calls would wait.
     """
     cluster.data.parent.mkdir(parents=True, exist_ok=True)
     file = cluster.data.with_name("postgres.users.lock").open("w", encoding="ascii")
