@@ -61,6 +61,8 @@ git() { command git "$@" 2>>/tmp/said; }
 fail() { cat /tmp/said; exit 41; }
 : >/tmp/said
 git init --quiet --bare --template= /tmp/git || fail
+mkdir /tmp/git/info
+echo '* -text -ident -filter -working-tree-encoding' >/tmp/git/info/attributes
 git config core.bare false
 export GIT_WORK_TREE=/work
 git config core.autocrlf false

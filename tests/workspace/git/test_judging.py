@@ -42,6 +42,21 @@ class TestAJudge:
         read = hands.call("qa_worker", "read_file", path=SOURCE)
         assert read.result["content"] == "def add(a, b):\n    return a + b\n"
 
+    @pytest.mark.parametrize(
+        "attributes", ["*.py ident", "*.py eol=crlf", "*.py working-tree-encoding=UTF-16LE"]
+    )
+    def test_reads_the_bytes_of_the_commit_whatever_its_attributes_say(self, hands, attributes):
+        contract, text = hands.hire(), "# $Id$\n"
+        hands.write(f"{SCOPE}.gitattributes", f"{attributes}\n")
+        hands.write(SOURCE, text)
+        assert hands.commit(SOURCE, f"{SCOPE}.gitattributes").status == 200
+        commit = hands.push().result["commit"]
+        hands.submit(contract)
+        hands.hire("qa_worker", assigned_branch="", workspace_scope=[SCOPE])
+        hands.tree("qa_worker")
+        assert hands.git("cat-file", "blob", f"{commit}:{SOURCE}") == text.strip()
+        assert hands.call("qa_worker", "read_file", path=SOURCE).result["content"] == text
+
     @pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "once"}])
     @pytest.mark.parametrize("tool", ["read_file", "run_test"])
     def test_has_it_checked_out_without_a_transaction(
