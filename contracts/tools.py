@@ -49,14 +49,7 @@ class ReadContract(Params):
     contract_id: Reference
 
 
-@tool(
-    "read_contract",
-    params=ReadContract,
-    result=ContractDetail,
-    group=ToolGroup.CONTRACT,
-    modes=ANY_MODE,
-    read_only=True,
-)
+@tool("read_contract", group=ToolGroup.CONTRACT, modes=ANY_MODE, read_only=True)
 def read_contract(caller: Caller, params: ReadContract, now: datetime) -> ContractDetail:
     """Read one contract whole, with its reports and verdicts."""
     return queries.read_contract(caller=caller, contract_id=params.contract_id)
@@ -76,8 +69,6 @@ class ListContracts(Page):
 
 @tool(
     "list_contracts",
-    params=ListContracts,
-    result=ContractPage | ContractDetail,
     source=Source.BUILTIN,
     group=ToolGroup.CONTRACT,
     modes=ANY_MODE,
@@ -107,8 +98,6 @@ class AcceptContract(Params):
 
 @tool(
     "accept_contract",
-    params=AcceptContract,
-    result=ContractVersion,
     source=Source.BUILTIN,
     group=ToolGroup.CONTRACT,
     modes=ANY_MODE,
@@ -137,13 +126,7 @@ class SubmitReport(Params):
     expected_version: Version | None = EXPECTED
 
 
-@tool(
-    "submit_report",
-    params=SubmitReport,
-    result=SubmittedReport,
-    group=ToolGroup.CONTRACT,
-    modes=ANY_MODE,
-)
+@tool("submit_report", group=ToolGroup.CONTRACT, modes=ANY_MODE)
 def submit_report(caller: Caller, params: SubmitReport, now: datetime) -> SubmittedReport:
     """Report on a contract of yours to its issuer: progress, or its completion."""
     return services.submit_report(
@@ -170,13 +153,7 @@ class WriteVerdict(Params):
     expected_version: Version | None = EXPECTED
 
 
-@tool(
-    "write_verdict",
-    params=WriteVerdict,
-    result=GivenVerdict,
-    group=ToolGroup.CONTRACT,
-    modes=ANY_MODE,
-)
+@tool("write_verdict", group=ToolGroup.CONTRACT, modes=ANY_MODE)
 def write_verdict(caller: Caller, params: WriteVerdict, now: datetime) -> GivenVerdict:
     """Give QA's verdict, PASS or FAIL, on finished work of your department."""
     return verdicts.write_verdict(
@@ -203,8 +180,6 @@ class CloseContract(Params):
 
 @tool(
     "close_contract",
-    params=CloseContract,
-    result=ContractVersion,
     source=Source.BUILTIN,
     group=ToolGroup.CONTRACT,
     modes=ANY_MODE,

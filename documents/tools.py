@@ -37,9 +37,7 @@ class WriteNote(Params):
     )
 
 
-@tool(
-    "write_note", params=WriteNote, result=WrittenDocument, group=ToolGroup.DOCUMENT, modes=ANY_MODE
-)
+@tool("write_note", group=ToolGroup.DOCUMENT, modes=ANY_MODE)
 def write_note(caller: Caller, params: WriteNote, now: datetime) -> WrittenDocument:
     """Write a note or a record of a decision in your own folder."""
     return services.write_note(
@@ -59,13 +57,7 @@ class WriteReport(Params):
     report_type: ReportTypeName = "status"
 
 
-@tool(
-    "write_report",
-    params=WriteReport,
-    result=WrittenDocument,
-    group=ToolGroup.DOCUMENT,
-    modes=ANY_MODE,
-)
+@tool("write_report", group=ToolGroup.DOCUMENT, modes=ANY_MODE)
 def write_report(caller: Caller, params: WriteReport, now: datetime) -> WrittenDocument:
     """File a research report in your reports folder. To finish a contract, use submit_report."""
     return services.write_report(
@@ -84,9 +76,7 @@ class WritePrd(Params):
     content: Content
 
 
-@tool(
-    "write_prd", params=WritePrd, result=WrittenDocument, group=ToolGroup.DOCUMENT, modes=ANY_MODE
-)
+@tool("write_prd", group=ToolGroup.DOCUMENT, modes=ANY_MODE)
 def write_prd(caller: Caller, params: WritePrd, now: datetime) -> WrittenDocument:
     """File a product requirements document under docs/prd/; it replaces no older one."""
     return services.write_prd(caller=caller, title=params.title, content=params.content, now=now)
@@ -107,14 +97,7 @@ class ReadReports(ReadTechReports):
     kind: Literal["report", "note", "prd"] = Field("report", description="note, prd: your own")
 
 
-@tool(
-    "read_reports",
-    params=ReadReports,
-    result=ReportPage | WholeReport,
-    group=ToolGroup.DOCUMENT,
-    modes=ANY_MODE,
-    read_only=True,
-)
+@tool("read_reports", group=ToolGroup.DOCUMENT, modes=ANY_MODE, read_only=True)
 def read_reports(caller: Caller, params: ReadReports, now: datetime) -> ReportPage | WholeReport:
     """List the reports you may read, newest first, or read one whole by its document_id."""
     if params.document_id is not None:
@@ -123,14 +106,7 @@ def read_reports(caller: Caller, params: ReadReports, now: datetime) -> ReportPa
     return reports.read_reports(caller=caller, wanted=wanted)
 
 
-@tool(
-    "read_tech_reports",
-    params=ReadTechReports,
-    result=ReportPage | WholeReport,
-    group=ToolGroup.DOCUMENT,
-    modes=ANY_MODE,
-    read_only=True,
-)
+@tool("read_tech_reports", group=ToolGroup.DOCUMENT, modes=ANY_MODE, read_only=True)
 def read_tech_reports(
     caller: Caller, params: ReadTechReports, now: datetime
 ) -> ReportPage | WholeReport:

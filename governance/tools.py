@@ -49,13 +49,7 @@ class CreateAgentJd(Params):
     expected_policy_version: Version | None = EXPECTED
 
 
-@tool(
-    "create_agent_jd",
-    params=CreateAgentJd,
-    result=HiredAgent,
-    group=ToolGroup.ORGANISATION,
-    modes=ANY_MODE,
-)
+@tool("create_agent_jd", group=ToolGroup.ORGANISATION, modes=ANY_MODE)
 def create_agent_jd(caller: Caller, params: CreateAgentJd, now: datetime) -> HiredAgent:
     """Hire an agent into a role. Needs an org_change contract of the CEO in progress."""
     hire = hiring.NewAgent(**params.model_dump(exclude={"expected_policy_version"}))
@@ -74,14 +68,7 @@ class UpdateAgentJd(Params):
     expected_policy_version: Version | None = EXPECTED
 
 
-@tool(
-    "update_agent_jd",
-    params=UpdateAgentJd,
-    result=DescribedAgent,
-    group=ToolGroup.ORGANISATION,
-    modes=ANY_MODE,
-    destructive=True,
-)
+@tool("update_agent_jd", group=ToolGroup.ORGANISATION, modes=ANY_MODE, destructive=True)
 def update_agent_jd(caller: Caller, params: UpdateAgentJd, now: datetime) -> DescribedAgent:
     """Change an agent's title or job description, or take skills away. Needs an org_change
     contract.
@@ -107,8 +94,6 @@ class DeactivateAgent(Params):
 
 @tool(
     "deactivate_agent",
-    params=DeactivateAgent,
-    result=DeactivatedAgent,
     group=ToolGroup.ORGANISATION,
     modes=ANY_MODE,
     destructive=True,
@@ -147,14 +132,7 @@ class UpdateOrgChart(Params):
     expected_policy_version: Version | None = EXPECTED
 
 
-@tool(
-    "update_org_chart",
-    params=UpdateOrgChart,
-    result=ChangedOrgChart,
-    group=ToolGroup.ORGANISATION,
-    modes=ANY_MODE,
-    destructive=True,
-)
+@tool("update_org_chart", group=ToolGroup.ORGANISATION, modes=ANY_MODE, destructive=True)
 def update_org_chart(caller: Caller, params: UpdateOrgChart, now: datetime) -> ChangedOrgChart:
     """Move agents in the chain of command, all or none. Needs an org_change contract."""
     return org_chart.update_org_chart(
@@ -174,14 +152,7 @@ class ListAgents(Page):
     group: Name | None = None
 
 
-@tool(
-    "list_agents",
-    params=ListAgents,
-    result=AgentPage,
-    group=ToolGroup.ORGANISATION,
-    modes=ANY_MODE,
-    read_only=True,
-)
+@tool("list_agents", group=ToolGroup.ORGANISATION, modes=ANY_MODE, read_only=True)
 def list_agents(caller: Caller, params: ListAgents, now: datetime) -> AgentPage:
     """List the organisation's agents with their roles, places and job descriptions."""
     return directory.list_agents(
@@ -204,14 +175,7 @@ class ManageTools(Params):
     expected_policy_version: Version | None = EXPECTED
 
 
-@tool(
-    "manage_tools",
-    params=ManageTools,
-    result=ToolRestrictions | ChangedTool,
-    group=ToolGroup.ORGANISATION,
-    modes=ANY_MODE,
-    destructive=True,
-)
+@tool("manage_tools", group=ToolGroup.ORGANISATION, modes=ANY_MODE, destructive=True)
 def manage_tools(
     caller: Caller, params: ManageTools, now: datetime
 ) -> ToolRestrictions | ChangedTool:

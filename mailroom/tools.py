@@ -50,7 +50,7 @@ class SendMail(Params):
     submits: bool = Field(False, description="submits the work of contract_ref")
 
 
-@tool("send_mail", params=SendMail, result=SentMail, group=ToolGroup.MAIL, modes=ANY_MODE)
+@tool("send_mail", group=ToolGroup.MAIL, modes=ANY_MODE)
 def send_mail(caller: Caller, params: SendMail, now: datetime) -> SentMail:
     """Send a mail to one of your contacts."""
     draft = MailDraft(
@@ -76,7 +76,7 @@ class Escalate(Params):
     follows: RowId | None = Field(None, description="escalation_id that this repeats or passes on")
 
 
-@tool("escalate", params=Escalate, result=SentEscalation, group=ToolGroup.MAIL, modes=ANY_MODE)
+@tool("escalate", group=ToolGroup.MAIL, modes=ANY_MODE)
 def escalate(caller: Caller, params: Escalate, now: datetime) -> SentEscalation:
     """Send a problem that you cannot solve one step up, to your direct superior."""
     return escalations.escalate(
@@ -101,8 +101,6 @@ class ReadInbox(Page):
 
 @tool(
     "read_inbox",
-    params=ReadInbox,
-    result=InboxPage,
     source=Source.BUILTIN,
     group=ToolGroup.MAIL,
     modes=ANY_MODE,
@@ -134,15 +132,7 @@ class ReadMail(Params):
     )
 
 
-@tool(
-    "read_mail",
-    params=ReadMail,
-    result=WholeMail,
-    source=Source.BUILTIN,
-    group=ToolGroup.MAIL,
-    modes=ANY_MODE,
-    idempotent=True,
-)
+@tool("read_mail", source=Source.BUILTIN, group=ToolGroup.MAIL, modes=ANY_MODE, idempotent=True)
 def read_mail(caller: Caller, params: ReadMail, now: datetime) -> WholeMail:
     """Read one mail whole, with its attachments and route log; marks it read for its recipient."""
     return inbox.read_mail(

@@ -49,14 +49,7 @@ class CreateParams(TaskParams):
     )
 
 
-@tool(
-    "task_create",
-    params=CreateParams,
-    result=TaskResult,
-    source=Source.BUILTIN,
-    group=ToolGroup.TASK,
-    modes=ANY_MODE,
-)
+@tool("task_create", source=Source.BUILTIN, group=ToolGroup.TASK, modes=ANY_MODE)
 def task_create(caller: Caller, params: CreateParams, now: datetime) -> TaskResult:
     """Add a task to the organisation's shared list."""
     return services.create_task(
@@ -81,15 +74,7 @@ class GetParams(TaskParams):
     )
 
 
-@tool(
-    "task_get",
-    params=GetParams,
-    result=TaskResult,
-    source=Source.BUILTIN,
-    group=ToolGroup.TASK,
-    modes=ANY_MODE,
-    read_only=True,
-)
+@tool("task_get", source=Source.BUILTIN, group=ToolGroup.TASK, modes=ANY_MODE, read_only=True)
 def task_get(caller: Caller, params: GetParams, now: datetime) -> TaskResult:
     """Read one task whole, with its version."""
     return services.get_task(
@@ -109,15 +94,7 @@ class ListParams(Page, TaskParams):
     owner: Owner | None = Field(None, description="'' for unowned tasks")
 
 
-@tool(
-    "task_list",
-    params=ListParams,
-    result=TaskPage,
-    source=Source.BUILTIN,
-    group=ToolGroup.TASK,
-    modes=ANY_MODE,
-    read_only=True,
-)
+@tool("task_list", source=Source.BUILTIN, group=ToolGroup.TASK, modes=ANY_MODE, read_only=True)
 def task_list(caller: Caller, params: ListParams, now: datetime) -> TaskPage:
     """List the organisation's tasks, newest first."""
     return listing.list_tasks(
@@ -154,15 +131,7 @@ class UpdateParams(TaskParams):
     )
 
 
-@tool(
-    "task_update",
-    params=UpdateParams,
-    result=TaskResult,
-    source=Source.BUILTIN,
-    group=ToolGroup.TASK,
-    modes=ANY_MODE,
-    destructive=True,
-)
+@tool("task_update", source=Source.BUILTIN, group=ToolGroup.TASK, modes=ANY_MODE, destructive=True)
 def task_update(caller: Caller, params: UpdateParams, now: datetime) -> TaskResult:
     """Claim, release, start, complete, delete or edit a task; name expectedVersion to be safe."""
     update = TaskUpdate(
@@ -187,14 +156,7 @@ class CommentParams(TaskParams):
     body: CommentBody
 
 
-@tool(
-    "task_comment",
-    params=CommentParams,
-    result=CommentResult,
-    source=Source.BUILTIN,
-    group=ToolGroup.TASK,
-    modes=ANY_MODE,
-)
+@tool("task_comment", source=Source.BUILTIN, group=ToolGroup.TASK, modes=ANY_MODE)
 def task_comment(caller: Caller, params: CommentParams, now: datetime) -> CommentResult:
     """Comment on a task; task_get shows the comments."""
     return discussion.comment_task(caller=caller, task_id=params.task_id, body=params.body, now=now)
@@ -216,8 +178,6 @@ def _nothing_asks(holder: Holder) -> str:
 
 @tool(
     "task_approve",
-    params=ApproveParams,
-    result=TaskResult,
     source=Source.BUILTIN,
     group=ToolGroup.TASK,
     modes=ANY_MODE,
@@ -242,15 +202,7 @@ class RecommendParams(TaskParams):
     limit: int = Field(5, ge=1, le=20)
 
 
-@tool(
-    "task_recommend",
-    params=RecommendParams,
-    result=Recommendations,
-    source=Source.BUILTIN,
-    group=ToolGroup.TASK,
-    modes=ANY_MODE,
-    read_only=True,
-)
+@tool("task_recommend", source=Source.BUILTIN, group=ToolGroup.TASK, modes=ANY_MODE, read_only=True)
 def task_recommend(caller: Caller, params: RecommendParams, now: datetime) -> Recommendations:
     """Your best next tasks, with the reasons; claim one with task_update."""
     return recommend_tasks(caller=caller, limit=params.limit, now=now)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from typing import Any
+from typing import Any, get_type_hints
 
 import structlog
 from django.conf import settings
@@ -165,15 +165,14 @@ REGISTRY = Registry()
 def tool(
     name: str,
     *,
-    params: type[Params],
-    result: Any = None,
     source: Source = Source.ROLE,
     registry: Registry | None = None,
     **fields: Any,
 ) -> Callable[[ToolFunction], ToolFunction]:
     """Declare a function as a tool; its docstring is the description that models read.
 
-    `result` is the TypedDict (`core.params.wire_result`) of what the function returns.
+    The types that it is written with say the rest: `params` is the model of its parameters, and it
+    returns a TypedDict (`core.params.wire_result`).
 
     `group`, `modes`, `offices`, MCP's hints (`read_only`, `destructive`, `idempotent`,
     `open_world`), `acts_outside` (the door opens no transaction around it: it waits for others),
@@ -187,13 +186,14 @@ def tool(
     def declare(function: ToolFunction) -> ToolFunction:
         if "modes" in fields:
             fields["allowed_modes"] = fields.pop("modes")
+        types = get_type_hints(function)
         (REGISTRY if registry is None else registry).register(
             Tool(
                 name=name,
                 description=" ".join((function.__doc__ or "").split()),
-                params=params,
+                params=types["params"],
                 function=function,
-                result=result,
+                result=types.get("return"),
                 source=source,
                 explicit_fields=frozenset(fields),
                 **fields,

@@ -19,8 +19,6 @@ class CurrentTime(Params):
 
 @tool(
     "current_time",
-    params=CurrentTime,
-    result=CurrentTimeResult,
     source=Source.BUILTIN,
     group=ToolGroup.WORLD,
     modes=ANY_MODE,

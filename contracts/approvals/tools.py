@@ -32,13 +32,7 @@ class ApproveDeployment(Params):
     reason: Reason
 
 
-@tool(
-    APPROVE,
-    params=ApproveDeployment,
-    result=IssuedContract,
-    group=ToolGroup.CONTRACT,
-    modes=ANY_MODE,
-)
+@tool(APPROVE, group=ToolGroup.CONTRACT, modes=ANY_MODE)
 def approve_deployment(caller: Caller, params: ApproveDeployment, now: datetime) -> IssuedContract:
     """Approve one deployment of one artefact to one environment, until a time."""
     return deployments.approve_deployment(
@@ -61,13 +55,7 @@ class RequestBudget(Params):
     contract_ref: Reference | None = None
 
 
-@tool(
-    "request_budget",
-    params=RequestBudget,
-    result=RequestedBudget,
-    group=ToolGroup.CONTRACT,
-    modes=ANY_MODE,
-)
+@tool("request_budget", group=ToolGroup.CONTRACT, modes=ANY_MODE)
 def request_budget(caller: Caller, params: RequestBudget, now: datetime) -> RequestedBudget:
     """Ask your superior for a budget; it answers with a contract of kind budget."""
     return budgets.request_budget(

@@ -136,25 +136,13 @@ class GenerateContract(IssueContract):
         )
 
 
-@tool(
-    GENERATE,
-    params=GenerateContract,
-    result=IssuedContract,
-    group=ToolGroup.CONTRACT,
-    modes=ANY_MODE,
-)
+@tool(GENERATE, group=ToolGroup.CONTRACT, modes=ANY_MODE)
 def generate_contract(caller: Caller, params: GenerateContract, now: datetime) -> IssuedContract:
     """Issue a contract to a manager: work, an org_change authorisation, or a budget."""
     return issue_contract(caller=caller, draft=params.draft(), tool=GENERATE, now=now)
 
 
-@tool(
-    CREATE,
-    params=IssueContract,
-    result=IssuedContract,
-    group=ToolGroup.CONTRACT,
-    modes=ANY_MODE,
-)
+@tool(CREATE, group=ToolGroup.CONTRACT, modes=ANY_MODE)
 def create_contract(caller: Caller, params: IssueContract, now: datetime) -> IssuedContract:
     """Issue a contract of work to one of your own workers."""
     return issue_contract(caller=caller, draft=params.draft(), tool=CREATE, now=now)

@@ -33,15 +33,7 @@ class ReadMemory(Page):
     )
 
 
-@tool(
-    "read_memory",
-    params=ReadMemory,
-    result=MemoryPage | WholeArtifact,
-    source=Source.BUILTIN,
-    group=ToolGroup.MEMORY,
-    modes=ANY_MODE,
-    read_only=True,
-)
+@tool("read_memory", source=Source.BUILTIN, group=ToolGroup.MEMORY, modes=ANY_MODE, read_only=True)
 def read_memory(caller: Caller, params: ReadMemory, now: datetime) -> MemoryPage | WholeArtifact:
     """Read your own memory, your group's or the organisation's; or an artifact by its id."""
     if params.artifact_id is not None:
@@ -58,14 +50,7 @@ class MemoryAppend(Params):
     scope: ScopeName = "agent"
 
 
-@tool(
-    "memory_append",
-    params=MemoryAppend,
-    result=AppendedMemory,
-    source=Source.BUILTIN,
-    group=ToolGroup.MEMORY,
-    modes=ANY_MODE,
-)
+@tool("memory_append", source=Source.BUILTIN, group=ToolGroup.MEMORY, modes=ANY_MODE)
 def memory_append(caller: Caller, params: MemoryAppend, now: datetime) -> AppendedMemory:
     """Remember something: for yourself, for your group, or, as a leader, for the organisation."""
     return services.append_memory(caller=caller, scope=params.scope, text=params.text, now=now)
@@ -81,13 +66,7 @@ class MemorySearch(Page):
 
 
 @tool(
-    "memory_search",
-    params=MemorySearch,
-    result=FoundMemories,
-    source=Source.BUILTIN,
-    group=ToolGroup.MEMORY,
-    modes=ANY_MODE,
-    read_only=True,
+    "memory_search", source=Source.BUILTIN, group=ToolGroup.MEMORY, modes=ANY_MODE, read_only=True
 )
 def memory_search(caller: Caller, params: MemorySearch, now: datetime) -> FoundMemories:
     """Search your memory, your group's and the organisation's, best match first."""
@@ -106,14 +85,7 @@ class SaveArtifact(Params):
     description: Description = ""
 
 
-@tool(
-    "save_artifact",
-    params=SaveArtifact,
-    result=SavedArtifact,
-    source=Source.BUILTIN,
-    group=ToolGroup.MEMORY,
-    modes=ANY_MODE,
-)
+@tool("save_artifact", source=Source.BUILTIN, group=ToolGroup.MEMORY, modes=ANY_MODE)
 def save_artifact(caller: Caller, params: SaveArtifact, now: datetime) -> SavedArtifact:
     """Save something you made under a name; later you and your group read it by its id."""
     return artifacts.save_artifact(

@@ -30,8 +30,6 @@ class CaseOpen(Params):
 
 @tool(
     "case_open",
-    params=CaseOpen,
-    result=CaseMoved,
     source=Source.OFFICE,
     offices=EVERY_OFFICE,
     group=ToolGroup.GOVERNANCE,
@@ -80,8 +78,6 @@ class CaseSubmit(Params):
 
 @tool(
     "case_submit",
-    params=CaseSubmit,
-    result=CaseSubmitted,
     source=Source.OFFICE,
     offices=EVERY_OFFICE,
     group=ToolGroup.GOVERNANCE,
@@ -130,8 +126,6 @@ class CaseInputsOf(Params):
 
 @tool(
     "case_inputs",
-    params=CaseInputsOf,
-    result=CaseInputs,
     source=Source.OFFICE,
     offices=EVERY_OFFICE,
     group=ToolGroup.GOVERNANCE,
@@ -157,8 +151,6 @@ class CaseListOf(Page):
 
 @tool(
     "case_list",
-    params=CaseListOf,
-    result=CaseList,
     source=Source.OFFICE,
     offices=EVERY_OFFICE,
     group=ToolGroup.GOVERNANCE,
@@ -185,8 +177,6 @@ class CaseDecide(Params):
 
 @tool(
     "case_decide",
-    params=CaseDecide,
-    result=CaseMoved,
     source=Source.OFFICE,
     offices=EVERY_OFFICE,
     group=ToolGroup.GOVERNANCE,

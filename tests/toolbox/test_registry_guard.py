@@ -63,8 +63,8 @@ class TestAToolWithoutModes:
         registry = Registry()
         with capture_logs() as logs:
 
-            @tool("silent", params=Params, registry=registry)
-            def silent(caller, params, now):
+            @tool("silent", registry=registry)
+            def silent(caller, params: Params, now):
                 """Say nothing of oneself."""
                 return {}
 
@@ -76,11 +76,11 @@ class TestAToolWithoutModes:
         assert found.explicit_fields == frozenset()
 
     def test_is_no_second_one_of_its_name(self):
+        def twice(caller, params: Params, now):
+            return {}
+
         registry = Registry()
-        for _ in range(2):
-            declare = tool("twice", params=Params, registry=registry, modes=frozenset({"coding"}))
-            if registry.get("twice"):
-                with pytest.raises(ValueError, match="twice"):
-                    declare(lambda *_: {})
-            else:
-                declare(lambda *_: {})
+        declare = tool("twice", registry=registry, modes=frozenset({"coding"}))
+        declare(twice)
+        with pytest.raises(ValueError, match="twice"):
+            declare(twice)

@@ -57,8 +57,6 @@ class DelegateTo(Params):
 
 @tool(
     "delegate_to",
-    params=DelegateTo,
-    result=OpenedFrame,
     source=Source.BUILTIN,
     group=ToolGroup.DELEGATION,
     modes=ANY_MODE,
@@ -88,8 +86,6 @@ class NextFrame(Params):
 
 @tool(
     "next_frame",
-    params=NextFrame,
-    result=NextFrameResult,
     source=Source.BUILTIN,
     group=ToolGroup.DELEGATION,
     modes=ANY_MODE,
@@ -123,8 +119,6 @@ class ReturnResult(Params):
 
 @tool(
     "return_result",
-    params=ReturnResult,
-    result=EndedFrame,
     source=Source.BUILTIN,
     group=ToolGroup.DELEGATION,
     modes=ANY_MODE,

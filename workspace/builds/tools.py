@@ -39,8 +39,6 @@ def _may_build(caller: Caller, params: DockerBuild, now: datetime) -> Any:
 
 @tool(
     "docker_build",
-    params=DockerBuild,
-    result=BuiltImage,
     group=ToolGroup.CODE,
     modes=CODING_ONLY,
     open_world=True,
@@ -67,8 +65,6 @@ def _may_deploy(caller: Caller, params: DockerDeploy, now: datetime) -> Any:
 
 @tool(
     "docker_deploy",
-    params=DockerDeploy,
-    result=DeployedArtifact,
     group=ToolGroup.CODE,
     modes=CODING_ONLY,
     destructive=True,
@@ -96,8 +92,6 @@ def _may_configure(caller: Caller, params: ManageCiConfig, now: datetime) -> Any
 
 @tool(
     "manage_ci_config",
-    params=ManageCiConfig,
-    result=WrittenFile,
     group=ToolGroup.CODE,
     modes=CODING_ONLY,
     destructive=True,
@@ -125,8 +119,6 @@ def _may_check(caller: Caller, params: RunHealthCheck, now: datetime) -> Any:
 
 @tool(
     "run_health_check",
-    params=RunHealthCheck,
-    result=ServiceHealth,
     group=ToolGroup.CODE,
     modes=CODING_ONLY,
     read_only=True,

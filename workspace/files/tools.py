@@ -21,8 +21,6 @@ def _may_read(caller: Caller, params: OnePath, now: datetime) -> None:
 
 @tool(
     "read_file",
-    params=OnePath,
-    result=FileContent,
     group=ToolGroup.CODE,
     modes=CODING_ONLY,
     read_only=True,
@@ -36,8 +34,6 @@ def read_file(caller: Caller, params: OnePath, now: datetime) -> FileContent:
 
 @tool(
     "read_code",
-    params=OnePath,
-    result=FileContent,
     group=ToolGroup.CODE,
     modes=CODING_ONLY,
     read_only=True,
@@ -51,8 +47,6 @@ def read_code(caller: Caller, params: OnePath, now: datetime) -> FileContent:
 
 @tool(
     "write_file",
-    params=PathAndContent,
-    result=WrittenFile,
     group=ToolGroup.CODE,
     modes=CODING_ONLY,
     destructive=True,
@@ -70,14 +64,7 @@ class ReadLogs(OnePath):
     lines: int = Field(200, ge=1, le=5000)
 
 
-@tool(
-    "read_logs",
-    params=ReadLogs,
-    result=LogLines,
-    group=ToolGroup.CODE,
-    modes=CODING_ONLY,
-    read_only=True,
-)
+@tool("read_logs", group=ToolGroup.CODE, modes=CODING_ONLY, read_only=True)
 def read_logs(caller: Caller, params: ReadLogs, now: datetime) -> LogLines:
     """Read the end of a log file in your scope."""
     return services.read_log(caller=caller, path=params.path, lines=params.lines, now=now)

@@ -35,8 +35,6 @@ def _may_branch(caller: Caller, params: GitBranch, now: datetime) -> BranchResul
 
 @tool(
     "git_branch",
-    params=GitBranch,
-    result=BranchResult,
     group=ToolGroup.CODE,
     modes=CODING_ONLY,
     acts_outside=True,
@@ -62,15 +60,7 @@ def _may_commit(caller: Caller, params: GitCommit, now: datetime) -> BranchResul
     return {"branch": contract.assigned_branch, "commit": ""}
 
 
-@tool(
-    "git_commit",
-    params=GitCommit,
-    result=BranchResult,
-    group=ToolGroup.CODE,
-    modes=CODING_ONLY,
-    acts_outside=True,
-    dry_run=_may_commit,
-)
+@tool("git_commit", group=ToolGroup.CODE, modes=CODING_ONLY, acts_outside=True, dry_run=_may_commit)
 def git_commit(caller: Caller, params: GitCommit, now: datetime) -> BranchResult:
     """Commit files of your scope on your contract's branch."""
     return branches.commit(caller=caller, message=params.message, paths=params.paths, now=now)
@@ -89,8 +79,6 @@ def _may_push(caller: Caller, params: GitPush, now: datetime) -> BranchResult:
 
 @tool(
     "git_push",
-    params=GitPush,
-    result=BranchResult,
     group=ToolGroup.CODE,
     modes=CODING_ONLY,
     acts_outside=True,
@@ -122,15 +110,7 @@ def _may_review(caller: Caller, params: ReviewPr, now: datetime) -> dict[str, st
     return {"branch": params.branch}
 
 
-@tool(
-    "review_pr",
-    params=ReviewPr,
-    result=ReviewComment,
-    group=ToolGroup.CODE,
-    modes=CODING_ONLY,
-    acts_outside=True,
-    dry_run=_may_review,
-)
+@tool("review_pr", group=ToolGroup.CODE, modes=CODING_ONLY, acts_outside=True, dry_run=_may_review)
 def review_pr(caller: Caller, params: ReviewPr, now: datetime) -> ReviewComment:
     """Read and comment on a worker's branch; approving merges it after QA's PASS."""
     return reviews.review(caller=caller, draft=params.draft, now=now)

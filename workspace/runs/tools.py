@@ -14,8 +14,6 @@ from workspace.runs import services
 
 @tool(
     "run_test",
-    params=SomePaths,
-    result=ProgramRun,
     group=ToolGroup.CODE,
     modes=CODING_ONLY,
     acts_outside=True,
@@ -28,8 +26,6 @@ def run_test(caller: Caller, params: SomePaths, now: datetime) -> ProgramRun:
 
 @tool(
     "run_linter",
-    params=SomePaths,
-    result=ProgramRun,
     group=ToolGroup.CODE,
     modes=CODING_ONLY,
     read_only=True,

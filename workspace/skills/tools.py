@@ -50,8 +50,6 @@ def _prompted(caller: Caller) -> str:
 
 @tool(
     "use_skill",
-    params=UseSkill,
-    result=StartedSkill,
     source=Source.BUILTIN,
     group=ToolGroup.DELEGATION,
     modes=ANY_MODE,

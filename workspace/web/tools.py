@@ -26,8 +26,6 @@ class WebSearch(Params):
 
 @tool(
     "web_search",
-    params=WebSearch,
-    result=SearchResults,
     group=ToolGroup.WORLD,
     modes=ANY_MODE,
     read_only=True,
@@ -51,8 +49,6 @@ class ReadUrl(Params):
 
 @tool(
     "read_url",
-    params=ReadUrl,
-    result=WebPage,
     group=ToolGroup.WORLD,
     modes=ANY_MODE,
     read_only=True,
