@@ -19,7 +19,7 @@ from tests.clients import installs
 from tests.clients.listening import ENDED, listening
 from tests.loops import run as run_loop
 from tests.patience import PATIENCE, wait_until
-from toolbox import modes, wake
+from toolbox import modes, rates, wake
 from toolbox.authentication import authenticate
 from toolbox.faces import tool_list_changes
 from toolbox.faces.sse import OpenStreams
@@ -102,6 +102,7 @@ def test_a_watch_outlasts_a_rate_that_is_used_up(stage, url, settings, monkeypat
         opened = {"session_id": str(session.id), "caller": stage.board, "now": timezone.now()}
         with looking:
             settings.NEXUS_RATE_BURST = 0
+            rates.AHEAD.forget()
             modes.open_mode(mode=ToolMode.CODING, reason="An outage.", **opened)
         assert limited.wait(60)
         assert heard.told.empty()

@@ -17,6 +17,7 @@ from tests.clients.staff import MCP, asked_of_mcp, at_work
 from tests.company import check_answer, load_company
 from tests.oracle import tools as oracle
 from tests.oracle.annotations import HINTS, NAMES, Hints
+from toolbox import rates
 from toolbox.registry import REGISTRY
 from workspace.sandbox import driver
 from workspace.skills.services import approve
@@ -169,6 +170,7 @@ class TestEveryRefusal:
     def test_of_a_hurry_differs_only_in_knowing_the_tool(self, world, http, settings):
         headers = world.staff.headers("research_worker")
         settings.NEXUS_RATE_BURST = settings.NEXUS_RATE_PER_MINUTE = 0
+        rates.AHEAD.forget()
         rest = http.post("/api/v1/tools/current_time", json={}, headers=headers)
         mcp = http.post("/mcp", json={}, headers=headers)
         assert rest.status_code == mcp.status_code == 429
