@@ -134,6 +134,7 @@ def send_script(organisation: int, agents: dict[str, int]) -> str:
         "contract_ref": None,
         "at": now,
         "route_log": "[]",
+        "quoted": None,
     }
     event = event_values(organisation, agents["it_manager"], now)
     text = literal(
