@@ -61,7 +61,7 @@ git() { command git "$@" 2>>/tmp/said; }
 fail() { cat /tmp/said; exit 41; }
 : >/tmp/said
 git init --quiet --bare --template= /tmp/git || fail
-mkdir /tmp/git/info
+mkdir -p /tmp/git/info
 echo '* -text -ident -filter -working-tree-encoding' >/tmp/git/info/attributes
 git config core.bare false
 export GIT_WORK_TREE=/work

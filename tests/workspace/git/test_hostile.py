@@ -64,13 +64,16 @@ class TestAPlantedCommand:
         assert not (hands.tree() / "src/search/evil").exists()
 
     def test_would_run_without_a_git_folder_of_its_own(self, hands, tmp_path, monkeypatch):
-        """The guard taken away: git with the agent's own folder runs what is planted there."""
+        """The guards taken away: git with the agent's own folder, and no attributes of ours before
+        the agent's, runs what is planted there.
+        """
         hands.hire()
         hands.branch()
         plant(hands, tmp_path / "unseen")
         hands.write(FILE)
         script = worktree.COMMIT.replace("git init --quiet --bare --template= /tmp/git || fail",
                                          "cp -r /work/.git/. /tmp/git")  # fmt: skip
+        script = "\n".join(line for line in script.split("\n") if "/info/attributes" not in line)
         monkeypatch.setattr(worktree, "COMMIT", script)
         hands.commit(FILE)
         assert (hands.tree() / "src/search/evil").exists()
