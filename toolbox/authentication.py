@@ -110,7 +110,8 @@ def authenticate(*, authorization: str, session_id: str | None, request_id: str)
     """
     digest = digest_of(_parse_key(authorization))
     rate = rates.limit()
-    statement = COUNTED if rates.AHEAD.take(digest) else COUNTING
+    begun = time.monotonic()
+    statement = COUNTED if rates.AHEAD.take(digest, rate.per_second) else COUNTING
     known = {"digest": digest, "session": _session_uuid(session_id), **rate.values}
     # The first statement of a call: done twice it takes more from the agent's rate.
     found = retry_broken(partial(_find_caller, statement, known), is_repeatable=True)
@@ -120,7 +121,7 @@ def authenticate(*, authorization: str, session_id: str | None, request_id: str)
     sid, mode, granted, contract, frame_id, frame_tools, *pause, said = row
     if not taken:
         raise rate.exceeded(tokens)
-    rates.AHEAD.put(digest, taken - 1)
+    rates.AHEAD.put(digest, taken - 1, full_at=begun + rate.seconds_to_fill(tokens))
     policy = POLICIES.get(organisation_id, version)
     if sid is None:
         if session_id is not None:

@@ -1,13 +1,15 @@
 """How many calls an agent may make: a token bucket in the database, counted ahead where it is full.
 
 While a bucket holds many tokens a process takes some for its next calls at once, so that most calls
-write nothing to count themselves. The last ones are taken one by one.
+write nothing to count themselves. The last ones are taken one by one. What was taken ahead is
+forgotten as the bucket fills again.
 """
 
 from __future__ import annotations
 
 import math
 import threading
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,14 +51,23 @@ class Limit:
     burst: int
 
     @property
+    def per_second(self) -> float:
+        """The tokens that come back."""
+        return self.per_minute / 60
+
+    @property
     def values(self) -> dict[str, Any]:
         """The parameters of COUNT."""
         return {
             "burst": self.burst,
-            "per_second": self.per_minute / 60,
+            "per_second": self.per_second,
             "ahead": CALLS_AHEAD,
             "least": LEAST_LEFT,
         }
+
+    def seconds_to_fill(self, tokens: float) -> float:
+        """How long until a bucket with so many tokens is full, if nobody takes more."""
+        return (self.burst - tokens) / self.per_second
 
     def exceeded(self, tokens: float) -> Denied:
         """The refusal of a call that found so many tokens."""
@@ -76,25 +87,31 @@ def limit() -> Limit:
 
 
 class CallsAhead:
-    """The calls that this process has counted for the next ones with each key."""
+    """The calls that this process has counted for the next ones with each key (Spec: wire 21).
+
+    A call is forgotten as soon as its token is back in the bucket: otherwise what several keys and
+    processes hold would add to a full bucket.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._left: dict[bytes, int] = {}
+        self._left: dict[bytes, tuple[int, float]] = {}
 
-    def take(self, digest: bytes) -> bool:
+    def take(self, digest: bytes, per_second: float) -> bool:
         """Use one of a key's calls; False where none is left."""
         with self._lock:
-            left = self._left.pop(digest, 0)
+            left, full_at = self._left.pop(digest, (0, 0.0))
+            left = min(left, math.floor((full_at - time.monotonic()) * per_second))
             if left > 1:
-                self._left[digest] = left - 1
+                self._left[digest] = (left - 1, full_at)
         return left > 0
 
-    def put(self, digest: bytes, more: int) -> None:
-        """Add calls that were counted."""
+    def put(self, digest: bytes, more: int, *, full_at: float) -> None:
+        """Add calls that were counted, and when the bucket will be full (`time.monotonic`)."""
         if more:
             with self._lock:
-                self._left[digest] = self._left.get(digest, 0) + more
+                left, earlier = self._left.get(digest, (0, 0.0))
+                self._left[digest] = (left + more, max(earlier, full_at))
 
     def forget(self) -> None:
         """Count the next call of each key itself."""

@@ -43,7 +43,8 @@ def serving(url: str, *, workers: int) -> Iterator[Served]:
         **os.environ,
         "DATABASE_URL": url,
         "ROOT_URLCONF": "lab.bench.urls",
-        "NEXUS_RATE_PER_MINUTE": str(10**9),
+        # As in a company: calls faster than the rate, from a bucket that never gets empty here.
+        "NEXUS_RATE_PER_MINUTE": "600",
         "NEXUS_RATE_BURST": str(10**9),
     }
     processes = [

@@ -1,5 +1,7 @@
 """The rate of an agent's calls: exact for one process, never too many for several."""
 
+import time
+
 import pytest
 from django.utils import timezone
 from hypothesis import given
@@ -97,16 +99,36 @@ class TestSeveralProcesses:
             allowed += is_allowed(company)
         assert 120 - (len(ahead) - 1) * (rates.CALLS_AHEAD - 1) <= allowed <= 120
 
+    def test_add_nothing_to_a_bucket_that_is_full_again(self, company, settings, monkeypatch):
+        settings.NEXUS_RATE_BURST, settings.NEXUS_RATE_PER_MINUTE = 200, 1
+        ahead = [rates.CallsAhead() for _ in range(6)]
+        for process in ahead:
+            monkeypatch.setattr(rates, "AHEAD", process)
+            assert is_allowed(company)
+        RateBucket.objects.update(tokens=200)
+        later = time.monotonic() + 200 * 60
+        monkeypatch.setattr(time, "monotonic", lambda: later)
+        allowed = 0
+        for process in ahead * 40:
+            monkeypatch.setattr(rates, "AHEAD", process)
+            allowed += is_allowed(company)
+        assert 200 - 5 * (rates.CALLS_AHEAD - 1) <= allowed <= 200
+
 
 class TestCallsCountedAhead:
+    def test_are_forgotten_as_their_tokens_come_back(self):
+        ahead = rates.CallsAhead()
+        ahead.put(b"key", 15, full_at=time.monotonic() + 1000)
+        assert [ahead.take(b"key", 3.5 / 1000) for _ in range(4)] == [True, True, True, False]
+
     @given(st.lists(st.one_of(st.integers(0, 15), st.just("take")), max_size=60))
     def test_are_each_used_once(self, steps):
         ahead, left = rates.CallsAhead(), 0
         for step in steps:
             if step == "take":
-                assert ahead.take(b"key") == (left > 0)
+                assert ahead.take(b"key", 1) == (left > 0)
                 left = max(0, left - 1)
             else:
-                ahead.put(b"key", step)
+                ahead.put(b"key", step, full_at=time.monotonic() + 10_000)
                 left += step
-            assert not ahead.take(b"other")
+            assert not ahead.take(b"other", 1)
