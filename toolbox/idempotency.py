@@ -28,6 +28,7 @@ NOT_KEPT = frozenset(
     {
         Code.IDEMPOTENCY_MISMATCH,
         Code.RATE_LIMITED,
+        Code.QUOTA_EXCEEDED,
         Code.UNAUTHENTICATED,
         Code.AGENT_PAUSED,
         Code.DRIVER_UNAVAILABLE,

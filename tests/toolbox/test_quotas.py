@@ -372,6 +372,13 @@ class TestAnswers:
         assert nexus.call("ceo", READ, key).body == first.body
         assert mail(**key).body["error_code"] == "IDEMPOTENCY_MISMATCH"
 
+    def test_that_a_quota_is_used_up_are_not_kept(self, mail, settings):
+        key = {"Idempotency-Key": "once"}
+        settings.NEXUS_BYTES_PER_MINUTE = 5_000
+        assert mail(**key).body["error_code"] == "QUOTA_EXCEEDED"
+        settings.NEXUS_BYTES_PER_MINUTE = 20_000
+        assert mail(**key).status == 200
+
     def test_that_are_large_are_not_kept_and_not_done_again(self, nexus, mail, monkeypatch):
         monkeypatch.setattr(idempotency, "LARGEST", 10)
         key = {"Idempotency-Key": "once"}
