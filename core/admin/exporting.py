@@ -7,12 +7,19 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.utils import flatten
+from django.contrib.admin.views.main import ERROR_FLAG
 from django.core.exceptions import PermissionDenied
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import close_old_connections, connection
 from django.db.models import BinaryField, Field, QuerySet
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import (
+    HttpRequest,
+    HttpResponseBase,
+    HttpResponseRedirect,
+    StreamingHttpResponse,
+)
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
@@ -56,11 +63,18 @@ class ExportingAdmin:
         """Where that page is; the list adds its filters."""
         return reverse(f"admin:{self.export_name}")
 
-    def export_view(self, request: HttpRequest) -> HttpResponse | StreamingHttpResponse:
-        """Say how much it is; on POST record the export and stream the file."""
+    def export_view(self, request: HttpRequest) -> HttpResponseBase:
+        """Say how much it is; on POST record the export and stream the file.
+
+        Where a filter has a value that is none, show the list, which says so.
+        """
         if not self.has_view_permission(request):  # type: ignore[attr-defined]
             raise PermissionDenied
-        shown = self.get_changelist_instance(request)  # type: ignore[attr-defined]
+        listed = request.path.removesuffix("export/")
+        try:
+            shown = self.get_changelist_instance(request)  # type: ignore[attr-defined]
+        except IncorrectLookupParameters:
+            return HttpResponseRedirect(f"{listed}?{ERROR_FLAG}=1")
         rows: QuerySet[Any] = shown.queryset
         kind = request.POST.get("format", "")
         if request.method == "POST" and kind in FORMATS:
@@ -73,7 +87,7 @@ class ExportingAdmin:
             "count": rows.order_by()[: MOST + 1].count(),
             "most": MOST,
             "filters": sorted((k, v) for k, v in request.GET.items() if v and k != "p"),
-            "back": f"{request.path.removesuffix('export/')}?{request.GET.urlencode()}",
+            "back": f"{listed}?{request.GET.urlencode()}",
             "more": [(label, reverse(f"admin:{name}")) for label, name in self.export_actions],
         }
         return TemplateResponse(request, "admin/nexus/export.html", context)

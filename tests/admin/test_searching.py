@@ -7,6 +7,7 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.contrib import admin
 from django.utils import timezone
 
 from core.admin import exporting
@@ -149,6 +150,17 @@ class TestAnExport:
         assert len(set(ids)) == 5
         assert ids == sorted(ids, reverse=True)
         assert "The newest 5 of more rows" in observer.get(page).content.decode()
+
+    @pytest.mark.parametrize("page", ["99", "9" * 400, "%D9%A3%D9%A3"])
+    def test_of_a_page_that_is_none_shows_the_list(
+        self, observer, company, played, page, monkeypatch
+    ):
+        monkeypatch.setattr(admin.site.get_model_admin(Mail), "list_per_page", 1)
+        listed = list_page(Mail)
+        address = f"{listed}export/?p={page}"
+        for answer in (observer.get(address), observer.post(address, {"format": "csv"})):
+            assert (answer.status_code, answer.headers.get("Location")) == (302, f"{listed}?e=1")
+        assert not Event.objects.filter(action="list.exported").exists()
 
     def test_is_for_who_may_look_only(self, hr, nobody, company):
         for client, page in ((hr, "/admin/mailroom/mail/"), (nobody, "/admin/orgchart/agent/")):
