@@ -66,7 +66,7 @@ class Limit:
         }
 
     def seconds_to_fill(self, tokens: float) -> float:
-        """How long until a bucket with so many tokens is full, if nobody takes more."""
+        """How long until a bucket with so many tokens is full, if no other call takes any."""
         return (self.burst - tokens) / self.per_second
 
     def exceeded(self, tokens: float) -> Denied:
