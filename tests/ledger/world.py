@@ -38,7 +38,7 @@ def record_many(count: int) -> list[int]:
         return [services.insert_event(make_event(subject=f"mail:{i}")) for i in range(count)]
 
 
-PATIENCE = 120  # seconds; other tests on this server keep transactions open for as long as they run
+PATIENCE = 300  # seconds; other tests on this server keep transactions open for as long as they run
 
 NEWEST = """
 SELECT coalesce(max(xid), 0) < pg_snapshot_xmin(pg_current_snapshot())::text::bigint
