@@ -9,12 +9,16 @@ from datetime import datetime
 from django.db import transaction
 
 from core.actions import Action
-from core.actors import Actor
+from core.actors import Actor, Person
 from core.decision import Code, refuse
 from core.deeds import Deed, require_deed
 from core.interventions import record_intervention
+from core.people import board_members
 from ledger.services import record
 from orgchart.models import Agent, ApiKey
+from orgchart.pending.rules import can_issue_key
+from orgchart.policy.compiled import Policy
+from orgchart.policy.separation import ORDERS_CHANGES
 
 KEY_PREFIX = "nxs_"
 KEY_BYTES = 32
@@ -30,7 +34,8 @@ def digest_of(key: str) -> bytes:
 def issue_key(*, agent: Agent, caller: Actor, now: datetime, reason: str = "") -> str:
     """Make a new API key for an agent and return it, the only time it can be seen.
 
-    Raises Denied AGENT_INACTIVE for a deactivated agent.
+    Raises Denied: AGENT_INACTIVE for a deactivated agent, APPROVAL_REQUIRED for a key that a
+    person does not issue alone (Spec: people 55).
     """
     require_deed(caller, Deed.ISSUE_KEY, reason=reason)
     if not agent.active:
@@ -39,6 +44,9 @@ def issue_key(*, agent: Agent, caller: Actor, now: datetime, reason: str = "") -
             f"{agent.handle} is deactivated and gets no key",
             "activate the agent first",
         )
+    if isinstance(caller, Person):
+        board = board_members(agent.organisation_id)
+        caller.require(can_issue_key(caller, agent.handle, agent.role.tools, board))
     key = KEY_PREFIX + secrets.token_urlsafe(KEY_BYTES)
     with transaction.atomic():
         row = ApiKey.objects.create(
@@ -100,3 +108,20 @@ def revoke_keys_of(agent: Agent, *, caller: Actor, now: datetime) -> None:
     """End every key of an agent, as a part of the change that its caller records."""
     keys = ApiKey.objects.filter(agent=agent, revoked_at=None)
     keys.update(revoked_at=now, revoked_by=caller.actor)
+
+
+def revoke_outgrown_keys(before: Policy, after: Policy, *, caller: Actor, now: datetime) -> None:
+    """End the keys of agents that come to order changes of the organisation (Spec: people 55).
+
+    A part of the change that its caller records: one person alone may have issued these keys.
+    """
+    outgrown = [
+        agent.id
+        for agent in after.agents.values()
+        if agent.id in before.by_id
+        and ORDERS_CHANGES in after.roles[agent.role].tools
+        and ORDERS_CHANGES not in before.roles[before.by_id[agent.id].role].tools
+    ]
+    if outgrown:
+        keys = ApiKey.objects.filter(agent__in=outgrown, revoked_at=None)
+        keys.update(revoked_at=now, revoked_by=caller.actor)

@@ -19,6 +19,7 @@ from core.hooks import Hook
 from core.people import board_members
 from ledger.services import record
 from orgchart.compiling import compile_policy
+from orgchart.keys import revoke_outgrown_keys
 from orgchart.models import Organisation
 from orgchart.orgsettings import checked
 from orgchart.pending.rules import can_apply, can_change_alone
@@ -117,6 +118,8 @@ def change_policy(  # noqa: PLR0913  a change has these parts
                 raise SecondPersonNeeded(change.alone, change)
             for agent_id in _agents_of_another_role(change):
                 role_changed(agent_id, caller, now)
+            if change.before is not None and isinstance(caller, Person) and not caller.at_shell:
+                revoke_outgrown_keys(change.before, change.after, caller=caller, now=now)
             record(
                 action,
                 by=caller,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.contrib import messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -13,6 +14,8 @@ from django.urls import URLPattern, path
 from django.utils.translation import gettext
 
 from core.admin.acts import ActRequest
+from core.admin.refused import refused_as_text
+from core.decision import Denied
 from core.deeds import Deed
 from core.hooks import Hook
 from core.ids import row_id
@@ -165,7 +168,12 @@ class PlacingAdmin(AgentPage):
             return self._to_row(hired)
         data = {"reason": change.data["reason"]}
         call = ActRequest(row=hired, person=change.person, data=data, now=change.now)
-        return self._answered(request, issue, hired, issue.perform(call))
+        try:
+            key = issue.perform(call)
+        except Denied as refusal:
+            self.message_user(request, refused_as_text(refusal.deny), messages.WARNING)
+            return self._to_row(hired)
+        return self._answered(request, issue, hired, key)
 
     def move_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Choose another superior; on POST the effects, then the change."""

@@ -1,4 +1,7 @@
-"""Which changes of a person need a second one, and who that can be: pure (Spec: people 9-12)."""
+"""What a person does not do alone, and who the second person can be; pure.
+
+Spec: people 9, 10, 11, 12, 55.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,11 @@ from core.actors import Confirmation, Person
 from core.decision import Allow, Code, Decision, deny
 from core.deeds import PeopleGroup
 from orgchart.policy.difference import Difference
+from orgchart.policy.separation import ORDERS_CHANGES
 
 SECOND_PERSON = "a new right needs a second person"
 AS_SHOWN = "a change is confirmed as it was shown"
+TWO_PERSONS_OR_NONE = "no person alone orders changes of the organisation (spec: people 55)"
 
 
 def can_change_alone(person: Person, change: Difference, board: Collection[str]) -> Decision:
@@ -31,6 +36,29 @@ def can_change_alone(person: Person, change: Difference, board: Collection[str])
         f"this gives rights that no second person has confirmed: {change.allowed[0]}",
         "propose it; a member of the Board other than you confirms it",
         rule=SECOND_PERSON,
+    )
+
+
+def can_issue_key(
+    person: Person, agent: str, tools: Collection[str], board: Collection[str]
+) -> Decision:
+    """Decide whether a person may issue a key of the agent whose role has these tools.
+
+    Who has the key of an agent that orders changes could act as it, and confirm their own changes
+    by its contracts. `board` are the usernames of the Board's members.
+    """
+    if ORDERS_CHANGES not in tools:
+        return Allow("this agent orders no changes of the organisation")
+    if person.at_shell:
+        return Allow("an operator at the command line")
+    if not set(board) - {person.username}:
+        return Allow("the only member of the Board needs no confirmation")
+    return deny(
+        Code.APPROVAL_REQUIRED,
+        f"the contracts of {agent} replace a second person, so no member of the Board issues its "
+        "key alone",
+        f"let the operator issue it: manage.py issue_key ORG {agent}",
+        rule=TWO_PERSONS_OR_NONE,
     )
 
 

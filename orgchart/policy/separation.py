@@ -10,6 +10,8 @@ from orgchart.policy.paths import is_within
 from orgchart.policy.violation import Subject, Violation
 from orgchart.policy.vocabulary import ContractScope, Kind
 
+ORDERS_CHANGES = "generate_contract"
+"""The tool whose `org_change` contracts replace a second person (Spec: people 10)."""
 ORGANISATION_TOOLS = frozenset(
     {"create_agent_jd", "update_agent_jd", "deactivate_agent", "update_org_chart"}
 )
@@ -26,7 +28,7 @@ JUDGES_WRITE = ("tests/", "reports/", "agents/")
 def contracts(policy: Policy) -> Iterator[Violation]:
     """Workers issue no contracts (Spec: contracts 5)."""
     for role in policy.roles.values():
-        if role.kind is Kind.WORKER and role.tools & {"create_contract", "generate_contract"}:
+        if role.kind is Kind.WORKER and role.tools & {"create_contract", ORDERS_CHANGES}:
             yield Violation(
                 "C-07",
                 Subject.ROLE,
@@ -70,7 +72,7 @@ def responsible(policy: Policy) -> Iterator[Violation]:
     for role in policy.roles.values():
         if "write_verdict" not in role.tools - role.denied_tools:
             continue
-        issues = sorted(role.tools & {"create_contract", "generate_contract", "assign_task"})
+        issues = sorted(role.tools & {"create_contract", ORDERS_CHANGES, "assign_task"})
         if role.kind is not Kind.WORKER or issues:
             yield Violation(
                 "a judge is not responsible",

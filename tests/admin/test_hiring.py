@@ -174,6 +174,19 @@ class TestMoving:
         assert observer.post(page, {"superior": "ceo", "reason": REASON}).status_code == 403
 
 
+class TestTheFirstKey:
+    def test_that_is_not_for_one_person_is_left_to_the_operator(self, board, company, monkeypatch):
+        """The hire itself may name a contract in place of a second person; the key cannot."""
+        role = Role.objects.get(name="it_manager")
+        Role.objects.filter(pk=role.pk).update(tools=[*role.tools, "generate_contract"])
+        monkeypatch.setattr("orgchart.keys.board_members", lambda _: {"board", "second"})
+        second = hire(board, company, "it_manager", "ceo")
+        assert second.role == role
+        assert not second.keys.exists()
+        said = board.get(change_page(second)).content.decode()
+        assert f"Let the operator issue it: manage.py issue_key ORG {second.handle}" in said
+
+
 def hire(client, company, role, superior):
     page = step(company, role, superior)
     confirm(client, page, preview(client, page, "agent_form", reason=REASON))

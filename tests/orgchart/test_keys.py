@@ -5,14 +5,21 @@ import hashlib
 import re
 
 import pytest
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
 from django.db import connection
 
-from core.decision import Code, Denied
+from core.actors import Person
+from core.decision import Code, Denied, Deny
+from core.people import operator
 from ledger.models import Event
+from orgchart.editing import save_row
 from orgchart.keys import digest_of, issue_key, revoke_key
 from orgchart.models import ApiKey, Organisation
 from orgchart.packs import export_pack
+from orgchart.pending.rules import can_issue_key
 from tests.orgchart.world import NOW, PACKS, load, person
+from tests.people import join
 
 pytestmark = pytest.mark.django_db
 
@@ -128,3 +135,61 @@ class TestRevoking:
 @pytest.mark.parametrize("text", ["", "nxs_x", "ünï", "\ud800", "\0", "x" * 100_000], ids=ascii)
 def test_any_text_has_a_digest(text):
     assert len(digest_of(text)) == 32
+
+
+class TestKeysOfAgentsThatOrderChanges:
+    """Their contracts replace a second person, so no one person holds their keys."""
+
+    @pytest.mark.parametrize("tools", [[], ["create_contract"], ["generate_contract", "send_mail"]])
+    @pytest.mark.parametrize("at_shell", [False, True])
+    @pytest.mark.parametrize("board", [set(), {"alice"}, {"bob"}, {"alice", "bob"}])
+    def test_are_issued_at_the_shell_or_by_who_is_alone(self, tools, at_shell, board):
+        alice = Person(
+            username="alice",
+            organisation_id=1,
+            groups=frozenset({"Board"}),
+            is_member=True,
+            at_shell=at_shell,
+        )
+        found = can_issue_key(alice, "boss", tools, board)
+        refused = "generate_contract" in tools and not at_shell and "bob" in board
+        assert isinstance(found, Deny) == refused
+        if refused:
+            assert found.code is Code.APPROVAL_REQUIRED
+            assert found.next_action == "let the operator issue it: manage.py issue_key ORG boss"
+
+    @pytest.fixture
+    def board_of_two(self, acme):
+        for name in ("alice", "bob"):
+            user = get_user_model().objects.create_user(name, is_staff=True)
+            user.groups.add(Group.objects.get(name="Board"))
+            join(user, acme)
+
+    @pytest.mark.usefixtures("board_of_two")
+    def test_are_refused_to_one_of_two(self, acme, hand):
+        issue_key(agent=hand, caller=person(acme), now=NOW)
+        boss = acme.agents.get(handle="boss")
+        with pytest.raises(Denied) as refused:
+            issue_key(agent=boss, caller=person(acme), now=NOW)
+        assert refused.value.deny.code is Code.APPROVAL_REQUIRED
+        assert not boss.keys.exists()
+        assert issue_key(agent=boss, caller=operator(acme.id), now=NOW)
+
+    @pytest.mark.parametrize(("who", "stays"), [(person, False), (None, True)])
+    def test_end_where_a_person_gives_the_tool_to_who_has_one(self, acme, hand, who, stays):
+        caller = who(acme) if who else operator(acme.id)
+        lead = acme.agents.get(handle="lead")
+        for agent in (lead, hand, acme.agents.get(handle="boss")):
+            issue_key(agent=agent, caller=caller, now=NOW)
+        role = lead.role
+        role.tools = [*role.tools, "generate_contract"]
+        save_row(
+            row=role,
+            organisation_id=acme.id,
+            caller=caller,
+            now=NOW,
+            reason="Orders changes now.",
+            expected_version=None,
+        )
+        left = ApiKey.objects.filter(revoked_at=None).values_list("agent__handle", flat=True)
+        assert set(left) == {"hand_one", "boss"} | ({"lead"} if stays else set())
