@@ -101,16 +101,23 @@ def can_move(contract: ContractFacts, move: Move, who: Party) -> Decision:
     """Decide whether the contract's state allows this transition, for a party of the contract
     (Spec: contracts 2).
     """
-    target = MACHINE.steps[move].target
-    if contract.state in MACHINE.steps[move].sources:
-        return Allow(f"{contract.state} -> {target}")
+    step = MACHINE.steps[move]
+    if contract.state in step.sources:
+        return Allow(f"{contract.state} -> {step.target}")
     allowed = _next_states(contract)
     onward = f"from here it can become {', '.join(allowed)}" if allowed else "that state is final"
+    if contract.state == step.target:
+        problem = f"{contract.id} is {contract.state} already; {onward}"
+    elif step.target in allowed:  # by another move
+        only = " or ".join(step.sources)
+        problem = (
+            f"{contract.id} is {contract.state}; only a {only} contract takes {move}; {onward}"
+        )
+    else:
+        problem = f"{contract.id} is {contract.state} and cannot become {step.target}; {onward}"
     return deny(
         Code.INVALID_TRANSITION,
-        f"{contract.id} is {contract.state} already; {onward}"
-        if contract.state == target
-        else f"{contract.id} is {contract.state} and cannot become {target}; {onward}",
+        problem,
         _next_step(contract, who),
         rule="contract states (spec: contracts 2)",
         state=str(contract.state),

@@ -1,6 +1,7 @@
 """Who may issue, see, accept, report on, judge and close: whole spaces, against tables by hand."""
 
 import itertools
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -118,6 +119,8 @@ class TestStates:
                 str(MACHINE.steps[m].target) for m in MACHINE.steps_from(state)
             ]
             assert found.next_action
+            refused = re.search("cannot become (.+); (.*)", found.message)
+            assert refused is None or refused[1] not in refused[2]
 
     @pytest.mark.parametrize("state", ContractState)
     @pytest.mark.parametrize("who", [BACKEND, IT])
