@@ -36,3 +36,18 @@ def test_what_json_forbids_us_is_refused_and_recorded(
     answer = httpx.post(f"{url}/mcp", content=whole % bad, headers=headers, timeout=20)
     assert (answer.status_code, answer.json()["error_code"]) == (400, "INVALID_PARAMS")
     assert Event.objects.filter(tool="mcp", code="INVALID_PARAMS").count() == before + 1
+
+
+@pytest.mark.parametrize("revision", ["", "2025-06-18", "2026-07-28"])
+@pytest.mark.parametrize("number", [b"true", b"null", b"{}", b"[1]", b"1.5"])
+def test_an_id_that_no_answer_can_carry_is_refused(company, url, revision, number):
+    headers = {
+        "Authorization": f"Bearer {company.key('backend_worker')}",
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+        **({"MCP-Protocol-Version": revision} if revision else {}),
+    }
+    call = b'{"jsonrpc": "2.0", "id": %s, "method": "tools/call", "params": {"name": "me"}}'
+    answer = httpx.post(f"{url}/mcp", content=call % number, headers=headers, timeout=20)
+    assert (answer.status_code, answer.json()["error_code"]) == (400, "INVALID_PARAMS")
+    assert answer.json()["message"].startswith("id: ")

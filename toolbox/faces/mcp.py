@@ -32,7 +32,7 @@ from toolbox.faces.bodies import TOO_LARGE_OF_A_STRANGER, Disconnected, TooLarge
 from toolbox.faces.exports import listing
 from toolbox.faces.hosts import header_of
 from toolbox.faces.long_poll import poll, seconds_to_wait
-from toolbox.faces.mcp_calls import PlainCall, read_plain_call, write_result
+from toolbox.faces.mcp_calls import PlainCall, read_plain_call, require_id, write_result
 from toolbox.faces.threads import credentials_of, in_thread, prove_caller, send_denial
 from toolbox.faults import fault_of
 from toolbox.gate import require_size
@@ -217,6 +217,7 @@ async def application(scope: Message, receive: Any, send: Any) -> None:
         try:
             require_size(len(body), settings.NEXUS_MAX_BODY)
             message = read_object(body)  # strictly, before anything of the protocol is built
+            require_id(message)
         except Denied as refusal:
             await _refuse(caller, refusal, send)
             return

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from pydantic_core import to_json
 
+from core.decision import Code, refuse
 from toolbox.faces.long_poll import seconds_to_wait
 from toolbox.registry import REGISTRY
 
@@ -35,12 +36,25 @@ def read_plain_call(headers: Mapping[bytes, bytes], message: Mapping[str, Any]) 
         return None
     if headers.get(b"content-type", b"").partition(b";")[0].strip() != b"application/json":
         return None
-    number, params = message.get("id"), message.get("params")
+    params = message.get("params")
     asked = message.keys() == KEYS and (message["jsonrpc"], message["method"]) == CALL
-    numbered = isinstance(number, str | int) and not isinstance(number, bool)
-    if not (asked and numbered and isinstance(params, dict) and _is_plain(params)):
+    if not (asked and isinstance(params, dict) and _is_plain(params)):
         return None
-    return PlainCall(cast("str | int", number), params["name"], params.get("arguments") or {})
+    return PlainCall(message["id"], params["name"], params.get("arguments") or {})
+
+
+def require_id(message: Mapping[str, Any]) -> None:
+    """Raise Denied INVALID_PARAMS for an id that no answer can carry (Spec: wire 18).
+
+    The SDK would take such a request for a notification and answer nothing.
+    """
+    number = message.get("id", "")
+    if isinstance(number, bool) or not isinstance(number, str | int):
+        raise refuse(
+            Code.INVALID_PARAMS,
+            "id: the id of a message is a text or a whole number",
+            "send the message again with such an id",
+        )
 
 
 def _is_plain(params: Mapping[str, Any]) -> bool:
