@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -116,7 +116,7 @@ class TaskUpdate:
 
     def releases_nothing(self, task: TaskRow) -> bool:
         """Whether all that it asks is to release a task without owner (Spec: tasks 16)."""
-        return self.only_releases and task.owner_id is None
+        return replace(self, force=False).only_releases and task.owner_id is None
 
     @property
     def changes_dependencies(self) -> bool:
