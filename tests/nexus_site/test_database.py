@@ -7,6 +7,7 @@ import psycopg
 import pytest
 from django.db import close_old_connections, connection
 
+from nexus_site.run.database.base import NewestFirst
 from tests.patience import PATIENCE
 
 AT_ONCE = 4
@@ -58,3 +59,17 @@ def test_agents_and_people_get_answers_after_a_restart(pooled, client):
     end_all()
     answers += pooled.map(lambda _: client.get("/admin/login/").status_code, range(AT_ONCE))
     assert set(answers) == {401, 200}
+
+
+def test_the_connection_that_came_back_last_is_lent(transactional_db):
+    given = connection.get_connection_params() | {"autocommit": True}
+    with NewestFirst(kwargs=given, min_size=3, max_size=3, open=True) as pool:
+        pool.wait()
+        first, second = pool.getconn(), pool.getconn()
+        pool.putconn(second)
+        pool.putconn(first)
+        for _ in range(3):
+            with pool.connection() as lent:
+                assert lent is first
+        with pool.connection() as lent, pool.connection() as other:
+            assert (lent, other) == (first, second)

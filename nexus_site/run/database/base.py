@@ -6,13 +6,27 @@ from typing import Any
 
 import psycopg
 from django.conf import settings
+from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base
+from psycopg_pool import ConnectionPool
 
 from nexus_site.run import lease
 from nexus_site.run.postgres import Cluster
 
 cluster_of = cache(Cluster.under)
 """The cluster of a folder; finding it asks the file system, and every connection asks for it."""
+
+
+class NewestFirst(ConnectionPool[Any]):
+    """A pool that lends the connection that came back last.
+
+    Its process has its plans in the processor's caches still; connections lent in turn have not,
+    and a call costs PostgreSQL half as much again.
+    """
+
+    def _get_ready_connection(self, timeout: float | None) -> Any:
+        self._pool.rotate(1)  # lent from the left, given back at the right; called under the lock
+        return super()._get_ready_connection(timeout)
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -24,6 +38,23 @@ class DatabaseWrapper(base.DatabaseWrapper):
             lease.take(cluster_of(settings.NEXUS_VAR))
         params: dict[str, Any] = super().get_connection_params()
         return params
+
+    @property
+    def pool(self) -> NewestFirst | None:
+        """Django's, which keeps one for each alias, but for the order of its connections."""
+        options = self.settings_dict["OPTIONS"].get("pool")
+        if self.alias == NO_DB_ALIAS or not options:
+            return None
+        pools: dict[str, NewestFirst] = self._connection_pools  # type: ignore[attr-defined]
+        if self.alias not in pools:
+            pool = NewestFirst(
+                kwargs={**self.get_connection_params(), "autocommit": True},  # Django sets it later
+                open=False,
+                configure=self._configure_connection,  # type: ignore[attr-defined]
+                **options,
+            )
+            pools.setdefault(self.alias, pool)  # another thread may have been first
+        return pools[self.alias]
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> psycopg.Connection:
         """A connection from the pool that the server has not ended meanwhile.
