@@ -95,7 +95,8 @@ class Command(BaseCommand):
             found.fill_mailbox("qa_worker", count=1000, unread=500)
             found.fill_mailbox("devops_worker", count=options["mails"], unread=500)
             found.fill_tasks(count=10_000, copy=1)
-            found.fill_tasks(count=options["tasks"])
+        if name == next((part for part in options["only"] if part in ("read", "claim")), None):
+            found.fill_tasks(count=options["tasks"])  # for both
         if name in contests:
             contenders = contests[name](served, found)
             warm_up(contenders, clients=WARM_CLIENTS, seconds=WARM_SECONDS)
