@@ -16,7 +16,7 @@ from lab.bench.served import Served
 TOOLS = "/api/v1/tools/"
 FLOOR = "/api/bench/"
 MCP = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
-FIRST_ROUNDS = 6
+FIRST_ROUNDS = 10
 """How often every organisation calls before it is measured: a connection leads to one process."""
 DRF, PLAIN = "APIView by hand", "plain view by hand"
 MAIL: dict[str, object] = {
@@ -132,7 +132,7 @@ def in_turn(served: Served, company: Company) -> Sequence[Contender]:
     one = [page(company.keys[worker]) for worker in company.workers]
     many = [page(key) for key in company.copied_keys]
     before = islice(cycle(many), FIRST_ROUNDS * len(many))
-    measure(ports=[port], request=before.__next__, clients=8, seconds=60.0)
+    measure(ports=[port], request=before.__next__, clients=32, seconds=60.0)
     return [
         Contender("1 organisation", calls(port, cycle(one).__next__)),
         Contender(f"{MANY} organisations", calls(port, cycle(many).__next__), ("1 organisation",)),
