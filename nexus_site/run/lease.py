@@ -3,10 +3,13 @@
 import atexit
 import fcntl
 import os
+import signal
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
+from types import FrameType
 from typing import IO
 
 from nexus_site.run.postgres import Cluster
@@ -17,7 +20,6 @@ class Lease:
     """This process's claim on one cluster. The kernel ends it with the process, however it ends."""
 
     cluster: Cluster
-    holder: int
     file: IO[str]
 
     def release(self, *, patience: float = 0.0) -> bool:
@@ -25,7 +27,7 @@ class Lease:
 
         `patience` is how many seconds to wait for others who are about to end.
         """
-        if os.getpid() != self.holder or self.file.closed:
+        if self.file.closed:
             return False
         with self.file:
             alone = _alone(self.file, until=time.monotonic() + patience)
@@ -49,11 +51,20 @@ _leases: dict[Path, Lease] = {}
 _guard = Lock()
 
 
+def _leave_to_parent() -> None:
+    """Close what a forked process inherited: its parent's claim would last as long as it does."""
+    for lease in _leases.values():
+        lease.file.close()
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
+
+
 def take(cluster: Cluster, *, starts: bool = True) -> Lease:
     """Claim the cluster for as long as this process lives, starting it if it does not serve."""
     with _guard:
         lease = _leases.get(cluster.data)
-        if lease is None or lease.file.closed or lease.holder != os.getpid():
+        if lease is None or lease.file.closed:
             lease = _leases[cluster.data] = claim(cluster, starts=starts)
             atexit.register(lease.release)
     return lease
@@ -67,7 +78,7 @@ def claim(cluster: Cluster, *, starts: bool = True) -> Lease:
     cluster.data.parent.mkdir(parents=True, exist_ok=True)
     file = cluster.data.with_name("postgres.users.lock").open("w", encoding="ascii")
     fcntl.flock(file, fcntl.LOCK_SH)
-    lease = Lease(cluster=cluster, holder=os.getpid(), file=file)
+    lease = Lease(cluster=cluster, file=file)
     try:
         if starts:
             cluster.start()
@@ -78,3 +89,26 @@ def claim(cluster: Cluster, *, starts: bool = True) -> Lease:
         file.close()
         raise
     return lease
+
+
+def hold(cluster: Cluster, run: Callable[[], int | None]) -> int | None:
+    """Run in a forked process that claims the cluster, and starts nothing, until it ends.
+
+    Such a process ends without `atexit`: by `os._exit`, or by the SIGTERM that follows its parent.
+    """
+    lease = take(cluster, starts=False)
+
+    def leave() -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one would break the stop off
+        lease.release()
+
+    def end(number: int, frame: FrameType | None) -> None:
+        leave()
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)
+
+    signal.signal(signal.SIGTERM, end)
+    try:
+        return run()
+    finally:
+        leave()

@@ -60,10 +60,10 @@ def serve(run: Callable[[], int | None]) -> Callable[[], int | None]:
     """
 
     def serve_as_lesser() -> int | None:
-        if not settings.DATABASE_URL:
-            lease.take(Cluster.under(settings.NEXUS_VAR), starts=False)
-            _connect_as({"USER": EMBEDDED})
-        return run()
+        if settings.DATABASE_URL:
+            return run()
+        _connect_as({"USER": EMBEDDED})
+        return lease.hold(Cluster.under(settings.NEXUS_VAR), run)
 
     return serve_as_lesser
 

@@ -10,14 +10,18 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from nexus_site.run import identity, lease, postgres, sockets
+from nexus_site.run.fork import fork, status_of
 from nexus_site.run.postgres import Cluster, PostgresUnavailable
+from nexus_site.run.processes import PROCESSES, lives
 from nexus_site.run.supervisor import Child
+from tests.patience import wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -62,6 +66,10 @@ def crash(cluster):
         os.kill(int(number), signal.SIGKILL)
     while cluster.pid() is not None or cluster.answers():
         time.sleep(0.01)
+
+
+def is_stopped(pid):
+    return ") T " in (PROCESSES / str(pid) / "stat").read_text()
 
 
 class TestStart:
@@ -362,6 +370,95 @@ class TestLease:
         with pytest.raises(PostgresUnavailable):
             lease.claim(cluster)
         (cluster.data / "postgresql.conf").write_text("")
+        assert lease.claim(cluster).release()
+
+
+class TestHold:
+    """A forked process ends by `os._exit` or by a signal; nothing of Python runs after it."""
+
+    @pytest.fixture
+    def child(self, cluster):
+        """A function that runs something in a child of a user of the cluster; that user is killed.
+
+        Returns the child, which is asked to end at this moment and does not get to it yet.
+        """
+        left = []
+
+        def start(run, *, held=True):
+            told = cluster.data.with_name("child")
+
+            def work():
+                told.write_text(f"{os.getpid()}\n")
+                os.kill(os.getpid(), signal.SIGSTOP)
+                return run()
+
+            def parent():
+                lease.take(cluster)
+                fork(partial(lease.hold, cluster, work) if held else work)
+                time.sleep(600)
+
+            killed = fork(parent)
+            wait_until(lambda: told.exists() and told.read_text().endswith("\n"))
+            left.append(int(told.read_text()))
+            wait_until(lambda: is_stopped(left[-1]))
+            os.kill(killed, signal.SIGKILL)
+            status_of(killed, wait=True)
+            return left[-1]
+
+        yield start
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def end(self, child):
+        os.kill(child, signal.SIGCONT)
+        wait_until(lambda: not lives(child))
+
+    def test_of_the_last_one_stops_the_server_when_its_parent_is_killed(self, cluster, child):
+        last = child(lambda: time.sleep(600))
+        assert cluster.answers()
+        self.end(last)
+        assert cluster.pid() is None
+
+    def test_ends_with_the_work(self, cluster, child):
+        """As Celery's does, which takes SIGTERM and ends by itself."""
+
+        def work():
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            wait_until(cluster.data.with_name("done").exists)
+
+        last = child(work)
+        os.kill(last, signal.SIGCONT)
+        cluster.data.with_name("done").touch()
+        wait_until(lambda: not lives(last))
+        assert cluster.pid() is None
+
+    def test_keeps_the_status_of_a_signal(self, cluster):
+        def kill_oneself():
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        ended = fork(partial(lease.hold, cluster, kill_oneself))
+        assert status_of(ended, wait=True) == -signal.SIGTERM
+
+    def test_is_not_interrupted_by_a_second_signal(self, cluster):
+        cluster.start()
+
+        def work():
+            stop = Cluster.stop
+
+            def stop_and_be_asked_again(stopped):
+                os.kill(os.getpid(), signal.SIGTERM)
+                return stop(stopped)
+
+            Cluster.stop = stop_and_be_asked_again
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        assert status_of(fork(partial(lease.hold, cluster, work)), wait=True) == -signal.SIGTERM
+        assert cluster.pid() is None
+
+    def test_is_not_inherited(self, cluster, child):
+        """Else a child that uses nothing would keep the server after its last user."""
+        child(lambda: None, held=False)
         assert lease.claim(cluster).release()
 
 

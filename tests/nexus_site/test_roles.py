@@ -12,6 +12,7 @@ from django.db import connection
 from ledger import services, sql
 from nexus_site.asgi import Site
 from nexus_site.run import lease, roles, safety, worker
+from nexus_site.run.fork import fork, status_of
 from nexus_site.run.postgres import Cluster
 from tests.ledger.world import make_event
 
@@ -83,14 +84,13 @@ class TestAServingProcess:
     def test_leaves_the_start_of_the_database_to_its_keeper(self, tmp_path, settings, monkeypatch):
         """Else its first calls, one after the other, would wait for a server that is down."""
         settings.DATABASE_URL, settings.NEXUS_VAR = "", tmp_path
-        started = []
-        monkeypatch.setattr(Cluster, "start", lambda cluster: started.append(cluster.data))
+        monkeypatch.setattr(Cluster, "start", lambda cluster: pytest.fail("it starts it"))
         monkeypatch.setattr(roles, "_connect_as", lambda changes: None)
-        roles.serve(lambda: None)()
-        held = lease.take(Cluster.under(tmp_path))
-        assert started == []
-        assert not held.file.closed
-        held.release()
+
+        def work():
+            return 0 if not lease.take(Cluster.under(tmp_path)).file.closed else 1
+
+        assert status_of(fork(roles.serve(work)), wait=True) == 0
 
 
 class TestServing:

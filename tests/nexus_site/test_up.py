@@ -72,6 +72,15 @@ def processes_of(var):
     return found
 
 
+def child_of(parent, name):
+    """The process id of a child of this name; none if there is none yet."""
+    for child in Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text().split():
+        with suppress(FileNotFoundError):
+            if (PROCESSES / child / "comm").read_text().strip() == name[:15]:
+                return int(child)
+    return None
+
+
 @pytest.mark.slow
 class TestUp:
     def test_founds_a_company_once_and_leaves_nothing_running(self, tmp_path):
@@ -102,6 +111,29 @@ class TestUp:
         second.send_signal(signal.SIGTERM)
         assert second.wait(PATIENCE) == 0
         assert processes_of(var) == []
+
+    def test_leaves_nothing_running_when_it_is_killed(self, tmp_path):
+        """Whichever of its processes ends last; the database ends with it."""
+        var, port = tmp_path / "var", free_port()
+        founding = start(var, port)
+        wait_until(lambda: child_of(founding, "nexus first run"))
+        founding.kill()
+        founding.wait()
+        wait_until(lambda: processes_of(var) == [], "left by a killed first run")
+        names = ("nexus web 1", "nexus worker", "nexus beat")
+        for last in names:
+            killed = start(var, port)
+            said_until_serving(killed)
+            lock = var / "postgres.users.lock"
+            wait_until(lambda: len(holders(lock)) == 1 + len(names))  # noqa: B023 - at once
+            users, pid = {child_of(killed, name) for name in names}, child_of(killed, last)
+            os.kill(pid, signal.SIGSTOP)
+            killed.kill()
+            killed.wait()
+            wait_until(lambda: not any(map(lives, users - {pid})))  # noqa: B023
+            assert Cluster.under(var).answers()
+            os.kill(pid, signal.SIGCONT)
+            wait_until(lambda: processes_of(var) == [], f"left after {last}")
 
     def sign_in(self, client, password):
         client.get("/admin/login/")

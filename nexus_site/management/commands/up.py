@@ -6,6 +6,7 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Mapping
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from socket import socket
 from typing import Any
@@ -72,8 +73,9 @@ class Command(BaseCommand):
                 if pid_file:
                     pid_file.write_text(str(os.getpid()), encoding="ascii")
                 up.prepare(plan)
+                held = partial(lease.hold, plan.cluster, self.begin) if plan.cluster else None
                 status = supervisor.finish(
-                    Child(name="first run", run=self.begin), up.import_the_site
+                    Child(name="first run", run=held or self.begin), up.import_the_site
                 )
                 return status or supervisor.run()
         finally:
