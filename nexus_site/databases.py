@@ -25,13 +25,19 @@ def database_from_url(url: str) -> dict[str, Any]:
     if parts.scheme not in {"postgres", "postgresql"}:
         raise ImproperlyConfigured("DATABASE_URL must begin with postgresql://; no other database")
     options = dict(parse_qsl(parts.query))
+    if not parts.path.strip("/") and "service" not in options:
+        raise ImproperlyConfigured("DATABASE_URL names no database: postgresql://user@host/NAME")
+    try:
+        port = parts.port
+    except ValueError as problem:
+        raise ImproperlyConfigured(f"DATABASE_URL: {problem}") from None
     return {
         "ENGINE": ENGINE,
         "NAME": unquote(parts.path.lstrip("/")),
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),
         "HOST": options.pop("host", unquote(parts.hostname or "")),
-        "PORT": options.pop("port", str(parts.port or "")),
+        "PORT": options.pop("port", str(port or "")),
         "OPTIONS": options,
     }
 

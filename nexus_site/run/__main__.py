@@ -11,6 +11,11 @@ UNUSED = ("psutil", "requests", "rich")
 """Development tools bring these. Celery, Django REST framework, httpx and structlog import them if
 they are there, and use nothing of them here: 8 MB."""
 
+VAR_IS_OURS = (
+    "What changes needs a disk with room, and must belong to the user that runs this: "
+    "make it so, or name another folder in NEXUS_VAR"
+)
+
 
 def main(words: list[str]) -> int:
     """Do what the words say."""
@@ -28,13 +33,23 @@ def main(words: list[str]) -> int:
 def up(var: Path, options: list[str]) -> int:
     """Run `manage.py up`, with the folder named in which all processes count for /metrics."""
     metrics = var / "metrics"
-    metrics.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(metrics)  # read when the library is imported
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "nexus_site.settings")
     sys.modules |= dict.fromkeys(UNUSED)  # type: ignore[arg-type]  # as if they were not installed
+    from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
 
-    execute_from_command_line(["manage.py", "up", *options])
+    try:
+        metrics.mkdir(mode=0o700, parents=True, exist_ok=True)
+        execute_from_command_line(["manage.py", "up", *options])
+    except ImproperlyConfigured as problem:
+        print(problem, file=sys.stderr)
+        return 1
+    except OSError as problem:
+        if not str(problem.filename).startswith(str(var)):
+            raise
+        print(f"{problem.strerror}: {problem.filename}. {VAR_IS_OURS}", file=sys.stderr)
+        return 1
     return 0
 
 

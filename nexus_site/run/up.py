@@ -1,5 +1,6 @@
 """`make up`: the whole company on one machine, in the foreground."""
 
+import errno
 import fcntl
 import gc
 import os
@@ -148,10 +149,15 @@ def reserve(plan: Plan) -> socket.socket:
     """Take the port before anything is started, or say early that it is taken."""
     try:
         return web.reserve(host=plan.host, port=plan.port)
+    except OverflowError:
+        raise CannotStart(f"PORT={plan.port} is no port: the last one is 65535") from None
     except OSError as error:
+        way = {
+            errno.EADDRINUSE: f"choose another port: PORT={plan.port + 1} make up",
+            errno.EACCES: "only the superuser opens it: PORT=8000 make up",
+        }.get(error.errno or 0, "HOST must be an address of this machine, such as 127.0.0.1")
         raise CannotStart(
-            f"cannot listen on {plan.host}:{plan.port} ({error.strerror}); "
-            f"choose another port: PORT={plan.port + 1} make up"
+            f"cannot listen on {plan.host}:{plan.port} ({error.strerror}); {way}"
         ) from error
 
 
@@ -164,8 +170,14 @@ def wanted_by(pid_file: Path) -> Callable[[], bool]:
 def prepare(plan: Plan) -> None:
     """Clear what an earlier run left: counts of processes that ended.
 
-    The folder stays: it may be a disk in memory, or a link to one.
+    The folder stays: it may be a disk in memory, or a link to one. Raises CannotStart without the
+    broker's program.
     """
+    if plan.embedded_broker:
+        try:
+            broker.binary()
+        except FileNotFoundError as error:
+            raise CannotStart(str(error)) from error
     plan.metrics.mkdir(mode=0o700, parents=True, exist_ok=True)
     plan.metrics.chmod(0o700)
     for counts in plan.metrics.glob("*.db"):

@@ -21,6 +21,7 @@ from nexus_site.environment import (
     kept_secret,
     mail_server_from_url,
 )
+from nexus_site.run import broker
 from nexus_site.run.fork import fork, status_of
 
 PRODUCTION = {
@@ -182,6 +183,10 @@ class TestTheBroker:
         (encryption,) = read(settings_of(tmp_path, "CELERY_BROKER_USE_SSL", **environment))
         assert encryption == ({"ssl_cert_reqs": ssl.CERT_REQUIRED} if verified else {})
 
+    def test_is_no_other_server(self):
+        with pytest.raises(ImproperlyConfigured, match="must begin with redis://"):
+            broker.encryption("amqp://broker")
+
 
 class TestEnvironment:
     @pytest.mark.parametrize(
@@ -228,6 +233,17 @@ class TestDatabaseFromUrl:
     @pytest.mark.parametrize("url", ["sqlite:///db", "mysql://h/d", "nexus"])
     def test_refuses_any_other_database(self, url):
         with pytest.raises(ImproperlyConfigured, match="postgresql://"):
+            database_from_url(url)
+
+    @pytest.mark.parametrize(
+        ("url", "problem"),
+        [
+            ("postgresql://h", "names no database"),
+            ("postgresql://u@h:port/db", "DATABASE_URL: Port"),
+        ],
+    )
+    def test_says_what_is_wrong_with_an_address(self, url, problem):
+        with pytest.raises(ImproperlyConfigured, match=problem):
             database_from_url(url)
 
 

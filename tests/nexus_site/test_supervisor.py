@@ -309,6 +309,13 @@ class TestFinish:
             task = Child(name="task", run=lambda: 5)
             assert watcher.finish(task, lambda: done.append(True)) == 5
         assert done == [True]
+        assert said == []
+
+    def test_says_that_the_task_was_killed(self, said):
+        task = Child(name="task", run=lambda: os.kill(os.getpid(), signal.SIGKILL))
+        with Supervisor(children=[], say=said.append) as watcher:
+            assert watcher.finish(task, lambda: None) == -signal.SIGKILL
+        assert said == ["task was killed (signal 9); start again."]
 
     def test_ends_a_child_that_leads_no_group_yet(self, monkeypatch):
         def young(pid, number):

@@ -9,14 +9,16 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from io import StringIO
 from pathlib import Path
 
 import httpx
 import pytest
 from django.core.management.base import CommandError
+from django.db import OperationalError
 
 from nexus_site.management.commands.up import Command
-from nexus_site.run import lease, up
+from nexus_site.run import broker, first_run, lease, roles, up
 from nexus_site.run.fork import fork, status_of
 from nexus_site.run.postgres import Cluster
 from nexus_site.run.processes import PROCESSES, holders, lives
@@ -181,6 +183,63 @@ class TestListen:
             plan = up.Plan(host="127.0.0.1", port=port, workers=1, var=Path("/v"))
             with pytest.raises(up.CannotStart, match=f"PORT={port + 1} make up"):
                 up.reserve(plan)
+
+    @pytest.mark.parametrize(
+        ("host", "port", "way"),
+        [
+            ("127.0.0.1", 99999, "the last one is 65535"),
+            ("192.0.2.1", 8000, "HOST must be an address of this machine"),
+            ("no.such.invalid", 8000, "HOST must be an address of this machine"),
+        ],
+    )
+    def test_says_what_is_wrong_with_an_address(self, host, port, way):
+        with pytest.raises(up.CannotStart, match=way):
+            up.reserve(up.Plan(host=host, port=port, workers=1, var=Path("/v")))
+
+
+class TestWhatIsMissing:
+    """One sentence that says what to do, and no traceback."""
+
+    @pytest.mark.parametrize(
+        ("name", "value", "said"),
+        [
+            ("DATABASE_URL", "mysql://host/nexus", "DATABASE_URL must begin with postgresql://"),
+            ("REDIS_URL", "amqp://broker", "REDIS_URL must begin with redis://"),
+            ("PORT", "web", "PORT='web' is not a whole number"),
+            ("NEXUS_VAR", "/dev/null/var", "name another folder in NEXUS_VAR"),
+        ],
+    )
+    def test_is_said_before_anything_starts(self, tmp_path, name, value, said):
+        environment = os.environ | {"NEXUS_VAR": str(tmp_path), name: value}
+        ended = subprocess.run(
+            [sys.executable, "-m", "nexus_site.run", "up"],
+            cwd=REPOSITORY,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+        assert ended.returncode == 1
+        assert said in ended.stderr
+        assert ended.stderr.count("\n") == 1
+
+    def test_is_the_brokers_program(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(broker, "WHEEL", "no_such_wheel")
+        plan = up.Plan(host="::1", port=8000, workers=1, var=tmp_path, embedded_broker=True)
+        with pytest.raises(up.CannotStart, match="run `make env`, or name a REDIS_URL"):
+            up.prepare(plan)
+
+    def test_is_the_database(self, settings, monkeypatch):
+        def fail():
+            raise OperationalError("couldn't get a connection after 20.00 sec")
+
+        settings.DATABASE_URL, said = "postgresql://elsewhere/nexus", StringIO()
+        monkeypatch.setattr(first_run, "migrate", fail)
+        monkeypatch.setattr(roles, "become_owner", lambda: None)
+        assert Command(stderr=said).begin() == 1
+        assert "The database cannot be used: couldn't get" in said.getvalue()
+        assert "Look at DATABASE_URL" in said.getvalue()
 
 
 class TestOnlyOne:

@@ -13,6 +13,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from django.db import OperationalError
 from django.utils import timezone
 
 from core.decision import Denied
@@ -113,8 +114,14 @@ class Command(BaseCommand):
                 self.say(f"New agent keys in {', '.join(str(file) for file in files)}.")
             self.prepare_hands()
             first_run.create_first_people(show=self.introduce, now=timezone.now())
-        except BadPack as error:
+        except (BadPack, OSError) as error:
             self.stderr.write(str(error))
+            return 1
+        except OperationalError as problem:
+            named = "DATABASE_URL" if settings.DATABASE_URL else "postgres.log under NEXUS_VAR"
+            self.stderr.write(
+                f"The database cannot be used: {problem}. Look at {named} and at the lines above"
+            )
             return 1
         return 0
 
