@@ -155,7 +155,7 @@ def _asked(
         )
     )
     concerned = before.organisations | after.organisations
-    if EVERY in concerned or before.is_superuser:
+    if EVERY in concerned or before.is_superuser or after.is_superuser:
         ids = {*Organisation.objects.values_list("id", flat=True), INSTALLATION}
     else:
         ids = {one for one in concerned if one is not None}

@@ -35,13 +35,17 @@ class Standing:
 
     @property
     def rights(self) -> frozenset[Right]:
-        """What they are in which organisation; nothing while inactive or in no group."""
+        """What they are in which organisation; nothing while inactive or in no group.
+
+        A superuser is of every Board (Spec: people 57).
+        """
         if not self.is_active:
             return frozenset()
+        held, where = self.groups, self.organisations
         if self.is_superuser:
-            return frozenset((name, EVERY) for name in (SUPERUSER, STAFF, *PeopleGroup))
-        names = self.groups | {STAFF} if self.is_staff and self.groups else self.groups
-        return frozenset((name, one) for name in names for one in self.organisations)
+            held, where = frozenset({SUPERUSER, *PeopleGroup}), frozenset({EVERY})
+        names = held | {STAFF} if self.is_staff and held else held
+        return frozenset((name, one) for name in names for one in where)
 
     def is_of_board(self, organisation_id: int) -> bool:
         """Whether they act for the Board of an organisation, or of the installation."""
@@ -132,7 +136,7 @@ def can_change_user(
 ) -> Decision:
     """Decide whether a member of these organisations (None: every one) may change a user at all."""
     theirs = before.organisations | after.organisations
-    if before.is_superuser and not is_superuser:
+    if (before.is_superuser or after.is_superuser) and not is_superuser:
         return _out_of_reach("only a superuser changes a superuser")
     if organisations is not None and not theirs <= organisations:
         return _out_of_reach("this user belongs to organisations that you do not belong to")

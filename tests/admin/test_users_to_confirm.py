@@ -16,7 +16,7 @@ from ledger.models import Event
 from nexus_site.console.users import PersonAdmin
 from orgchart.models import ContactRule, GivenPassword, PendingChange
 from orgchart.pending.services import confirm_change
-from orgchart.pending.users import change_user
+from orgchart.pending.users import change_user, require_password_change
 from orgchart.pending.vocabulary import PendingState
 from orgchart.people.members import standing_of
 from orgchart.people.passwords import (
@@ -36,6 +36,7 @@ from tests.rows import newest_event
 
 User = get_user_model()
 PASSWORD = "a long enough sentence 42"
+BACKEND = "django.contrib.auth.backends.ModelBackend"
 CHANGE_PASSWORD = "/admin/password_change/"
 BOARD, HR, OBSERVER = PeopleGroup.BOARD, PeopleGroup.HR, PeopleGroup.OBSERVER
 
@@ -63,7 +64,7 @@ def member(groups, company):
 def second(member, client):
     """A second member of the Board, and their client."""
     user = member("second", BOARD)
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    client.force_login(user, backend=BACKEND)
     return client
 
 
@@ -118,7 +119,7 @@ class TestANewUser:
 
     def test_cannot_confirm_itself(self, board, second, groups, client):
         grace = add(board, groups, BOARD)
-        client.force_login(grace, backend="django.contrib.auth.backends.ModelBackend")
+        client.force_login(grace, backend=BACKEND)
         assert decide(client, waiting(), "confirm").status_code in (302, 403)
         assert groups_of(User.objects.get(pk=grace.pk)) == frozenset()
 
@@ -244,6 +245,43 @@ class TestAPassword:
         self.sent(board, hans)
         hans.refresh_from_db()
         assert hans.check_password(PASSWORD + "x")
+
+
+class TestASuperuser:
+    """Of the Board everywhere, whatever memberships it has (Spec: people 42, people 44)."""
+
+    @pytest.fixture
+    def two(self, company, client):
+        """The client of one of two superusers, who are the whole Board, and the other."""
+        for name in ("one", "two"):
+            User.objects.create_superuser(name, password=PASSWORD)
+        client.force_login(User.objects.get(username="one"), backend=BACKEND)
+        return client, User.objects.get(username="two")
+
+    def test_keeps_the_own_password(self, two):
+        client, other = two
+        sent = {"password1": PASSWORD + "x", "password2": PASSWORD + "x", "usable_password": "true"}
+        page = f"/admin/auth/user/{other.pk}/password/"
+        said = client.post(page, sent, follow=True).content.decode()
+        assert "to know the password of two is to have the rights of two" in said
+        other.refresh_from_db()
+        assert other.check_password(PASSWORD)
+
+    def test_is_not_acted_as_by_who_is_none(self, two, member):
+        """The pages do not show it to them; the service refuses it, too."""
+        member("ada", BOARD)
+        with pytest.raises(Denied) as refused:
+            require_password_change(user=two[1], who=signed_in_as("ada"))
+        assert "only a superuser changes a superuser" in refused.value.deny.message
+
+    @pytest.mark.parametrize("column", ["is_staff", "is_active"])
+    def test_does_not_leave_the_other_alone_without_a_second_person(self, two, company, column):
+        client, other = two
+        data = filled(client, change_page(other), "user_form")
+        data.pop(column)
+        client.post(change_page(other), data)
+        assert board_members(company.organisation.id) == {"one", "two"}
+        assert waiting().proposed_by == "one"
 
 
 class TestTheCode:
@@ -613,7 +651,7 @@ class TestALostSecondFactor:
     def test_ends_the_sessions_of_the_one_who_lost_it(self, board, bob):
         """In an open session the finder of the device would enrol another."""
         as_bob = Client()
-        as_bob.force_login(bob, backend="django.contrib.auth.backends.ModelBackend")
+        as_bob.force_login(bob, backend=BACKEND)
         self.remove(board, bob)
         assert as_bob.get("/admin/confirmation-codes/").url.startswith("/admin/login/")
         assert board.get("/admin/").status_code == 200
@@ -645,8 +683,6 @@ class TestALostSecondFactor:
 
     @pytest.mark.parametrize("group", [HR, OBSERVER])
     def test_is_not_removed_by_other_groups(self, client, bob, member, group):
-        client.force_login(
-            member("hans", group), backend="django.contrib.auth.backends.ModelBackend"
-        )
+        client.force_login(member("hans", group), backend=BACKEND)
         assert self.remove(client, bob).status_code in (302, 403)
         assert TOTPDevice.objects.exists()
