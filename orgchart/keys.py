@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Collection
+from dataclasses import replace
 from datetime import datetime
 
+from django.contrib.auth import get_user_model
 from django.db import transaction
+from django.db.models import Value
+from django.db.models.functions import Concat
 
 from core.actions import Action
 from core.actors import Actor, Person
+from core.database import needs_transaction
 from core.decision import Code, refuse
 from core.deeds import Deed, require_deed
 from core.interventions import record_intervention
@@ -17,6 +23,7 @@ from core.people import board_members
 from ledger.services import record
 from orgchart.models import Agent, ApiKey
 from orgchart.pending.rules import can_issue_key
+from orgchart.people.members import lock_users
 from orgchart.policy.compiled import Policy
 from orgchart.policy.separation import ORDERS_CHANGES
 
@@ -44,11 +51,12 @@ def issue_key(*, agent: Agent, caller: Actor, now: datetime, reason: str = "") -
             f"{agent.handle} is deactivated and gets no key",
             "activate the agent first",
         )
-    if isinstance(caller, Person):
-        board = board_members(agent.organisation_id)
-        caller.require(can_issue_key(caller, agent.handle, agent.role.tools, board))
     key = KEY_PREFIX + secrets.token_urlsafe(KEY_BYTES)
     with transaction.atomic():
+        if isinstance(caller, Person):
+            lock_users()  # a Board that grows meanwhile ends the key, or is seen here
+            board = board_members(agent.organisation_id)
+            caller.require(can_issue_key(caller, agent.handle, agent.role.tools, board))
         row = ApiKey.objects.create(
             agent=agent, prefix=key[:PREFIX_LENGTH], digest=digest_of(key), created_by=caller.actor
         )
@@ -108,6 +116,36 @@ def revoke_keys_of(agent: Agent, *, caller: Actor, now: datetime) -> None:
     """End every key of an agent, as a part of the change that its caller records."""
     keys = ApiKey.objects.filter(agent=agent, revoked_at=None)
     keys.update(revoked_at=now, revoked_by=caller.actor)
+
+
+@needs_transaction
+def revoke_keys_of_one_person(
+    organisations: Collection[int | None], *, caller: Person, now: datetime
+) -> None:
+    """End the keys of agents that order changes, in these organisations (None: in every one), that
+    a person issued who is not the only member of the Board now (Spec: people 55).
+
+    What changes the members of a Board calls it. Each key is recorded in its organisation.
+    """
+    people = get_user_model().objects.annotate(actor=Concat(Value("human:"), "username"))
+    keys = ApiKey.objects.filter(
+        revoked_at=None,
+        agent__role__tools__contains=[ORDERS_CHANGES],
+        created_by__in=people.values("actor"),
+    )
+    if None not in organisations:
+        keys = keys.filter(agent__organisation__in=organisations)
+    for key in keys.select_related("agent"):
+        here = replace(caller, organisation_id=key.agent.organisation_id)
+        if {f"human:{name}" for name in board_members(here.organisation_id)} != {key.created_by}:
+            ApiKey.objects.filter(pk=key.pk).update(revoked_at=now, revoked_by=caller.actor)
+            record(
+                Action.KEY_REVOKED,
+                by=here,
+                at=now,
+                subject=f"key:{key.prefix}",
+                reason=f"who issued this key of {key.agent.handle} is not alone on the Board",
+            )
 
 
 def revoke_outgrown_keys(before: Policy, after: Policy, *, caller: Actor, now: datetime) -> None:

@@ -23,8 +23,9 @@ from ledger.sql import event_cte
 from orgchart.models import Organisation, PendingChange
 from orgchart.pending.edits import Edit, apply_edit, apply_followed, edit_from, followed
 from orgchart.pending.rules import can_decide, can_withdraw
-from orgchart.pending.users import lock_users, require_confirmer, save_confirmed
+from orgchart.pending.users import require_confirmer, save_confirmed
 from orgchart.pending.vocabulary import SUBJECT, PendingState
+from orgchart.people.members import lock_users
 from orgchart.services import PolicyChange
 
 

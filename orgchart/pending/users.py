@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import User
 from django.db import transaction
 
 from core.actions import Action
@@ -13,15 +13,16 @@ from core.actors import Person
 from core.blank import is_blank
 from core.database import needs_transaction
 from core.decision import Code, Denied, refuse, require
-from core.deeds import Deed, PeopleGroup, reason_missing, require_deed
+from core.deeds import Deed, reason_missing, require_deed
 from core.people import SignedIn, board_members, signed_in_as
 from ledger.services import record
+from orgchart.keys import revoke_keys_of_one_person
 from orgchart.models import Organisation, PendingChange
 from orgchart.pending.rules import AS_SHOWN
 from orgchart.pending.vocabulary import SUBJECT
 from orgchart.people import rules
 from orgchart.people.authenticators import remove_authenticators, remove_devices
-from orgchart.people.members import save_standing, standing_of
+from orgchart.people.members import lock_users, save_standing, standing_of
 from orgchart.people.passwords import ask_for_code, known_to
 from orgchart.people.rules import EVERY, INSTALLATION, Standing
 
@@ -42,7 +43,7 @@ def change_user(
             return None
         asked, boards = _asked(who, user, before, after)
         if not asked:
-            save_standing(user=user, after=after, caller=who.on(INSTALLATION), now=now)
+            _save(user, before, after, who, now)
             return None
         require(rules.can_be_asked(asked, boards, who.username))
         return _propose(user, before, after, asked, who, now)
@@ -100,7 +101,7 @@ def save_confirmed(row: PendingChange, caller: Person, now: datetime) -> str:
             "propose the change again",
             rule=AS_SHOWN,
         )
-    save_standing(user=user, after=after, caller=proposer.on(INSTALLATION), now=now)
+    _save(user, before, after, proposer, now)
     if not rules.needs_code(before, after, known_to(user.pk)):
         return ""
     remove_devices(user)
@@ -129,9 +130,14 @@ def _standings(row: PendingChange) -> tuple[Standing, Standing]:
     return rules.standing_from(values["before"]), rules.standing_from(values["after"])
 
 
-def lock_users() -> None:
-    """Let changes of users follow one another: who is of the Board decides who confirms."""
-    Group.objects.select_for_update(no_key=True).filter(name=PeopleGroup.BOARD).first()
+@needs_transaction
+def _save(user: User, before: Standing, after: Standing, who: SignedIn, now: datetime) -> None:
+    """Give a user this standing, and let no key stay with one of several members of a Board."""
+    caller = who.on(INSTALLATION)
+    save_standing(user=user, after=after, caller=caller, now=now)
+    is_root = before.is_superuser or after.is_superuser
+    ids = {EVERY} if is_root else before.organisations | after.organisations
+    revoke_keys_of_one_person(ids, caller=caller, now=now)
 
 
 @needs_transaction

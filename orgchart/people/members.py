@@ -13,6 +13,7 @@ from django.db.models import Q, QuerySet
 from core.actions import Action
 from core.actors import Actor
 from core.database import needs_transaction
+from core.deeds import PeopleGroup
 from core.events import Event
 from core.people import Organisations, SignedIn, members_among, memberships_of
 from ledger.services import insert_event
@@ -37,6 +38,12 @@ def keep_members(users: QuerySet[Any], organisation_id: int) -> QuerySet[Any]:
     """Those of the users who are members of an organisation."""
     rows = Membership.objects.filter(Q(organisation_id=organisation_id) | Q(organisation=EVERY))
     return users.filter(pk__in=rows.values("person_id"))
+
+
+@needs_transaction
+def lock_users() -> None:
+    """Let changes of users follow one another: who is of the Board decides who confirms."""
+    Group.objects.select_for_update(no_key=True).filter(name=PeopleGroup.BOARD).first()
 
 
 def visible_organisations(who: SignedIn) -> QuerySet[Organisation]:

@@ -3,21 +3,25 @@
 import base64
 import hashlib
 import re
+from dataclasses import replace
 
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
+from django.core.management import call_command
 from django.db import connection
 
 from core.actors import Person
 from core.decision import Code, Denied, Deny
-from core.people import operator
+from core.people import operator, signed_in_as
 from ledger.models import Event
 from orgchart.editing import save_row
 from orgchart.keys import digest_of, issue_key, revoke_key
-from orgchart.models import ApiKey, Organisation
+from orgchart.models import ApiKey, Membership, Organisation
 from orgchart.packs import export_pack
 from orgchart.pending.rules import can_issue_key
+from orgchart.pending.users import change_user
+from orgchart.people.members import standing_of
 from tests.orgchart.world import NOW, PACKS, load, person
 from tests.people import join
 
@@ -193,3 +197,49 @@ class TestKeysOfAgentsThatOrderChanges:
         )
         left = ApiKey.objects.filter(revoked_at=None).values_list("agent__handle", flat=True)
         assert set(left) == {"hand_one", "boss"} | ({"lead"} if stays else set())
+
+    @pytest.fixture
+    def alone(self, acme):
+        """Alice, the only member of the Board, who has issued keys of the boss and of a worker."""
+        user = self.member(acme, "alice")
+        for handle in ("boss", "hand_one"):
+            agent = acme.agents.get(handle=handle)
+            issue_key(agent=agent, caller=signed_in_as("alice").on(acme.id), now=NOW)
+            issue_key(agent=agent, caller=operator(acme.id), now=NOW)
+        return user
+
+    def member(self, acme, name, group="Board"):
+        user = get_user_model().objects.create_user(name, is_staff=True)
+        user.groups.set(Group.objects.filter(name=group))
+        return join(user, acme)
+
+    def live(self):
+        keys = ApiKey.objects.filter(revoked_at=None)
+        return {(key.agent.handle, key.created_by == "human:alice") for key in keys}
+
+    ALL = {(handle, by_alice) for handle in ("boss", "hand_one") for by_alice in (True, False)}
+
+    @pytest.mark.parametrize(
+        ("name", "group", "ends"),
+        [("bob", "Board", True), ("bob", "HR", False), ("alice", "HR", True)],
+    )
+    def test_end_where_who_issued_them_is_not_alone(self, acme, alone, name, group, ends):
+        """Spec: people 56. Else one of two members confirms what they propose themself."""
+        self.member(acme, "bob", "Observer")
+        user = get_user_model().objects.get(username=name)
+        wanted = replace(standing_of(user), groups=frozenset({group}))
+        assert change_user(user=user, after=wanted, who=signed_in_as("alice"), now=NOW) is None
+        self.end(acme, ends)
+
+    def test_end_where_the_operator_joins_another_member(self, acme, alone):
+        bob = self.member(acme, "bob")
+        Membership.objects.filter(person=bob).delete()
+        call_command("people", "member", "bob", acme.slug)
+        self.end(acme, True)
+
+    def end(self, acme, ends):
+        assert self.live() == self.ALL - ({("boss", True)} if ends else set())
+        events = Event.objects.filter(action="key.revoked", organisation_id=acme.id)
+        assert [event.reason for event in events] == ends * [
+            "who issued this key of boss is not alone on the Board"
+        ]

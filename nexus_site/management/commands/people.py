@@ -13,9 +13,15 @@ from django.utils import timezone
 from core.actions import Action
 from core.people import operator
 from ledger.services import record
+from orgchart.keys import revoke_keys_of_one_person
 from orgchart.models import Organisation
 from orgchart.people.authenticators import remove_authenticators
-from orgchart.people.members import organisations_of_user, set_memberships
+from orgchart.people.members import (
+    lock_users,
+    organisations_of_user,
+    set_memberships,
+    standing_of,
+)
 from orgchart.people.rules import EVERY
 
 
@@ -45,15 +51,18 @@ class Command(BaseCommand):
                     self._say(user)
             case "member":
                 user = _user(options["user"])
-                set_memberships(
-                    user=user,
-                    organisations={EVERY} if options["every"] else _ids(options["organisations"]),
-                    caller=operator(),
-                    now=timezone.now(),
-                )
+                self._join(user, {EVERY} if options["every"] else _ids(options["organisations"]))
                 self._say(user)
             case _:
                 self._forget(_user(options["user"]))
+
+    def _join(self, user: User, organisations: set[int | None]) -> None:
+        now = timezone.now()
+        with transaction.atomic():
+            lock_users()
+            before = standing_of(user).organisations
+            set_memberships(user=user, organisations=organisations, caller=operator(), now=now)
+            revoke_keys_of_one_person(before | organisations, caller=operator(), now=now)
 
     def _forget(self, user: User) -> None:
         with transaction.atomic():
