@@ -23,7 +23,7 @@ from orgchart.pending.vocabulary import SUBJECT
 from orgchart.people import rules
 from orgchart.people.authenticators import remove_authenticators, remove_devices
 from orgchart.people.members import lock_users, save_standing, standing_of
-from orgchart.people.passwords import ask_for_code, known_to
+from orgchart.people.passwords import all_known, ask_for_code, known_to
 from orgchart.people.rules import EVERY, INSTALLATION, Standing
 
 ACT = "change the rights of"
@@ -111,10 +111,13 @@ def save_confirmed(row: PendingChange, caller: Person, now: datetime) -> str:
 def require_confirmer(row: PendingChange, caller: Person) -> None:
     """Check that a person belongs to every Board that confirms a change. Raises Denied.
 
-    Nor is it who may know the password of the user, where a code goes with it (Spec: people 49).
+    And is another person than who proposed it (Spec: people 58), and not who may know the password
+    of the user, where a code goes with it (Spec: people 49).
     """
-    boards = {one: board_members(one) for one in row.boards}
+    asked = row.boards or [caller.organisation_id]
+    boards = {one: board_members(one) for one in asked}
     require(rules.can_confirm(caller.username, row.boards, boards))
+    require(rules.can_be_second(caller.username, row.proposed_by, boards, all_known()))
     if not row.boards:
         return
     user = User.objects.get(pk=row.edit["key"])
@@ -168,7 +171,12 @@ def _asked(
     boards = {one: board_members(one) for one in ids}
     username = user.get_username()
     asked = rules.boards_to_ask(
-        by=who.username, username=username, before=before, after=after, boards=boards
+        by=who.username,
+        username=username,
+        before=before,
+        after=after,
+        boards=boards,
+        known_to=all_known(),
     )
     return asked, boards
 

@@ -51,6 +51,12 @@ def known_to(user_id: int) -> str:
     return rows.values_list("given_by", flat=True).first() or ""
 
 
+def all_known() -> dict[str, str]:
+    """Of each user whose password another person may know: this person, as in `known_to`."""
+    rows = GivenPassword.objects.exclude(given_by="")
+    return dict(rows.values_list("person__username", "given_by"))
+
+
 @needs_transaction
 def ask_for_code(*, user: User, code_from: str) -> str:
     """Let a user change the password with a new code, before anything else; the code.

@@ -110,25 +110,47 @@ def boards_to_ask(
     before: Standing,
     after: Standing,
     boards: Mapping[int, Collection[str]],
+    known_to: Mapping[str, str],
 ) -> frozenset[int]:
     """The organisations whose Board confirms a change of a user; none: it takes effect at once.
 
     Asked is each Board with a member other than the person who makes the change, in an organisation
     where the user gets a right, or where one member of several would be left alone. `boards` has
-    the Board of every organisation and of the installation.
+    the Board of every organisation and of the installation, `known_to` who may know whose password.
     """
     added = {one for _, one in rights_added(before, after)}
     return frozenset(
         one
         for one, members in boards.items()
         if set(members) - {by}
-        and (one in added or EVERY in added or _leaves_one(set(members), username, after, one))
+        and (
+            one in added
+            or EVERY in added
+            or (
+                username in members
+                and not after.is_of_board(one)
+                and _may_be_one(set(members) - {username}, known_to)
+            )
+        )
     )
 
 
-def _leaves_one(members: set[str], username: str, after: Standing, organisation_id: int) -> bool:
-    stays = username not in members or after.is_of_board(organisation_id)
-    return len(members) == 2 and not stays
+def _may_be_one(names: Collection[str], known_to: Mapping[str, str]) -> bool:
+    """Whether these users may be one person under all the names (Spec: people 58)."""
+    return any(names) and all(_is_same(next(iter(names)), name, known_to) for name in names)
+
+
+def _is_same(one: str, other: str, known_to: Mapping[str, str]) -> bool:
+    return not _behind(one, known_to).isdisjoint(_behind(other, known_to))
+
+
+def _behind(name: str, known_to: Mapping[str, str]) -> frozenset[str]:
+    """A user, the person who may know their password, who may know that person's, and so on."""
+    found: set[str] = set()
+    while name and name not in found:
+        found.add(name)
+        name = known_to.get(name, "")
+    return frozenset(found)
 
 
 def can_change_user(
@@ -188,6 +210,25 @@ def can_confirm(by: str, asked: Collection[int], boards: Mapping[int, Collection
         "this gives rights in an organisation whose Board you do not belong to",
         "ask a member of every Board that it concerns",
         rule=RULE,
+    )
+
+
+def can_be_second(
+    by: str, proposed_by: str, boards: Mapping[int, Collection[str]], known_to: Mapping[str, str]
+) -> Decision:
+    """Decide whether a person is another one than who proposed a change (Spec: people 58).
+
+    `boards` are those that are asked. Where each member may be the proposer, each counts.
+    """
+    members = frozenset(name for board in boards.values() for name in board)
+    others = {name for name in members if not _is_same(name, proposed_by, known_to)}
+    if not others or by in others:
+        return Allow("a second person decides")
+    return deny(
+        Code.NOT_YOURS,
+        f"one person may know the passwords of {by} and of {proposed_by}",
+        f"ask another member of the Board, or the operator: manage.py changepassword {by}",
+        rule="one person with two names is no second person (spec: people 58)",
     )
 
 

@@ -54,9 +54,11 @@ class Boards(CompanyMachine):
         self.passwords, self.codes, self.proposer = {}, {}, {}
         self.had, self.board = set(), {}
 
-    @initialize(people=st.tuples(*[standing] * len(NAMES)), root=st.integers(0, 7))
-    def begin(self, people, root):
-        """What the operator made; a superuser or two among them now and then."""
+    @initialize(
+        people=st.tuples(*[standing] * len(NAMES)), root=st.integers(0, 7), two=st.booleans()
+    )
+    def begin(self, people, root, two):
+        """What there is: superusers now and then, and one that another made while alone."""
         for at, (name, (held, joined)) in enumerate(zip(NAMES, people, strict=True)):
             is_root = at < root - 5
             user = User.objects.create_user(name, is_staff=True, is_superuser=is_root)
@@ -64,6 +66,9 @@ class Boards(CompanyMachine):
             for one in joined:
                 Membership.objects.create(person=user, organisation_id=self.ids[one], added_by="x")
             self.passwords[name] = {name}
+        if two:
+            self.passwords["bob"].add("ada")
+            give_password(User.objects.get(username="bob").pk, by="ada")
         self.look()
         self.had, self.board = self.powers(), self.boards()
 

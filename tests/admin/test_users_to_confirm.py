@@ -15,7 +15,8 @@ from core.people import board_members, groups_of, organisations_of, signed_in_as
 from ledger.models import Event
 from nexus_site.console.users import PersonAdmin
 from orgchart.models import ContactRule, GivenPassword, PendingChange
-from orgchart.pending.services import confirm_change
+from orgchart.pending.edits import saving
+from orgchart.pending.services import confirm_change, propose_change
 from orgchart.pending.users import change_user, require_password_change
 from orgchart.pending.vocabulary import PendingState
 from orgchart.people.members import standing_of
@@ -245,6 +246,52 @@ class TestAPassword:
         self.sent(board, hans)
         hans.refresh_from_db()
         assert hans.check_password(PASSWORD + "x")
+
+
+class TestOnePersonWithTwoNames:
+    """`x` was made by `ada` while she was alone, who may act as both (Spec: people 58)."""
+
+    @pytest.fixture
+    def dan(self, member):
+        member("ada", BOARD)
+        self.x = member("x", BOARD)
+        self.give_x_a_password(by="ada")
+        return member("dan", BOARD)
+
+    def give_x_a_password(self, by):
+        give_password(self.x.pk, by=by)
+        take_password(self.x.pk)  # changed at the first sign-in, perhaps by who gave it
+
+    def by(self, name):
+        client = Client()
+        client.force_login(User.objects.get(username=name), backend=BACKEND)
+        return client
+
+    def test_does_not_confirm_an_own_change(self, dan, company):
+        rule = ContactRule.objects.get(sender__name="it_manager", recipient__name="hr_manager")
+        rule.types = [*rule.types, "info"]
+        waits = propose_change(
+            edit=saving(rule), caller=signed_in_as("ada").on(company.organisation.id), reason="R",
+            now=timezone.now(), expected_version=None,
+        )  # fmt: skip
+        said = decide(self.by("x"), waits, "confirm").content.decode()
+        assert "one person may know the passwords of x and of ada" in said.lower()
+        assert waiting() == waits
+        decide(self.by("dan"), waits, "confirm")
+        rule.refresh_from_db()
+        assert "info" in rule.types
+
+    def test_removes_no_member_down_to_the_two(self, dan, company, groups):
+        change(self.by("ada"), dan, groups=[groups[OBSERVER].pk])
+        assert board_members(company.organisation.id) == {"ada", "x", "dan"}
+        decide(self.by("x"), waiting(), "confirm")
+        assert board_members(company.organisation.id) == {"ada", "x", "dan"}
+
+    def test_is_another_once_the_operator_set_the_password(self, dan, groups):
+        change(self.by("ada"), dan, groups=[groups[OBSERVER].pk])
+        self.give_x_a_password(by="")
+        decide(self.by("x"), waiting(), "confirm")
+        assert groups_of(dan) == {OBSERVER}
 
 
 class TestASuperuser:

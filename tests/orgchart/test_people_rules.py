@@ -80,7 +80,7 @@ class TestTheBoardsAsked:
                 for one, members in others.items()
             }
             found = boards_to_ask(
-                by="ada", username="eve", before=before, after=after, boards=boards
+                by="ada", username="eve", before=before, after=after, boards=boards, known_to={}
             )
             assert found == expected(before, after, others), (before, after)
 
@@ -88,7 +88,7 @@ class TestTheBoardsAsked:
         boards = {A: {"ada", "bob", "eve"}}
         for one in STANDINGS:
             given = {"by": "ada", "username": "eve", "before": one, "after": one}
-            assert not boards_to_ask(**given, boards=boards)
+            assert not boards_to_ask(**given, boards=boards, known_to={})
 
     def test_are_asked_of_a_superuser_that_falls(self):
         root = Standing(
@@ -98,7 +98,8 @@ class TestTheBoardsAsked:
             groups=frozenset(),
             organisations=frozenset(),
         )
-        given = {"by": "ada", "username": "eve", "boards": {A: {"ada", "eve"}, HERE: {"eve"}}}
+        boards = {A: {"ada", "eve"}, HERE: {"eve"}}
+        given = {"by": "ada", "username": "eve", "boards": boards, "known_to": {}}
         assert boards_to_ask(before=root, after=NOTHING, **given) == {A}
         assert boards_to_ask(before=NOTHING, after=root, **given) == {A, HERE}
 
@@ -120,3 +121,51 @@ class TestWhoConfirms:
     def test_has_to_exist(self):
         assert isinstance(rules.can_be_asked({A}, self.BOARDS, "ada"), Allow)
         assert not isinstance(rules.can_be_asked({A, B}, self.BOARDS, "ada"), Allow)
+
+
+class TestOnePersonWithTwoNames:
+    """`x` and `y` are of `ada`, who may know their passwords; `dan` is of himself."""
+
+    KNOWN = {"x": "ada", "y": "x", "dan": "", "a": "b", "b": "a"}
+
+    @pytest.mark.parametrize(
+        ("by", "proposed_by", "members", "is_second"),
+        [
+            ("x", "ada", {"ada", "x", "dan"}, False),
+            ("ada", "x", {"ada", "x", "dan"}, False),
+            ("x", "y", {"x", "dan"}, False),
+            ("dan", "ada", {"ada", "x", "dan"}, True),
+            ("x", "dan", {"ada", "x", "dan"}, True),
+            ("x", "ada", {"ada", "x"}, True),
+            ("y", "x", {"ada", "x", "y"}, True),
+            ("a", "b", {"a", "b", "dan"}, False),
+        ],
+    )
+    def test_is_no_second_person_where_there_is_one(self, by, proposed_by, members, is_second):
+        found = rules.can_be_second(by, proposed_by, {A: members}, self.KNOWN)
+        assert isinstance(found, Allow) == is_second
+
+    def test_is_none_on_any_board_that_has_another(self):
+        two, three = {"ada", "x"}, {"ada", "x", "dan"}
+        assert isinstance(rules.can_be_second("x", "ada", {A: two, B: two}, self.KNOWN), Allow)
+        found = rules.can_be_second("x", "ada", {A: two, B: three}, self.KNOWN)
+        assert not isinstance(found, Allow)
+
+    @pytest.mark.parametrize(
+        ("board", "leaves", "asked"),
+        [
+            ({"ada", "x", "dan"}, "dan", True),
+            ({"ada", "x", "y", "dan"}, "dan", True),
+            ({"ada", "x", "dan"}, "x", False),
+            ({"dan", "x", "bob"}, "bob", False),
+            ({"ada", "dan"}, "dan", True),
+            ({"ada", "dan", "bob"}, "dan", False),
+        ],
+    )
+    def test_is_not_left_alone_by_one_of_them(self, board, leaves, asked):
+        member = standing({BOARD}, {A})
+        found = boards_to_ask(
+            by=min(board - {leaves}), username=leaves, before=member, after=NOTHING,
+            boards={A: board}, known_to=self.KNOWN,
+        )  # fmt: skip
+        assert bool(found) == asked
