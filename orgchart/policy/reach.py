@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from enum import IntEnum
 from functools import lru_cache
 
 from orgchart.policy.compiled import Agent, ContactRule, Policy
@@ -48,26 +49,34 @@ def newly(before: Policy | None, after: Policy) -> Iterator[str]:
     for sender, recipient in after.contacts:
         had_by_rule = _carried_later(before, sender, recipient) if before else {}
         had_by_rule |= {
-            way + UNDER: to_any for way, to_any in had_by_rule.items() if not way.endswith(UNDER)
+            way + UNDER: far for way, far in had_by_rule.items() if not way.endswith(UNDER)
         }
-        for way, to_any in _carried_later(after, sender, recipient).items():
-            is_new = way not in had_by_rule or (to_any and not had_by_rule[way])
+        for way, far in _carried_later(after, sender, recipient).items():
+            is_new = way not in had_by_rule or far > had_by_rule[way]
             if is_new and (sender, recipient, way) not in shown:
-                reached = f"any {recipient}" if to_any and recipient != BOARD else recipient
+                reached = f"any {recipient}" if far is Far.ANY and recipient != BOARD else recipient
                 yield f"{sender} {way.format(reached)}{LATER}"
 
 
-def _carried_later(policy: Policy, sender: str, recipient: str) -> dict[str, bool]:
-    """What a rule lets its holders do, now or later; and whether towards any of the recipients."""
+class Far(IntEnum):
+    """Which holders of a role a rule reaches, from few to many."""
+
+    SUPERIOR = 1
+    OWN = 2
+    ANY = 3
+
+
+def _carried_later(policy: Policy, sender: str, recipient: str) -> dict[str, Far]:
+    """What a rule lets its holders do, now or later; and towards which of the recipients."""
     rule = policy.contacts.get((sender, recipient))
     if rule is None:
         return {}
-    to_any = rule.relation is Relation.ANY or recipient == BOARD
+    far = Far.ANY if rule.relation is Relation.ANY or recipient == BOARD else Far.OWN
     types = [policy.mail_types[name] for name in policy.carried_types(rule)]
     upward = frozenset(t.name for t in types if not t.issued_by and t.to_superior)
     others = frozenset(t.name for t in types if not t.issued_by and not t.to_superior)
-    return dict.fromkeys(_ways_of(policy, rule, upward), False) | dict.fromkeys(
-        _ways_of(policy, rule, others), to_any
+    return dict.fromkeys(_ways_of(policy, rule, upward), Far.SUPERIOR) | dict.fromkeys(
+        _ways_of(policy, rule, others), far
     )
 
 

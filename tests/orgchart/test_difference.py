@@ -171,6 +171,15 @@ def test_names_a_rule_that_no_pair_uses_yet():
     )
 
 
+def test_names_a_type_that_no_longer_goes_to_the_superior_only():
+    """No pair uses it: but a member may get a co-manager, or somebody below itself, later."""
+    types = [replace(kind, to_superior=False) for kind in SOLO.mail_types]
+    before, after = policy_of(SOLO), policy_of(replace(SOLO, mail_types=tuple(types)))
+    sentence = f"group_member may send escalation to group_leader{LATER}"
+    assert sentence in between(before, after).allowed
+    assert sentence in between(after, before).forbidden
+
+
 def test_names_all_that_a_new_role_brings():
     role = next(role for role in NEXUS.roles if role.name == "qa_worker")
     pack = replace(NEXUS, roles=(*NEXUS.roles, replace(role, name="auditor")))

@@ -64,26 +64,28 @@ def newly_pair_by_pair(before: Policy | None, after: Policy) -> Iterator[str]:
                 yield f"{agent.handle} {way.format(name)}"
     for sender in after.roles:
         for recipient in [*after.roles, BOARD]:
-            near, far = (
+            near, own, far = (
                 gained(
-                    before and with_newcomers(before, sender, recipient, superior),
-                    with_newcomers(after, sender, recipient, superior),
+                    before and with_newcomers(before, sender, recipient, managers),
+                    with_newcomers(after, sender, recipient, managers),
                     "x",
                     BOARD if recipient == BOARD else "y",
                 )
-                for superior in (BOARD if recipient == BOARD else "y", "nobody")
+                for managers in ((BOARD if recipient == BOARD else "y",), ("z", "y"), ("z",))
             )
-            for way in near | far:
+            for way in near | own | far:
                 if (sender, recipient, way) not in shown:
                     name = f"any {recipient}" if way in far and recipient != BOARD else recipient
                     yield f"{sender} {way.format(name)} (for later holders)"
 
 
-def with_newcomers(policy: Policy, sender: str, recipient: str, superior: str) -> Policy:
+def with_newcomers(
+    policy: Policy, sender: str, recipient: str, managers: tuple[str, ...]
+) -> Policy:
     """The same rules, and one more agent of each role."""
     agents = list(policy.agents.values())
     if sender in policy.roles:
-        agents.append(Agent(98, "x", sender, "X", managers=(superior,)))
+        agents.append(Agent(98, "x", sender, "X", managers=managers))
     if recipient in policy.roles:
         agents.append(Agent(99, "y", recipient, "Y"))
     roles, types = list(policy.roles.values()), list(policy.mail_types.values())
