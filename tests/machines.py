@@ -1,9 +1,11 @@
 """What the state machines of a company share: each day begins as it was loaded, and is undone."""
 
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine
+from hypothesis.stateful import run_state_machine_as_test as run
 
 from orgchart.policy_cache import POLICIES
-from tests.company import Company
+from tests.company import Company, load_company
 from tests.loaded import rolled_back
 
 
@@ -23,3 +25,17 @@ class CompanyMachine(RuleBasedStateMachine):
     def teardown(self):
         next(self._begun, None)
         POLICIES.clear()
+
+
+def play(machine, *, days, steps):
+    run(
+        type("OneDay", (machine,), {"company": load_company("nexus")}),
+        settings=settings(
+            max_examples=days,
+            stateful_step_count=steps,
+            deadline=None,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+            phases=[Phase.generate],
+        ),
+    )
