@@ -38,6 +38,7 @@ class CaseRecord:
     after it, the others of the ruled round. `authors` are the agents who submitted these; `acted`
     is everyone who acted in the case, by office. `review` is what the REVIEW of the ruled round
     says after an overruling, `amended` that ANALYSIS or TASKS changed after it.
+    `violated` is whether an agent acted against the constitution while the case was paused.
     """
 
     in_force: frozenset[Stage] = frozenset()
@@ -49,6 +50,7 @@ class CaseRecord:
     submitted: frozenset[Stage] = frozenset()
     amended: bool = False
     overruled: bool = False
+    violated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from governance.cases.facts import CaseFacts, CaseRecord, Position
-from governance.cases.models import Artifact, Case
+from governance.cases.models import Artifact, Case, Violation
 from governance.cases.officers import acted_in
 from governance.cases.vocabulary import Outcome, Signal, Stage, State
 
@@ -73,7 +73,14 @@ def record_of(row: Case, at: Position, artifacts: Sequence[Artifact]) -> CaseRec
         submitted=frozenset(Stage(each.stage) for each in artifacts),
         amended=amended,
         overruled=review is not None and review.revision > 0,
+        violated=at.state is State.PAUSED and _is_violated(row),
     )
+
+
+def _is_violated(row: Case) -> bool:
+    """Whether a violation of this round found nothing to abort (Spec: constitution 38)."""
+    rows = Violation.objects.filter(organisation_id=row.organisation_id, case_id=row.id)
+    return rows.filter(round=row.round, aborted=False).exists()
 
 
 def _authors(at: Position, artifacts: Sequence[Artifact]) -> list[tuple[Stage, int]]:

@@ -57,13 +57,18 @@ def can_amend(case: CaseFacts, stage: Stage) -> Decision:
 
 
 def after_amendment(case: CaseFacts, stage: Stage) -> Next:
-    """The stages after an amended one run again, once nothing else stops the case."""
+    """The stages after an amended one run again, once nothing else stops the case.
+
+    A violation during the pause does: HUMAN_ADMIN decides (Spec: constitution 38).
+    """
     at = case.at
     if at.paused_by not in LIFTED_BY_AMENDING[stage] or at.round > at.max_rounds:
         return Next(Move.AMEND, at)
     to = Stage.TASKS if stage is Stage.ANALYSIS else Stage.IMPLEMENTATION
     if to is Stage.IMPLEMENTATION and Stage.ANALYSIS not in case.record.in_force:
         return Next(Move.AMEND, at)
+    if case.record.violated:
+        return Next(Move.AMEND, replace(at, paused_by=Signal.STRUCTURAL_VIOLATION))
     opened = replace(at, state=State.OPEN, stage=to, failed_by=None, paused_by=None)
     return Next(Move.AMEND, opened)
 

@@ -81,6 +81,8 @@ def amend_case(
         )
         to = rules.after_amendment(facts, stage)
         _intervene(row, to, action, reason, person, confirmed, now, submission)
+        if to.at.paused_by is not facts.at.paused_by:
+            notify_if_paused(row, to, now)
     return store.result_of(row)
 
 

@@ -99,6 +99,36 @@ class TestAmending:
         amend(play, play.company.person("Reviewer"))
         assert play.at == ("paused", "VERDICT", 2)
 
+    @pytest.mark.parametrize(
+        ("to", "failed", "stage", "goes_on"),
+        [("TEST", ("TEST", "EVIDENCE_UNAVAILABLE"), Stage.TASKS, ("open", "IMPLEMENTATION", 2)),
+         ("ANALYSIS", ("ANALYSIS", "NON_VERIFIABLE"), Stage.ANALYSIS, ("open", "TASKS", 1))],
+    )  # fmt: skip
+    def test_after_a_violation_during_the_pause_leaves_it_to_the_admin(
+        self, play, to, failed, stage, goes_on
+    ):
+        set_settings(
+            organisation=play.company.organisation, values={"board_email": "board@example.org"},
+            caller=play.company.system, now=timezone.now(),
+        )  # fmt: skip
+        play.to(to)
+        play.submit(*failed)
+        assert play.inputs("tester", names=["REQUEST"]).code == "INPUT_DENIED"
+        for _ in range(2):  # the second one lifts nothing either
+            amend(play, play.company.person("Reviewer"), stage, {**CONTENT, "TASKS": TASKS}[stage])
+            assert play.at == ("paused", "VERDICT", goes_on[2])
+            assert play.row.paused_by == "STRUCTURAL_VIOLATION"
+        told = [str(each.payload) for each in OutgoingNotice.objects.order_by("id")]
+        assert len(told) == 2
+        assert failed[1] in told[0]
+        assert "STRUCTURAL_VIOLATION" in told[1]
+        steered(
+            play, services.extend_case, "extend_rounds", {"rounds": 0},
+            device=enrolled("alice"), rounds=0,
+        )  # fmt: skip
+        assert play.decide("CONTINUE").status == 200
+        assert play.at == goes_on
+
     def test_is_for_paused_cases_and_reviewers(self, play):
         play.to("REVIEW")
         company = play.company
