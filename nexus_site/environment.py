@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from ipaddress import IPv4Network, IPv6Network, ip_network
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -15,8 +16,8 @@ from django.core.exceptions import ImproperlyConfigured
 TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"", "0", "false", "no", "off"})
 SHORTEST_SECRET = 50  # characters
-FEWEST_LETTERS = 10  # different ones, in a secret
-WIDEST_PROXIES = {4: 8, 6: 7}  # bits of a prefix: private networks are no wider
+FEWEST_SHAPES = 30  # in a secret: random ones have more, even of digits alone
+WIDEST_PROXIES = {4: 10, 6: 20}  # bits of a public prefix: no provider's proxies take a wider one
 UIDS = 65_536  # user numbers of one installation
 FIRST_UID_RANGE = 0x1000_0000
 UID_RANGES = 24_576
@@ -134,6 +135,7 @@ def require_safe_production(
     secret_key: str,
     allowed_hosts: list[str],
     debug: bool,
+    encrypted: bool = True,
     proxies: Sequence[IPv4Network | IPv6Network] = (),
 ) -> None:
     """Raise ImproperlyConfigured for what is never safe where people and agents work."""
@@ -142,17 +144,32 @@ def require_safe_production(
             f"SECRET_KEY has {len(secret_key)} characters; production needs "
             f"{SHORTEST_SECRET} random ones or more"
         )
-    if len(set(secret_key)) < FEWEST_LETTERS or secret_key.startswith("django-insecure-"):
-        raise ImproperlyConfigured("SECRET_KEY is not random; production needs a random one")
+    if _shapes(secret_key) < FEWEST_SHAPES or secret_key.startswith("django-insecure-"):
+        raise ImproperlyConfigured(
+            "SECRET_KEY is not random: it repeats itself or follows the alphabet; "
+            "production needs a random one"
+        )
     if not allowed_hosts or any(host.strip(".") in ("", "*") for host in allowed_hosts):
         raise ImproperlyConfigured("ALLOWED_HOSTS must name the hosts in production, not '*'")
     if debug:
         raise ImproperlyConfigured("DEBUG must be off in production: its pages show secrets")
+    if not encrypted:
+        raise ImproperlyConfigured(
+            "SECURE_SSL_REDIRECT must be on in production: keys and sessions would travel "
+            "unencrypted. Name the proxy that encrypts in TRUSTED_PROXIES, "
+            "and let it set X-Forwarded-Proto"
+        )
     for network in proxies:
-        if network.prefixlen < WIDEST_PROXIES[network.version]:
+        if not network.is_private and network.prefixlen < WIDEST_PROXIES[network.version]:
             raise ImproperlyConfigured(
                 f"TRUSTED_PROXIES={network} believes the internet; name your proxies"
             )
+
+
+def _shapes(secret: str) -> int:
+    """How many different steps of three neighbours it has: few where it repeats or counts up."""
+    steps = [ord(after) - ord(before) for before, after in pairwise(secret)]
+    return len(set(pairwise(steps)))
 
 
 @dataclass(frozen=True, slots=True)

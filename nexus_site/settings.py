@@ -96,13 +96,18 @@ WEB_CONNECTIONS = env.number("WEB_CONNECTIONS", 2000, least=10)  # of each proce
 WEB_CONNECTIONS_PER_ADDRESS = env.number("WEB_CONNECTIONS_PER_ADDRESS", 500, least=1)
 TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES")
 PUBLIC_URL = env.text("PUBLIC_URL", f"http://{HOST}:{PORT}")
+SECURE_SSL_REDIRECT = env.flag("SECURE_SSL_REDIRECT", default=PRODUCTION)
 
 if PRODUCTION:
     SECRET_KEY = env.required("SECRET_KEY", "production needs a secret of its own")
     env.required("ALLOWED_HOSTS", "name the hosts, separated by commas")
     ALLOWED_HOSTS = env.items("ALLOWED_HOSTS")
     require_safe_production(
-        secret_key=SECRET_KEY, allowed_hosts=ALLOWED_HOSTS, debug=DEBUG, proxies=TRUSTED_PROXIES
+        secret_key=SECRET_KEY,
+        allowed_hosts=ALLOWED_HOSTS,
+        debug=DEBUG,
+        encrypted=SECURE_SSL_REDIRECT,
+        proxies=TRUSTED_PROXIES,
     )
 else:
     SECRET_KEY = env.text("SECRET_KEY") or kept_secret(NEXUS_VAR / "secret_key")
@@ -270,8 +275,7 @@ STORAGES = {
 }
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * NEXUS_MAX_BODY  # the door measures agents' bodies itself
 
-# Security
-SECURE_SSL_REDIRECT = env.flag("SECURE_SSL_REDIRECT", default=PRODUCTION)
+# Security; what must travel encrypted is decided above
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 SECURE_HSTS_SECONDS = env.number("SECURE_HSTS_SECONDS", 31_536_000 if PRODUCTION else 0)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = PRODUCTION

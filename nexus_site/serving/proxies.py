@@ -53,6 +53,8 @@ class Proxies:
             found = ip_address(address)
         except ValueError:
             return False
+        if found.version == 6:  # one socket for both, as HOST=:: opens, names an IPv4 address so
+            found = found.ipv4_mapped or found
         return any(found in network for network in self.networks)
 
     def _client(self, hops: list[str]) -> str:

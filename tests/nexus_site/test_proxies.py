@@ -31,6 +31,14 @@ class TestResolve:
         told = {"x_forwarded_for": "192.0.2.9", "x_forwarded_proto": "https"}
         assert resolved("10.1.2.3", **told) == ("192.0.2.9", "https")
 
+    def test_knows_a_proxy_by_its_ipv4_address_on_a_socket_for_both(self):
+        told = {"x_forwarded_for": "192.0.2.9", "x_forwarded_proto": "https"}
+        assert resolved("::ffff:10.1.2.3", **told) == ("192.0.2.9", "https")
+
+    def test_believes_no_ipv4_address_because_a_network_covers_how_it_is_written(self):
+        proxies = Proxies([ip_network("::ffff:0:0/96")])
+        assert not proxies.is_trusted("::ffff:192.0.2.1")
+
     @pytest.mark.parametrize(
         ("hops", "client"),
         [

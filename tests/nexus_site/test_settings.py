@@ -10,6 +10,8 @@ import traceback
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stderr
 from dataclasses import dataclass
+from random import Random
+from string import ascii_letters, digits
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -26,7 +28,7 @@ from nexus_site.run.fork import fork, status_of
 
 PRODUCTION = {
     "NEXUS_ENV": "production",
-    "SECRET_KEY": "0123456789abcdef" * 4,
+    "SECRET_KEY": "pQ3wZ8rT1vK6mB0xN5jH2gY7dL4sF9cAqW3eR8tU1iO6zX0cV5b",
     "ALLOWED_HOSTS": "nexus.example",
     "DATABASE_URL": "postgresql://nexus@database/nexus",
     "REDIS_URL": "redis://broker/0",
@@ -123,6 +125,9 @@ class TestProduction:
             ("SECRET_KEY", "k" * 49, "SECRET_KEY has 49 characters"),
             ("SECRET_KEY", "abcdefghi" * 9, "SECRET_KEY is not random"),
             ("SECRET_KEY", "django-insecure-" + "0123456789" * 5, "SECRET_KEY is not random"),
+            ("SECRET_KEY", "abcdefghijklmnopqrst" * 3, "SECRET_KEY is not random"),
+            ("SECRET_KEY", "correct horse battery staple " * 2, "SECRET_KEY is not random"),
+            ("SECRET_KEY", ascii_letters + digits, "SECRET_KEY is not random"),
             ("ALLOWED_HOSTS", "*", "ALLOWED_HOSTS must name the hosts"),
             ("ALLOWED_HOSTS", "nexus.example, *", "ALLOWED_HOSTS must name the hosts"),
             ("ALLOWED_HOSTS", "nexus.example,.", "ALLOWED_HOSTS must name the hosts"),
@@ -130,12 +135,28 @@ class TestProduction:
             ("DEBUG", "yes", "DEBUG must be off"),
             ("TRUSTED_PROXIES", "10.0.0.1,0.0.0.0/0", "TRUSTED_PROXIES=0.0.0.0/0 believes"),
             ("TRUSTED_PROXIES", "::/0", "TRUSTED_PROXIES=::/0 believes"),
+            ("TRUSTED_PROXIES", "2000::/7", "TRUSTED_PROXIES=2000::/7 believes"),
+            ("TRUSTED_PROXIES", "0.0.0.0/1,128.0.0.0/1", "TRUSTED_PROXIES=0.0.0.0/1 believes"),
+            ("TRUSTED_PROXIES", "8.0.0.0/8", "TRUSTED_PROXIES=8.0.0.0/8 believes"),
+            ("SECURE_SSL_REDIRECT", "no", "SECURE_SSL_REDIRECT must be on in production"),
         ],
     )
     def test_refuses_to_start_with_what_is_never_safe(self, tmp_path, name, value, why):
         done = settings_of(tmp_path, "DEBUG", **PRODUCTION | {name: value})
         assert done.returncode != 0
         assert why in done.stderr
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("SECRET_KEY", "".join(Random(7).choices(digits, k=50))),
+            ("SECRET_KEY", Random(7).randbytes(25).hex()),
+            ("TRUSTED_PROXIES", "10.0.0.0/8,172.16.0.0/12,fd00::/8,fc00::/7,fe80::/10"),
+            ("TRUSTED_PROXIES", "104.16.0.0/13,2a06:98c0::/29"),  # a provider's
+        ],
+    )
+    def test_starts_with_what_honest_operators_set(self, tmp_path, name, value):
+        assert read(settings_of(tmp_path, "DEBUG", **PRODUCTION | {name: value})) == [False]
 
     @pytest.mark.parametrize(
         "value", ["prod", "Production", "PRODUCTION", "production ", "test", ""]
