@@ -71,7 +71,8 @@ def resolve_once(url: str, *, internal: bool, within: float = 5.0) -> Destinatio
     """Resolve an address once, so that the name cannot change between check and call.
 
     `within` limits the name server, in seconds. Raises AddressRefused for other schemes and, unless
-    `internal` is allowed, for a name of which one address is not public; NotResolved.
+    `internal` is allowed, for a name of which one address is not public, or is of this machine;
+    NotResolved.
     """
     try:
         parts = urlsplit(url)
@@ -85,7 +86,7 @@ def resolve_once(url: str, *, internal: bool, within: float = 5.0) -> Destinatio
     except UnicodeError:
         raise AddressRefused("not a host name") from None
     addresses = addresses_of(name, port, within)
-    if not internal and not all(is_public(address) for address in addresses):
+    if not internal and not all(is_public(each) and not is_own(each) for each in addresses):
         raise AddressRefused(f"{name} is not a public address")
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Destination(parts.scheme, name, port, target, addresses, parts.port is not None)
@@ -112,6 +113,20 @@ def addresses_of(name: str, port: int, within: float) -> tuple[Address, ...]:
     if isinstance(found[0], OSError):
         raise NotResolved(f"{name}: {found[0].strerror or found[0]}")
     return tuple(dict.fromkeys(ipaddress.ip_address(entry[4][0]) for entry in found[0]))
+
+
+def is_own(address: Address) -> bool:
+    """Whether a call to an address would end on this machine, past what guards it from outside.
+
+    Such an address can be called from itself, and no other can. Nothing is sent.
+    """
+    family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
+    with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as asking:
+        if address.version == 4:  # of several addresses of a card the first would call
+            asking.bind((str(address), 0))
+        asking.connect((str(address), 9))
+        return ipaddress.ip_address(asking.getsockname()[0]) == address
+    return False
 
 
 @cache

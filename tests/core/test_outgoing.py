@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from core import outgoing
 from core.outgoing import AddressRefused, NotResolved, resolve_once
 
 INSIDE = [
@@ -99,6 +100,16 @@ class TestARequest:
         )
         with pytest.raises(AddressRefused, match="not a public address"):
             resolve_once("http://board.example/", internal=False)
+
+    @pytest.mark.parametrize("own", ["127.0.0.2", "::1"])
+    def test_never_to_an_address_of_this_machine_however_public(self, monkeypatch, own):
+        """It would pass what guards the machine from outside, and is not of its network."""
+        monkeypatch.setattr(outgoing, "is_public", lambda _: True)
+        target = f"http://[{own}]/" if ":" in own else f"http://{own}/"
+        with pytest.raises(AddressRefused, match="not a public address"):
+            resolve_once(target, internal=False)
+        assert resolve_once(target, internal=True).addresses
+        assert resolve_once("http://192.0.2.1/", internal=False).addresses
 
     def test_to_the_number_that_was_checked_whatever_the_name_says_next(self, monkeypatch):
         answers = iter(["93.184.216.34", "127.0.0.1"])

@@ -122,4 +122,5 @@ def install(monkeypatch, names: dict[str, list[str]]) -> list[str]:
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
     monkeypatch.setattr(outgoing, "is_public", is_public)
+    monkeypatch.setattr(outgoing, "is_own", lambda _: False)
     return asked
