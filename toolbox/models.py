@@ -156,7 +156,10 @@ class Usage(models.Model):
 
 
 class Stored(models.Model):
-    """What an agent ever wrote: bytes, and calls, of which each counts as a row."""
+    """What an agent ever wrote: bytes, and calls, of which each counts as a row.
+
+    Under minus the id of an organisation, which no agent has: what its feedback hook brought.
+    """
 
     agent = models.OneToOneField(
         Agent, models.CASCADE, primary_key=True, related_name="+", db_constraint=False

@@ -123,6 +123,19 @@ class Quota:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Who stores something: an agent, or by minus its own id the organisation as such."""
+
+    id: int
+    organisation_id: int
+    settings: Mapping[str, Any]
+
+
+def _writer(agent: int, policy: Policy) -> Writer:
+    return Writer(agent, policy.organisation_id, policy.settings)
+
+
 def charge(*, agent: int, policy: Policy, size: int, now: datetime) -> None:
     """Count bytes that a call wants to store, and a row. Raises Denied QUOTA_EXCEEDED.
 
@@ -133,11 +146,22 @@ def charge(*, agent: int, policy: Policy, size: int, now: datetime) -> None:
         _charge_bytes(agent=agent, policy=policy, size=size, now=now)
     elif AHEAD.take(agent, size):
         return
-    elif _store(agent, policy, size=AHEAD_BYTES, rows=AHEAD_ROWS, **MARGIN)[0]:
+    elif _store(_writer(agent, policy), size=AHEAD_BYTES, rows=AHEAD_ROWS, **MARGIN)[0]:
         # What is rolled back was not counted.
         transaction.on_commit(partial(AHEAD.put, agent, AHEAD_BYTES - size, AHEAD_ROWS - 1))
         return
-    _charge_total(agent, policy, size)
+    _charge_total(_writer(agent, policy), size=size, rows=1)
+
+
+@needs_transaction
+def charge_incoming(
+    *, organisation_id: int, values: Mapping[str, Any], size: int, rows: int
+) -> None:
+    """Count what came in without an agent, such as feedback. Raises Denied QUOTA_EXCEEDED.
+
+    It counts in all as what agents write does, under the organisation's settings (Spec: tasks 51).
+    """
+    _charge_total(Writer(-organisation_id, organisation_id, values), size=size, rows=rows)
 
 
 def charge_answer(*, caller: Caller, size: int, now: datetime) -> bool:
@@ -198,23 +222,24 @@ def _charge(values: Mapping[str, Any]) -> tuple[bool, int, int, int]:
     return is_charged, int(minute), int(day), int(by_all)
 
 
-def _charge_total(agent: int, policy: Policy, size: int) -> None:
+def _charge_total(writer: Writer, *, size: int, rows: int) -> None:
     """Count in what the organisation stores in all; near its limit one writer after the other."""
-    if _store(agent, policy, size=size, rows=1, **MARGIN)[0]:
+    if _store(writer, size=size, rows=rows, **MARGIN)[0]:
         return
     with transaction.atomic():
-        hold_lock("stored", policy.organisation_id)
-        is_stored, *used = _store(agent, policy, size=size, rows=1, bytes_margin=0, rows_margin=0)
+        hold_lock("stored", writer.organisation_id)
+        is_stored, *used = _store(writer, size=size, rows=rows, bytes_margin=0, rows_margin=0)
     if not is_stored:
-        for quota, have, more in zip(total_quotas(policy.settings), used, (size, 1), strict=True):
+        quotas = total_quotas(writer.settings)
+        for quota, have, more in zip(quotas, used, (size, rows), strict=True):
             if have + more > quota.limit:
                 raise quota.exceeded_by(have)
 
 
-def _store(agent: int, policy: Policy, **counted: int) -> tuple[bool, int, int]:
+def _store(writer: Writer, **counted: int) -> tuple[bool, int, int]:
     """Whether there was room outside of the margin; the bytes and rows that were used before."""
-    all_bytes, all_rows = (quota.limit for quota in total_quotas(policy.settings))
-    values = {"agent": agent, "organisation": policy.organisation_id}
+    all_bytes, all_rows = (quota.limit for quota in total_quotas(writer.settings))
+    values = {"agent": writer.id, "organisation": writer.organisation_id}
     limits = {"all_bytes": all_bytes, "all_rows": all_rows}
     with connection.cursor() as cursor:
         cursor.execute(STORE, values | limits | counted)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import structlog
 from django.conf import settings
-from django.db import connection
+from django.db import connection, transaction
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
@@ -22,7 +23,7 @@ from tasks.intake.feedback import FeedbackItem, add_feedback, read_items
 from tasks.models import FeedbackHook
 from toolbox.faces.responses import error_response, json_response
 from toolbox.faults import fault_of
-from toolbox.quotas import DAY, SMALL
+from toolbox.quotas import DAY, SMALL, charge_incoming
 from toolbox.space import require_space
 
 log = structlog.get_logger(__name__)
@@ -79,9 +80,30 @@ def _receive(request: HttpRequest, slug: str) -> HttpResponse:
     require_rate(hook, len(body))
     require_space()
     items = _items(read_object(body), request.headers["webhook-id"])
-    system = System(name="feedback-hook", organisation_id=hook.organisation_id)
-    kept, known = add_feedback(caller=system, items=items, source="hook", now=timezone.now())
+    kept, known = add_signed(hook, items, len(body))
     return json_response({"ok": True, "kept": kept, "known": known})
+
+
+def add_signed(hook: FeedbackHook, items: Sequence[FeedbackItem], size: int) -> tuple[int, int]:
+    """Insert what is new of it, and count it in what the organisation stores (Spec: tasks 51).
+
+    The numbers of new and of known items. Raises Denied QUOTA_EXCEEDED; then nothing is inserted.
+    """
+    system = System(name="feedback-hook", organisation_id=hook.organisation_id)
+    with transaction.atomic():
+        kept, known = add_feedback(caller=system, items=items, source="hook", now=timezone.now())
+        if kept:
+            _require_room(hook, size, rows=kept + 1)  # and the event
+    return kept, known
+
+
+def _require_room(hook: FeedbackHook, size: int, rows: int) -> None:
+    values = merged(hook.organisation.settings)
+    try:
+        charge_incoming(organisation_id=hook.organisation_id, values=values, size=size, rows=rows)
+    except Denied as full:
+        wait = "ask this organisation's Board for more room, then send it again"
+        raise Denied(replace(full.deny, next_action=wait)) from None
 
 
 def _verify(secret: str, request: HttpRequest, body: bytes) -> None:

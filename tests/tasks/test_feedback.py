@@ -3,6 +3,7 @@
 import json
 from base64 import b64decode
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -13,10 +14,11 @@ from core.actors import System
 from core.decision import Code, Denied
 from ledger.models import Event
 from tasks.intake.feedback import add_feedback, open_hook, read_file, read_items
-from tasks.intake.hook import require_rate
+from tasks.intake.hook import add_signed, require_rate
 from tasks.models import Feedback, FeedbackHook
 from tests.concurrency import at_once
 from tests.tasks.world import CSV, NOW, dev_team
+from toolbox.quotas import stored_by
 
 
 def run(*words) -> str:
@@ -25,6 +27,15 @@ def run(*words) -> str:
     out = StringIO()
     call_command("tasks", *map(str, words), stdout=out)
     return out.getvalue()
+
+
+def add_one(hook, number) -> bool:
+    items = read_items([{"body": "x", "id": str(number)}], "a")
+    try:
+        add_signed(hook, items, 100)
+    except Denied:
+        return False
+    return True
 
 
 class TestFiles:
@@ -209,6 +220,37 @@ class TestHook:
 
         assert sum(at_once([added] * 8, raising=True)) == Feedback.objects.count() == 50
         assert Event.objects.filter(action="feedback.received").count() == 1
+
+    @pytest.mark.parametrize(
+        ("setting", "limit"), [("NEXUS_ORGANISATION_BYTES", 2500), ("NEXUS_ORGANISATION_ROWS", 8)]
+    )
+    def test_counts_in_what_the_organisation_stores(self, send, team, settings, setting, limit):
+        setattr(settings, setting, limit)
+        items = [{"body": "x" * 300, "id": str(number)} for number in range(3)]
+        assert send({"data": items}).status_code == 200
+        assert send({"data": items}, message="again").json() == {"ok": True, "kept": 0, "known": 3}
+        used = stored_by(team.id)
+        assert 900 < used[0] < 2000
+        assert used[1] == 4, "three reports and the event"
+        assert send({"data": [{"body": "y" * 300}] * 3}, message="m2").status_code == 200
+        refused = send({"data": [{"body": "z" * 300}] * 3}, message="m3")
+        assert (refused.status_code, refused.json()["error_code"]) == (429, "QUOTA_EXCEEDED")
+        assert "then send it again" in refused.json()["next_action"]
+        assert not Feedback.objects.filter(body__startswith="z").exists()
+        assert stored_by(team.id)[1] == 8
+        setattr(settings, setting, 10_000)
+        assert send({"data": [{"body": "z" * 300}] * 3}, message="m3").json()["kept"] == 3
+
+    @pytest.mark.django_db(transaction=True)
+    def test_stores_no_more_than_the_organisation_may_where_messages_arrive_at_once(
+        self, secret, team, settings
+    ):
+        settings.NEXUS_ORGANISATION_ROWS = 10
+        hook = FeedbackHook.objects.select_related("organisation").get()
+        adding = [partial(add_one, hook, number) for number in range(12)]
+        assert sum(at_once(adding)) == 5  # each is a report and an event
+        assert Feedback.objects.count() == 5
+        assert stored_by(team.id)[1] == 10
 
     def test_keeps_nothing_where_the_disk_is_full(self, send, settings):
         settings.NEXUS_DISK_RESERVE = 2**62
