@@ -15,6 +15,8 @@ AGENT, WORKER = "{agent}", "{worker}"
 """In a scope: the handle of the agent itself, and of each agent that it manages."""
 MAX_PATH = 1024
 MAX_PART = 255
+MAX_PARTS = 64
+"""Folders in each other: what walks through files opens each of them, or calls itself for each."""
 COMPANY = ("agents/", "backlog/", "company/", "docs/prd/", "equipment/", "logs/", "reports/")
 """What lies in the company tree; every other path is one of the repository."""
 
@@ -49,6 +51,10 @@ def _problem_of_parts(parts: Sequence[str]) -> str:
         return "it holds an empty, '.' or '..' part"
     if any(len(part.encode()) > MAX_PART for part in parts):
         return f"a part is longer than {MAX_PART} bytes"
+    if len(parts) > MAX_PARTS:
+        return f"it has more than {MAX_PARTS} parts"
+    if any(part != part.strip(" ") for part in parts):
+        return "a part begins or ends with a space"
     return ""
 
 

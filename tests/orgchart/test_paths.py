@@ -86,6 +86,10 @@ def test_the_shipped_company_reads_and_writes_what_is_specified(role, path, scop
         "\ud800",
         "e\u0301.md",  # not in form C
         "a/" * 513,
+        "/".join("a" * 65),
+        " a",
+        "src/.env ",
+        "src /a",
         "a" * 256,
         "é" * 128,
         "b/" + "é" * 600,
@@ -102,7 +106,20 @@ def test_no_path_is(path):
 
 
 @pytest.mark.parametrize(
-    "path", ["a", "a/b", "a/b/", "...", "a/...b", "a b/c", "-rf", "ünï/cödé.md", "a" * 255, "a:b"]
+    "path",
+    [
+        "a",
+        "a/b",
+        "a/b/",
+        "...",
+        "a/...b",
+        "a b/c",
+        "-rf",
+        "ünï/cödé.md",
+        "a" * 255,
+        "a:b",
+        "/".join("a" * 64),
+    ],
 )
 def test_a_path_is(path):
     assert normal_path(path) == path

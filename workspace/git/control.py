@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from core.decision import Code, refuse
+from orgchart.policy.paths import MAX_PARTS
 from workspace.git import running
 from workspace.git.rules import Change, parse_changes
 from workspace.git.running import GitFailed, run_git, started
@@ -136,7 +137,8 @@ class BareRepository:
         """Bytes and number of a commit's files and folders, counted until one is over its limit.
 
         A small repository may name one file, or an empty folder, a million times. Raises
-        GitFailed, also for a path that no file system takes.
+        GitFailed, also for a path that no file system takes or that has too many parts
+        (Spec: files 4).
         """
         found = files = 0
         words = ("ls-tree", "-r", "-t", "--format=%(objectsize) %(path)")
@@ -149,6 +151,8 @@ class BareRepository:
                     raise GitFailed("ls-tree", process.returncode, b"it was not counted to its end")
                 if not line:
                     break
+                if line.count(b"/") >= MAX_PARTS:
+                    raise GitFailed("ls-tree", 0, b"a file lies in too many folders")
                 size = line.split()[0]
                 found += int(size) if size.isdigit() else 0  # a folder and a submodule have none
                 files += 1

@@ -162,6 +162,23 @@ class TestImport:
         with pytest.raises(GitFailed, match="complains without an end"):
             running.run_git(["-c", "alias.flood=!yes no >&2", "flood"], seconds=20)
 
+    @pytest.mark.parametrize(("folders", "is_taken"), [(63, True), (64, False)])
+    def test_takes_only_paths_that_agents_may_write(
+        self, nexus, other, tmp_path, folders, is_taken
+    ):
+        """To remove a checkout, each folder is entered from the one around it."""
+        ensure_repositories(now=timezone.now())
+        deep = tmp_path / "work" / "/".join("d" * folders)
+        deep.mkdir(parents=True)
+        (deep / "file").write_text("deep")
+        commit_file(tmp_path / "work", other, b"and another")
+        if is_taken:
+            set_repository(other)
+        else:
+            with pytest.raises(CommandError, match="a file lies in too many folders"):
+                set_repository(other)
+            assert prepared(nexus) == []
+
     @pytest.mark.parametrize(("setting", "most"), [("BYTES", 1_000_000), ("FILES", 1)])
     def test_takes_only_files_that_fit_into_a_home(
         self, nexus, other, tmp_path, settings, setting, most
