@@ -135,7 +135,7 @@ def worded(words: Mapping[str, str], code: str) -> SafeString:
 def _moment(text: str) -> SafeString:
     try:
         at = datetime.fromisoformat(text).astimezone(UTC)
-    except ValueError:
+    except (ValueError, OverflowError):  # of a year beyond those that there are
         return _data(text)
     return format_html(
         '<time class="nx-time" datetime="{}">{} UTC</time>',

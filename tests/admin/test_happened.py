@@ -105,6 +105,7 @@ class TestFacts:
             ({"late": False}, "late", "no"),
             ({"mode": "coding"}, "mode", "May change code"),
             ({"due_at": "2026-11-22T22:35:25.8+00:00"}, "due", "2026-11-22 22:35 UTC"),
+            ({"due_at": "0001-01-01T00:00:00+14:00"}, "due", "0001-01-01T00:00:00+14:00"),
             ({"holds": {"unread_mails": 2}}, "open work", "unread mails 2"),
             ({"allowed": ["a", "<b>"]}, "newly allowed", "a &lt;b&gt;"),
             ({"a_new_one": "x_y"}, "a new one", "x_y"),
