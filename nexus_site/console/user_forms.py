@@ -6,6 +6,7 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth.models import User
+from django.core.validators import MaxLengthValidator
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.forms import UserChangeForm, UserCreationForm
@@ -15,6 +16,9 @@ from core.people import SignedIn
 from orgchart.models import Organisation
 from orgchart.people.members import standing_of, visible_organisations
 from orgchart.people.rules import EVERY, Standing
+
+LONGEST_NAME = 80
+"""Characters; `human:` and the name are kept in columns of 100."""
 
 
 class MembersForm(forms.ModelForm):  # type: ignore[type-arg]  # only in its stubs
@@ -77,4 +81,8 @@ class PersonChangeForm(MembersForm, UserChangeForm):
 
 
 class PersonCreationForm(MembersForm, UserCreationForm):
-    """A new user."""
+    """A new user, with a name that the records of what they do have room for."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["username"].validators.append(MaxLengthValidator(LONGEST_NAME))

@@ -44,6 +44,12 @@ class TestTheBoard:
         assert event.details["groups"] == ["Observer"]
         assert PASSWORD not in str(event.details)
 
+    @pytest.mark.parametrize(("length", "status"), [(80, 302), (81, 200)])
+    def test_gives_a_name_that_every_record_has_room_for(self, board, length, status):
+        page = f"{list_page(User)}add/"
+        given = {"username": "g" * length, "password1": PASSWORD, "password2": PASSWORD}
+        assert board.post(page, filled(board, page, "user_form", **given)).status_code == status
+
     def test_moves_somebody_to_another_group(self, board, other, groups):
         page = change_page(other)
         data = filled(board, page, "user_form", groups=[str(groups[PeopleGroup.HR].id)])
