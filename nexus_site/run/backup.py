@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 import subprocess
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -202,7 +203,16 @@ def _fill_database(folder: Path) -> None:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """What a backup says of itself, compared with its files. Raises CannotCopy."""
+    """What a backup says of itself, compared with its files. Raises CannotCopy.
+
+    It says nothing where other users can write: the dump is SQL that runs as the owner.
+    """
+    for path in (folder, *(folder / name for name in (MANIFEST, DATABASE, TREE))):
+        if path.exists() and path.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise CannotCopy(
+                f"other users can write to {path}, and what it holds would run as the database's "
+                f"owner; if you trust it: chmod go-w {path}"
+            )
     try:
         manifest = TypeAdapter(Manifest).validate_json((folder / MANIFEST).read_bytes())
     except OSError as problem:

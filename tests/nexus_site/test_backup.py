@@ -444,6 +444,17 @@ class TestRefused:
         with pytest.raises(CannotCopy):
             read_manifest(places / "copy")
 
+    @pytest.mark.parametrize("name", [".", "manifest.json", "database.dump", "company.tar"])
+    @pytest.mark.parametrize("mode", [0o020, 0o002])
+    def test_is_a_copy_that_others_can_write_to(self, places, name, mode):
+        back_up(places / "copy", keys=None, now=timezone.now())
+        path = places / "copy" / name
+        path.chmod(path.stat().st_mode | mode)
+        with pytest.raises(CannotCopy, match="if you trust it: chmod go-w "):
+            read_manifest(places / "copy")
+        path.chmod(path.stat().st_mode & ~mode)
+        assert read_manifest(places / "copy")
+
     @pytest.mark.parametrize(
         "odd",
         [
