@@ -169,7 +169,7 @@ class TestAnExport:
 
     def test_holds_no_digest_of_a_key(self, board, company, now):
         issue_key(
-            agent=company.agent("ceo"),
+            agent=company.agent("qa_worker"),
             caller=company.person(PeopleGroup.BOARD),
             now=now,
             reason="r",
