@@ -10,7 +10,7 @@ from datetime import datetime
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
-from django.db.models import Value
+from django.db.models import QuerySet, Value
 from django.db.models.functions import Concat
 
 from core.actions import Action
@@ -91,8 +91,7 @@ def revoke_key(
         )
         if agent_id is not None:
             mine = mine.filter(agent_id=agent_id)
-        ended = mine.filter(revoked_at=None).update(revoked_at=now, revoked_by=caller.actor)
-        if ended:
+        if _end(mine, caller, now):
             subject = f"key:{prefix[:PREFIX_LENGTH]}"
             record(Action.KEY_REVOKED, by=caller, at=now, subject=subject, reason=reason)
             record_intervention(
@@ -114,8 +113,12 @@ def revoke_key(
 
 def revoke_keys_of(agent: Agent, *, caller: Actor, now: datetime) -> None:
     """End every key of an agent, as a part of the change that its caller records."""
-    keys = ApiKey.objects.filter(agent=agent, revoked_at=None)
-    keys.update(revoked_at=now, revoked_by=caller.actor)
+    _end(ApiKey.objects.filter(agent=agent), caller, now)
+
+
+def _end(keys: QuerySet[ApiKey], caller: Actor, now: datetime) -> int:
+    """End those that work; how many they were."""
+    return keys.filter(revoked_at=None).update(revoked_at=now, revoked_by=caller.actor)
 
 
 @needs_transaction
@@ -123,7 +126,7 @@ def revoke_keys_of_one_person(
     organisations: Collection[int | None], *, caller: Person, now: datetime
 ) -> None:
     """End the keys of agents that order changes, in these organisations (None: in every one), that
-    a person issued who is not the only member of the Board now (Spec: people 55).
+    a person issued who is not the only member of the Board now (Spec: people 56).
 
     What changes the members of a Board calls it. Each key is recorded in its organisation.
     """
@@ -138,7 +141,7 @@ def revoke_keys_of_one_person(
     for key in keys.select_related("agent"):
         here = replace(caller, organisation_id=key.agent.organisation_id)
         if {f"human:{name}" for name in board_members(here.organisation_id)} != {key.created_by}:
-            ApiKey.objects.filter(pk=key.pk).update(revoked_at=now, revoked_by=caller.actor)
+            _end(ApiKey.objects.filter(pk=key.pk), caller, now)
             record(
                 Action.KEY_REVOKED,
                 by=here,
@@ -161,5 +164,4 @@ def revoke_outgrown_keys(before: Policy, after: Policy, *, caller: Actor, now: d
         and ORDERS_CHANGES not in before.roles[before.by_id[agent.id].role].tools
     ]
     if outgrown:
-        keys = ApiKey.objects.filter(agent__in=outgrown, revoked_at=None)
-        keys.update(revoked_at=now, revoked_by=caller.actor)
+        _end(ApiKey.objects.filter(agent__in=outgrown), caller, now)

@@ -126,13 +126,21 @@ def boards_to_ask(
         and (
             one in added
             or EVERY in added
-            or (
-                username in members
-                and not after.is_of_board(one)
-                and _may_be_one(set(members) - {username}, known_to)
-            )
+            or _leaves_one(set(members), username, after, one, known_to)
         )
     )
+
+
+def _leaves_one(
+    members: set[str],
+    username: str,
+    after: Standing,
+    organisation_id: int,
+    known_to: Mapping[str, str],
+) -> bool:
+    """Whether a user leaves a Board whose other members may be one person."""
+    leaves = username in members and not after.is_of_board(organisation_id)
+    return leaves and _may_be_one(members - {username}, known_to)
 
 
 def _may_be_one(names: Collection[str], known_to: Mapping[str, str]) -> bool:

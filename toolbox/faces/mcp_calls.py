@@ -27,7 +27,7 @@ class PlainCall:
 
 
 def read_plain_call(headers: Mapping[bytes, bytes], message: Mapping[str, Any]) -> PlainCall | None:
-    """The call in a request's message, or None: then the SDK answers it, errors included.
+    """The call in a message that passed `require_id`, or None: then the SDK answers it.
 
     Plain is a single request of revisions with a handshake, whose client takes JSON, that asks for
     no progress and does not wait for something to happen.

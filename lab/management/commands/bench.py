@@ -18,6 +18,7 @@ from lab.bench.served import Served, serving
 
 CLIENTS = (1, 8, 32)
 WARM_CLIENTS, WARM_SECONDS = 16, 0.7
+ON_TASKS = ("read", "claim")
 PARTS = (
     "send",
     "read",
@@ -95,8 +96,8 @@ class Command(BaseCommand):
             found.fill_mailbox("qa_worker", count=1000, unread=500)
             found.fill_mailbox("devops_worker", count=options["mails"], unread=500)
             found.fill_tasks(count=10_000, copy=1)
-        if name == next((part for part in options["only"] if part in ("read", "claim")), None):
-            found.fill_tasks(count=options["tasks"])  # for both
+        if name == next((part for part in options["only"] if part in ON_TASKS), None):
+            found.fill_tasks(count=options["tasks"])  # once, for all of them
         if name in contests:
             contenders = contests[name](served, found)
             warm_up(contenders, clients=WARM_CLIENTS, seconds=WARM_SECONDS)
