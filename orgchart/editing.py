@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 from django.db import IntegrityError, models
 from django.db.models import ProtectedError
 
 from core.actions import Action
-from core.actors import Actor
 from core.database import violated_constraint
 from core.decision import Code, refuse, require
 from core.deeds import Deed, require_deed
@@ -26,7 +24,7 @@ from orgchart.models import (
 )
 from orgchart.orgsettings import merged
 from orgchart.policy.hiring import no_active_superior
-from orgchart.services import PolicyChange, change_policy
+from orgchart.services import ChangeRequest, PolicyChange, change_policy
 from orgchart.settings_rights import require_settings
 
 
@@ -61,18 +59,15 @@ def save_row(
     *,
     row: models.Model,
     organisation_id: int,
-    caller: Actor,
-    now: datetime,
-    reason: str,
-    expected_version: int | None,
     links: Mapping[str, Sequence[models.Model]] | None = None,
-    preview: bool = False,
+    **request: Unpack[ChangeRequest],
 ) -> PolicyChange:
     """Write one row, new or changed, as a change of policy; `links` are its many-to-many sides.
 
     Raises Denied: VERSION_MISMATCH when the policy moved on since it was read, INVALID_PARAMS for
     an empty reason, a broken invariant, or what a constraint of the database refuses.
     """
+    caller, reason = request["caller"], request["reason"]
     require_deed(caller, TABLES[type(row)].deed, reason=reason)
     require_settings(caller, changed_settings(row), reason=reason)
     _require_active_superior(row)
@@ -90,13 +85,9 @@ def save_row(
         return change_policy(
             organisation_id=organisation_id,
             apply=apply,
-            caller=caller,
             action=Action(f"{TABLES[type(row)].noun}.{'added' if added else 'changed'}"),
-            now=now,
-            reason=reason,
             subject=subject_of(row),
-            expected_version=expected_version,
-            preview=preview,
+            **request,
         )
     except IntegrityError as error:
         raise _constraint(error) from error
@@ -128,20 +119,13 @@ def changed_settings(row: models.Model) -> frozenset[str]:
 
 
 def delete_row(
-    *,
-    row: models.Model,
-    organisation_id: int,
-    caller: Actor,
-    now: datetime,
-    reason: str,
-    expected_version: int | None,
-    preview: bool = False,
+    *, row: models.Model, organisation_id: int, **request: Unpack[ChangeRequest]
 ) -> PolicyChange:
     """Take one row away as a change of policy. Agents are deactivated instead, never deleted.
 
     Raises Denied like `save_row`, and INVALID_PARAMS for a row that others still need.
     """
-    require_deed(caller, TABLES[type(row)].deed, reason=reason)
+    require_deed(request["caller"], TABLES[type(row)].deed, reason=request["reason"])
     if isinstance(row, Agent | Organisation):
         raise refuse(
             Code.INVALID_PARAMS,
@@ -159,13 +143,9 @@ def delete_row(
         return change_policy(
             organisation_id=organisation_id,
             apply=apply,
-            caller=caller,
             action=Action(f"{TABLES[type(row)].noun}.removed"),
-            now=now,
-            reason=reason,
             subject=subject,
-            expected_version=expected_version,
-            preview=preview,
+            **request,
         )
     except ProtectedError as error:
         holders = ", ".join(sorted({str(o) for o in error.protected_objects})[:20])

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from typing import Unpack
 
 from core.actions import Action
-from core.actors import Actor
 from core.decision import Code, refuse
 from core.deeds import Deed, require_deed
 from orgchart.editing import changed_settings
 from orgchart.models import Agent, Group, Organisation
-from orgchart.services import PolicyChange, change_policy
+from orgchart.services import ChangeRequest, PolicyChange, change_policy
 from orgchart.settings_rights import require_settings
 
 
@@ -18,11 +17,7 @@ def replace_leader(
     *,
     group: Group,
     leader: Agent,
-    caller: Actor,
-    now: datetime,
-    reason: str,
-    expected_version: int | None,
-    preview: bool = False,
+    **request: Unpack[ChangeRequest],
 ) -> PolicyChange:
     """Let another member lead the group; the old leader becomes a member under the new one.
 
@@ -31,6 +26,7 @@ def replace_leader(
     The group's own columns are saved with it. Raises Denied like `save_row`, and INVALID_PARAMS for
     an agent that is no active member.
     """
+    caller, reason = request["caller"], request["reason"]
     require_deed(caller, Deed.EDIT_GROUP, reason=reason)
     require_settings(caller, changed_settings(group), reason=reason)
 
@@ -41,14 +37,10 @@ def replace_leader(
     return change_policy(
         organisation_id=group.organisation_id,
         apply=apply,
-        caller=caller,
         action=Action.GROUP_CHANGED,
-        now=now,
-        reason=reason,
         subject=f"group:{group.slug}",
-        expected_version=expected_version,
-        preview=preview,
         details={"leader": leader.handle},
+        **request,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from django.db import transaction
 from django.db.models import F
@@ -67,6 +67,19 @@ class PolicyChange:
     changed: bool = True
     alone: Decision = field(default_factory=Allow)
     contract: str = ""
+
+
+class ChangeRequest(TypedDict):
+    """Who changes a policy, when and why, and the version that it must still have.
+
+    With `preview` everything is done and rolled back.
+    """
+
+    caller: Actor
+    now: datetime
+    reason: str
+    expected_version: NotRequired[int | None]
+    preview: NotRequired[bool]
 
 
 class SecondPersonNeeded(Denied):

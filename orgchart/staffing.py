@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Unpack
 
 from core.actions import Action
 from core.actors import Actor
@@ -16,7 +16,7 @@ from orgchart.keys import revoke_keys_of
 from orgchart.models import Agent, Organisation
 from orgchart.policy import compiled
 from orgchart.policy.names import unknown_agent
-from orgchart.services import PolicyChange, change_policy
+from orgchart.services import ChangeRequest, PolicyChange, change_policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,12 +62,8 @@ def reassign_work_of_leavers(
 def deactivate_agent(
     *,
     handle: str,
-    caller: Actor,
-    now: datetime,
-    reason: str,
-    expected_version: int | None = None,
-    preview: bool = False,
     details: Mapping[str, Any] | None = None,
+    **request: Unpack[ChangeRequest],
 ) -> PolicyChange:
     """Deactivate an agent: it can no longer call, receives no mail and leads no group.
 
@@ -76,61 +72,45 @@ def deactivate_agent(
     INVALID_TRANSITION where it is so already, VERSION_MISMATCH, INVALID_PARAMS where an invariant
     would break (a group without its leader).
     """
-    require_deed(caller, Deed.ACTIVATE_AGENT, reason=reason)
+    require_deed(request["caller"], Deed.ACTIVATE_AGENT, reason=request["reason"])
 
     def apply(organisation: Organisation) -> None:
         row = _agent(organisation, handle, active=True)
         row.active, row.is_leader = False, False
         row.save(update_fields=["active", "is_leader"])
-        revoke_keys_of(row, caller=caller, now=now)
+        revoke_keys_of(row, caller=request["caller"], now=request["now"])
 
     return change_policy(
-        organisation_id=caller.organisation_id,
+        organisation_id=request["caller"].organisation_id,
         apply=apply,
-        caller=caller,
         action=Action.AGENT_DEACTIVATED,
-        now=now,
-        reason=reason,
         subject=f"agent:{handle}",
-        expected_version=expected_version,
-        preview=preview,
         is_removal=True,
         details=details,
+        **request,
     )
 
 
-def activate_agent(
-    *,
-    handle: str,
-    caller: Actor,
-    now: datetime,
-    reason: str,
-    expected_version: int | None = None,
-    preview: bool = False,
-) -> PolicyChange:
+def activate_agent(*, handle: str, **request: Unpack[ChangeRequest]) -> PolicyChange:
     """Bring a deactivated agent back to its place; it needs a new key.
 
     The keys that a pack left it, when it was gone from there, are revoked. Raises Denied like
     `deactivate_agent`.
     """
-    require_deed(caller, Deed.ACTIVATE_AGENT, reason=reason)
+    require_deed(request["caller"], Deed.ACTIVATE_AGENT, reason=request["reason"])
 
     def apply(organisation: Organisation) -> None:
         row = _agent(organisation, handle, active=False)
         row.active = True
         row.save(update_fields=["active"])
-        revoke_keys_of(row, caller=caller, now=now)
+        revoke_keys_of(row, caller=request["caller"], now=request["now"])
 
     return change_policy(
-        organisation_id=caller.organisation_id,
+        organisation_id=request["caller"].organisation_id,
         apply=apply,
-        caller=caller,
         action=Action.AGENT_ACTIVATED,
-        now=now,
-        reason=reason,
         subject=f"agent:{handle}",
-        expected_version=expected_version,
-        preview=preview,
+        **request,
     )
 
 

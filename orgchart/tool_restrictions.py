@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from typing import Unpack
 
 from core.actions import Action
-from core.actors import Actor
 from core.decision import Code, refuse
 from core.deeds import Deed, require_deed
 from orgchart import catalogue
 from orgchart.models import Agent, Organisation, ToolOverride
 from orgchart.policy.vocabulary import ToolMode
-from orgchart.services import PolicyChange, change_policy
+from orgchart.services import ChangeRequest, PolicyChange, change_policy
 
 
-def set_tool_restriction(  # noqa: PLR0913  each optional, each named by its caller
+def set_tool_restriction(
     *,
     organisation_id: int,
     tool: str,
     modes: frozenset[ToolMode],
     tool_modes: frozenset[ToolMode],
-    caller: Actor,
-    now: datetime,
-    reason: str,
     agent: Agent | None = None,
     role_id: int | None = None,
-    expected_version: int | None = None,
-    preview: bool = False,
+    **request: Unpack[ChangeRequest],
 ) -> PolicyChange:
     """Restrict a tool for an agent, a role or everybody (Spec: tools 14).
 
     `tool_modes` are the modes the tool itself declares. Raises ValueError when `modes` holds one
     that is not among them: a restriction never adds a mode.
     """
-    require_deed(caller, Deed.RESTRICT_TOOL, reason=reason)
+    require_deed(request["caller"], Deed.RESTRICT_TOOL, reason=request["reason"])
     loose = modes - tool_modes
     if loose:
         raise ValueError(
@@ -49,33 +44,21 @@ def set_tool_restriction(  # noqa: PLR0913  each optional, each named by its cal
             role=None if role_id is None else row.roles.get(id=role_id),
             defaults={
                 "modes": [str(mode) for mode in sorted(modes)],
-                "set_by": caller.actor,
-                "reason": reason,
+                "set_by": request["caller"].actor,
+                "reason": request["reason"],
             },
         )
 
     return change_policy(
         organisation_id=organisation_id,
         apply=apply,
-        caller=caller,
         action=Action.TOOL_TIGHTENED,
-        now=now,
-        reason=reason,
         subject=f"tool:{tool}",
-        expected_version=expected_version,
-        preview=preview,
+        **request,
     )
 
 
-def save_tool_restriction(
-    *,
-    row: ToolOverride,
-    caller: Actor,
-    now: datetime,
-    reason: str,
-    expected_version: int | None = None,
-    preview: bool = False,
-) -> PolicyChange:
+def save_tool_restriction(*, row: ToolOverride, **request: Unpack[ChangeRequest]) -> PolicyChange:
     """Save a restriction as a person filled it in. Raises Denied like `set_tool_restriction`."""
     entry = catalogue.known().get(row.tool)
     try:
@@ -84,13 +67,9 @@ def save_tool_restriction(
             tool=row.tool,
             modes=frozenset(ToolMode(mode) for mode in row.modes),
             tool_modes=entry.modes if entry else frozenset(),
-            caller=caller,
-            now=now,
-            reason=reason,
             agent=row.agent,
             role_id=row.role_id,
-            expected_version=expected_version,
-            preview=preview,
+            **request,
         )
     except ValueError as problem:
         raise refuse(
@@ -99,24 +78,14 @@ def save_tool_restriction(
 
 
 def clear_tool_restriction(
-    *,
-    restriction: ToolOverride,
-    caller: Actor,
-    now: datetime,
-    reason: str,
-    expected_version: int | None = None,
-    preview: bool = False,
+    *, restriction: ToolOverride, **request: Unpack[ChangeRequest]
 ) -> PolicyChange:
     """Remove a restriction: the tool has the modes that roles and the tool itself give."""
-    require_deed(caller, Deed.RESTRICT_TOOL, reason=reason)
+    require_deed(request["caller"], Deed.RESTRICT_TOOL, reason=request["reason"])
     return change_policy(
         organisation_id=restriction.organisation_id,
         apply=lambda _row: ToolOverride.objects.filter(id=restriction.id).delete() and None,
-        caller=caller,
         action=Action.TOOL_RESTORED,
-        now=now,
-        reason=reason,
         subject=f"tool:{restriction.tool}",
-        expected_version=expected_version,
-        preview=preview,
+        **request,
     )

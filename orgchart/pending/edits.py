@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, TypedDict
+from typing import Any, Unpack
 
 from django.db import models, transaction
 
@@ -21,7 +21,7 @@ from orgchart.leaders import replace_leader
 from orgchart.models import Agent, Group, Organisation, ToolOverride
 from orgchart.orgsettings import merged
 from orgchart.pending.rules import AS_SHOWN
-from orgchart.services import PolicyChange, followed_settings, settings_previewed
+from orgchart.services import ChangeRequest, PolicyChange, followed_settings, settings_previewed
 from orgchart.settings_rights import require_settings
 from orgchart.staffing import activate_agent
 from orgchart.tool_restrictions import clear_tool_restriction, save_tool_restriction
@@ -98,41 +98,25 @@ def activating(agent: Agent) -> Edit:
     return Edit(act=EditAct.ACTIVATE, table="Agent", subject=subject_of(agent), key=agent.pk)
 
 
-class _Given(TypedDict):
-    organisation_id: int
-    caller: Actor
-    now: datetime
-    reason: str
-
-
 def apply_edit(
-    edit: Edit,
-    *,
-    organisation_id: int,
-    caller: Actor,
-    now: datetime,
-    reason: str,
-    expected_version: int | None,
-    preview: bool = False,
+    edit: Edit, *, organisation_id: int, **request: Unpack[ChangeRequest]
 ) -> PolicyChange:
     """Apply an edit by the service of its table. Raises Denied like that service, and NOT_FOUND.
 
     A preview is rolled back and follows no settings: it says what would be refused already.
     """
-    given: _Given = {
-        "organisation_id": organisation_id,
-        "caller": caller,
-        "now": now,
-        "reason": reason,
-    }
-    if preview:
+    if request.get("preview"):
         with transaction.atomic():
-            seen = apply_followed(edit, **given, expected_version=expected_version, preview=True)
+            seen = apply_followed(edit, organisation_id=organisation_id, **request)
             if values := _changed_settings(edit):
                 settings_previewed(Organisation.objects.get(id=organisation_id), values)
         return seen
-    with followed(edit, **given) as take_effect, transaction.atomic():
-        change = apply_followed(edit, **given, expected_version=expected_version)
+    caller, now, reason = request["caller"], request["now"], request["reason"]
+    following = followed(
+        edit, organisation_id=organisation_id, caller=caller, now=now, reason=reason
+    )
+    with following as take_effect, transaction.atomic():
+        change = apply_followed(edit, organisation_id=organisation_id, **request)
         take_effect()
     return change
 
@@ -166,14 +150,7 @@ def _changed_settings(edit: Edit) -> dict[str, Any]:
 
 @needs_transaction
 def apply_followed(
-    edit: Edit,
-    *,
-    organisation_id: int,
-    caller: Actor,
-    now: datetime,
-    reason: str,
-    expected_version: int | None,
-    preview: bool = False,
+    edit: Edit, *, organisation_id: int, **request: Unpack[ChangeRequest]
 ) -> PolicyChange:
     """Apply an edit whose settings were followed before. Raises Denied like `apply_edit`.
 
@@ -181,35 +158,23 @@ def apply_followed(
     columns that the edit leaves alone, are those that are stored then (Spec: people 8).
     """
     Organisation.objects.select_for_update(no_key=True).filter(id=organisation_id).first()
-    return _apply_to(
-        _row_of(edit, organisation_id),
-        edit,
-        organisation_id,
-        caller=caller,
-        now=now,
-        reason=reason,
-        expected_version=expected_version,
-        preview=preview,
-    )
-
-
-def _apply_to(row: models.Model, edit: Edit, organisation_id: int, **given: Any) -> PolicyChange:
+    row = _row_of(edit, organisation_id)
     if isinstance(row, ToolOverride):
         if edit.act is EditAct.DELETE:
-            return clear_tool_restriction(restriction=row, **given)
-        return save_tool_restriction(row=row, **given)
+            return clear_tool_restriction(restriction=row, **request)
+        return save_tool_restriction(row=row, **request)
     match edit.act:
         case EditAct.ACTIVATE:
-            return activate_agent(handle=str(row), **given)
+            return activate_agent(handle=str(row), **request)
         case EditAct.LEAD:
             leader = Agent.objects.get(pk=edit.links["leader"][0], organisation_id=organisation_id)
             assert isinstance(row, Group)  # noqa: S101  narrows the type
-            return replace_leader(group=row, leader=leader, **given)
+            return replace_leader(group=row, leader=leader, **request)
         case EditAct.DELETE:
-            return delete_row(row=row, organisation_id=organisation_id, **given)
+            return delete_row(row=row, organisation_id=organisation_id, **request)
         case EditAct.SAVE:
             links = _links_of(row, edit.links, organisation_id)
-            return save_row(row=row, organisation_id=organisation_id, links=links, **given)
+            return save_row(row=row, organisation_id=organisation_id, links=links, **request)
 
 
 def _row_of(edit: Edit, organisation_id: int) -> models.Model:
