@@ -20,6 +20,7 @@ from unfold.enums import ActionVariant
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, FileForm
 from core.admin.base import actor_column, block, chips, column, listed
 from core.admin.browsing import MomentFilter
+from core.admin.contexts import admin_context
 from core.deeds import Deed
 from core.people import person, signed_in
 from workspace.builds import admin as builds_admin  # noqa: F401  registers its pages
@@ -162,17 +163,16 @@ class SkillAdmin(ActingAdmin):
             said = _look(ActRequest(row=None, person=person(request, 0), data={}, now=now))
             self.message_user(request, str(said), messages.SUCCESS)
             return HttpResponseRedirect(back)
-        request.current_app = self.admin_site.name
-        context = {
-            **self.admin_site.each_context(request),
-            "title": LOOK.title,
-            "act": LOOK,
-            "opts": self.opts,
-            "form": LOOK.form(),
-            "media": self.media,
-            "possible": True,
-            "back": back,
-        }
+        context = admin_context(
+            self,
+            request,
+            LOOK.title,
+            act=LOOK,
+            form=LOOK.form(),
+            media=self.media,
+            possible=True,
+            back=back,
+        )
         return TemplateResponse(request, "admin/nexus/act.html", context)
 
     def changelist_view(

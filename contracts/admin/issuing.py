@@ -22,6 +22,7 @@ from unfold.widgets import (
 from contracts.issuing.drafts import ContractDraft
 from contracts.issuing.services import issue_for_board
 from contracts.models import Contract
+from core.admin.contexts import admin_context
 from core.admin.refused import refused
 from core.database import database_now
 from core.decision import Denied
@@ -104,12 +105,7 @@ def issue_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     """Ask for the terms; on POST issue, and show the contract."""
     if not request.user.has_perm(ISSUE):
         raise PermissionDenied(ISSUE)
-    request.current_app = model_admin.admin_site.name
-    context = {
-        **model_admin.admin_site.each_context(request),
-        "title": gettext("Issue a contract"),
-        "opts": model_admin.opts,
-    }
+    context = admin_context(model_admin, request, gettext("Issue a contract"))
     organisation = chosen_organisation(request)
     if organisation is None:
         return choose_organisation(request, context)

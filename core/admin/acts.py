@@ -24,6 +24,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 
 from core.actors import Person
 from core.admin.base import BrowseAdmin
+from core.admin.contexts import admin_context
 from core.admin.refused import refused
 from core.database import database_now
 from core.decision import Denied
@@ -227,15 +228,7 @@ class ActPages(ModelAdmin):
         return TemplateResponse(request, "admin/nexus/act.html", context)
 
     def _act_context(self, request: HttpRequest, act: Act, row: Any) -> dict[str, Any]:
-        request.current_app = self.admin_site.name
-        return {
-            **self.admin_site.each_context(request),
-            "title": act.label,
-            "subtitle": str(row),
-            "act": act,
-            "object": row,
-            "opts": self.opts,
-        }
+        return admin_context(self, request, act.label, subtitle=str(row), act=act, object=row)
 
     def render_change_form(
         self,

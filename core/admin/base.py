@@ -20,6 +20,7 @@ from unfold.decorators import display
 
 from core.admin.actors import actor_shown
 from core.admin.browsing import ReadOnlyAdmin
+from core.admin.contexts import admin_context
 from core.decision import Code, deny
 from core.hooks import Hook
 from core.labels import Text
@@ -159,19 +160,15 @@ class BrowseAdmin(ReadOnlyAdmin):
             return self.gone(request, object_id)
         if not self.has_view_or_change_permission(request, row):
             raise PermissionDenied
-        request.current_app = self.admin_site.name
-        context = {
-            **self.admin_site.each_context(request),
-            "title": gettext("History: %(row)s") % {"row": row},
-            "events": [
-                event
-                for events in history_of(self.subject_of(row), self.organisation_id_of(row) or None)
-                for event in events
-            ],
-            "opts": self.opts,
-            "object": row,
+        found = history_of(self.subject_of(row), self.organisation_id_of(row) or None)
+        context = admin_context(
+            self,
+            request,
+            gettext("History: %(row)s") % {"row": row},
+            events=[event for events in found for event in events],
+            object=row,
             **(extra_context or {}),
-        }
+        )
         return TemplateResponse(request, "admin/nexus/history.html", context)
 
 

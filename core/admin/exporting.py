@@ -26,6 +26,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from core.actions import Action
+from core.admin.contexts import admin_context
 from core.events import Event, record_event
 from core.labels import Text
 from core.people import ADMIN_TOOL, signed_in
@@ -79,17 +80,16 @@ class ExportingAdmin:
         kind = request.POST.get("format", "")
         if request.method == "POST" and kind in FORMATS:
             return self._file(request, rows, kind)
-        request.current_app = self.admin_site.name  # type: ignore[attr-defined]
-        context = {
-            **self.admin_site.each_context(request),  # type: ignore[attr-defined]
-            "title": gettext("Export: %(table)s") % {"table": self.opts.verbose_name_plural},  # type: ignore[attr-defined]
-            "opts": self.opts,  # type: ignore[attr-defined]
-            "count": rows.order_by()[: MOST + 1].count(),
-            "most": MOST,
-            "filters": sorted((k, v) for k, v in request.GET.items() if v and k != "p"),
-            "back": f"{listed}?{request.GET.urlencode()}",
-            "more": [(label, reverse(f"admin:{name}")) for label, name in self.export_actions],
-        }
+        context = admin_context(
+            self,
+            request,
+            gettext("Export: %(table)s") % {"table": self.opts.verbose_name_plural},  # type: ignore[attr-defined]
+            count=rows.order_by()[: MOST + 1].count(),
+            most=MOST,
+            filters=sorted((k, v) for k, v in request.GET.items() if v and k != "p"),
+            back=f"{listed}?{request.GET.urlencode()}",
+            more=[(label, reverse(f"admin:{name}")) for label, name in self.export_actions],
+        )
         return TemplateResponse(request, "admin/nexus/export.html", context)
 
     def _columns(self, request: HttpRequest) -> Sequence[Field[Any, Any]]:

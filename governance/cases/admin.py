@@ -21,6 +21,7 @@ from unfold.enums import ActionVariant
 from core.admin.acts import Act, ActingAdmin
 from core.admin.base import BrowseAdmin, column
 from core.admin.browsing import MomentFilter
+from core.admin.contexts import admin_context
 from core.admin.refused import refused
 from core.decision import Denied, Deny
 from core.deeds import Deed
@@ -104,12 +105,6 @@ class CaseAdmin(ActingAdmin):
         """Ask for the request; on POST open the case and show it."""
         if not request.user.has_perm(Deed.OPEN_CASE.permission):
             raise PermissionDenied(Deed.OPEN_CASE.permission)
-        request.current_app = self.admin_site.name
-        context = {
-            **self.admin_site.each_context(request),
-            "title": gettext("Open case"),
-            "opts": self.opts,
-        }
         chosen = row_id(request.GET.get("organisation", ""))
         rows = visible_organisations(signed_in(request))
         rows = rows.filter(roles__offices__contains=["ANALYST"]).distinct()
@@ -122,14 +117,17 @@ class CaseAdmin(ActingAdmin):
             opened = self._open(request, organisation, form)
             if opened is not None:
                 return opened
-        context |= {
-            "form": form,
-            "organisation": organisation,
-            "organisations": rows,
-            "media": self.media + form.media,
-            "subtitle": organisation.name,
-            "back": reverse("admin:governance_case_changelist"),
-        }
+        context = admin_context(
+            self,
+            request,
+            gettext("Open case"),
+            form=form,
+            organisation=organisation,
+            organisations=rows,
+            media=self.media + form.media,
+            subtitle=organisation.name,
+            back=reverse("admin:governance_case_changelist"),
+        )
         return TemplateResponse(request, "admin/nexus/case_open.html", context)
 
     def _open(
@@ -228,14 +226,7 @@ class CaseAdmin(ActingAdmin):
             return self.gone(request, object_id)
         if not self.has_view_permission(request, row):
             raise PermissionDenied
-        request.current_app = self.admin_site.name
-        context = {
-            **self.admin_site.each_context(request),
-            "title": gettext("Verify case"),
-            "subtitle": str(row),
-            "opts": self.opts,
-            "case": row,
-        }
+        context = admin_context(self, request, gettext("Verify case"), subtitle=str(row), case=row)
         if request.method == "POST":
             context["report"] = verify_case(row)
         return TemplateResponse(request, "admin/nexus/case_verify.html", context)

@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext
 
+from core.admin.contexts import admin_context
 from core.database import database_now
 from ledger import keys
 from ledger.verification import verify_ledger
@@ -19,12 +20,7 @@ UNDER_WAY = Lock()
 
 def verify_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     """Say what verifying is; on POST verify every event against its seal. Changes nothing."""
-    request.current_app = model_admin.admin_site.name
-    context = {
-        **model_admin.admin_site.each_context(request),
-        "title": gettext("Verify the ledger"),
-        "opts": model_admin.opts,
-    }
+    context = admin_context(model_admin, request, gettext("Verify the ledger"))
     if request.method == "POST":
         if UNDER_WAY.acquire(blocking=False):
             try:

@@ -15,6 +15,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext
 
+from core.admin.contexts import admin_context
 from nexus_site.console.membership import MembersOnly
 
 if TYPE_CHECKING:
@@ -87,14 +88,9 @@ class DeclaredLookups(AnyAdmin):
         return not_found(request, Http404(object_id))
 
     def _not_a_filter(self, request: HttpRequest, asked: str) -> HttpResponse:
-        request.current_app = self.admin_site.name
-        context = {
-            **self.admin_site.each_context(request),
-            "title": gettext("Not a filter"),
-            "opts": self.opts,
-            "asked": asked[:100],
-            "back": request.path,
-        }
+        context = admin_context(
+            self, request, gettext("Not a filter"), asked=asked[:100], back=request.path
+        )
         return TemplateResponse(request, "admin/nexus/not_a_filter.html", context, status=400)
 
 

@@ -10,6 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
+from core.admin.contexts import admin_context
 from core.hooks import Hook
 from orgchart.admin.editing import EditAdmin
 from orgchart.admin.pausing import pause_facts
@@ -43,17 +44,16 @@ class AgentPage(EditAdmin):
         return self.gone(request, object_id) if row is None else self._page(request, row)
 
     def _page(self, request: HttpRequest, row: Any) -> HttpResponse:
-        request.current_app = self.admin_site.name
-        context = {
-            **self.admin_site.each_context(request),
-            "title": str(row),
-            "opts": self.opts,
-            "original": row,
-            "agent": row,
-            "pause_facts": pause_facts(row),
-            "buttons": self.act_buttons(request, row),
-            "may_edit": self.has_change_permission(request, row) and self._is_member(request, row),
-        }
+        context = admin_context(
+            self,
+            request,
+            title=str(row),
+            original=row,
+            agent=row,
+            pause_facts=pause_facts(row),
+            buttons=self.act_buttons(request, row),
+            may_edit=self.has_change_permission(request, row) and self._is_member(request, row),
+        )
         for shown in about_agent(request, row):
             context |= shown
         return TemplateResponse(request, "admin/nexus/agent.html", context)

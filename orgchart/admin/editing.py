@@ -17,6 +17,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from unfold.forms import AdminForm, Fieldline
 
+from core.admin.contexts import admin_context
 from core.database import database_now
 from core.decision import Denied
 from core.people import person
@@ -115,12 +116,8 @@ class EditAdmin(PreviewingAdmin):
         return page
 
     def _choose_organisation(self, request: HttpRequest) -> HttpResponse:
-        context = {
-            **self.admin_site.each_context(request),
-            "title": gettext("Add %(name)s") % {"name": self.opts.verbose_name},
-            "opts": self.opts,
-        }
-        return choose_organisation(request, context)
+        title = gettext("Add %(name)s") % {"name": self.opts.verbose_name}
+        return choose_organisation(request, admin_context(self, request, title))
 
     def get_form(
         self,
@@ -244,10 +241,8 @@ class EditAdmin(PreviewingAdmin):
         admin_form = AdminForm(
             form, list(self.get_fieldsets(request, row)), {}, readonly, model_admin=self
         )
-        context = {
-            **self.admin_site.each_context(request),
-            "title": (gettext("Change %(name)s") if row else gettext("Add %(name)s"))
-            % {"name": self.opts.verbose_name},
+        title = gettext("Change %(name)s") if row else gettext("Add %(name)s")
+        context = admin_context(self, request, title % {"name": self.opts.verbose_name}) | {
             "subtitle": str(row) if row else None,
             "adminform": admin_form,
             "object_id": row and row.pk,

@@ -14,6 +14,7 @@ from django.urls import URLPattern, path
 from django.utils.translation import gettext
 
 from core.admin.acts import ActRequest
+from core.admin.contexts import admin_context
 from core.admin.refused import refused_as_text
 from core.decision import Denied
 from core.deeds import Deed
@@ -143,9 +144,7 @@ class PlacingAdmin(AgentPage):
     def _flow_page(
         self, request: HttpRequest, template: str, context: dict[str, Any]
     ) -> HttpResponse:
-        request.current_app = self.admin_site.name
-        shown = {**self.admin_site.each_context(request), "opts": self.opts, **context}
-        return TemplateResponse(request, template, shown)
+        return TemplateResponse(request, template, admin_context(self, request, **context))
 
     def _carry_out(
         self, request: HttpRequest, change: Change, edit: Edit, *, removal: bool

@@ -16,6 +16,7 @@ from django.utils.translation import gettext, gettext_noop, override
 
 from core.actors import Person
 from core.admin.acts import ActingAdmin
+from core.admin.contexts import admin_context
 from core.decision import Code, Deny
 from core.people import record_refusal, signed_in
 from orgchart.admin.fields import PolicyForm
@@ -71,11 +72,8 @@ class PreviewingAdmin(ActingAdmin):
         self, request: HttpRequest, change: Change, *, removal: bool, **shown: Any
     ) -> HttpResponse:
         deny: Deny | None = shown.get("deny")
-        context = {
-            **self.admin_site.each_context(request),
-            "title": gettext("Delete?") if removal else gettext("What this change does"),
-            "subtitle": str(change.row),
-            "opts": self.opts,
+        title = gettext("Delete?") if removal else gettext("What this change does")
+        context = admin_context(self, request, title, subtitle=str(change.row)) | {
             "object": change.row if change.row.pk else None,
             "removal": removal,
             "posted": [
@@ -93,16 +91,16 @@ class PreviewingAdmin(ActingAdmin):
         return TemplateResponse(request, "admin/nexus/preview.html", context, status=status)
 
     def _ask_removal(self, request: HttpRequest, row: Any, form: forms.Form) -> HttpResponse:
-        context = {
-            **self.admin_site.each_context(request),
-            "title": gettext("Delete %(object)s") % {"object": self.opts.verbose_name},
-            "subtitle": str(row),
-            "opts": self.opts,
-            "object": row,
-            "form": form,
-            "media": self.media + form.media,
-            "back": self._row_url(row),
-        }
+        context = admin_context(
+            self,
+            request,
+            gettext("Delete %(object)s") % {"object": self.opts.verbose_name},
+            subtitle=str(row),
+            object=row,
+            form=form,
+            media=self.media + form.media,
+            back=self._row_url(row),
+        )
         return TemplateResponse(request, "admin/nexus/removal.html", context)
 
     def _list_url(self) -> str:

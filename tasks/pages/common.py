@@ -8,6 +8,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
+from core.admin.contexts import admin_context
 from core.ids import row_id
 from core.people import signed_in
 from orgchart.admin.choosing import OFFERED
@@ -26,18 +27,17 @@ def page_context(
     """
     if not request.user.has_perm(VIEW):
         raise PermissionDenied(VIEW)
-    request.current_app = model_admin.admin_site.name
     rows = visible_organisations(signed_in(request)).order_by("name")
     found = list(rows[:OFFERED])
     organisation = _chosen(rows, found, request.GET.get("organisation", ""))
-    context = {
-        **model_admin.admin_site.each_context(request),
-        "title": title,
-        "opts": model_admin.opts,
-        "organisation": organisation,
-        "organisations": found,
-        "several": len(found) > 1,
-    }
+    context = admin_context(
+        model_admin,
+        request,
+        title,
+        organisation=organisation,
+        organisations=found,
+        several=len(found) > 1,
+    )
     if organisation is not None:
         context["subtitle"] = organisation.name
     return organisation, context
