@@ -8,7 +8,6 @@ class ContractsConfig(AppConfig):
 
     name = "contracts"
     verbose_name = "Contracts"
-    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
         """Join the hooks of lower rooms: folders and sessions of contracts, submissions by mail."""

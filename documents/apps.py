@@ -8,7 +8,6 @@ class DocumentsConfig(AppConfig):
 
     name = "documents"
     verbose_name = "Documents"
-    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
         """Quote the organisation's memory in every prompt."""

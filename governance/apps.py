@@ -8,7 +8,6 @@ class GovernanceConfig(AppConfig):
 
     name = "governance"
     verbose_name = "Governance"
-    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
         """Reassign the work of agents that a pack removes; keep what people do elsewhere."""

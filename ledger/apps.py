@@ -8,7 +8,6 @@ class LedgerConfig(AppConfig):
 
     name = "ledger"
     verbose_name = "Ledger"
-    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
         """Answer what `core` asks: record a refusal, show a subject's history."""

@@ -8,7 +8,6 @@ class MailroomConfig(AppConfig):
 
     name = "mailroom"
     verbose_name = "Mail"
-    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
         """Join the hooks of notes for the Board and of what waits for people."""

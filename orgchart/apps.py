@@ -8,7 +8,6 @@ class OrgchartConfig(AppConfig):
 
     name = "orgchart"
     verbose_name = "Organisation"
-    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
         """Answer who is a member of what and how facts read; register the changes that wait."""

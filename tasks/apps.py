@@ -11,7 +11,6 @@ class TasksConfig(AppConfig):
 
     name = "tasks"
     verbose_name = "Tasks"
-    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
         """Declare the task types that packs may name."""

@@ -9,7 +9,6 @@ class ToolboxConfig(AppConfig):
 
     name = "toolbox"
     verbose_name = "Toolbox"
-    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
         """Load each app's tools.py and schedule.py, as Django finds admin.py."""

@@ -8,7 +8,6 @@ class WorkspaceConfig(AppConfig):
 
     name = "workspace"
     verbose_name = "Workspace"
-    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
         """Join the hooks of lower rooms: doubts about skills, commits of contracts, settings."""
