@@ -85,7 +85,8 @@ def act(
     caller = caller.calling(name, params)
     try:
         try:
-            _require_running(caller)
+            if caller.pause is not None:  # before anything else, a kept answer too
+                raise Denied(caller.pause.refusal)
             tool = REGISTRY.get(name)
             if tool is not None and tool.acts_outside:
                 return _answer_outside(caller, params, work, now, idempotency_key)
@@ -172,12 +173,6 @@ def refuse_paused(caller: Caller, name: str, *, now: datetime) -> Answer | None:
     if caller.pause is None:
         return None
     return refuse_call(caller, name, Denied(caller.pause.refusal), now=now)
-
-
-def _require_running(caller: Caller) -> None:
-    """Refuse before anything else, a kept answer too. Raises Denied AGENT_PAUSED."""
-    if caller.pause is not None:
-        raise Denied(caller.pause.refusal)
 
 
 def record_refusal(caller: Caller, refusal: Denied, *, now: datetime) -> Answer:

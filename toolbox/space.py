@@ -20,24 +20,19 @@ STORAGE_FULL = Deny(
 )
 
 
-def is_full() -> bool:
-    """Whether the embedded database's disk has no more than its reserve.
+def require_space() -> None:
+    """Raise Denied STORAGE_FULL where the embedded database's disk has only its reserve left.
 
     The reserve is for what must go on: commits under way, seals, the log of PostgreSQL. Of a server
     elsewhere only its own refusal tells.
     """
     if settings.DATABASE_URL:
-        return False
+        return
     try:
         disk = os.statvfs(settings.NEXUS_VAR)
     except OSError:
-        return False
-    return disk.f_bavail * disk.f_frsize < settings.NEXUS_DISK_RESERVE
-
-
-def require_space() -> None:
-    """Raise Denied STORAGE_FULL where the disk is full."""
-    if is_full():
+        return
+    if disk.f_bavail * disk.f_frsize < settings.NEXUS_DISK_RESERVE:
         raise Denied(STORAGE_FULL)
 
 

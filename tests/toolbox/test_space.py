@@ -6,6 +6,7 @@ import pytest
 from django.db import OperationalError
 from psycopg.errors import DiskFull
 
+from core.decision import Denied
 from ledger.models import Event
 from tests.company import load_company
 from toolbox import gate, space
@@ -60,6 +61,7 @@ class TestAFullDisk:
     def test_of_a_server_elsewhere_is_not_looked_at(self, settings, monkeypatch):
         disk(monkeypatch, 0)
         settings.DATABASE_URL = "postgresql://elsewhere"
-        assert not space.is_full()
+        space.require_space()
         settings.DATABASE_URL = ""
-        assert space.is_full()
+        with pytest.raises(Denied):
+            space.require_space()

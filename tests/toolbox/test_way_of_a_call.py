@@ -14,6 +14,8 @@ ROOT = Path(__file__).parents[2]
 PURE = ("core/", "orgchart/policy/", "toolbox/registry.py", "ledger/canonical.py")
 DECISIONS = ("/rules.py", "/rules/", "/terms.py")
 """A call asks pure decisions and values; it does not pass through them."""
+EFFECTS = ("core/database.py", "core/machines.py")
+"""In `core`, but not pure: a call passes through them."""
 INNER = ("<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>", "<lambda>")
 """Parts of the function that they are written in."""
 MAIL = {"to": "it_manager", "type": "info", "subject": "Hello", "body": "A word."}
@@ -28,15 +30,16 @@ def company(transactional_db: None) -> Company:
 def is_ours(file: str) -> bool:
     """Whether a file belongs to the product; the environment may lie inside the checkout."""
     return file.startswith(f"{ROOT}/") and not file.startswith(
-        (f"{ROOT}/.venv/", f"{ROOT}/var/", f"{ROOT}/tests/")
+        (f"{ROOT}/.venv/", f"{ROOT}/var/", f"{ROOT}/tests/", f"{ROOT}/nexus_site/run/database/")
     )
 
 
-def is_passed(place: str, qualified: str, name: str) -> bool:
+def is_passed(place: str, name: str, owner: object) -> bool:
     """Whether a function is a step: no decision, no method of a value, no part of another."""
-    pure = place.startswith(PURE) or any(part in place for part in DECISIONS)
-    method = "." in qualified and not place.startswith("toolbox/faces/")
-    return not (pure or method or name in INNER)
+    pure = place.startswith(PURE) and not place.startswith(EFFECTS)
+    decides = any(part in place for part in DECISIONS)
+    value = getattr(owner, "__dataclass_params__", None)
+    return not (pure or decides or (value and value.frozen) or name in INNER)
 
 
 def functions_of(call: Callable[[], Any]) -> list[str]:
@@ -54,7 +57,7 @@ def functions_of(call: Callable[[], Any]) -> list[str]:
             inside = True
         elif place == "toolbox/wake.py":  # the change is committed
             inside = False
-        if inside and is_passed(place, code.co_qualname, code.co_name):
+        if inside and is_passed(place, code.co_name, frame.f_locals.get("self")):
             found[f"{place}:{code.co_qualname}"] = None
 
     sys.setprofile(watch)
