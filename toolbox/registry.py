@@ -16,8 +16,8 @@ from core.params import Params
 from orgchart import catalogue
 from orgchart.catalogue import Source
 from orgchart.policy.vocabulary import Office, ToolGroup, ToolMode
+from toolbox.body_sizes import largest_body
 from toolbox.schemas import briefly
-from toolbox.sizes import largest_body
 
 ANY_MODE = frozenset(ToolMode)
 CODING_ONLY = frozenset({ToolMode.CODING})

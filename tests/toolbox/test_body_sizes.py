@@ -7,9 +7,9 @@ from django.utils import timezone
 
 from tests.company import load_company
 from toolbox import door
+from toolbox.body_sizes import SLACK, largest_body
 from toolbox.faces.rest import formats
 from toolbox.registry import REGISTRY
-from toolbox.sizes import SLACK, largest_body
 
 FREE = {"case_submit", "delegate_to", "return_result", "task_create", "task_update"}
 UNBOUNDED = {*FREE, "write_verdict"}
