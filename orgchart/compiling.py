@@ -9,7 +9,7 @@ from sys import intern
 from django.db import connection
 
 from orgchart import models
-from orgchart.orgsettings import enabled_modes, merged
+from orgchart.organisation_settings import enabled_modes, merged
 from orgchart.policy.building import build_policy
 from orgchart.policy.compiled import (
     Agent,

@@ -22,7 +22,7 @@ from orgchart.models import (
     Role,
     ToolOverride,
 )
-from orgchart.orgsettings import merged
+from orgchart.organisation_settings import merged
 from orgchart.policy.hiring import no_active_superior
 from orgchart.services import ChangeRequest, PolicyChange, change_policy
 from orgchart.settings_rights import require_settings

@@ -21,7 +21,7 @@ from ledger.services import record
 from orgchart.compiling import compile_policy
 from orgchart.keys import revoke_outgrown_keys
 from orgchart.models import Organisation
-from orgchart.orgsettings import checked
+from orgchart.organisation_settings import checked
 from orgchart.pending.rules import can_apply, can_change_alone
 from orgchart.policy import difference, invariants
 from orgchart.policy.compiled import Policy

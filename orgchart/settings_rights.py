@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from core.actors import Actor, Person
 from core.decision import Code, refuse
 from core.deeds import Deed, require_deed
-from orgchart.orgsettings import SETTINGS
+from orgchart.organisation_settings import SETTINGS
 
 BOARDS = SETTINGS.keys() | {"member_delegation"}  # the last is a group's
 INSTALLATIONS = frozenset({"repository", "allow_internal_addresses"})

@@ -14,7 +14,7 @@ from django.db.models import Sum
 
 from core.database import hold_lock, needs_transaction
 from core.decision import Code, Denied, refuse
-from orgchart.orgsettings import quota_of
+from orgchart.organisation_settings import quota_of
 from orgchart.policy.compiled import Policy
 from toolbox.caller import Caller
 from toolbox.models import Session, Stored

@@ -40,7 +40,7 @@ from orgchart.models import (
     Organisation,
     Role,
 )
-from orgchart.orgsettings import SETTINGS, merged
+from orgchart.organisation_settings import SETTINGS, merged
 from orgchart.pending.edits import Edit, replacing_leader
 
 WHY = (_("This change"), {"fields": ("reason", "seen_version")})

@@ -21,7 +21,7 @@ from core.admin.happened import modes_shown
 from core.admin.measures import duration, size
 from core.admin.refused import said
 from orgchart.admin.fields import PolicyForm
-from orgchart.orgsettings import SETTINGS, checked, merged, quota_of
+from orgchart.organisation_settings import SETTINGS, checked, merged, quota_of
 from orgchart.setting_values import BadSetting
 
 BOARD_ONLY = _("Only the Board changes this.")

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, Strict, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
 
-from orgchart.orgsettings import SETTINGS, checked
+from orgchart.organisation_settings import SETTINGS, checked
 from orgchart.packs.pack import PackToolRestriction
 from orgchart.packs.permissions import Permissions
 from orgchart.packs.source import Place, kind_of

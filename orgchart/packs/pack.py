@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from orgchart.orgsettings import enabled_modes, merged
+from orgchart.organisation_settings import enabled_modes, merged
 from orgchart.policy.building import build_policy
 from orgchart.policy.compiled import (
     Agent,

@@ -19,7 +19,7 @@ from core.language import gettext_noop
 from orgchart.editing import TABLES, delete_row, save_row, subject_of
 from orgchart.leaders import replace_leader
 from orgchart.models import Agent, Group, Organisation, ToolOverride
-from orgchart.orgsettings import merged
+from orgchart.organisation_settings import merged
 from orgchart.pending.rules import AS_SHOWN
 from orgchart.services import ChangeRequest, PolicyChange, followed_settings, settings_previewed
 from orgchart.settings_rights import require_settings

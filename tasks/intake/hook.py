@@ -18,7 +18,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 from core.actors import System
 from core.decision import Code, Denied, refuse
 from core.strictjson import read_object
-from orgchart.orgsettings import merged, quota_of
+from orgchart.organisation_settings import merged, quota_of
 from tasks.intake.feedback import FeedbackItem, add_feedback, read_items
 from tasks.models import FeedbackHook
 from toolbox.faces.responses import error_response, json_response

@@ -22,7 +22,7 @@ from orgchart.models import (
     Role,
     ToolOverride,
 )
-from orgchart.orgsettings import SETTINGS
+from orgchart.organisation_settings import SETTINGS
 from tests.admin.forms import confirm, preview
 from tests.admin.places import change_page, edit_page
 from tests.company import load_company

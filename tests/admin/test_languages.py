@@ -20,7 +20,7 @@ from nexus_site.languages.messages import (
 from nexus_site.languages.names import is_code, names_of_models
 from nexus_site.languages.scripts import script_texts
 from nexus_site.languages.wanted import LOCALES, SAME, file_of, wanted_messages
-from orgchart.orgsettings import SETTINGS
+from orgchart.organisation_settings import SETTINGS
 from tests.admin.english import english_on
 
 CHINESE = {"HTTP_ACCEPT_LANGUAGE": "zh-CN,zh;q=0.9"}

@@ -9,7 +9,7 @@ from core.admin.measures import size
 from core.labels import Text
 from orgchart.admin.chart import about_organisation
 from orgchart.models import Organisation
-from orgchart.orgsettings import merged
+from orgchart.organisation_settings import merged
 from toolbox.quotas import stored_by, total_quotas
 
 

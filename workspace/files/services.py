@@ -17,7 +17,7 @@ from core.decision import Code, refuse
 from documents.shared import is_shown, require_own
 from documents.tree import Missing, TooLarge, Unsafe
 from ledger.services import record
-from orgchart.orgsettings import quota_of
+from orgchart.organisation_settings import quota_of
 from orgchart.policy.paths import is_of_company
 from orgchart.policy.vocabulary import Access
 from toolbox.caller import Caller

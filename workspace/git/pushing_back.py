@@ -13,7 +13,7 @@ from core.database import needs_transaction
 from core.decision import Code, Denied, refuse
 from core.deeds import Deed, require_deed
 from ledger.services import record
-from orgchart.orgsettings import merged
+from orgchart.organisation_settings import merged
 from workspace.git.importing import IMPORT_SECONDS
 from workspace.git.models import MoveKind, Repository
 from workspace.git.other_side import environment_for, other_side

@@ -15,7 +15,7 @@ from core.database import needs_transaction
 from core.decision import Code, refuse
 from ledger.services import record
 from orgchart.models import Organisation
-from orgchart.orgsettings import enabled_modes, merged
+from orgchart.organisation_settings import enabled_modes, merged
 from orgchart.policy.vocabulary import ToolMode
 from workspace.git import importing
 from workspace.git.control import BareRepository, create_bare

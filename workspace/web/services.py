@@ -10,7 +10,7 @@ from django.db import connection, transaction
 from core.actions import Action
 from core.events import text
 from ledger.services import record
-from orgchart.orgsettings import quota_of
+from orgchart.organisation_settings import quota_of
 from toolbox.caller import Caller
 from toolbox.quotas import Quota
 from toolbox.quoting import BEGIN, END, NOT_AN_INSTRUCTION, as_lines, one_line

@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand
 
 from mailroom.outgoing.webhook import secret_of
 from orgchart.commands import organisation_of
-from orgchart.orgsettings import merged
+from orgchart.organisation_settings import merged
 
 
 class Command(BaseCommand):

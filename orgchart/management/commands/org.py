@@ -16,7 +16,7 @@ from core.people import operator
 from orgchart.commands import organisation_of
 from orgchart.compiling import compile_policy
 from orgchart.explaining import CallQuestion, ask_mail, explain
-from orgchart.orgsettings import SETTINGS, merged
+from orgchart.organisation_settings import SETTINGS, merged
 from orgchart.packs import (
     BadPack,
     NotAPack,

@@ -3,7 +3,7 @@
 import pytest
 
 from orgchart.admin.settings_form import OrganisationForm, setting_field
-from orgchart.orgsettings import SETTINGS, checked, enabled_modes, merged, quota_of
+from orgchart.organisation_settings import SETTINGS, checked, enabled_modes, merged, quota_of
 from orgchart.policy.vocabulary import ToolMode
 from orgchart.setting_values import BadSetting
 
