@@ -6,7 +6,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from contracts import rows, rules
+from contracts import rules, store
 from contracts.models import Contract
 from contracts.results import ContractVersion
 from contracts.rules import ContractFacts
@@ -51,11 +51,11 @@ def close_contract(
             require_deed(caller, Deed.CANCEL_CONTRACT, reason=reason)
             policy: Policy = current_policy(caller.organisation_id)
             party: Party = BOARD_PARTY
-            row = rows.find_contract(contract_id, caller.organisation_id, lock=True)
+            row = store.find_contract(contract_id, caller.organisation_id, lock=True)
         else:
             policy, party = caller.policy, caller.agent
-            row, _ = rows.lock_contract(contract_id, caller)
-        contract = rows.contract_facts(row, policy, rows.latest_submission(row))
+            row, _ = store.lock_contract(contract_id, caller)
+        contract = store.contract_facts(row, policy, store.latest_submission(row))
         allowed = rules.can_close(contract, party, outcome, reason, policy)
         caller.require(rules.at_version(contract, expected_version, allowed))
         was = f"contract {row.state}"
@@ -74,7 +74,7 @@ def close_contract(
             reason=reason,
             now=now,
         )
-    return rows.version_result(row)
+    return store.version_result(row)
 
 
 def _close(
@@ -98,7 +98,7 @@ def _save(
 ) -> None:
     """Save with the given reason in the ledger; the assignee reads the one that it may be told."""
     given, told = reasons
-    rows.save_contract(
+    store.save_contract(
         row,
         contract,
         ACTIONS[outcome],
@@ -107,9 +107,9 @@ def _save(
         reader=contract.assignee if told == given else contract.issuer,
         reason=given,
     )
-    rows.close_contract_mode(row, contract, caller, now)
+    store.close_contract_mode(row, contract, caller, now)
     if outcome is ContractOutcome.REWORK:
-        rows.reopen_contract_mode(row, caller, now)
+        store.reopen_contract_mode(row, caller, now)
     elif row.grants:
         close_grants(caller=caller, contract_ref=row.id, now=now)
     if contract.assignee.active:
@@ -120,7 +120,7 @@ def _save(
             recipient=contract.assignee,
             subject=f"{outcome}: {row.title}",
             body=f"{contract.issuer.handle}'s contract {row.id} is {done}: {one_line(told)}",
-            quotes=rows.writers_of_terms(row.id) | closer,
+            quotes=store.writers_of_terms(row.id) | closer,
             now=now,
             contract_ref=row.id,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from contracts.models import Contract, Deadline
-from contracts.rows import writers_of_terms
+from contracts.store import writers_of_terms
 from contracts.vocabulary import ContractState
 from core.actions import Action
 from core.actors import System

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contracts.judging import is_judge, needs_verdict
 from contracts.models import Contract
-from contracts.rows import contract_facts
+from contracts.store import contract_facts
 from contracts.vocabulary import OPEN_STATES
 from core.decision import Code, refuse
 from orgchart.policy.compiled import Policy

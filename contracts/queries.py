@@ -10,8 +10,8 @@ from contracts import rules
 from contracts.judging import Submission, submission_of
 from contracts.models import Contract, Report, Verdict
 from contracts.results import ContractDetail, ContractPage, ContractSummary
-from contracts.rows import agent_of, contract_facts, find_contract, issuer_of
 from contracts.rules import ContractFacts
+from contracts.store import agent_of, contract_facts, find_contract, issuer_of
 from contracts.vocabulary import (
     OPEN_STATES,
     ContractKind,

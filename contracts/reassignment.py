@@ -8,7 +8,7 @@ from datetime import datetime
 from django.db import transaction
 
 from contracts.models import Contract
-from contracts.rows import agent_of, contract_facts, save_contract, writers_of_terms
+from contracts.store import agent_of, contract_facts, save_contract, writers_of_terms
 from contracts.vocabulary import OPEN_STATES
 from core.actions import Action
 from core.actors import Actor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contracts import judging
 from contracts.models import Contract
-from contracts.rows import contract_facts
+from contracts.store import contract_facts
 from contracts.vocabulary import ContractState
 from contracts.working import find_working_contract
 from core.decision import Deny

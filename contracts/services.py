@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from contracts import rows, rules
+from contracts import rules, store
 from contracts.authority import opens_rights
 from contracts.evidence import submitted_commit
 from contracts.models import Contract, Report
@@ -34,11 +34,11 @@ def accept_contract(
     Raises Denied: NOT_FOUND, NOT_YOURS, VERSION_MISMATCH, INVALID_TRANSITION, MODE_DENIED.
     """
     with transaction.atomic():
-        row, contract = rows.lock_contract(contract_id, caller)
+        row, contract = store.lock_contract(contract_id, caller)
         allowed = rules.can_accept(contract, caller.agent)
         caller.require(rules.at_version(contract, expected_version, allowed))
         row.accept(at=now)
-        rows.save_contract(
+        store.save_contract(
             row, contract, Action.CONTRACT_ACCEPTED, caller=caller, now=now, reader=contract.issuer
         )
         if opens_rights(contract):
@@ -50,7 +50,7 @@ def accept_contract(
                 reason=f"{row.id} accepted",
                 contract_ref=row.id,
             )
-    return rows.version_result(row)
+    return store.version_result(row)
 
 
 def submit_report(
@@ -70,7 +70,7 @@ def submit_report(
     Raises Denied: NOT_FOUND, NOT_YOURS, VERSION_MISMATCH, INVALID_TRANSITION.
     """
     with transaction.atomic():
-        row, contract = rows.lock_contract(contract_id, caller)
+        row, contract = store.lock_contract(contract_id, caller)
         allowed = rules.can_submit(contract, caller.agent, kind)
         rule = caller.require(rules.at_version(contract, expected_version, allowed)).rule
         reader = rules.reader_of(contract.issuer, caller.agent, caller.policy)
@@ -91,7 +91,7 @@ def submit_report(
             _submit(row, contract, report, caller, now)
         else:
             _record_progress(row, report, caller, now)
-    return {"mail_id": mail_id, "report_id": str(report.id), **rows.version_result(row)}
+    return {"mail_id": mail_id, "report_id": str(report.id), **store.version_result(row)}
 
 
 @needs_transaction
@@ -101,7 +101,7 @@ def submit_by_mail(caller: Caller, draft: MailDraft, mail_id: str, now: datetime
     Raises Denied: NOT_FOUND, NOT_YOURS, INVALID_TRANSITION, INVALID_PARAMS for a role with
     submit_report or a mail to another reader; the mail is then not sent either.
     """
-    row, contract = rows.lock_contract(draft.contract_ref or "", caller)
+    row, contract = store.lock_contract(draft.contract_ref or "", caller)
     to = caller.policy.resolve(draft.to)
     caller.require(
         rules.can_submit_by_mail(
@@ -175,7 +175,7 @@ def _submit(
     row: Contract, contract: ContractFacts, report: Report, caller: Caller, now: datetime
 ) -> None:
     row.submit(at=now)
-    rows.save_contract(
+    store.save_contract(
         row,
         contract,
         Action.CONTRACT_SUBMITTED,
@@ -186,4 +186,4 @@ def _submit(
         submission=report.submission,
         **({"commit": report.commit} if report.commit else {}),
     )
-    rows.close_contract_mode(row, contract, caller, now)
+    store.close_contract_mode(row, contract, caller, now)

@@ -10,7 +10,7 @@ from typing import Any
 from django.db import transaction
 from pydantic_core import to_json
 
-from contracts import rows, rules
+from contracts import rules, store
 from contracts.evidence import run_digest
 from contracts.models import Contract, Verdict
 from contracts.results import GivenVerdict
@@ -44,11 +44,11 @@ def write_verdict(
     INVALID_PARAMS without evidence.
     """
     with transaction.atomic():
-        row = rows.find_contract(contract_id, caller.organisation_id, lock=True)
-        writers = rows.writers_of_terms(row.id)
+        row = store.find_contract(contract_id, caller.organisation_id, lock=True)
+        writers = store.writers_of_terms(row.id)
         contract = replace(
-            rows.contract_facts(row, caller.policy, rows.latest_submission(row)),
-            makers=rows.makers_among([caller.agent.id], row.assigned_branch) | writers,
+            store.contract_facts(row, caller.policy, store.latest_submission(row)),
+            makers=store.makers_among([caller.agent.id], row.assigned_branch) | writers,
         )
         judging = rules.can_judge(contract, caller.agent, caller.policy)
         rule = caller.require(rules.at_version(contract, expected_version, judging)).rule

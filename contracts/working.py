@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contracts import rows, rules
+from contracts import rules, store
 from contracts.authority import choose_contract, opens_rights
 from contracts.models import Contract
 from contracts.rules import ContractFacts
@@ -18,7 +18,7 @@ def find_working_contract(caller: Caller) -> ContractFacts | Deny | None:
     found = Contract.objects.filter(
         assignee_id=caller.agent.id, state=ContractState.IN_PROGRESS
     ).defer("body")
-    facts = [rows.contract_facts(row, caller.policy) for row in found.order_by("-id")]
+    facts = [store.contract_facts(row, caller.policy) for row in found.order_by("-id")]
     return choose_contract([each for each in facts if opens_rights(each)], caller.session.contract)
 
 
@@ -37,7 +37,7 @@ def session_of_contract(caller: Caller, contract_id: str) -> ToolMode:
     The contract is locked: it stays in progress until the session is there. Raises Denied
     NOT_FOUND, NOT_YOURS, INVALID_TRANSITION, INVALID_PARAMS for one that opens no rights.
     """
-    _, contract = rows.lock_contract(contract_id, caller)
+    _, contract = store.lock_contract(contract_id, caller)
     caller.require(rules.can_work_on(contract, caller.agent))
     if not opens_rights(contract):
         raise refuse(

@@ -13,7 +13,7 @@ from contracts.issuing.rules import APPROVE
 from contracts.issuing.services import issue_contract
 from contracts.models import Contract
 from contracts.results import IssuedContract
-from contracts.rows import contract_facts, save_contract
+from contracts.store import contract_facts, save_contract
 from contracts.vocabulary import ContractKind, ContractState
 from core.actions import Action
 from core.decision import Allow, Decision, Denied, Deny

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from contracts.deadlines import OPEN_WORK
 from contracts.models import Contract
-from contracts.rows import contract_facts, save_contract, writers_of_terms
+from contracts.store import contract_facts, save_contract, writers_of_terms
 from contracts.vocabulary import ContractKind
 from core.actions import Action
 from core.actors import System

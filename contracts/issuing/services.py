@@ -21,7 +21,7 @@ from contracts.issuing.rules import GrantedChannel
 from contracts.judging import is_judge
 from contracts.models import Contract, OrgChangeLine
 from contracts.results import IssuedContract
-from contracts.rows import makers_among, version_result
+from contracts.store import makers_among, version_result
 from contracts.vocabulary import FINAL_STATES, ContractKind
 from core.actions import Action
 from core.actors import Actor, Person

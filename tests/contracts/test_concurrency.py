@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 from django.db import connections, transaction
 
-from contracts import rows
+from contracts import store
 from contracts.approvals import deployments
 from contracts.issuing import services as issuing
 from contracts.models import Contract, Report, Verdict
@@ -258,7 +258,7 @@ class TestTwoCallsOfOneIssuer:
 
     def test_sends_back_while_the_assignee_reports(self, company, monkeypatch):
         contract_id = at_state(company, ContractState.REVIEW, coding=True)
-        begun, reopen = threading.Event(), rows.reopen_mode
+        begun, reopen = threading.Event(), store.reopen_mode
 
         def late(**fields):
             begun.set()
@@ -269,7 +269,7 @@ class TestTwoCallsOfOneIssuer:
             begun.wait(PATIENCE)
             return submit(company, contract_id, kind=ReportKind.PROGRESS)
 
-        monkeypatch.setattr(rows, "reopen_mode", late)
+        monkeypatch.setattr(store, "reopen_mode", late)
         back = partial(close, company, contract_id, "rework", reason="once more")
         ends = at_once([back, report])
         assert [end["state"] for end in ends] == ["in_progress", "in_progress"]
@@ -415,7 +415,7 @@ class TestDeactivation:
 
     def test_waits_for_an_acceptance_that_is_under_way(self, company, monkeypatch):
         contract_id = issue(company, "devops_worker")
-        begun, gone, save = threading.Event(), threading.Event(), rows.save_contract
+        begun, gone, save = threading.Event(), threading.Event(), store.save_contract
 
         def late(*args, **fields):
             begun.set()
@@ -428,7 +428,7 @@ class TestDeactivation:
             gone.set()
             return row(contract_id).state
 
-        monkeypatch.setattr(rows, "save_contract", late)
+        monkeypatch.setattr(store, "save_contract", late)
         ends = at_once([partial(accept, company, contract_id, by="devops_worker"), deactivate])
         assert ends[1] == ContractState.IN_PROGRESS
 

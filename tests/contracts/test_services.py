@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from django.db import DatabaseError, transaction
 
-from contracts import queries, rows, scopes
+from contracts import queries, scopes, store
 from contracts.issuing.drafts import ContractDraft
 from contracts.issuing.services import issue_for_board
 from contracts.models import Contract, Report, Verdict
@@ -599,10 +599,10 @@ class TestAdvance:
 
     def test_saves_no_transition_that_the_machine_does_not_have(self, nexus):
         contract = row(issue(nexus))
-        was = replace(rows.contract_facts(contract, nexus.policy), state=ContractState.PASSED)
+        was = replace(store.contract_facts(contract, nexus.policy), state=ContractState.PASSED)
         contract.accept(at=now())
         with transaction.atomic(), pytest.raises(UndeclaredTransition):
-            rows.save_contract(
+            store.save_contract(
                 contract, was, "contract.accepted",
                 caller=nexus.caller("backend_worker"), now=now(), reader=BOARD_PARTY,
             )  # fmt: skip
@@ -610,11 +610,11 @@ class TestAdvance:
 
     def test_moves_nothing_but_what_was_decided_on(self, nexus):
         contract = row(issue(nexus))
-        was = replace(rows.contract_facts(contract, nexus.policy), version=7)
+        was = replace(store.contract_facts(contract, nexus.policy), version=7)
         contract.accept(at=now())
         with transaction.atomic():
             found = refusal(
-                rows.save_contract, contract, was, "contract.accepted",
+                store.save_contract, contract, was, "contract.accepted",
                 caller=nexus.caller("backend_worker"), now=now(), reader=BOARD_PARTY,
             )  # fmt: skip
         assert found.code is Code.VERSION_MISMATCH

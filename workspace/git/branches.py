@@ -8,8 +8,8 @@ from datetime import datetime
 
 from django.db import transaction
 
-from contracts.rows import lock_contract
 from contracts.rules import ContractFacts, can_work_on
+from contracts.store import lock_contract
 from core.actions import Action
 from core.database import needs_transaction
 from core.decision import Code, refuse

@@ -11,7 +11,7 @@ from pathlib import Path
 from contracts import judging
 from contracts.evidence import submitted_commit
 from contracts.models import Contract
-from contracts.rows import contract_facts, latest_submission
+from contracts.store import contract_facts, latest_submission
 from contracts.vocabulary import ContractState
 from orgchart.models import Organisation
 from orgchart.policy.protected import JUDGED

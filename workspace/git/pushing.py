@@ -6,8 +6,8 @@ from datetime import datetime
 
 from django.db import transaction
 
-from contracts.rows import contract_facts, lock_contract
 from contracts.rules import ContractFacts, can_work_on
+from contracts.store import contract_facts, lock_contract
 from core.actions import Action
 from core.actors import System
 from core.database import needs_transaction

@@ -10,8 +10,8 @@ from django.db import transaction
 
 from contracts.models import Contract
 from contracts.queries import JudgedSubmission, judged_submission
-from contracts.rows import contract_facts, makers_among, writers_of_terms
 from contracts.rules import ContractFacts, can_see
+from contracts.store import contract_facts, makers_among, writers_of_terms
 from core.actions import Action
 from core.database import needs_transaction
 from core.decision import Allow, Code, Decision, Denied, refuse
