@@ -12,9 +12,9 @@ class ContractsConfig(AppConfig):
     def ready(self) -> None:
         """Join the hooks of lower rooms: folders and sessions of contracts, submissions by mail."""
         from contracts import waiting
-        from contracts.judges_to_be import require_verdicts_kept
         from contracts.scopes import work_scopes
         from contracts.services import submit_by_mail
+        from contracts.verdict_conflicts import require_verdicts_kept
         from contracts.working import session_of_contract
         from core.waiting import register_kinds
         from mailroom import services
