@@ -14,8 +14,8 @@ class ContractsConfig(AppConfig):
         from contracts import waiting
         from contracts.scopes import work_scopes
         from contracts.services import submit_by_mail
+        from contracts.session_contract import session_of_contract
         from contracts.verdict_conflicts import require_verdicts_kept
-        from contracts.working import session_of_contract
         from core.waiting import register_kinds
         from mailroom import services
         from orgchart.services import policy_changing

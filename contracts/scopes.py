@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from contracts import judging
 from contracts.models import Contract
+from contracts.session_contract import find_working_contract
 from contracts.store import contract_facts
 from contracts.vocabulary import ContractState
-from contracts.working import find_working_contract
 from core.decision import Deny
 from toolbox.caller import Caller
 

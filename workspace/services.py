@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NoReturn
 
 from contracts.rules import ContractFacts
-from contracts.working import require_working_contract
+from contracts.session_contract import require_working_contract
 from core.database import needs_transaction
 from core.decision import Code, Deny, refuse
 from orgchart.policy.paths import can_touch

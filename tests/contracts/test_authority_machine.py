@@ -9,7 +9,7 @@ from hypothesis.stateful import rule
 from hypothesis.stateful import run_state_machine_as_test as run
 
 from contracts.models import Contract, Report, Verdict
-from contracts.working import find_working_contract
+from contracts.session_contract import find_working_contract
 from core.decision import Deny
 from tests.machines import CompanyMachine
 from workspace import rules as git_rules

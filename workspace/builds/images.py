@@ -9,7 +9,7 @@ from datetime import datetime
 from django.conf import settings
 from django.db import transaction
 
-from contracts.working import require_working_contract
+from contracts.session_contract import require_working_contract
 from core.actions import Action
 from core.database import database_now, hold_lock
 from core.decision import Code, Denied, refuse
