@@ -18,13 +18,13 @@ class SiteConfig(AppConfig):
 
         from nexus_site.company import agent_page  # noqa: F401  joins the page of an agent
         from nexus_site.console import signing_in
-        from nexus_site.console.rights import grant
+        from nexus_site.console.group_rights import grant
         from nexus_site.console.theme import lighten_lists
         from nexus_site.languages.names import translate_names
 
         translate_names()
         lighten_lists()
-        post_migrate.connect(grant, dispatch_uid="nexus_site.console.rights")
+        post_migrate.connect(grant, dispatch_uid="nexus_site.console.group_rights")
         user_logged_in.connect(signing_in.on_signed_in, dispatch_uid="nexus_site.signed_in")
         user_login_failed.connect(signing_in.on_failed, dispatch_uid="nexus_site.failed")
         user_locked_out.connect(signing_in.on_locked_out, dispatch_uid="nexus_site.locked_out")

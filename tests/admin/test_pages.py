@@ -29,7 +29,7 @@ from django.utils import timezone
 from core import waiting
 from core.deeds import Deed, PeopleGroup
 from ledger.models import Event
-from nexus_site.console.rights import rights_of
+from nexus_site.console.group_rights import rights_of
 from orgchart.keys import issue_key
 from tests.admin.places import change_page, list_page, page_of
 from tests.admin.rows import fill
@@ -378,11 +378,13 @@ class TestRights:
         assert "auth" not in names
 
     def test_a_right_taken_out_of_the_table_is_taken_away(self, groups, monkeypatch):
-        from nexus_site.console import rights
+        from nexus_site.console import group_rights
 
         assert groups[PeopleGroup.BOARD].permissions.filter(codename="revoke_apikey").exists()
-        monkeypatch.setattr(rights, "Deed", [deed for deed in Deed if deed is not Deed.REVOKE_KEY])
-        rights.grant(apps.get_app_config("orgchart"))
+        monkeypatch.setattr(
+            group_rights, "Deed", [deed for deed in Deed if deed is not Deed.REVOKE_KEY]
+        )
+        group_rights.grant(apps.get_app_config("orgchart"))
         assert not groups[PeopleGroup.BOARD].permissions.filter(codename="revoke_apikey").exists()
 
 
