@@ -21,7 +21,7 @@ from core.decision import Code, refuse
 from orgchart.models import Organisation
 from orgchart.organisation_settings import merged, quota_of
 from workspace.git.control import BareRepository, Signature, create_bare, install
-from workspace.git.other_side import environment_for, other_side
+from workspace.git.foreign_repository import environment_for, other_side
 from workspace.git.running import GitFailed, run_git
 from workspace.homes import usage_of
 from workspace.tree import repository_folder

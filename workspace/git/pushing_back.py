@@ -14,9 +14,9 @@ from core.decision import Code, Denied, refuse
 from core.deeds import Deed, require_deed
 from ledger.services import record
 from orgchart.organisation_settings import merged
+from workspace.git.foreign_repository import environment_for, other_side
 from workspace.git.importing import IMPORT_SECONDS
 from workspace.git.models import MoveKind, Repository
-from workspace.git.other_side import environment_for, other_side
 from workspace.git.repositories import bare_of, branch_row, lock
 from workspace.git.running import GitFailed, run_git
 
