@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from toolbox.scheduler import scheduled_job
 from workspace.builds.deployments import settle_interrupted
-from workspace.git.collecting import collect_garbage
+from workspace.git.garbage import collect_garbage
 from workspace.git.pushing_back import push_back_due
 from workspace.models import WebUse
 

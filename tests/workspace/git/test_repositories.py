@@ -19,8 +19,8 @@ from tests.company import load_company
 from tests.concurrency import at_once
 from tests.workspace.git.world import needs_walls, run_git
 from workspace.git import importing, pushing_back, repositories, running
-from workspace.git.collecting import collect_garbage
 from workspace.git.control import BareRepository, Signature
+from workspace.git.garbage import collect_garbage
 from workspace.git.models import Branch, MoveKind, Repository
 from workspace.git.pushing_back import push_back, push_back_due
 from workspace.git.repositories import bare_of, ensure_repositories, ensure_repository
@@ -416,9 +416,7 @@ class TestARepositoryWhoseFolderIsGone:
 
         monkeypatch.setattr(importing, "remove_old", vanished)
         packed = []
-        monkeypatch.setattr(
-            "workspace.git.collecting.log.warning", lambda *_, **k: packed.append(k)
-        )
+        monkeypatch.setattr("workspace.git.garbage.log.warning", lambda *_, **k: packed.append(k))
         collect_garbage(now=timezone.now())
         assert len(packed) == 2
 

@@ -10,7 +10,7 @@ from core.decision import Code, Denied
 from tests.contracts import world
 from tests.workspace.git.world import BRANCH, SCOPE, needs_walls, run_git
 from workspace.git import control, running
-from workspace.git.collecting import KEPT, collect_garbage
+from workspace.git.garbage import KEPT, collect_garbage
 from workspace.git.models import Draft
 from workspace.git.repositories import bare_of, drafts_of
 
