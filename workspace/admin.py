@@ -28,8 +28,8 @@ from workspace.git import admin as git_admin  # noqa: F401  registers its pages
 from workspace.models import Skill
 from workspace.runs import admin as runs_admin  # noqa: F401  registers its pages
 from workspace.skills import folders
-from workspace.skills.doubts import doubts_about
 from workspace.skills.services import approve, scan, withdraw
+from workspace.skills.warnings import doubts_about
 
 
 def _approve(call: ActRequest) -> Answer:

@@ -20,7 +20,7 @@ class WorkspaceConfig(AppConfig):
         from workspace.git.judging import last_run
         from workspace.git.settings import follow_settings, preview_settings
         from workspace.skills import waiting
-        from workspace.skills.doubts import doubts_about
+        from workspace.skills.warnings import doubts_about
 
         doubts_about_skill.join(doubts_about)
         evidence.commits.join(commit_of_contract)

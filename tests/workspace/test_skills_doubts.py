@@ -6,7 +6,7 @@ import pytest
 from django.core.management import call_command
 
 from tests.orgchart.world import edited, write_pack
-from workspace.skills.doubts import doubts_about
+from workspace.skills.warnings import doubts_about
 
 SKILL = "---\nname: {name}\ndescription: Does it.\nallowed_tools: [{tools}]\n---\nDo it.\n"
 

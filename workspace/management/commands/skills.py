@@ -18,8 +18,8 @@ from orgchart.commands import organisation_of
 from workspace.models import Skill
 from workspace.sandbox import driver
 from workspace.skills import folders, services
-from workspace.skills.doubts import doubts_about
 from workspace.skills.starting import start_skill
+from workspace.skills.warnings import doubts_about
 
 
 class Command(BaseCommand):
