@@ -13,7 +13,7 @@ import pytest
 from core.decision import Code, Denied
 from tests.patience import PATIENCE
 from workspace.sandbox import driver
-from workspace.sandbox.launcher import weighing
+from workspace.sandbox.launcher import memory_use
 from workspace.sandbox.programs import HIDDEN, CommandOutcome, Limits, Mount, Program, shell
 
 WAYS = ["bubblewrap", "namespaces"]
@@ -408,7 +408,7 @@ try:
 except BlockingIOError: print(waiting)
 """
         program = Program(argv=("/usr/bin/python3", "-I", "-S", "-c", code))
-        assert 0 < int(driver.run(program).output) <= weighing.SOCKET
+        assert 0 < int(driver.run(program).output) <= memory_use.SOCKET
 
     def test_hold_for_what_sockets_keep_of_memory_that_was_given_back(self):
         assert run("ulimit -H -l").output == b"0\n"
@@ -416,9 +416,9 @@ except BlockingIOError: print(waiting)
     @pytest.mark.parametrize("name", ["RssAnon", "VmSwap", "VmPTE"])
     def test_count_what_only_one_process_holds(self, monkeypatch, name):
         files = {"status": f"{name}: 60000 kB\n"}
-        monkeypatch.setattr(weighing, "_read", lambda path: files.get(path.split("/")[-1], ""))
-        assert weighing.is_more_than(100_000_000, [2**22, 2**22 + 1])
-        assert not weighing.is_more_than(200_000_000, [2**22, 2**22 + 1])
+        monkeypatch.setattr(memory_use, "_read", lambda path: files.get(path.split("/")[-1], ""))
+        assert memory_use.is_more_than(100_000_000, [2**22, 2**22 + 1])
+        assert not memory_use.is_more_than(200_000_000, [2**22, 2**22 + 1])
 
     def test_count_what_processes_share_once(self):
         code = """
@@ -441,13 +441,15 @@ print("done")
 
     def test_count_nothing_of_a_process_that_ended_while_it_was_weighed(self, monkeypatch):
         seen = iter(["RssShmem: 200000 kB\n", "", ""])
-        monkeypatch.setattr(weighing, "_read", lambda path: next(seen) if "net" not in path else "")
-        assert not weighing.is_more_than(100_000_000, [2**22])
+        monkeypatch.setattr(
+            memory_use, "_read", lambda path: next(seen) if "net" not in path else ""
+        )
+        assert not memory_use.is_more_than(100_000_000, [2**22])
 
     def test_count_all_that_is_shared_where_the_kernel_does_not_say_the_part(self, monkeypatch):
         files = {"status": "RssShmem: 200000 kB\n"}
-        monkeypatch.setattr(weighing, "_read", lambda path: files.get(path.split("/")[-1], ""))
-        assert weighing.is_more_than(100_000_000, [2**22])
+        monkeypatch.setattr(memory_use, "_read", lambda path: files.get(path.split("/")[-1], ""))
+        assert memory_use.is_more_than(100_000_000, [2**22])
 
     @pytest.mark.parametrize("folder", ["/tmp", "/dev/shm"])
     def test_hold_for_the_number_of_files(self, folder):

@@ -6,7 +6,7 @@ import fcntl
 import socket
 import struct
 
-from workspace.sandbox.launcher.weighing import SOCKET
+from workspace.sandbox.launcher.memory_use import SOCKET
 
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 WAITING = {"tcp_rmem": f"4096 65536 {SOCKET // 2}", "tcp_wmem": f"4096 16384 {SOCKET // 2}"}

@@ -16,7 +16,7 @@ import socket
 import sys
 import time
 
-from workspace.sandbox.launcher import calls, kernel, landlock, loopback, view, weighing
+from workspace.sandbox.launcher import calls, kernel, landlock, loopback, memory_use, view
 from workspace.sandbox.launcher.plan import BUBBLEWRAP, HIDES, Plan, read_plan
 
 LOOK_EVERY = 0.1
@@ -232,13 +232,13 @@ def supervise(child: int, life: int, memory: int) -> int | None:
 
 def _holds_too_much(child: int, memory: int) -> bool:
     """Whether two looks in a row say so; one may count twice what an ended process left."""
-    return all(weighing.is_more_than(memory, weighing.descendants(child)) for _ in range(2))
+    return all(memory_use.is_more_than(memory, memory_use.descendants(child)) for _ in range(2))
 
 
 def end_all(child: int) -> None:
     """Kill every process that is left below the launcher, until there is none."""
     while True:
-        for process in (child, *weighing.descendants(os.getpid())[1:]):
+        for process in (child, *memory_use.descendants(os.getpid())[1:]):
             try:
                 os.kill(process, signal.SIGKILL)
             except ProcessLookupError:
