@@ -84,9 +84,9 @@ def act(
     """
     caller = caller.calling(name, params)
     try:
+        if caller.pause is not None:  # before anything else, a kept answer too
+            return record_refusal(caller, Denied(caller.pause.refusal), now=now)
         try:
-            if caller.pause is not None:  # before anything else, a kept answer too
-                raise Denied(caller.pause.refusal)
             tool = REGISTRY.get(name)
             if tool is not None and tool.acts_outside:
                 return _answer_outside(caller, params, work, now, idempotency_key)
