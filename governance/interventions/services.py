@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, NotRequired, TypedDict, Unpack
 
 from django.db import transaction
 from django.db.models import Max
@@ -36,6 +36,17 @@ ACTION_OF_STAGE = {
 }
 
 
+class CaseActionRequest(TypedDict):
+    """What a person does to a case at a version, and why; `confirmed` is the proof of a code."""
+
+    case_id: str
+    reason: str
+    expected_version: int
+    person: Person
+    now: datetime
+    confirmed: NotRequired[Confirmed | None]
+
+
 def open_case_as_person(*, title: str, request: str, person: Person, now: datetime) -> CaseMoved:
     """Open a case for the Board (Spec: constitution 23). Raises Denied NOT_YOURS."""
     require_deed(person, Deed.OPEN_CASE)
@@ -48,15 +59,7 @@ def open_case_as_person(*, title: str, request: str, person: Person, now: dateti
 
 
 def amend_case(
-    *,
-    case_id: str,
-    stage: Stage,
-    content: Mapping[str, Any],
-    reason: str,
-    expected_version: int,
-    person: Person,
-    now: datetime,
-    confirmed: Confirmed | None = None,
+    *, stage: Stage, content: Mapping[str, Any], **request: Unpack[CaseActionRequest]
 ) -> CaseMoved:
     """Keep a person's version of ANALYSIS or TASKS; the original stays (Spec: constitution 22).
 
@@ -64,9 +67,8 @@ def amend_case(
     paused, INVALID_PARAMS, VERSION_MISMATCH, APPROVAL_REQUIRED for HUMAN_ADMIN without a code.
     """
     action = ACTION_OF_STAGE.get(stage, CaseAction.AMEND_TASKS)
-    params = {"stage": stage.value, "content": content, "reason": reason}
     with transaction.atomic():
-        row, facts = _begin(case_id, action, params, expected_version, person, confirmed)
+        row, facts = _begin(action, {"stage": stage.value, "content": content}, request)
         require(rules.can_amend(facts, stage))
         kept = forms.checked_content(stage, Outcome.OK, content)
         submission = Submission(
@@ -74,37 +76,27 @@ def amend_case(
             round=row.round,
             revision=_next_revision(row, stage, row.round),
             author_id=None,
-            author_name=person.actor,
+            author_name=request["person"].actor,
             outcome=Outcome.OK,
             content=kept,
             signals=forms.signals_in(stage, kept, ()),
         )
         to = rules.after_amendment(facts, stage)
-        _intervene(row, to, action, reason, person, confirmed, now, submission)
+        _intervene(row, to, action, request, submission)
         if to.at.paused_by is not facts.at.paused_by:
-            notify_if_paused(row, to, now)
+            notify_if_paused(row, to, request["now"])
     return store.result_of(row)
 
 
-def overrule_review(
-    *,
-    case_id: str,
-    outcome: Outcome,
-    reason: str,
-    expected_version: int,
-    person: Person,
-    now: datetime,
-    confirmed: Confirmed | None,
-) -> CaseMoved:
+def overrule_review(*, outcome: Outcome, **request: Unpack[CaseActionRequest]) -> CaseMoved:
     """Overrule what the REVIEW said, never that it took place (Spec: constitution 19).
 
     Raises Denied: NOT_YOURS, APPROVAL_REQUIRED without a code, INVALID_TRANSITION where no REVIEW
     is in force or a failure signal obliges it to reject, VERSION_MISMATCH.
     """
     action = CaseAction.OVERRULE_REVIEW
-    params = {"outcome": outcome.value, "reason": reason}
     with transaction.atomic():
-        row, facts = _begin(case_id, action, params, expected_version, person, confirmed)
+        row, facts = _begin(action, {"outcome": outcome.value}, request)
         require(rules.can_overrule(facts, outcome))
         number = facts.at.ruled_round
         original = Artifact.objects.get(
@@ -119,58 +111,37 @@ def overrule_review(
             round=number,
             revision=_next_revision(row, Stage.REVIEW, number),
             author_id=None,
-            author_name=person.actor,
+            author_name=request["person"].actor,
             outcome=outcome,
             content={"overrules": original.sha256},
         )
         to = rules.after_overruling(facts.at, outcome)
-        _intervene(row, to, action, reason, person, confirmed, now, submission)
-        notify_if_paused(row, to, now)
+        _intervene(row, to, action, request, submission)
+        notify_if_paused(row, to, request["now"])
     return store.result_of(row)
 
 
-def extend_case(
-    *,
-    case_id: str,
-    rounds: int,
-    reason: str,
-    expected_version: int,
-    person: Person,
-    now: datetime,
-    confirmed: Confirmed | None,
-) -> CaseMoved:
+def extend_case(*, rounds: int, **request: Unpack[CaseActionRequest]) -> CaseMoved:
     """Lift a pause and give more rounds; the CONDUCTOR rules whether the case goes on.
 
     Raises Denied: NOT_YOURS, APPROVAL_REQUIRED without a code, INVALID_TRANSITION,
     VERSION_MISMATCH.
     """
     action = CaseAction.EXTEND_ROUNDS
-    params = {"rounds": rounds, "reason": reason}
     with transaction.atomic():
-        row, facts = _begin(case_id, action, params, expected_version, person, confirmed)
+        row, facts = _begin(action, {"rounds": rounds}, request)
         require(rules.can_extend(facts.at, rounds))
-        to = rules.after_extension(facts.at, rounds)
-        _intervene(row, to, action, reason, person, confirmed, now)
+        _intervene(row, rules.after_extension(facts.at, rounds), action, request)
     return store.result_of(row)
 
 
-def end_case(
-    *,
-    case_id: str,
-    reason: str,
-    expected_version: int,
-    person: Person,
-    now: datetime,
-    confirmed: Confirmed | None,
-) -> CaseMoved:
+def end_case(**request: Unpack[CaseActionRequest]) -> CaseMoved:
     """Stop a case. Raises Denied as `extend_case`."""
     action = CaseAction.END
     with transaction.atomic():
-        row, facts = _begin(
-            case_id, action, {"reason": reason}, expected_version, person, confirmed
-        )
+        row, facts = _begin(action, {}, request)
         require(rules.can_end(facts.at))
-        _intervene(row, rules.after_end(facts.at), action, reason, person, confirmed, now)
+        _intervene(row, rules.after_end(facts.at), action, request)
     return store.result_of(row)
 
 
@@ -215,21 +186,17 @@ def all_groups(person: Person) -> frozenset[str]:
 
 
 def _begin(
-    case_id: str,
-    action: CaseAction,
-    params: Mapping[str, Any],
-    expected_version: int,
-    person: Person,
-    confirmed: Confirmed | None,
+    action: CaseAction, params: Mapping[str, Any], request: CaseActionRequest
 ) -> tuple[Case, CaseFacts]:
     """The locked case at the version that the person saw; who may, and the code, are checked."""
-    require_deed(person, DEED_OF[action], reason=str(params["reason"]))
-    row = store.find(case_id, person.organisation_id, lock=True)
-    if row.version != expected_version:
+    person, reason = request["person"], request["reason"]
+    require_deed(person, DEED_OF[action], reason=reason)
+    row = store.find(request["case_id"], person.organisation_id, lock=True)
+    if row.version != request["expected_version"]:
         raise Denied(store.stale_case(row.id))
     if rules.needs_code(all_groups(person), action):
-        purpose = purpose_of(action, row.id, expected_version, params)
-        require_confirmed(confirmed, purpose, person)
+        purpose = purpose_of(action, row.id, row.version, {**params, "reason": reason})
+        require_confirmed(request.get("confirmed"), purpose, person)
     return row, records.facts_of(row)
 
 
@@ -237,13 +204,11 @@ def _intervene(
     row: Case,
     to: Next,
     action: CaseAction,
-    reason: str,
-    person: Person,
-    confirmed: Confirmed | None,
-    now: datetime,
+    request: CaseActionRequest,
     submission: Submission | None = None,
 ) -> None:
     """Move the case and keep the intervention, with its event."""
+    person, now, reason = request["person"], request["now"], request["reason"]
     condition, details = condition_of(row), {"move": to.move.value}
     if submission is not None:
         details |= {"artifact": submission.id_in(row), "sha256": submission.sha256}
@@ -269,7 +234,7 @@ def _intervene(
         reason=reason,
         now=now,
         details=details,
-        confirmed=confirmed is not None,
+        confirmed=request.get("confirmed") is not None,
     )
 
 
