@@ -28,8 +28,8 @@ class WrittenDocument(TypedDict):
 
 
 @wire_result
-class ListedReport(TypedDict):
-    """A report, or a note or PRD of the caller, in a list, with how it begins."""
+class _Report(TypedDict):
+    """What is said of a report, or of a note or PRD of the caller, in a list and alone."""
 
     document_id: str
     kind: DocumentKind
@@ -41,6 +41,12 @@ class ListedReport(TypedDict):
     contract_ref: str | None
     sha256: str
     created_at: datetime
+
+
+@wire_result
+class ListedReport(_Report):
+    """A report, or a note or PRD of the caller, in a list, with how it begins."""
+
     excerpt: str
 
 
@@ -53,17 +59,7 @@ class ReportPage(TypedDict):
 
 
 @wire_result
-class WholeReport(TypedDict):
+class WholeReport(_Report):
     """One report, or a note or PRD of the caller, with its body."""
 
-    document_id: str
-    kind: DocumentKind
-    path: str
-    title: str
-    author: str
-    department: str | None
-    report_type: ReportType | None
-    contract_ref: str | None
-    sha256: str
-    created_at: datetime
     body: str
