@@ -128,7 +128,7 @@ def is_lost(problem: BaseException | None) -> bool:
 
 
 def _has_ended(problem: BaseException) -> bool:
-    """False where a connection was waited for in vain: a repetition would only wait again."""
+    """False if no connection became free in time: a second attempt would only wait again."""
     return not isinstance(problem.__cause__, PoolTimeout)
 
 

@@ -1,4 +1,4 @@
-"""An answer that is found out once in a while, by one thread, however many ask."""
+"""A value that is computed again after some seconds, by one thread, however many ask for it."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def swap(change: Swap, then: Sequence[Cte] = ()) -> bool:
     if change.version >= BIGGEST_VERSION:
         raise refuse(
             Code.INVALID_TRANSITION,
-            "This record has the highest version there is, and cannot change any more.",
+            "This record has reached the highest version number and cannot change any more.",
             "create a new one in its place",
             rule="versions",
         )

@@ -49,7 +49,7 @@ def unknown_cursor() -> Denied:
     """The refusal of a cursor that names no row of the list."""
     return refuse(
         Code.INVALID_PARAMS,
-        "cursor: not one that a list gave you",
+        "cursor: no list gave you this cursor",
         "use next_cursor as it was returned, or leave cursor out",
         rule="paging",
         cursor="not one that a list gave you",

@@ -38,7 +38,7 @@ def _deactivate(call: ActRequest) -> Answer:
     if call.version is None:
         raise refuse(
             Code.VERSION_MISMATCH,
-            "the page says no policy version",
+            "the page has no policy version",
             "open it again",
         )
     deactivate_by_person(

@@ -37,7 +37,7 @@ class Answer:
 INTERNAL = Deny(
     Code.INTERNAL,
     "something broke on our side before this call could be answered",
-    "repeat it with the same Idempotency-Key, it is never done twice; without a key look first "
+    "repeat it with the same Idempotency-Key: it is never done twice; without a key check first "
     "whether it was done; if this stays, tell the people who run this installation",
 )
 """What every face says of our own faults. It never claims that nothing was done: of a database
@@ -46,7 +46,7 @@ that fails while it commits, no one can say whether it did."""
 DATABASE_UNAVAILABLE = Deny(
     Code.DATABASE_UNAVAILABLE,
     "the database was interrupted during this call: it may have been carried out, or not at all",
-    "repeat it with the same Idempotency-Key, it is never done twice; without a key look first "
+    "repeat it with the same Idempotency-Key: it is never done twice; without a key check first "
     "whether it was done",
     "an interrupted call never says that nothing was done (spec: wire 41)",
     {"retry_after": 1},

@@ -263,5 +263,5 @@ def _unknown_session(session_id: str) -> Denied:
     return refuse(
         Code.NOT_FOUND,
         f"you have no session {session_id[:64]!r}",
-        "leave X-Nexus-Session out: your standing session serves, too",
+        "leave X-Nexus-Session out to use your standing session",
     )

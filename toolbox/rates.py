@@ -114,7 +114,7 @@ class CallsAhead:
                 self._left[digest] = (left + more, max(earlier, full_at))
 
     def forget(self) -> None:
-        """Count the next call of each key itself."""
+        """Forget the calls counted ahead: the database counts the next call of each key."""
         with self._lock:
             self._left.clear()
 

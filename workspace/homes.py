@@ -47,8 +47,8 @@ def make_home(organisation: str, handle: str, user: AgentUser | None) -> list[st
             Code.ISOLATION_UNAVAILABLE,
             f"the home of {handle} belongs to the user {found.st_uid}, and this server is the user "
             f"{os.geteuid()}, not root",
-            "go on without it; who runs the installation starts the server as root, as when it was "
-            "provisioned",
+            "go on without it; ask the people who run this installation to start the server as "
+            "root, as when it was provisioned",
             rule="an operating-system user for each agent (spec: files 8)",
         )
     try:

@@ -1,4 +1,4 @@
-"""Which branches hands may touch; pure."""
+"""Which branches agents may change; pure."""
 
 from __future__ import annotations
 

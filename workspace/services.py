@@ -25,8 +25,8 @@ def unavailable(caller: Caller, driver: str) -> NoReturn:
     raise refuse(
         Code.DRIVER_UNAVAILABLE,
         f"{caller.tool or 'this'} is allowed, but no {driver} is configured on this installation",
-        f"go on without it and tell {caller.agent.superior}; who runs the installation configures "
-        "it",
+        f"go on without it and tell {caller.agent.superior}; the people who run this "
+        "installation can configure it",
         rule=f"{driver} is configured",
         driver=driver,
     )

@@ -34,7 +34,7 @@ def user_of(agent_id: int) -> AgentUser | None:
             Code.ISOLATION_UNAVAILABLE,
             f"this installation has user numbers for {len(numbers) - 1} agents, and this is agent "
             f"{agent_id}",
-            "go on without it; who runs the installation splits it in two",
+            "go on without it; ask the people who run this installation to split it in two",
             rule="an operating-system user for each agent (spec: files 8)",
         )
     return AgentUser(uid=numbers[agent_id], gid=numbers[agent_id])

@@ -120,7 +120,7 @@ def can_name_kind(name: str, policy: Policy) -> Decision:
         return deny(
             Code.INVALID_PARAMS,
             f"role: {name} is the name of an agent or of a kind",
-            f"name a role there is ({', '.join(sorted(policy.roles))}), or choose another name",
+            f"name an existing role ({', '.join(sorted(policy.roles))}), or choose another name",
             rule="one name, one role",
             role="is the name of an agent or of a kind",
         )
@@ -159,7 +159,7 @@ def can_make_co_managers(who: Agent, names: Iterable[str]) -> Decision:
 
 
 def can_describe(added: Iterable[str]) -> Decision:
-    """Decide whether an act `describe` may add these skills: none, for a skill is a right.
+    """Decide whether an act `describe` may add these skills: none, because a skill gives rights.
 
     (Spec: organisation 35)
     """

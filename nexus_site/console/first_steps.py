@@ -35,7 +35,7 @@ def remember_given_password(request: HttpRequest, user: AbstractBaseUser) -> Non
 
 
 def on_password_changed(request: HttpRequest) -> None:
-    """The password is the user's own from now on."""
+    """Note that the user has chosen this password: no longer the one that was given to them."""
     passwords.take_password(int(request.user.pk or 0))
     request.session.pop(IN_SESSION, None)
 

@@ -81,5 +81,7 @@ class OwnPasswordForm(AdminOwnPasswordChangeForm):
         """Refuse the same password again: the person who gave it would still know it."""
         data: dict[str, Any] = super().clean() or {}
         if data.get("new_password1") and data.get("new_password1") == data.get("old_password"):
-            raise forms.ValidationError(gettext("Choose another password than the present one."))
+            raise forms.ValidationError(
+                gettext("Choose a password that differs from your current one.")
+            )
         return data

@@ -62,7 +62,10 @@ class DeclaredLookups(AnyAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """The table; all of it, and a word, for odd values; 400 for what is no filter of it."""
+        """The table. A value that its filter does not have shows all rows and a message.
+
+        A filter that the table does not have is answered with 400.
+        """
         if ERROR_FLAG in request.GET:
             messages.warning(
                 request, gettext("No filter has such a value: this is the whole table.")

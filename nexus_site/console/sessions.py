@@ -1,4 +1,4 @@
-"""Where people's sessions are kept: Django's own table, asked for keys that Django makes alone."""
+"""Sessions of people, in Django's own table; only keys in Django's own form are looked up."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LENGTH = 32
 
 
 class SessionStore(db.SessionStore):
-    """Django's own, which takes no other key from a cookie.
+    """Django's session store; it ignores any cookie that Django did not make.
 
     A cookie in quotes may spell any character, also NUL, which no database looks up. Spec: wire 17.
     """

@@ -108,7 +108,7 @@ class PeopleSite(UnfoldAdminSite):
         return checked
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> Any:
-        """The tables by room, found out when they are read: the navigation of a page is ours."""
+        """The tables by room, computed only when a page reads them: its navigation is our own."""
         return SimpleLazyObject(partial(super().get_app_list, request, app_label))
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:

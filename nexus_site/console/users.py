@@ -150,7 +150,7 @@ class PersonAdmin(DjangoUserAdmin, ActPages):  # type: ignore[type-arg]  # only 
         change: bool = False,  # noqa: FBT001, FBT002  Django's own signature
         **kwargs: Any,
     ) -> Any:
-        """The form, told who fills it in."""
+        """The form, with the person who fills it in."""
         made = super().get_form(request, obj, change=change, **kwargs)
         return type(made.__name__, (made,), {"who": signed_in(request)})
 

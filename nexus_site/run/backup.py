@@ -284,7 +284,10 @@ def _program(name: str) -> str:
 
 
 def _fits(program: int, server: int) -> bool:
-    """A later program does, unless it sets what the server does not know: transaction_timeout."""
+    """Whether a program of one major version can copy a server of another.
+
+    A newer program can, unless it sets transaction_timeout, which an older server does not know.
+    """
     return program == server or program > server >= TRANSACTION_TIMEOUT
 
 

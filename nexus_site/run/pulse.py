@@ -24,7 +24,7 @@ class Pulse:
     memory: mmap = field(default_factory=lambda: mmap(-1, 1))
 
     def begin(self, *, now: float) -> None:
-        """Listen anew: a child starts."""
+        """Start listening again, because a new child starts."""
         self.silence, self.looked = 0.0, now
 
     def beat(self) -> None:

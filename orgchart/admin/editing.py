@@ -126,7 +126,7 @@ class EditAdmin(PreviewingAdmin):
         change: bool = False,  # noqa: FBT001, FBT002  Django's own signature
         **kwargs: Any,
     ) -> type[PolicyForm]:
-        """The form, told which organisation it is for; columns only where nothing may change."""
+        """The form of the organisation; without the right to change, plain columns."""
         if not (self.has_change_permission(request, obj) if obj else True):
             kwargs["form"] = forms.ModelForm
             form: type[PolicyForm] = super().get_form(request, obj, change, **kwargs)

@@ -85,7 +85,7 @@ def _verb(row: models.Agent, columns: list[str]) -> str:
 def _add(
     organisation: models.Organisation, added: list[Staff], roles: Mapping[str, models.Role]
 ) -> dict[str, models.Agent]:
-    """Rows with a handle and a role, nothing else yet: superiors may be among them."""
+    """Insert agents with handle and role only: their superiors may be among them."""
     rows = [
         models.Agent(organisation=organisation, handle=one.handle, role=roles[one.role])
         for one in added

@@ -190,7 +190,7 @@ def _row_of(edit: Edit, organisation_id: int) -> models.Model:
     if row is None:
         raise refuse(
             Code.NOT_FOUND,
-            f"{edit.subject} is there no more",
+            f"{edit.subject} no longer exists",
             "propose the change again",
             rule="the row exists",
         )

@@ -17,7 +17,7 @@ def can_approve(actor: TaskActor, task: TaskRow) -> Decision:
         return deny(
             Code.LEVEL_DENIED,
             f"Only {lead_name(actor.policy)} can approve tasks",
-            "say what you think of it with task_comment",
+            "write your opinion with task_comment",
             rule=rule,
         )
     if actor.agent is not None and actor.agent.id in task.workers:

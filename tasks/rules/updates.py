@@ -191,7 +191,7 @@ def has_not_ended(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decisi
         return deny(
             Code.INVALID_TRANSITION,
             f"Task #{task.number} is completed as it was approved: its content stays.",
-            "say it with task_comment, or create a new task with task_create",
+            "write it with task_comment, or create a new task with task_create",
             rule=ENDED,
             allowed=[],
         )
@@ -210,7 +210,7 @@ def is_not_blocked(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decis
     return deny(
         Code.TASK_BLOCKED,
         f"Task #{task.number} is blocked by unfinished tasks: {names}.",
-        "finish these first, or take another with task_recommend; you are told when it is free",
+        "finish these first, or take another with task_recommend; you are notified when it is free",
         rule="dependencies (spec: tasks 29)",
         blockedBy=[str(number) for number in blockers],
     )

@@ -23,7 +23,7 @@ EVENTS = "/api/v1/events"  # never ends; tests/toolbox/test_faces.py reads it
 
 # What a JSON schema cannot say, by hand: refusals of calls that the schema lets pass.
 BEYOND = {
-    r"cursor: not one that a list gave you": "cursors are opaque",
+    r"cursor: no list gave you this cursor": "cursors are opaque",
     r"Invalid (requiredRole|roleFilter): ": "the organisation's own roles",
     r"owner: .* is no agent of this organisation": "the organisation's own agents",
     r"\w+: amount: Decimal input should have no more than \d+ (digits|decimal places)": "decimals",

@@ -145,7 +145,7 @@ def can_carry_result(opener: Agent | None, assignee: Agent, policy: Policy) -> D
         return Allow(rule)
     return deny(
         Code.CONTACT_DENIED,
-        "who asked for it may no longer delegate to this agent",
+        "the agent that asked for it may no longer delegate to this agent",
         "nothing is left to do",
         rule="a frame carries text while its delegation is allowed (spec: frames 15)",
     )

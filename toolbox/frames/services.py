@@ -197,7 +197,7 @@ def require_small(field: str, value: Any) -> None:
         raise refuse(
             Code.TOO_LARGE,
             f"{field} may have {MAX_CONTEXT} bytes of JSON",
-            "save_artifact it and name the artifact instead",
+            "store it with save_artifact and name the artifact instead",
             rule="size of a frame",
         )
 

@@ -119,7 +119,7 @@ class Deployment(models.Model):
 
     @DEPLOYMENT.step("find_ended", state)
     def find_ended(self, *, at: datetime, problem: str) -> None:
-        """A person found out that it does not run."""
+        """Record that a person saw that it does not run."""
         self.settled_at, self.problem = at, problem
 
     @DEPLOYMENT.step("fail", state)
@@ -129,5 +129,5 @@ class Deployment(models.Model):
 
     @DEPLOYMENT.step("lose_track", state)
     def lose_track(self, *, at: datetime, problem: str) -> None:
-        """Whether it runs cannot be found out."""
+        """Record that its state is not known."""
         self.settled_at, self.problem = at, problem

@@ -94,7 +94,7 @@ def can_be_of(service: str, others: Collection[str]) -> Decision:
         return Allow("an image is of one service (spec: hands 33)")
     return deny(
         Code.INVALID_PARAMS,
-        f"this very image is one of the service {other} already",
+        f"this image already belongs to the service {other}",
         f"build it as {other}, or let its Dockerfile have a LABEL that names {service}",
         rule="an image is of one service (spec: hands 33)",
         tag=f"the image is one of {other}",

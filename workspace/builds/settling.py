@@ -1,4 +1,4 @@
-"""People settle a deployment whose end could not be found out (Spec: hands 31)."""
+"""People settle a deployment whose outcome is not known (Spec: hands 31)."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _unknown(deployment_id: str, person: Person, reason: str) -> Deployment:
 def _settled_meanwhile(row: Deployment) -> Denied:
     return refuse(
         Code.INVALID_TRANSITION,
-        f"somebody else settled {row.id} meanwhile",
+        f"another person settled {row.id} meanwhile",
         "reload the page to see how it ended",
         rule=rules.RULE,
     )

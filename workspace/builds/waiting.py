@@ -1,4 +1,4 @@
-"""Which deployments wait for a person: those whose end could not be found out."""
+"""Which deployments wait for a person: those whose outcome is not known."""
 
 from __future__ import annotations
 

@@ -221,7 +221,7 @@ def require_merging() -> None:
         raise refuse(
             Code.DRIVER_UNAVAILABLE,
             f"git {'.'.join(map(str, version))} cannot merge in a bare repository",
-            "who runs the installation installs git 2.38 or newer",
+            "ask the people who run this installation to install git 2.38 or newer",
             rule="git is 2.38 or newer",
             driver="git",
         )

@@ -85,7 +85,7 @@ def _push(repository: Repository, commit: str) -> None:
         raise refuse(
             Code.INVALID_TRANSITION,
             f"the other repository did not take the main branch: {problem.said[:500]}",
-            "compare the two: where it moved on by itself, people bring both together",
+            "compare the two: if it has commits of its own, a person must merge the two",
             rule="the main branch is pushed back (spec: hands 22)",
         ) from problem
 

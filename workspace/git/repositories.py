@@ -74,7 +74,7 @@ def ensure_repository(*, organisation: Organisation, caller: Actor, now: datetim
         raise refuse(
             Code.DRIVER_UNAVAILABLE,
             f"the folder of the repository of {organisation.slug} is missing",
-            "who runs the installation restores it from a backup",
+            "ask the people who run this installation to restore it from a backup",
             rule="the repository is on this machine",
             driver="git repository",
         )

@@ -103,7 +103,7 @@ def started(
         raise refuse(
             Code.DRIVER_UNAVAILABLE,
             "git is not installed on this installation",
-            "go on without it; who runs the installation installs git",
+            "go on without it; ask the people who run this installation to install git",
             rule="git is installed",
             driver="git",
         ) from None

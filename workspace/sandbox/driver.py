@@ -97,7 +97,8 @@ def _unavailable(problem: str) -> Exception:
     return refuse(
         Code.ISOLATION_UNAVAILABLE,
         f"this needs a sandbox, and this installation has none: {problem[:500]}",
-        "go on without it; who runs the installation asks `manage.py workspace doctor`",
+        "go on without it; ask the people who run this installation to run "
+        "`manage.py workspace doctor`",
         rule="programs run only behind walls (spec: files 8)",
     )
 

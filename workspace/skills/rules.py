@@ -38,7 +38,8 @@ def can_use_skill(agent: Agent, name: str, found: Found, *, person: bool = False
         return deny(
             Code.NOT_FOUND,
             f"skill {name} cannot be used: {found.problem or 'it is not installed'}",
-            f"tell {agent.superior}; who runs the installation mends or installs it",
+            f"tell {agent.superior}; the people who run this installation can correct or "
+            "install it",
             rule="SKILL.md in a configured folder",
         )
     if skill.people_only and not person:

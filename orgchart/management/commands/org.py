@@ -99,7 +99,7 @@ class Command(BaseCommand):
             raise CommandError(f"{deny.message}; {deny.next_action}") from refusal
 
     def _load(self, options: dict[str, Any]) -> None:
-        """Load a pack, new or over what lives under its name."""
+        """Load a pack: create its organisation, or change the existing one of that name."""
         caller = operator()
         change = load_pack(
             options["folder"],
@@ -133,7 +133,7 @@ class Command(BaseCommand):
             self.stdout.write(str(path))
 
     def _diff(self, options: dict[str, Any]) -> None:
-        """Compare a pack with what lives: rows first, then what they permit and forbid."""
+        """Compare a pack with its organisation: rows first, then what they permit and forbid."""
         organisation = organisation_of(options["organisation"])
         caller = operator(organisation.id)
         found = diff_pack(organisation, options["folder"], caller=caller, now=timezone.now())

@@ -21,7 +21,7 @@ from toolbox.registry import REGISTRY
 
 
 class StrictJSONParser(BaseParser):
-    """One JSON object, not too long and with nothing odd in it."""
+    """One JSON object within the limits of `core.strictjson` and of the tool's own size."""
 
     media_type = "application/json"
 
