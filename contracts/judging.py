@@ -33,7 +33,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Submission:
+class SubmissionFacts:
     """A completion report: its id, what QA found in it, the agents that judged it, its commit."""
 
     report_id: int
@@ -124,7 +124,7 @@ def can_be_judged(terms: Terms, policy: Policy) -> Decision:
 
 
 def can_judge_submission(
-    contract_id: str, state: ContractState, submission: Submission | None, who: Agent
+    contract_id: str, state: ContractState, submission: SubmissionFacts | None, who: Agent
 ) -> Decision:
     """Decide whether there is a submission that this judge has not judged (Spec: contracts 26)."""
     if submission is None or state is not ContractState.REVIEW:
@@ -151,10 +151,10 @@ def can_judge_submission(
 
 def submission_of(
     report_id: int, verdicts: Iterable[tuple[str, int]], commit: str = ""
-) -> Submission:
+) -> SubmissionFacts:
     """A submission with the (finding, judge) of its verdicts."""
     found = list(verdicts)
-    return Submission(
+    return SubmissionFacts(
         report_id,
         frozenset(VerdictFinding(finding) for finding, _ in found),
         frozenset(judge for _, judge in found),

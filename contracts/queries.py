@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.db.models import Q, QuerySet
 
 from contracts import rules
-from contracts.judging import Submission, submission_of
+from contracts.judging import SubmissionFacts, submission_of
 from contracts.models import Contract, Report, Verdict
 from contracts.results import ContractDetail, ContractPage, ContractSummary
 from contracts.rules import ContractFacts
@@ -202,7 +202,7 @@ def open_contracts_of(agent_id: int) -> QuerySet[Contract]:
 class JudgedSubmission:
     """The latest submission of a contract, and the PASS on it: its verdict and its commit."""
 
-    submission: Submission | None = None
+    submission: SubmissionFacts | None = None
     passed_by: int | None = None
     passed_commit: str = ""
 

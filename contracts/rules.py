@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from contracts.judging import (
-    Submission,
+    SubmissionFacts,
     Terms,
     can_judge_submission,
     code_of,
@@ -44,7 +44,7 @@ class ContractFacts(Terms):
     kind: ContractKind
     state: ContractState
     version: int
-    submission: Submission | None = None
+    submission: SubmissionFacts | None = None
     environment: str = ""
     artifact: str = ""
     expires_at: datetime | None = None

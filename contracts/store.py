@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from contracts import rules
-from contracts.judging import Submission, submission_of
+from contracts.judging import SubmissionFacts, submission_of
 from contracts.models import Contract, Report, Verdict
 from contracts.results import ContractVersion
 from contracts.rules import ContractFacts
@@ -47,7 +47,7 @@ def issuer_of(row: Contract, policy: Policy) -> Party:
 
 
 def contract_facts(
-    row: Contract, policy: Policy, submission: Submission | None = None
+    row: Contract, policy: Policy, submission: SubmissionFacts | None = None
 ) -> ContractFacts:
     """The row as rules see it."""
     return ContractFacts(
@@ -107,7 +107,7 @@ def writers_of_terms(*contract_ids: str) -> frozenset[int]:
     return frozenset(issued.values_list("notice__sender_id", flat=True))
 
 
-def latest_submission(row: Contract) -> Submission | None:
+def latest_submission(row: Contract) -> SubmissionFacts | None:
     """The submission that is in review, with its verdicts; None without one."""
     if row.state != ContractState.REVIEW:
         return None

@@ -2,7 +2,7 @@
 
 from django.db import DatabaseError, connection, transaction
 
-from ledger.rules import Fault, Finding
+from ledger.rules import Finding, SealFault
 
 GUARDS = """
 SELECT t.tgrelid::regclass::text FROM pg_trigger t
@@ -43,10 +43,10 @@ def check_guards() -> Finding | None:
     for table in ("ledger_event", "ledger_seal"):
         if table not in standing or not _refuses(table):
             message = f"the trigger that refuses changes of {table} is off, gone or altered"
-            return Finding(fault=Fault.GUARD, message=message)
+            return Finding(fault=SealFault.GUARD, message=message)
         if strange := _strange(table):
             message = f"{table} has {strange}, which the ledger never made"
-            return Finding(fault=Fault.GUARD, message=message)
+            return Finding(fault=SealFault.GUARD, message=message)
     return None
 
 

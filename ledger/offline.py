@@ -15,7 +15,7 @@ from typing import Any
 
 from ledger.canonical import canonical
 from ledger.merkle import proves
-from ledger.rules import Chain, Fault, Finding, Keys, Leaves, check_event
+from ledger.rules import Chain, Finding, Keys, Leaves, SealFault, check_event
 from ledger.seal_format import Leaf, Seal, index_keys, read_public, verifies
 
 FORMAT = 1
@@ -131,7 +131,7 @@ class Reader:
             message = "it is not among the events of this seal"
             raise Wrong(
                 Finding(
-                    fault=Fault.EVENT_REWRITTEN, seal=seal.number, seq=leaf.seq, message=message
+                    fault=SealFault.EVENT_REWRITTEN, seal=seal.number, seq=leaf.seq, message=message
                 )
             )
 
@@ -142,7 +142,7 @@ class Reader:
         if self._shown:
             raise Wrong(
                 Finding(
-                    fault=Fault.EVENT_MISSING,
+                    fault=SealFault.EVENT_MISSING,
                     seal=self._leaves.seal.number,
                     message=f"{self._shown} of its events are missing from the file",
                 )
@@ -232,7 +232,7 @@ def _raise(finding: Finding | None) -> None:
 
 def _file(message: str, line: int | None) -> Finding:
     where = "" if line is None else f"line {line}: "
-    return Finding(fault=Fault.FILE, message=f"{where}{message}")
+    return Finding(fault=SealFault.FILE, message=f"{where}{message}")
 
 
 def main(arguments: list[str]) -> int:

@@ -13,7 +13,7 @@ from ledger.seal_format import GENESIS, Leaf, Seal, place_hash, read_marks, veri
 Keys = Mapping[str, bytes]  # key id -> raw public key
 
 
-class Fault(StrEnum):
+class SealFault(StrEnum):
     """What can be wrong, by what was changed."""
 
     EVENT_FIELDS = "event_fields"
@@ -39,7 +39,7 @@ class Fault(StrEnum):
 class Finding:
     """The first thing wrong and where it is."""
 
-    fault: Fault
+    fault: SealFault
     message: str
     seal: int | None = None
     seq: int | None = None
@@ -83,32 +83,32 @@ class Chain:
         if seal.number == expected:
             return None
         return Finding(
-            fault=Fault.SEAL_MISSING,
+            fault=SealFault.SEAL_MISSING,
             seal=expected,
             message=f"this seal is missing; the next one found is {seal.number}",
         )
 
     def _statement(self, seal: Seal) -> Finding | None:
-        fault: Fault | None = None
+        fault: SealFault | None = None
         message = ""
         public = self.keys.get(seal.key_id)
         if seal.compute_digest() != seal.digest:
-            fault, message = Fault.SEAL_FIELDS, "its fields do not match its digest"
+            fault, message = SealFault.SEAL_FIELDS, "its fields do not match its digest"
         elif public is None:
-            fault, message = Fault.SEAL_KEY, f"signed by key {seal.key_id}, not trusted here"
+            fault, message = SealFault.SEAL_KEY, f"signed by key {seal.key_id}, not trusted here"
         elif not verifies(public, seal.signature, seal.digest):
-            fault, message = Fault.SEAL_SIGNATURE, f"its signature is not by key {seal.key_id}"
+            fault, message = SealFault.SEAL_SIGNATURE, f"its signature is not by key {seal.key_id}"
         return Finding(fault=fault, seal=seal.number, message=message) if fault else None
 
     def _place(self, seal: Seal) -> Finding | None:
-        fault: Fault | None = None
+        fault: SealFault | None = None
         message = ""
         previous = self.last.digest if self.last else GENESIS if self.first == 1 else seal.previous
         reached = self._reached.get(seal.era, 0 if self.first == 1 else seal.lo)
         if seal.previous != previous:
-            fault, message = Fault.SEAL_CHAIN, "it is not chained to the seal before it"
+            fault, message = SealFault.SEAL_CHAIN, "it is not chained to the seal before it"
         elif seal.lo != reached or seal.hi <= seal.lo:
-            fault = Fault.SEAL_RANGE
+            fault = SealFault.SEAL_RANGE
             message = f"its transactions {seal.lo}..{seal.hi} do not follow on {reached}"
         return Finding(fault=fault, seal=seal.number, message=message) if fault else None
 
@@ -127,7 +127,7 @@ class Leaves:
         """Check the seal's own list of marks before it is used to find anything."""
         if self._genuine:
             return None
-        return self._finding(Fault.SEAL_MARKS, "its list of marks was changed")
+        return self._finding(SealFault.SEAL_MARKS, "its list of marks was changed")
 
     def add(self, leaf: Leaf) -> Finding | None:
         """Check the next event."""
@@ -141,12 +141,12 @@ class Leaves:
         """Check that nothing is left out and that the root is the sealed one."""
         if self._marks is not None and self._tree.size < len(self._marks):
             seq = self._marks[self._tree.size][0]
-            return self._finding(Fault.EVENT_MISSING, "this sealed event is gone", seq)
+            return self._finding(SealFault.EVENT_MISSING, "this sealed event is gone", seq)
         if self._tree.size != self.seal.count:
             message = f"it sealed {self.seal.count} events, {self._tree.size} are here"
-            return self._finding(Fault.EVENT_MISSING, message)
+            return self._finding(SealFault.EVENT_MISSING, message)
         if self._tree.root() != self.seal.root:
-            return self._finding(Fault.SEAL_ROOT, "its events do not add up to its root")
+            return self._finding(SealFault.SEAL_ROOT, "its events do not add up to its root")
         return None
 
     def _expected(self, leaf: Leaf) -> Finding | None:
@@ -157,9 +157,11 @@ class Leaves:
             return None
         if leaf.seq not in self._sealed:
             message = "this event was inserted behind the seal"
-            return self._finding(Fault.EVENT_INSERTED, message, leaf.seq)
+            return self._finding(SealFault.EVENT_INSERTED, message, leaf.seq)
         missing = self._marks[place][0] if place < len(self._marks) else leaf.seq
-        return self._finding(Fault.EVENT_MISSING, "this sealed event is gone from here", missing)
+        return self._finding(
+            SealFault.EVENT_MISSING, "this sealed event is gone from here", missing
+        )
 
     def _content(self, leaf: Leaf, place: bytes) -> Finding | None:
         own = digest_fields(leaf.fields)
@@ -171,14 +173,14 @@ class Leaves:
             return None
         if own == leaf.digest:
             message = "it was rewritten or moved and its digest made anew"
-            return self._finding(Fault.EVENT_REWRITTEN, message, leaf.seq)
+            return self._finding(SealFault.EVENT_REWRITTEN, message, leaf.seq)
         if place_hash(leaf.era, leaf.xid, leaf.seq, own)[:8] == sealed:
             message = "its digest was changed; its fields are as sealed"
-            return self._finding(Fault.EVENT_DIGEST, message, leaf.seq)
+            return self._finding(SealFault.EVENT_DIGEST, message, leaf.seq)
         message = "its fields were changed" + ("" if stands else ", its digest too")
-        return self._finding(Fault.EVENT_FIELDS, message, leaf.seq)
+        return self._finding(SealFault.EVENT_FIELDS, message, leaf.seq)
 
-    def _finding(self, fault: Fault, message: str, seq: int | None = None) -> Finding:
+    def _finding(self, fault: SealFault, message: str, seq: int | None = None) -> Finding:
         return Finding(fault=fault, message=message, seal=self.seal.number, seq=seq)
 
 
@@ -187,7 +189,7 @@ def check_event(leaf: Leaf, own: bytes | None = None, *, seal: int | None = None
     if (own or digest_fields(leaf.fields)) == leaf.digest:
         return None
     return Finding(
-        fault=Fault.EVENT_FIELDS,
+        fault=SealFault.EVENT_FIELDS,
         message="its fields do not match its digest",
         seal=seal,
         seq=leaf.seq,

@@ -126,7 +126,7 @@ def adopt_head(last: Head | None) -> None:
         keys.remember_head(last.number, last.digest.hex())
 
 
-class Holder(NamedTuple):
+class BlockingProcess(NamedTuple):
     """The process of the database whose open transaction holds sealing back."""
 
     pid: int
@@ -143,7 +143,7 @@ class Backlog:
 
     seq: int
     seconds: float
-    holder: Holder | None
+    holder: BlockingProcess | None
 
     @property
     def is_late(self) -> bool:
@@ -165,7 +165,7 @@ def read_backlog(*, now: datetime) -> Backlog | None:
         cursor.execute(HOLDER)
         holder = cursor.fetchone()
     seconds = (now - oldest[1]).total_seconds()
-    return Backlog(oldest[0], seconds, Holder(*holder) if holder else None)
+    return Backlog(oldest[0], seconds, BlockingProcess(*holder) if holder else None)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from ledger.canonical import FIELDS, parse, stamp
 from ledger.guards import check_guards
 from ledger.models import Seal as SealRow
 from ledger.parallel import plan_parts, verify_parts
-from ledger.rules import Chain, Fault, Finding, Keys, Leaves, check_event
+from ledger.rules import Chain, Finding, Keys, Leaves, SealFault, check_event
 from ledger.seal_format import Leaf, Seal, read_seal
 from ledger.sealer import is_in_chain, read_backlog, read_eras, stream
 from ledger.spans import HIGHEST, Part, chain_before, verify_span
@@ -130,14 +130,14 @@ class Verification:
             if last is None:
                 return None
             message = f"this machine has not seen this chain. {ADOPT}"
-            return Finding(fault=Fault.SEAL_HEAD, seal=last.number, message=message)
+            return Finding(fault=SealFault.SEAL_HEAD, seal=last.number, message=message)
         if is_in_chain(*known):
             return None
         message = (
             "this machine has seen this seal; the chain ends before it or goes on otherwise. "
             f"{ADOPT}"
         )
-        return Finding(fault=Fault.SEAL_HEAD, seal=known[0], message=message)
+        return Finding(fault=SealFault.SEAL_HEAD, seal=known[0], message=message)
 
     def _unsealed(self) -> Finding | None:
         with connection.cursor() as cursor:
@@ -157,13 +157,13 @@ class Verification:
             return None
         message = f"this event is not sealed after {backlog.seconds:.0f} s"
         message += f"; {backlog.holder} keeps a transaction open" if backlog.holder else ""
-        return Finding(fault=Fault.EVENT_UNSEALED, message=message, seq=backlog.seq)
+        return Finding(fault=SealFault.EVENT_UNSEALED, message=message, seq=backlog.seq)
 
     def _open(self, row: tuple[Any, ...]) -> Finding | None:
         self.unsealed += 1
         if row[1] < 0:
             message = "it was inserted outside every transaction"
-            return Finding(fault=Fault.EVENT_INSERTED, message=message, seq=row[2])
+            return Finding(fault=SealFault.EVENT_INSERTED, message=message, seq=row[2])
         return _check_open(row)
 
 
@@ -245,4 +245,4 @@ _parse_details = lru_cache(maxsize=4096)(parse)
 
 
 def _unreadable(row: tuple[Any, ...], error: Exception, seal: int | None) -> Finding:
-    return Finding(fault=Fault.EVENT_FIELDS, message=str(error), seal=seal, seq=row[2])
+    return Finding(fault=SealFault.EVENT_FIELDS, message=str(error), seal=seal, seq=row[2])

@@ -22,23 +22,23 @@ class Source(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CatalogueEntry:
     """What the organisation knows of a tool."""
 
     source: Source
     modes: frozenset[ToolMode]
 
 
-_entries: dict[str, Entry] = {}
+_entries: dict[str, CatalogueEntry] = {}
 _task_types: set[str] = set()
 
 
-def declare_tool(name: str, entry: Entry) -> None:
+def declare_tool(name: str, entry: CatalogueEntry) -> None:
     """Add a tool."""
     _entries[name] = entry
 
 
-def known() -> dict[str, Entry]:
+def known() -> dict[str, CatalogueEntry]:
     """Every declared tool by name."""
     return dict(_entries)
 

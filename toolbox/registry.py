@@ -156,7 +156,9 @@ class Registry:
     def fill_catalogue(self) -> None:
         """Tell the organisation's room which tools exist, for roles to bind."""
         for tool in self._tools.values():
-            catalogue.declare_tool(tool.name, catalogue.Entry(tool.source, tool.allowed_modes))
+            catalogue.declare_tool(
+                tool.name, catalogue.CatalogueEntry(tool.source, tool.allowed_modes)
+            )
 
 
 REGISTRY = Registry()

@@ -20,7 +20,7 @@ from governance.cases.content import Evidence
 from governance.cases.models import Artifact, Case
 from governance.cases.officers import insert_officer, keep_officer
 from governance.cases.results import ArtifactKept, CaseMoved, CaseSubmitted
-from governance.cases.store import Submission
+from governance.cases.store import StageSubmission
 from governance.cases.violations import as_violation, notify_if_paused
 from governance.cases.vocabulary import OFFICE_OF, Ruling, Stage
 from ledger.services import insert_event, record
@@ -118,7 +118,7 @@ def submit_stage(
         kept = forms.checked_content(stage, found, content)
         tasks = _task_ids(row) if stage in (Stage.REVIEW, Stage.TEST) else []
         forms.require_tasks_known(stage, kept, tasks)
-        submission = Submission(
+        submission = StageSubmission(
             stage=stage,
             round=row.round,
             revision=0,

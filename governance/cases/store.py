@@ -45,7 +45,7 @@ def find(case_id: str, organisation_id: int, *, lock: bool = False) -> Case:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Submission:
+class StageSubmission:
     """An artifact about to be inserted with the move that it makes."""
 
     stage: Stage
@@ -112,7 +112,7 @@ def advance(
     policy: Policy,
     caller: Actor,
     now: datetime,
-    submission: Submission | None = None,
+    submission: StageSubmission | None = None,
 ) -> None:
     """Save a move with its event, its artifact and the next office's events in one statement.
 

@@ -32,7 +32,7 @@ GOOD = ("OK", "APPROVED", "PASSED", "DELIVER", "CONTINUE")
 
 
 @dataclass(slots=True, kw_only=True)
-class Entry:
+class TimelineEntry:
     """One thing that happened in a case; `new_round` is the round that begins with it."""
 
     at: datetime
@@ -59,7 +59,7 @@ class Entry:
         return found.splitlines() if isinstance(found, str) else found
 
 
-def timeline_of(row: Case) -> list[Entry]:
+def timeline_of(row: Case) -> list[TimelineEntry]:
     """Every entry of a case, oldest first."""
     events = events_of_case(row)
     artifacts = {
@@ -87,9 +87,9 @@ def events_of_case(row: Case) -> list[Event]:
     return list(reversed(events.defer("digest").order_by("-seq")[:SHOWN]))
 
 
-def _entry(event: Event, row: Case, artifact: Artifact | None, seals: list[Seal]) -> Entry:
+def _entry(event: Event, row: Case, artifact: Artifact | None, seals: list[Seal]) -> TimelineEntry:
     said = event.details
-    entry = Entry(
+    entry = TimelineEntry(
         at=event.at,
         seq=event.seq,
         actor=event.actor,

@@ -20,7 +20,7 @@ from governance.cases.facts import CaseFacts, Next
 from governance.cases.models import Artifact, Case
 from governance.cases.results import CaseMoved
 from governance.cases.services import insert_case
-from governance.cases.store import Submission
+from governance.cases.store import StageSubmission
 from governance.cases.violations import notify_if_paused
 from governance.cases.vocabulary import Outcome, Stage
 from governance.interventions import rules
@@ -71,7 +71,7 @@ def amend_case(
         row, facts = _begin(action, {"stage": stage.value, "content": content}, request)
         require(rules.can_amend(facts, stage))
         kept = forms.checked_content(stage, Outcome.OK, content)
-        submission = Submission(
+        submission = StageSubmission(
             stage=stage,
             round=row.round,
             revision=_next_revision(row, stage, row.round),
@@ -106,7 +106,7 @@ def overrule_review(*, outcome: Outcome, **request: Unpack[CaseActionRequest]) -
             stage=Stage.REVIEW,
             revision=0,
         )
-        submission = Submission(
+        submission = StageSubmission(
             stage=Stage.REVIEW,
             round=number,
             revision=_next_revision(row, Stage.REVIEW, number),
@@ -205,7 +205,7 @@ def _intervene(
     to: Next,
     action: CaseAction,
     request: CaseActionRequest,
-    submission: Submission | None = None,
+    submission: StageSubmission | None = None,
 ) -> None:
     """Move the case and keep the intervention, with its event."""
     person, now, reason = request["person"], request["now"], request["reason"]

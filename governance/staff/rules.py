@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from contracts.issuing.changes import SoughtLine
 from contracts.vocabulary import OrgAct
 from core.decision import Allow, Code, Decision, deny
-from orgchart.catalogue import Entry, Source
+from orgchart.catalogue import CatalogueEntry, Source
 from orgchart.policy.compiled import Agent, Policy, Role
 from orgchart.policy.readership import may_contact
 from orgchart.policy.separation import JUDGES, ORGANISATION_TOOLS
@@ -127,7 +127,7 @@ def can_name_kind(name: str, policy: Policy) -> Decision:
     return Allow("a new kind of worker")
 
 
-def can_give_skills(skills: Iterable[str], known: Mapping[str, Entry]) -> Decision:
+def can_give_skills(skills: Iterable[str], known: Mapping[str, CatalogueEntry]) -> Decision:
     """Decide whether HR may give these skills: never a tool that roles, offices or the system bind.
 
     Only the matrix of roles binds a role's tools (Spec: tools 4).
@@ -187,7 +187,10 @@ def can_restrict_tools(who: Agent, target: Agent) -> Decision:
 
 
 def can_restrict_to(
-    tool: str, modes: frozenset[ToolMode], entry: Entry | None, held: frozenset[ToolMode] | None
+    tool: str,
+    modes: frozenset[ToolMode],
+    entry: CatalogueEntry | None,
+    held: frozenset[ToolMode] | None,
 ) -> Decision:
     """Decide whether a restriction may leave a tool these modes: fewer, never more.
 

@@ -27,7 +27,7 @@ from mailroom.models import Escalation, OutgoingNotice
 from mailroom.vocabulary import UNSETTLED
 
 
-class AnswerForm(forms.Form):
+class EscalationAnswerForm(forms.Form):
     """The Board's answer, and the version that was read."""
 
     reply = forms.CharField(
@@ -82,7 +82,7 @@ ANSWER = Act(
         "gets a system mail. The escalation is then answered."
     ),
     perform=_answer,
-    form=AnswerForm,
+    form=EscalationAnswerForm,
     possible=lambda row: row.state in UNSETTLED,
     version=lambda row: int(row.version),
     facts=_facts,

@@ -96,7 +96,7 @@ class SentFilter(MomentFilter):
         return queryset
 
 
-class AnswerForm(forms.Form):
+class ReportAnswerForm(forms.Form):
     """The Board's answer."""
 
     reply = forms.CharField(
@@ -137,7 +137,7 @@ ANSWER = Act(
     deed=Deed.ANSWER_REPORT,
     explanation=_("The sender gets the answer as a mail from the Board."),
     perform=_answer,
-    form=AnswerForm,
+    form=ReportAnswerForm,
     possible=lambda row: row.recipient_id is None and row.sender_id is not None,
     text=lambda row: row.body,
 )

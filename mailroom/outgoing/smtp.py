@@ -24,7 +24,7 @@ class TooManyLines(OSError):
     """The server's answer does not end."""
 
 
-class Lines:
+class ServerLines:
     """The answers of a server, as smtplib reads them: line by line."""
 
     def __init__(self, file: Any) -> None:
@@ -79,8 +79,8 @@ class Bounded(smtplib.SMTP):
         """One answer of the server, of MOST_LINES at most."""
         if self.file is None and self.sock is not None:  # a new socket: plain, or by TLS from now
             self._connection.note(self.sock)
-            self.file = Lines(self.sock.makefile("rb"))
-        if isinstance(self.file, Lines):
+            self.file = ServerLines(self.sock.makefile("rb"))
+        if isinstance(self.file, ServerLines):
             self.file.left = MOST_LINES
         return super().getreply()
 

@@ -12,7 +12,7 @@ ACROSS, DOWN, STACKED, INDENT = 24, 44, 12, 20
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CardPlace:
     """The upper left corner of an agent's card, and how deep it is under the Board."""
 
     name: str
@@ -32,7 +32,7 @@ class Line:
 class Drawing:
     """The cards in reading order (each after its superior), the lines, and the size in pixels."""
 
-    places: Sequence[Place]
+    places: Sequence[CardPlace]
     lines: Sequence[Line]
     width: int
     height: int
@@ -68,7 +68,7 @@ def draw(root: str, below: Mapping[str, Sequence[str]]) -> Drawing:
 class _Artist:
     def __init__(self, below: Mapping[str, Sequence[str]]) -> None:
         self.below = below
-        self.places: dict[str, Place] = {}
+        self.places: dict[str, CardPlace] = {}
         self.lines: list[Line] = []
         self.seen: set[str] = set()
 
@@ -78,7 +78,7 @@ class _Artist:
         order = list(self._in_order(root))
         return Drawing(places=order, lines=self.lines, width=width, height=height)
 
-    def _in_order(self, name: str) -> list[Place]:
+    def _in_order(self, name: str) -> list[CardPlace]:
         place = self.places.pop(name, None)
         if place is None:
             return []
@@ -99,7 +99,7 @@ class _Artist:
             width += self._draw_tree(child, left, y + HEIGHT + DOWN, depth + 1)
             middles.append((child, self.places[child].x + WIDTH // 2))
         middle = (middles[0][1] + middles[-1][1]) // 2 if middles else x + WIDTH // 2
-        self.places[name] = Place(name, middle - WIDTH // 2, y, depth)
+        self.places[name] = CardPlace(name, middle - WIDTH // 2, y, depth)
         bottom = y + HEIGHT
         for _, at in middles:
             turn = bottom + DOWN // 2
@@ -108,10 +108,10 @@ class _Artist:
 
     def _stack(self, name: str, leaves: Sequence[str], x: int, y: int, depth: int) -> int:
         """A manager whose agents lead no others: they are drawn below each other."""
-        self.places[name] = Place(name, x, y, depth)
+        self.places[name] = CardPlace(name, x, y, depth)
         spine = x + INDENT // 2
         for number, leaf in enumerate(leaves):
             top = y + HEIGHT + DOWN // 2 + number * (HEIGHT + STACKED)
-            self.places[leaf] = Place(leaf, x + INDENT, top, depth + 1)
+            self.places[leaf] = CardPlace(leaf, x + INDENT, top, depth + 1)
             self.lines.append(Line(f"M{spine} {y + HEIGHT}V{top + HEIGHT // 2}H{x + INDENT}"))
         return WIDTH + (INDENT if leaves else 0)

@@ -32,10 +32,10 @@ MOST_CARDS = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
+class AgentCard:
     """One agent of the drawing; `hidden` counts those below it that are not drawn."""
 
-    place: drawing.Place
+    place: drawing.CardPlace
     state: AgentState | None
     title: str
     address: str
@@ -91,12 +91,12 @@ def _more(policy: Policy, states: Mapping[str, AgentState], name: str, top: str)
 
 
 def _card(
-    policy: Policy, place: drawing.Place, states: Mapping[str, AgentState], name: str
-) -> Card:
+    policy: Policy, place: drawing.CardPlace, states: Mapping[str, AgentState], name: str
+) -> AgentCard:
     agent = policy.agents.get(place.name)
     state = states.get(place.name)
     if agent is None or state is None:
-        return Card(
+        return AgentCard(
             place=place,
             state=None,
             title=gettext("The people of %(name)s") % {"name": name},
@@ -104,7 +104,7 @@ def _card(
         )
     address = reverse("admin:orgchart_agent_change", args=[state.id])
     title = policy.roles[agent.role].title
-    return Card(place=place, state=state, title=title, address=address)
+    return AgentCard(place=place, state=state, title=title, address=address)
 
 
 def matrix_page(request: HttpRequest) -> HttpResponse:

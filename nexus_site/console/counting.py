@@ -41,7 +41,7 @@ class RefusalCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusals:
+class RefusalsOfCode:
     """One reason code today: how often, and who tried most."""
 
     code: str
@@ -51,7 +51,7 @@ class Refusals:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
+class RefusedActor:
     """One actor today: how often it was refused, and for what most."""
 
     actor: str
@@ -136,14 +136,14 @@ def refusals(ids: Ids, since: datetime, newest: int) -> Mapping[int, list[Refusa
     return found
 
 
-def refusals_by_code(refused: Iterable[RefusalCount]) -> list[Refusals]:
+def refusals_by_code(refused: Iterable[RefusalCount]) -> list[RefusalsOfCode]:
     """Refusals by code, most first, each with the actor who tried most."""
     codes: dict[str, Counter[str]] = {}
     for one in refused:
         codes.setdefault(one.code, Counter())[one.actor] += 1
     most = max([1, *(sum(c.values()) for c in codes.values())])
     found = [
-        Refusals(
+        RefusalsOfCode(
             code=code,
             count=sum(actors.values()),
             share=round(100 * sum(actors.values()) / most),
@@ -154,14 +154,14 @@ def refusals_by_code(refused: Iterable[RefusalCount]) -> list[Refusals]:
     return sorted(found, key=lambda r: (-r.count, r.code))
 
 
-def refusals_by_actor(refused: Iterable[RefusalCount]) -> list[Refused]:
+def refusals_by_actor(refused: Iterable[RefusalCount]) -> list[RefusedActor]:
     """Refusals by actor, most first, each with the codes it met most."""
     actors: dict[str, Counter[str]] = {}
     for one in refused:
         actors.setdefault(one.actor, Counter())[one.code] += 1
     most = max([1, *(codes.total() for codes in actors.values())])
     found = [
-        Refused(
+        RefusedActor(
             actor=actor,
             count=codes.total(),
             share=round(100 * codes.total() / most),

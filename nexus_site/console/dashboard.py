@@ -61,7 +61,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chart:
+class DayChart:
     """One chart of a day: its bars, and the list behind each."""
 
     title: str
@@ -84,17 +84,17 @@ class DayFigures:
     mails: str | None = None
     agents: int = 0
     deactivated: int = 0
-    refusals: Sequence[counting.Refusals] = ()
+    refusals: Sequence[counting.RefusalsOfCode] = ()
     refused: str | None = None
     tasks: tuple[str, str] | None = None
     task_states: Sequence[tuple[str, str]] = ()
-    refusing: Sequence[counting.Refused] = ()
+    refusing: Sequence[counting.RefusedActor] = ()
     contracts: Sequence[tuple[str, int]] | None = None
     escalations: int | None = None
     overdue: int = 0
     untold: int = 0
     changed: Any = None
-    charts: Sequence[Chart] = field(default_factory=tuple)
+    charts: Sequence[DayChart] = field(default_factory=tuple)
 
     @property
     def is_stopped(self) -> bool:
@@ -207,17 +207,17 @@ def first_hour(now: datetime) -> datetime:
 
 def charts(
     mails: Mapping[datetime, int], refused: Mapping[datetime, int], now: datetime
-) -> list[Chart]:
+) -> list[DayChart]:
     """Mails and refusals of the last 24 hours, oldest first."""
     return [
-        Chart(
+        DayChart(
             title=gettext("Mails, last 24 hours"),
             is_of_refusals=False,
             address=reverse("admin:mailroom_mail_changelist"),
             column="created_at",
             bars=bars(mails, now, _mails),
         ),
-        Chart(
+        DayChart(
             title=gettext("Blocked actions, last 24 hours"),
             is_of_refusals=True,
             address=reverse("admin:ledger_event_changelist") + "?decision__exact=deny",

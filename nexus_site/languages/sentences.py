@@ -26,7 +26,7 @@ SENTENCES: Mapping[str, Parameters] = {
     "refuse": REFUSAL,
     "Deny": {**REFUSAL, "rule": 3},
     "Allow": {"rule": 0},
-    "Violation": {"message": 3, "fix": 4},
+    "BrokenInvariant": {"message": 3, "fix": 4},
     "_Refusal": {"message": 1, "rule": 2, "next_action": 3},
     "Quota": {"what": None, "help": None},
     "Refusal": {"message": 2, "next_action": 3},

@@ -68,7 +68,7 @@ def session_of(headers: dict[bytes, bytes]) -> str:
 
 
 @dataclass
-class Watcher:
+class PageWatcher:
     """One page that watches: its filters, and how far it has come."""
 
     asked: QueryDict

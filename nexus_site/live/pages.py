@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from core.admin.happened import sentences_of_feed
 from core.people import signed_in
 from ledger.models import Event
-from nexus_site.live.events import SEES, Watcher
+from nexus_site.live.events import SEES, PageWatcher
 from orgchart.people.members import visible_organisations
 
 SHOWN = 40
@@ -25,7 +25,7 @@ def feed_page(request: HttpRequest) -> HttpResponse:
         raise PermissionDenied(SEES)
     request.current_app = admin.site.name
     who = signed_in(request)
-    rows = Watcher(request.GET, who.organisations).filtered()
+    rows = PageWatcher(request.GET, who.organisations).filtered()
     context: dict[str, Any] = {
         **admin.site.each_context(request),
         "title": gettext("Live"),

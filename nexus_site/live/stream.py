@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from pydantic_core import to_json
 
 from core.controls import show_in_text
-from nexus_site.live.events import Watcher, may_watch, organisations_watched, session_of
+from nexus_site.live.events import PageWatcher, may_watch, organisations_watched, session_of
 from toolbox.faces.hosts import status_of_foreign
 from toolbox.faces.sse import ALIVE, END, START, OpenStreams, part, until_gone
 from toolbox.faces.threads import in_thread
@@ -39,7 +39,7 @@ async def application(scope: Message, receive: Any, send: Any) -> None:
 
 
 async def _watch(scope: Message, cookie: str, send: Any) -> None:
-    watcher = Watcher(QueryDict(scope.get("query_string", b"")))
+    watcher = PageWatcher(QueryDict(scope.get("query_string", b"")))
     watcher.organisations = await in_thread(lambda: organisations_watched(cookie))
     await in_thread(watcher.begin)
     await send(START)

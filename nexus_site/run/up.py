@@ -62,7 +62,7 @@ class CannotStart(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class StartPlan:
     """What to run, and where."""
 
     host: str
@@ -145,7 +145,7 @@ def _is_taken(file: IO[str], *, within: float) -> bool:
         time.sleep(POLL)
 
 
-def reserve(plan: Plan) -> socket.socket:
+def reserve(plan: StartPlan) -> socket.socket:
     """Take the port before anything is started, or say early that it is taken."""
     try:
         return web.reserve(host=plan.host, port=plan.port)
@@ -167,7 +167,7 @@ def wanted_by(pid_file: Path) -> Callable[[], bool]:
     return lambda: pid_file.exists() and os.getppid() == parent
 
 
-def prepare(plan: Plan) -> None:
+def prepare(plan: StartPlan) -> None:
     """Clear what an earlier run left: counts of processes that ended.
 
     The folder stays: it may be a disk in memory, or a link to one. Raises CannotStart without the
@@ -184,7 +184,9 @@ def prepare(plan: Plan) -> None:
         counts.unlink(missing_ok=True)
 
 
-def children(plan: Plan, *, reserved: socket.socket, on_ready: Callable[[], None]) -> list[Child]:
+def children(
+    plan: StartPlan, *, reserved: socket.socket, on_ready: Callable[[], None]
+) -> list[Child]:
     """The embedded broker, the web processes (the first calls `on_ready`), the worker, the beat,
     and the keeper of the embedded database.
     """

@@ -10,7 +10,7 @@ import uvicorn
 from uvicorn.importer import import_from_string
 
 from nexus_site.run.pulse import Pulse
-from nexus_site.serving.protocol import Limits, bounded
+from nexus_site.serving.protocol import ConnectionLimits, bounded
 from nexus_site.serving.proxies import Proxies
 
 GRACE = 5  # seconds for calls in progress when asked to stop
@@ -62,11 +62,11 @@ def _open(family: int) -> socket.socket:
     return opened
 
 
-def limits() -> Limits:
+def limits() -> ConnectionLimits:
     """What the settings allow the clients of this process."""
     from django.conf import settings
 
-    return Limits(
+    return ConnectionLimits(
         connections=settings.WEB_CONNECTIONS,
         connections_per_address=settings.WEB_CONNECTIONS_PER_ADDRESS,
         is_proxy=Proxies(settings.TRUSTED_PROXIES).is_trusted,

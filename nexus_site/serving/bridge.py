@@ -18,7 +18,7 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 
 from nexus_site.serving import body_limits, errors
 from nexus_site.serving.handlers import ApiHandler, PeopleHandler
-from toolbox.faces.bodies import Disconnected, TooLarge, read_body
+from toolbox.faces.bodies import BodyTooLarge, Disconnected, read_body
 
 Message = dict[str, Any]
 Scope = dict[str, Any]
@@ -67,7 +67,7 @@ class Bridge:
             return await read_body(receive, limit=self.limit, is_known=is_known)
         except Disconnected:
             return None
-        except TooLarge:
+        except BodyTooLarge:
             await self.send(errors.too_large(scope["path"]), send)
             return None
 

@@ -22,7 +22,7 @@ FRAMING = 4096  # bytes of a message besides its headers and twice its body
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ConnectionLimits:
     """What one process allows its clients; sizes in bytes, times in seconds."""
 
     header_bytes: int = 32 * 1024
@@ -41,7 +41,7 @@ class Limits:
 class Connections:
     """The connections of one process and the bytes of request bodies that they hold."""
 
-    limits: Limits
+    limits: ConnectionLimits
     by_address: Counter[str] = field(default_factory=Counter)
     waiting: dict[BoundedProtocol, None] = field(default_factory=dict)
     """Those without a request in progress, the longest-waiting first."""
@@ -290,6 +290,6 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.close()  # it asked nothing, or was answered before its body ended
 
 
-def bounded(limits: Limits) -> type[BoundedProtocol]:
+def bounded(limits: ConnectionLimits) -> type[BoundedProtocol]:
     """The protocol of one process, with its own count of connections and bytes."""
     return type("Bounded", (BoundedProtocol,), {"all": Connections(limits)})

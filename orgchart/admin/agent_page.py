@@ -24,7 +24,7 @@ about_agent = Hook[[HttpRequest, Agent], Mapping[str, Any]](
 )
 
 
-class AgentPage(EditAdmin):
+class AgentPageAdmin(EditAdmin):
     """An agent's own page instead of its form (Spec: people 40)."""
 
     def changeform_view(

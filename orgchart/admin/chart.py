@@ -24,10 +24,10 @@ from orgchart.admin.editing import EditAdmin
 from orgchart.admin.forms import (
     AliasForm,
     GroupForm,
-    RoleForm,
+    RoleEditForm,
 )
 from orgchart.admin.pausing import RESTART, STOP, own_pause
-from orgchart.admin.preview import Change
+from orgchart.admin.preview import RowChange
 from orgchart.admin.settings_form import (
     BOARD_ONLY,
     OrganisationForm,
@@ -133,7 +133,7 @@ class OrganisationAdmin(EditAdmin):
 class RoleAdmin(EditAdmin):
     """What its holders may do (Spec: organisation 3)."""
 
-    form = RoleForm
+    form = RoleEditForm
     subject_key = "name"
     list_display = ("name", "title", "organisation", "level", "kind_label", "tool_count")
     list_filter = (BY_ORGANISATION, ("kind", ChoicesDropdownFilter), "level", "task_lead")
@@ -225,7 +225,7 @@ class GroupAdmin(EditAdmin):
         rows: QuerySet[Group] = super().get_queryset(request)
         return rows.prefetch_related("members")
 
-    def edit_of(self, change: Change) -> Edit:
+    def edit_of(self, change: RowChange) -> Edit:
         """With another leader: the two exchange their places in the same change."""
         leader = change.form.new_leader() if isinstance(change.form, GroupForm) else None
         return replacing_leader(change.row, leader) if leader else super().edit_of(change)

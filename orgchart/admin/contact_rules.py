@@ -19,8 +19,8 @@ from core.admin.happened import modes_shown, worded
 from orgchart.admin.chart import BY_ORGANISATION, WHY
 from orgchart.admin.editing import EditAdmin
 from orgchart.admin.forms import (
-    ContactForm,
-    MailTypeForm,
+    ContactEditForm,
+    MailTypeEditForm,
     ToolRestrictionForm,
 )
 from orgchart.models import (
@@ -35,7 +35,7 @@ from orgchart.policy.vocabulary import BOARD, Relation
 class MailTypeAdmin(EditAdmin):
     """The ceiling of each mail type (Spec: mail 5)."""
 
-    form = MailTypeForm
+    form = MailTypeEditForm
     list_display = ("name", "organisation", "who", "how", "upwards")
     list_filter = (BY_ORGANISATION, ("to_superior", BooleanRadioFilter))
     list_select_related = ("organisation",)
@@ -96,7 +96,7 @@ class RelationFilter(WordsFilter):
 class ContactRuleAdmin(EditAdmin):
     """Which role may send which mail types to which role (Spec: mail 8)."""
 
-    form = ContactForm
+    form = ContactEditForm
     list_display = ("sender", "to", "organisation", "with_types", "under_contract", "between")
     list_filter = (
         BY_ORGANISATION,

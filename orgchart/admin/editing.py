@@ -23,7 +23,7 @@ from core.decision import Denied
 from core.people import person
 from orgchart.admin.choosing import choose_organisation, chosen_organisation
 from orgchart.admin.fields import PolicyForm, ReasonedForm
-from orgchart.admin.preview import BACK, CONFIRM, Change, PreviewingAdmin
+from orgchart.admin.preview import BACK, CONFIRM, PreviewingAdmin, RowChange
 from orgchart.editing import subject_of
 from orgchart.models import Organisation
 from orgchart.pending.edits import Edit, apply_edit, deleting, saving
@@ -73,11 +73,11 @@ class EditAdmin(PreviewingAdmin):
         """What names a row never changes: other rows and the ledger know it by that."""
         return (*self.readonly_fields, *(self.fixed if obj is not None else ()))
 
-    def edit_of(self, change: Change) -> Edit:
+    def edit_of(self, change: RowChange) -> Edit:
         """What the form writes, as data."""
         return saving(change.row, change.form.links() if change.form else {})
 
-    def apply(self, change: Change, edit: Edit, *, preview: bool) -> PolicyChange:
+    def apply(self, change: RowChange, edit: Edit, *, preview: bool) -> PolicyChange:
         """Pass the edit to the service of its table. Raises Denied."""
         return apply_edit(
             edit,
@@ -155,7 +155,7 @@ class EditAdmin(PreviewingAdmin):
         return self._carry_out(request, change, self.edit_of(change), removal=False)
 
     def _carry_out(
-        self, request: HttpRequest, change: Change, edit: Edit, *, removal: bool
+        self, request: HttpRequest, change: RowChange, edit: Edit, *, removal: bool
     ) -> HttpResponse:
         """Apply the edit, or propose it where a second person must confirm it."""
         shown = [] if removal else self._changed_values(change)
@@ -174,7 +174,7 @@ class EditAdmin(PreviewingAdmin):
     def _propose(
         self,
         request: HttpRequest,
-        change: Change,
+        change: RowChange,
         edit: Edit,
         shown: list[tuple[str, str, str]],
     ) -> HttpResponse:
@@ -194,9 +194,9 @@ class EditAdmin(PreviewingAdmin):
 
     def _change(
         self, request: HttpRequest, row: Any, data: Mapping[str, Any], form: PolicyForm | None
-    ) -> Change:
+    ) -> RowChange:
         who = person(request, self.organisation_id_of(row), data["seen_version"])
-        return Change(
+        return RowChange(
             row=row,
             person=replace(who, contract=data.get("contract", "")),
             data=data,
@@ -223,7 +223,7 @@ class EditAdmin(PreviewingAdmin):
         return self._carry_out(request, change, deleting(row), removal=True)
 
     def _preview(
-        self, request: HttpRequest, change: Change, *, removal: bool, edit: Edit | None = None
+        self, request: HttpRequest, change: RowChange, *, removal: bool, edit: Edit | None = None
     ) -> HttpResponse:
         """What would become allowed and forbidden, worked out by doing it and rolling it back."""
         changed = [] if removal else self._changed_values(change)

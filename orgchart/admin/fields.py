@@ -34,7 +34,7 @@ class StrictDecoder(json.JSONDecoder):
             raise json.JSONDecodeError(refusal.deny.message, s, 0) from refusal
 
 
-class Lines(forms.CharField):
+class LinesField(forms.CharField):
     """A list of texts, one to a line."""
 
     def __init__(self, **kwargs: Any) -> None:

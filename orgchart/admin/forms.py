@@ -15,7 +15,7 @@ from unfold.widgets import (
 )
 
 from orgchart import catalogue
-from orgchart.admin.fields import Lines, PolicyForm, Several, StrictDecoder, several
+from orgchart.admin.fields import LinesField, PolicyForm, Several, StrictDecoder, several
 from orgchart.admin.settings_form import BOARD_ONLY
 from orgchart.models import Agent, Organisation
 from orgchart.policy.vocabulary import KINDS, Kind, Office, Permission, ToolMode
@@ -26,7 +26,7 @@ PERMISSIONS_FORM = _(
 )
 
 
-class RoleForm(PolicyForm):
+class RoleEditForm(PolicyForm):
     """What its holders may do."""
 
     tools = Several(
@@ -36,12 +36,14 @@ class RoleForm(PolicyForm):
     offices = Several(
         label=_("Offices"), names=[o.value for o in Office], help_text=_("Of the constitution.")
     )
-    prohibitions = Lines(
+    prohibitions = LinesField(
         label=_("Prohibitions"), help_text=_("Sentences for the prompt, one to a line.")
     )
-    files_read = Lines(label=_("May read"), help_text=_("One path to a line; a folder ends in /."))
-    files_write = Lines(label=_("May write"), help_text=_("Writing implies reading."))
-    files_deny = Lines(
+    files_read = LinesField(
+        label=_("May read"), help_text=_("One path to a line; a folder ends in /.")
+    )
+    files_write = LinesField(label=_("May write"), help_text=_("Writing implies reading."))
+    files_deny = LinesField(
         label=_("Never touches"), help_text=_("Paths or patterns; wins over the others.")
     )
 
@@ -107,7 +109,7 @@ class GroupForm(PolicyForm):
 class AgentForm(PolicyForm):
     """One holder of a role. Activity is no column to tick: it has an act of its own."""
 
-    skills = Lines(
+    skills = LinesField(
         label=_("Skills"), help_text=_("Names of skills and extra tools, one to a line.")
     )
     contract = forms.CharField(
@@ -149,7 +151,7 @@ class AliasForm(PolicyForm):
     """Another name of an agent."""
 
 
-class MailTypeForm(PolicyForm):
+class MailTypeEditForm(PolicyForm):
     """Who may send a type at all."""
 
     every_role = forms.BooleanField(
@@ -180,7 +182,7 @@ class MailTypeForm(PolicyForm):
         return data
 
 
-class ContactForm(PolicyForm):
+class ContactEditForm(PolicyForm):
     """Which role may write to which, with which types."""
 
     every_type = forms.BooleanField(

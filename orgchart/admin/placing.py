@@ -20,14 +20,14 @@ from core.decision import Denied
 from core.deeds import Deed
 from core.hooks import Hook
 from core.ids import row_id
-from orgchart.admin.agent_page import AgentPage
+from orgchart.admin.agent_page import AgentPageAdmin
 from orgchart.admin.choosing import chosen_organisation
 from orgchart.admin.fields import ReasonedForm
-from orgchart.admin.preview import BACK, CONFIRM, Change
+from orgchart.admin.preview import BACK, CONFIRM, RowChange
 from orgchart.models import Agent, Organisation, Role
 from orgchart.pending.edits import Edit, replacing_leader, saving
 from orgchart.policy import compiled
-from orgchart.policy.hiring import Place, can_be_under, newcomer, placed, places_of
+from orgchart.policy.hiring import PossibleSuperior, can_be_under, newcomer, placed, places_of
 from orgchart.policy.vocabulary import BOARD
 from orgchart.policy_cache import current_policy
 
@@ -45,7 +45,7 @@ class MoveForm(ReasonedForm):
     superior = forms.CharField(max_length=64)
 
 
-class PlacingAdmin(AgentPage):
+class PlacingAdmin(AgentPageAdmin):
     """Agents are hired and moved by choosing among what the rules allow (Spec: people 41)."""
 
     hire_fieldsets: Any = ()
@@ -147,7 +147,7 @@ class PlacingAdmin(AgentPage):
         return TemplateResponse(request, template, admin_context(self, request, **context))
 
     def _carry_out(
-        self, request: HttpRequest, change: Change, edit: Edit, *, removal: bool
+        self, request: HttpRequest, change: RowChange, edit: Edit, *, removal: bool
     ) -> HttpResponse:
         """Save; a new agent gets its first key at once, from a person who may issue one."""
         answer = super()._carry_out(request, change, edit, removal=removal)
@@ -246,7 +246,7 @@ def _row(rows: Any, given: str) -> Any:
 
 
 def _is_possible(policy: compiled.Policy, agent: compiled.Agent, superior: str) -> bool:
-    return Place(superior, "", can_be_under(policy, agent, superior)).is_possible
+    return PossibleSuperior(superior, "", can_be_under(policy, agent, superior)).is_possible
 
 
 def _free_name(policy: compiled.Policy, role: str) -> str:
@@ -256,7 +256,9 @@ def _free_name(policy: compiled.Policy, role: str) -> str:
     return role if role not in policy.names else next(n for n in numbers if n not in taken)
 
 
-def _places(request: HttpRequest, places: list[Place], values: dict[str, Any]) -> dict[str, Any]:
+def _places(
+    request: HttpRequest, places: list[PossibleSuperior], values: dict[str, Any]
+) -> dict[str, Any]:
     """The possible superiors that the search finds, bounded; how many are not shown."""
     find = request.GET.get("find", "").strip().lower()[:64]
     possible = [place for place in places if place.is_possible]

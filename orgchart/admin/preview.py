@@ -29,7 +29,7 @@ OWN_BUTTONS = frozenset({"csrfmiddlewaretoken", CONFIRM, BACK, "_save", "_contin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class RowChange:
     """One requested change: previewed first, saved when confirmed."""
 
     row: Any
@@ -42,7 +42,7 @@ class Change:
 class PreviewingAdmin(ActingAdmin):
     """A table whose changes are shown before they count."""
 
-    def _changed_values(self, change: Change) -> list[tuple[str, Any, Any]]:
+    def _changed_values(self, change: RowChange) -> list[tuple[str, Any, Any]]:
         """The columns with their values before and after, in English: a proposal keeps them."""
         columns = {f.name for f in self.opts.concrete_fields}
         names = [n for n in change.form.touched() if n in columns] if change.form else []
@@ -56,7 +56,7 @@ class PreviewingAdmin(ActingAdmin):
             return str(self.opts.get_field(column).verbose_name)
 
     def _refused(
-        self, request: HttpRequest, change: Change, deny: Deny, *, removal: bool
+        self, request: HttpRequest, change: RowChange, deny: Deny, *, removal: bool
     ) -> HttpResponse:
         """The page that says why not, with every broken invariant and how to correct it."""
         record_refusal(
@@ -69,7 +69,7 @@ class PreviewingAdmin(ActingAdmin):
         return self._preview_page(request, change, removal=removal, deny=deny)
 
     def _preview_page(
-        self, request: HttpRequest, change: Change, *, removal: bool, **shown: Any
+        self, request: HttpRequest, change: RowChange, *, removal: bool, **shown: Any
     ) -> HttpResponse:
         deny: Deny | None = shown.get("deny")
         title = gettext("Delete?") if removal else gettext("What this change does")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orgchart.packs.problems import Notes
-from orgchart.packs.source import Document, read_document
+from orgchart.packs.source import PackDocument, read_document
 from orgchart.packs.values import problem_of_name
 
 ORGANISATION, ROLES, PROTOCOL = "organisation.yaml", "roles.yaml", "mail-protocol.yaml"
@@ -19,7 +19,7 @@ LEADER, MEMBER = "group_leader", "group_member"
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class PackLayout:
     """The files of a pack; `organisation` names it where no file does."""
 
     root: Path
@@ -27,23 +27,23 @@ class Layout:
     groups: tuple[Path, ...]
     organisation: str = ""
 
-    def top(self, notes: Notes) -> Document | None:
+    def top(self, notes: Notes) -> PackDocument | None:
         """What organisation.yaml says, or its folder's name."""
         if not self.organisation:
             return read_document(self.root / ORGANISATION, notes)
         title = self.organisation.replace("_", " ").replace("-", " ").title()
-        return Document(str(self.root), {"organisation": self.organisation, "name": title})
+        return PackDocument(str(self.root), {"organisation": self.organisation, "name": title})
 
-    def roles(self, notes: Notes) -> Document | None:
+    def roles(self, notes: Notes) -> PackDocument | None:
         """What roles.yaml says, here or by default."""
         return read_document((DEFAULTS if self.organisation else self.root) / ROLES, notes)
 
-    def protocol(self, notes: Notes) -> Document | None:
+    def protocol(self, notes: Notes) -> PackDocument | None:
         """What mail-protocol.yaml says, here or by default."""
         return read_document((DEFAULTS if self.organisation else self.root) / PROTOCOL, notes)
 
 
-def find_layout(directory: Path, organisation: str, notes: Notes) -> Layout | None:
+def find_layout(directory: Path, organisation: str, notes: Notes) -> PackLayout | None:
     """The files of the pack in a folder; None, with the reason noted, where there is no folder.
 
     A folder with `agents/` and none of the three files, itself or in its `config/`, has the layout
@@ -74,7 +74,9 @@ def find_layout(directory: Path, organisation: str, notes: Notes) -> Layout | No
             notes.add(str(directory), 1, what, "leave out --organisation")
         organisation = ""
     _note_strays(root, notes)
-    return Layout(root, _files(root / AGENTS, notes), _files(root / GROUPS, notes), organisation)
+    return PackLayout(
+        root, _files(root / AGENTS, notes), _files(root / GROUPS, notes), organisation
+    )
 
 
 def _has_agents(root: Path) -> bool:

@@ -8,14 +8,14 @@ from orgchart.packs.forms import AgentFile
 from orgchart.packs.layout import LEADER, MEMBER
 from orgchart.packs.pack import Staff
 from orgchart.packs.problems import Notes
-from orgchart.packs.source import Document
+from orgchart.packs.source import PackDocument
 from orgchart.packs.values import Known
 from orgchart.policy.invariants import circle_in
 from orgchart.policy.vocabulary import BOARD
 
 
 def place_agents(
-    forms: Mapping[str, AgentFile], files: Mapping[str, Document], known: Known, notes: Notes
+    forms: Mapping[str, AgentFile], files: Mapping[str, PackDocument], known: Known, notes: Notes
 ) -> tuple[Staff, ...]:
     """Every agent, by handle; notes what is left out without a default, and circles.
 
@@ -43,7 +43,9 @@ def place_agents(
     return tuple(staff)
 
 
-def _note_circle(reports_to: dict[str, str], files: Mapping[str, Document], notes: Notes) -> None:
+def _note_circle(
+    reports_to: dict[str, str], files: Mapping[str, PackDocument], notes: Notes
+) -> None:
     circle = circle_in(reports_to)
     for handle in circle:
         notes.add(

@@ -11,7 +11,7 @@ from orgchart.packs.layout import find_layout
 from orgchart.packs.pack import Pack, Staff
 from orgchart.packs.placing import place_agents
 from orgchart.packs.problems import Notes
-from orgchart.packs.source import Document, Place, read_document
+from orgchart.packs.source import PackDocument, Place, read_document
 from orgchart.packs.validating import validated
 from orgchart.packs.values import Known
 from orgchart.policy.compiled import Group
@@ -23,8 +23,8 @@ class Reading:
     """What was read: the pack, the problems, and the place of each thing."""
 
     notes: Notes = field(default_factory=Notes)
-    places: dict[tuple[Subject, str], tuple[Document, Place]] = field(default_factory=dict)
-    top: Document | None = None
+    places: dict[tuple[Subject, str], tuple[PackDocument, Place]] = field(default_factory=dict)
+    top: PackDocument | None = None
     pack: Pack | None = None
 
     def line_of(self, kind: Subject, name: str, *more: str | int) -> tuple[str, int]:
@@ -65,11 +65,11 @@ def read_pack(directory: Path, organisation: str = "") -> Reading:
 
 def _read_forms(
     reading: Reading,
-    top_file: Document,
-    roles_file: Document,
-    protocol_file: Document,
-    agents: Mapping[str, Document],
-    groups: Mapping[str, Document],
+    top_file: PackDocument,
+    roles_file: PackDocument,
+    protocol_file: PackDocument,
+    agents: Mapping[str, PackDocument],
+    groups: Mapping[str, PackDocument],
     known: Known,
 ) -> None:
     notes = reading.notes
@@ -99,12 +99,12 @@ def _read_forms(
     )
 
 
-def _documents(paths: Iterable[Path], notes: Notes) -> dict[str, Document]:
+def _documents(paths: Iterable[Path], notes: Notes) -> dict[str, PackDocument]:
     found = {path.stem: read_document(path, notes) for path in paths}
     return {stem: document for stem, document in found.items() if document}
 
 
-def _group(slug: str, file: Document, known: Known, notes: Notes) -> Group | None:
+def _group(slug: str, file: PackDocument, known: Known, notes: Notes) -> Group | None:
     form = validated(GroupFile, file, known, notes)
     if form is None:
         return None
@@ -116,7 +116,7 @@ def _group(slug: str, file: Document, known: Known, notes: Notes) -> Group | Non
     return Group(slug, name, form.context, form.member_delegation)
 
 
-def _staff(files: Mapping[str, Document], known: Known, notes: Notes) -> tuple[Staff, ...]:
+def _staff(files: Mapping[str, PackDocument], known: Known, notes: Notes) -> tuple[Staff, ...]:
     forms = {
         handle: form
         for handle, file in files.items()

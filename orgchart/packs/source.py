@@ -42,7 +42,7 @@ class Special:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class PackDocument:
     """The mapping in a file as plain data, and the line of each key and item by its place."""
 
     file: str
@@ -61,14 +61,14 @@ class Document:
         return list(below) if isinstance(below, dict) else []
 
 
-def read_document(path: Path, notes: Notes) -> Document | None:
+def read_document(path: Path, notes: Notes) -> PackDocument | None:
     """The mapping that a pack file holds, or None with the reason noted."""
     text = _text_of(path, notes)
     node = None if text is None else mapping_of(text, str(path), notes)
     if node is None:
         return None
     lines: dict[Place, int] = {(): _line(node)}
-    return Document(str(path), _mapping(node, (), str(path), lines, notes), lines)
+    return PackDocument(str(path), _mapping(node, (), str(path), lines, notes), lines)
 
 
 def mapping_of(text: str, file: str, notes: Notes) -> MappingNode | None:

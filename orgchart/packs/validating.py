@@ -12,13 +12,13 @@ from pydantic_core import ErrorDetails
 
 from orgchart.packs.forms import FILES
 from orgchart.packs.problems import Notes
-from orgchart.packs.source import Document, Place, kind_of
+from orgchart.packs.source import PackDocument, Place, kind_of
 from orgchart.packs.values import Form, Known, suggest
 
 F = TypeVar("F", bound=Form)
 
 
-def validated(form: type[F], document: Document, known: Known, notes: Notes) -> F | None:
+def validated(form: type[F], document: PackDocument, known: Known, notes: Notes) -> F | None:
     """The document as its form; None where it is none, with every problem noted."""
     try:
         return form.model_validate(document.data, context=known)

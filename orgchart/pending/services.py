@@ -84,7 +84,7 @@ def propose_change(
 
 
 @dataclass(frozen=True, slots=True)
-class Confirmed:
+class ConfirmedChange:
     """A change that was confirmed: what it did to the policy; or, where it gave a user rights, the
     code that its confirmer hands over to the user.
     """
@@ -95,7 +95,7 @@ class Confirmed:
 
 def confirm_change(
     *, change_id: int, expected_version: int | None, caller: Person, now: datetime, reason: str
-) -> Confirmed:
+) -> ConfirmedChange:
     """Let a proposed change take effect, on the policy of this moment, by another person.
 
     Raises Denied: NOT_YOURS for
@@ -158,11 +158,11 @@ class _CannotApply(Exception):
 @needs_transaction
 def _apply(
     row: PendingChange, caller: Person, now: datetime, take_effect: Callable[[], None]
-) -> Confirmed:
+) -> ConfirmedChange:
     """Apply the edit as its proposer, with the rights that they have now."""
     if row.organisation_id is None:
         with _applying():
-            return Confirmed(code=save_confirmed(row, caller, now))
+            return ConfirmedChange(code=save_confirmed(row, caller, now))
     proposer = _proposer(row, row.organisation_id, caller)
     with _applying():
         change = apply_followed(
@@ -174,7 +174,7 @@ def _apply(
             expected_version=None,
         )
         take_effect()
-    return Confirmed(change)
+    return ConfirmedChange(change)
 
 
 def _proposer(row: PendingChange, organisation_id: int, caller: Person) -> Person:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orgchart.policy.compiled import ContactRule, Policy
-from orgchart.policy.violation import Subject, Violation
+from orgchart.policy.violation import BrokenInvariant, Subject
 from orgchart.policy.vocabulary import BOARD, Kind, Relation
 
 
-def check_contacts(policy: Policy) -> Iterator[Violation]:
+def check_contacts(policy: Policy) -> Iterator[BrokenInvariant]:
     """Contact rules that C-01 to C-04 forbid."""
     for rule in policy.contacts.values():
         sender = policy.roles[rule.sender]
@@ -17,7 +17,7 @@ def check_contacts(policy: Policy) -> Iterator[Violation]:
             yield from _worker_contact(policy, rule)
         elif rule.recipient == BOARD:
             if sender.kind is not Kind.EXECUTIVE:
-                yield Violation(
+                yield BrokenInvariant(
                     "C-02",
                     Subject.CONTACT,
                     rule.label,
@@ -31,7 +31,7 @@ def check_contacts(policy: Policy) -> Iterator[Violation]:
         elif sender.kind is Kind.MANAGER:
             yield from _manager_contact(policy, rule)
         elif policy.roles[rule.recipient].kind is Kind.WORKER:
-            yield Violation(
+            yield BrokenInvariant(
                 "C-01",
                 Subject.CONTACT,
                 rule.label,
@@ -40,10 +40,10 @@ def check_contacts(policy: Policy) -> Iterator[Violation]:
             )
 
 
-def _board_contact(policy: Policy, rule: ContactRule) -> Iterator[Violation]:
+def _board_contact(policy: Policy, rule: ContactRule) -> Iterator[BrokenInvariant]:
     for agent in policy.agents.values():
         if agent.active and agent.role == rule.sender and agent.superior != BOARD:
-            yield Violation(
+            yield BrokenInvariant(
                 "C-02",
                 Subject.CONTACT,
                 rule.label,
@@ -52,10 +52,10 @@ def _board_contact(policy: Policy, rule: ContactRule) -> Iterator[Violation]:
             )
 
 
-def _manager_contact(policy: Policy, rule: ContactRule) -> Iterator[Violation]:
+def _manager_contact(policy: Policy, rule: ContactRule) -> Iterator[BrokenInvariant]:
     kind = policy.roles[rule.recipient].kind
     if kind is Kind.WORKER:
-        yield Violation(
+        yield BrokenInvariant(
             "C-02",
             Subject.CONTACT,
             rule.label,
@@ -63,7 +63,7 @@ def _manager_contact(policy: Policy, rule: ContactRule) -> Iterator[Violation]:
             "set `relation: own` or remove the rule",
         )
     elif kind is Kind.MANAGER and rule.types is None and not rule.needs_contract:
-        yield Violation(
+        yield BrokenInvariant(
             "C-02",
             Subject.CONTACT,
             rule.label,
@@ -72,9 +72,9 @@ def _manager_contact(policy: Policy, rule: ContactRule) -> Iterator[Violation]:
         )
 
 
-def _worker_contact(policy: Policy, rule: ContactRule) -> Iterator[Violation]:
+def _worker_contact(policy: Policy, rule: ContactRule) -> Iterator[BrokenInvariant]:
     if rule.recipient == BOARD:
-        yield Violation(
+        yield BrokenInvariant(
             "C-03",
             Subject.CONTACT,
             rule.label,
@@ -82,7 +82,7 @@ def _worker_contact(policy: Policy, rule: ContactRule) -> Iterator[Violation]:
             "remove the rule",
         )
     elif policy.roles[rule.recipient].kind is Kind.WORKER:
-        yield Violation(
+        yield BrokenInvariant(
             "C-04",
             Subject.CONTACT,
             rule.label,
@@ -90,7 +90,7 @@ def _worker_contact(policy: Policy, rule: ContactRule) -> Iterator[Violation]:
             "relay through a manager",
         )
     elif rule.relation is not Relation.OWN:
-        yield Violation(
+        yield BrokenInvariant(
             "C-03",
             Subject.CONTACT,
             rule.label,

@@ -10,14 +10,14 @@ from orgchart.catalogue import Source
 from orgchart.policy.compiled import Agent, Policy, Role
 from orgchart.policy.paths import is_denied, is_within
 from orgchart.policy.protected import CI_TOOL, HOME, HOMES, PROTECTED, PROTECTED_CI
-from orgchart.policy.violation import Subject, Violation
+from orgchart.policy.violation import BrokenInvariant, Subject
 from orgchart.policy.vocabulary import BOARD, ESCALATION, Kind
 from orgchart.policy.way_up import ESCALATE, SEND_MAIL, tool_to_escalate
 
 WORKSPACE = "workspace"
 
 
-def one_top_agent(policy: Policy) -> Iterator[Violation]:
+def one_top_agent(policy: Policy) -> Iterator[BrokenInvariant]:
     """Exactly one agent is directly under the Board, or one leader for each group."""
     active = [agent for agent in policy.agents.values() if agent.active]
     tops = sorted(agent.handle for agent in active if agent.superior == BOARD)
@@ -25,7 +25,7 @@ def one_top_agent(policy: Policy) -> Iterator[Violation]:
         return
     if active and all(policy.agents[handle].is_leader for handle in tops):
         return
-    yield Violation(
+    yield BrokenInvariant(
         "one top agent",
         Subject.AGENT,
         tops[0] if tops else min(policy.agents),
@@ -34,7 +34,7 @@ def one_top_agent(policy: Policy) -> Iterator[Violation]:
     )
 
 
-def way_up(policy: Policy) -> Iterator[Violation]:
+def way_up(policy: Policy) -> Iterator[BrokenInvariant]:
     """Every agent below the top can escalate to its direct superior (Spec: escalation 2).
 
     An agent whose own superior is deactivated escalates to the next above, or keeps what it could
@@ -46,7 +46,7 @@ def way_up(policy: Policy) -> Iterator[Violation]:
         before = replace(agent, managers=(agent.reports_to,)) if agent.orphaned else agent
         if not tool_to_escalate(before, policy):
             problem = problem_of_way_up(policy, before)
-            yield Violation(
+            yield BrokenInvariant(
                 "way up",
                 Subject.AGENT,
                 agent.handle,
@@ -70,7 +70,7 @@ def problem_of_way_up(policy: Policy, agent: Agent) -> str:
     return f"it can use neither {ESCALATE} nor {SEND_MAIL} in every mode"
 
 
-def builtin_tools(policy: Policy) -> Iterator[Violation]:
+def builtin_tools(policy: Policy) -> Iterator[BrokenInvariant]:
     """No role and no restriction takes a built-in tool away (Spec: tools 5)."""
     builtin = {n for n, entry in catalogue.known().items() if entry.source is Source.BUILTIN}
     for role in policy.roles.values():
@@ -82,8 +82,8 @@ def builtin_tools(policy: Policy) -> Iterator[Violation]:
             yield _builtin(kind, scope.partition(":")[2] or scope, tool)
 
 
-def _builtin(kind: Subject, subject: str, tool: str) -> Violation:
-    return Violation(
+def _builtin(kind: Subject, subject: str, tool: str) -> BrokenInvariant:
+    return BrokenInvariant(
         "built-in tools",
         kind,
         subject,
@@ -92,7 +92,7 @@ def _builtin(kind: Subject, subject: str, tool: str) -> Violation:
     )
 
 
-def protected_paths(policy: Policy) -> Iterator[Violation]:
+def protected_paths(policy: Policy) -> Iterator[BrokenInvariant]:
     """No role's scope names what is denied to every role (Spec: files 3).
 
     The denials themselves are part of every compiled role, whatever its row says.
@@ -101,7 +101,7 @@ def protected_paths(policy: Policy) -> Iterator[Violation]:
         for path in (*role.files.read, *role.files.write):
             problem = _problem_of_scope(role, path)
             if problem:
-                yield Violation(
+                yield BrokenInvariant(
                     "protected denials",
                     Subject.ROLE,
                     role.name,

@@ -15,7 +15,7 @@ RULE = "an agent reports to one above it, and can reach it (spec: organisation 4
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PossibleSuperior:
     """A superior, whether an agent can be placed under it, and which agents it could write to."""
 
     superior: str
@@ -98,18 +98,18 @@ def _no(message: str, next_action: str) -> Decision:
     return deny(Code.INVALID_PARAMS, message, next_action, rule=RULE)
 
 
-def places_of(policy: Policy, agent: Agent) -> list[Place]:
+def places_of(policy: Policy, agent: Agent) -> list[PossibleSuperior]:
     """The Board and every manager but the agent: possible ones first, nearest rank first."""
     found = list(_places(policy, agent))
     return sorted(found, key=lambda place: (not place.is_possible, _rank(policy, place)))
 
 
-def _rank(policy: Policy, place: Place) -> tuple[int, str]:
+def _rank(policy: Policy, place: PossibleSuperior) -> tuple[int, str]:
     above = policy.agents.get(place.superior)
     return (-policy.level_of(above) if above else 1, place.superior)
 
 
-def _places(policy: Policy, agent: Agent) -> Iterator[Place]:
+def _places(policy: Policy, agent: Agent) -> Iterator[PossibleSuperior]:
     # A copy with lists of contacts of its own: what is asked of an imagined agent is not kept.
     imagined = replace(policy)
     managers = (a for a in policy.agents.values() if a.active and not _is_worker(policy, a))
@@ -118,4 +118,4 @@ def _places(policy: Policy, agent: Agent) -> Iterator[Place]:
         title = policy.role_of(policy.agents[name]).title if name != BOARD else "The people"
         imagined._contacts.clear()  # noqa: SLF001  of the copy
         contacts = imagined.contacts_of(placed(agent, name)) if isinstance(decision, Allow) else ()
-        yield Place(name, title, decision, contacts)
+        yield PossibleSuperior(name, title, decision, contacts)

@@ -11,7 +11,7 @@ from orgchart.policy.compiled import Policy
 from orgchart.policy.contact_invariants import check_contacts
 from orgchart.policy.parties import chain_of
 from orgchart.policy.paths import problem_of_deny, problem_of_scope
-from orgchart.policy.violation import Subject, Violation
+from orgchart.policy.violation import BrokenInvariant, Subject
 from orgchart.policy.vocabulary import (
     BOARD,
     HANDLE_FORM,
@@ -22,16 +22,16 @@ from orgchart.policy.vocabulary import (
 )
 
 
-def violations(policy: Policy) -> list[Violation]:
+def violations(policy: Policy) -> list[BrokenInvariant]:
     """Every invariant that the policy breaks, each with its place; empty when it is sound."""
     return [found for check in CHECKS for found in check(policy)]
 
 
-def _names(policy: Policy) -> Iterator[Violation]:
+def _names(policy: Policy) -> Iterator[BrokenInvariant]:
     for agent in policy.agents.values():
         taken = RESERVED & {agent.handle, agent.name}
         if taken:
-            yield Violation(
+            yield BrokenInvariant(
                 "names",
                 Subject.AGENT,
                 agent.handle,
@@ -39,7 +39,7 @@ def _names(policy: Policy) -> Iterator[Violation]:
                 "choose another name",
             )
         if agent.handle in policy.roles and agent.role != agent.handle:
-            yield Violation(
+            yield BrokenInvariant(
                 "names",
                 Subject.AGENT,
                 agent.handle,
@@ -47,7 +47,7 @@ def _names(policy: Policy) -> Iterator[Violation]:
                 "a handle may be the name of its own role only",
             )
         if policy.names[agent.address] != agent.handle:
-            yield Violation(
+            yield BrokenInvariant(
                 "names",
                 Subject.AGENT,
                 agent.handle,
@@ -56,9 +56,9 @@ def _names(policy: Policy) -> Iterator[Violation]:
             )
 
 
-def _kinds(policy: Policy) -> Iterator[Violation]:
+def _kinds(policy: Policy) -> Iterator[BrokenInvariant]:
     for name in sorted(KINDS.intersection(policy.roles)):
-        yield Violation(
+        yield BrokenInvariant(
             "names",
             Subject.ROLE,
             name,
@@ -67,7 +67,7 @@ def _kinds(policy: Policy) -> Iterator[Violation]:
         )
 
 
-def _forms(policy: Policy) -> Iterator[Violation]:
+def _forms(policy: Policy) -> Iterator[BrokenInvariant]:
     named: list[tuple[Subject, str, str]] = []
     for agent in policy.agents.values():
         named.append((Subject.AGENT, agent.handle, agent.handle))
@@ -78,14 +78,14 @@ def _forms(policy: Policy) -> Iterator[Violation]:
     named += [(Subject.MAIL_TYPE, name, name) for name in policy.mail_types]
     for kind, subject, name in named:
         if not re.match(HANDLE_FORM, name):
-            yield Violation("names", kind, subject, f"{name!r} is no name", HANDLE_MEANT)
+            yield BrokenInvariant("names", kind, subject, f"{name!r} is no name", HANDLE_MEANT)
 
 
-def _aliases(policy: Policy) -> Iterator[Violation]:
+def _aliases(policy: Policy) -> Iterator[BrokenInvariant]:
     for alias, handle in policy.aliases.items():
         named = policy.names.get(alias)
         if alias in policy.roles and policy.agents[handle].role != alias:
-            yield Violation(
+            yield BrokenInvariant(
                 "names",
                 Subject.AGENT,
                 handle,
@@ -94,7 +94,7 @@ def _aliases(policy: Policy) -> Iterator[Violation]:
             )
         if named == handle and alias != handle and alias not in RESERVED:
             continue
-        yield Violation(
+        yield BrokenInvariant(
             "names",
             Subject.AGENT,
             handle,
@@ -103,14 +103,14 @@ def _aliases(policy: Policy) -> Iterator[Violation]:
         )
 
 
-def _known_tools(policy: Policy) -> Iterator[Violation]:
+def _known_tools(policy: Policy) -> Iterator[BrokenInvariant]:
     known = catalogue.known()
     if not known:  # no room that declares tools runs in this process
         return
     bindable = catalogue.bindable()
     for role in policy.roles.values():
         for tool in sorted(role.tools - bindable):
-            yield Violation(
+            yield BrokenInvariant(
                 "known tools",
                 Subject.ROLE,
                 role.name,
@@ -120,7 +120,7 @@ def _known_tools(policy: Policy) -> Iterator[Violation]:
                 f"take {tool} out of the role's tools",
             )
         for tool in sorted(role.denied_tools - frozenset(known)):
-            yield Violation(
+            yield BrokenInvariant(
                 "known tools",
                 Subject.ROLE,
                 role.name,
@@ -129,10 +129,10 @@ def _known_tools(policy: Policy) -> Iterator[Violation]:
             )
 
 
-def _known_types(policy: Policy) -> Iterator[Violation]:
+def _known_types(policy: Policy) -> Iterator[BrokenInvariant]:
     for kind in policy.mail_types.values():
         for sender in sorted((kind.senders or frozenset()) - KINDS - frozenset(policy.roles)):
-            yield Violation(
+            yield BrokenInvariant(
                 "known names",
                 Subject.MAIL_TYPE,
                 kind.name,
@@ -141,7 +141,7 @@ def _known_types(policy: Policy) -> Iterator[Violation]:
             )
     for rule in policy.contacts.values():
         for mail_type in sorted((rule.types or frozenset()) - frozenset(policy.mail_types)):
-            yield Violation(
+            yield BrokenInvariant(
                 "known names",
                 Subject.CONTACT,
                 rule.label,
@@ -150,14 +150,14 @@ def _known_types(policy: Policy) -> Iterator[Violation]:
             )
 
 
-def _paths(policy: Policy) -> Iterator[Violation]:
+def _paths(policy: Policy) -> Iterator[BrokenInvariant]:
     for role in policy.roles.values():
         files = role.files
         found = [(scope, problem_of_scope(scope)) for scope in (*files.read, *files.write)]
         found += [(pattern, problem_of_deny(pattern)) for pattern in files.deny]
         for path, problem in found:
             if problem:
-                yield Violation(
+                yield BrokenInvariant(
                     "paths",
                     Subject.ROLE,
                     role.name,
@@ -166,7 +166,7 @@ def _paths(policy: Policy) -> Iterator[Violation]:
                 )
 
 
-def _chain(policy: Policy) -> Iterator[Violation]:
+def _chain(policy: Policy) -> Iterator[BrokenInvariant]:
     for agent in policy.agents.values():
         if not agent.active:
             continue
@@ -175,7 +175,7 @@ def _chain(policy: Policy) -> Iterator[Violation]:
                 continue
             manager = policy.agents[above]
             if policy.level_of(manager) >= policy.level_of(agent):
-                yield Violation(
+                yield BrokenInvariant(
                     "chain of command",
                     Subject.AGENT,
                     agent.handle,
@@ -184,7 +184,7 @@ def _chain(policy: Policy) -> Iterator[Violation]:
                     "name a manager of a higher rank (a lower level number)",
                 )
             if policy.role_of(manager).kind is Kind.WORKER:
-                yield Violation(
+                yield BrokenInvariant(
                     "chain of command",
                     Subject.AGENT,
                     agent.handle,
@@ -193,12 +193,12 @@ def _chain(policy: Policy) -> Iterator[Violation]:
                 )
 
 
-def _leaders(policy: Policy) -> Iterator[Violation]:
+def _leaders(policy: Policy) -> Iterator[BrokenInvariant]:
     for group in policy.groups.values():
         members = [a for a in policy.agents.values() if a.group == group.slug and a.active]
         leaders = [a for a in members if a.is_leader]
         if members and len(leaders) != 1:
-            yield Violation(
+            yield BrokenInvariant(
                 "exactly one leader",
                 Subject.GROUP,
                 group.slug,
@@ -207,7 +207,7 @@ def _leaders(policy: Policy) -> Iterator[Violation]:
             )
     for agent in policy.agents.values():
         if agent.is_leader and not agent.group:
-            yield Violation(
+            yield BrokenInvariant(
                 "exactly one leader",
                 Subject.AGENT,
                 agent.handle,
@@ -229,7 +229,7 @@ def circle_in(reports_to: dict[str, str]) -> list[str]:
     return []
 
 
-CHECKS: tuple[Callable[[Policy], Iterator[Violation]], ...] = (
+CHECKS: tuple[Callable[[Policy], Iterator[BrokenInvariant]], ...] = (
     _names,
     _kinds,
     _forms,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from orgchart import catalogue
 from orgchart.policy.compiled import Policy, Role
 from orgchart.policy.paths import is_within
-from orgchart.policy.violation import Subject, Violation
+from orgchart.policy.violation import BrokenInvariant, Subject
 from orgchart.policy.vocabulary import ContractScope, Kind
 
 ORDERS_CHANGES = "generate_contract"
@@ -25,11 +25,11 @@ JUDGES = {
 JUDGES_WRITE = ("tests/", "reports/", "agents/")
 
 
-def contracts(policy: Policy) -> Iterator[Violation]:
+def contracts(policy: Policy) -> Iterator[BrokenInvariant]:
     """Workers issue no contracts (Spec: contracts 5)."""
     for role in policy.roles.values():
         if role.kind is Kind.WORKER and role.tools & {"create_contract", ORDERS_CHANGES}:
-            yield Violation(
+            yield BrokenInvariant(
                 "C-07",
                 Subject.ROLE,
                 role.name,
@@ -38,13 +38,13 @@ def contracts(policy: Policy) -> Iterator[Violation]:
             )
 
 
-def judges(policy: Policy) -> Iterator[Violation]:
+def judges(policy: Policy) -> Iterator[BrokenInvariant]:
     """No role approves its own work, and QA never writes what it judges (Spec: organisation 28)."""
     for role in policy.roles.values():
         usable = role.tools - role.denied_tools
         for judge, made in JUDGES.items():
             if judge in usable and usable & made:
-                yield Violation(
+                yield BrokenInvariant(
                     "no agent approves its own work",
                     Subject.ROLE,
                     role.name,
@@ -52,7 +52,7 @@ def judges(policy: Policy) -> Iterator[Violation]:
                     "give the judging and the making to different roles",
                 )
         if len(role.offices) > 1:
-            yield Violation(
+            yield BrokenInvariant(
                 "one office for each role",
                 Subject.ROLE,
                 role.name,
@@ -64,7 +64,7 @@ def judges(policy: Policy) -> Iterator[Violation]:
             yield from _judge_writes(role)
 
 
-def responsible(policy: Policy) -> Iterator[Violation]:
+def responsible(policy: Policy) -> Iterator[BrokenInvariant]:
     """Who writes verdicts answers for no one's work (Spec: organisation 29).
 
     `review_pr` is the exception that the tool matrix makes for the IT manager (Spec: tools 4).
@@ -74,7 +74,7 @@ def responsible(policy: Policy) -> Iterator[Violation]:
             continue
         issues = sorted(role.tools & {"create_contract", ORDERS_CHANGES, "assign_task"})
         if role.kind is not Kind.WORKER or issues:
-            yield Violation(
+            yield BrokenInvariant(
                 "a judge is not responsible",
                 Subject.ROLE,
                 role.name,
@@ -84,11 +84,11 @@ def responsible(policy: Policy) -> Iterator[Violation]:
             )
 
 
-def _judge_writes(role: Role) -> Iterator[Violation]:
+def _judge_writes(role: Role) -> Iterator[BrokenInvariant]:
     """Whatever tool it has to write with (Spec: organisation 30)."""
     loose = [w for w in role.files.write if not any(is_within(w, ok) for ok in JUDGES_WRITE)]
     if loose or role.files.contract is ContractScope.WRITE:
-        yield Violation(
+        yield BrokenInvariant(
             "QA cannot write source",
             Subject.ROLE,
             role.name,
@@ -97,11 +97,11 @@ def _judge_writes(role: Role) -> Iterator[Violation]:
         )
 
 
-def single_entry(policy: Policy) -> Iterator[Violation]:
+def single_entry(policy: Policy) -> Iterator[BrokenInvariant]:
     """One role changes the organisation (Spec: organisation 31)."""
     holders = sorted(r.name for r in policy.roles.values() if r.tools & ORGANISATION_TOOLS)
     if len(holders) > 1:
-        yield Violation(
+        yield BrokenInvariant(
             "single entry to the organisation",
             Subject.ROLE,
             ", ".join(holders),
@@ -114,12 +114,12 @@ SKILL_TOOLS = frozenset({"web_search", "read_url"})
 """Role tools that an agent may also have as a skill (Spec: skills 5): they only look."""
 
 
-def skills(policy: Policy) -> Iterator[Violation]:
+def skills(policy: Policy) -> Iterator[BrokenInvariant]:
     """A skill is no way around the matrix: role tools come from roles (Spec: skills 5)."""
     powers = catalogue.bindable() - SKILL_TOOLS
     for agent in policy.agents.values():
         for tool in sorted(agent.skills & powers):
-            yield Violation(
+            yield BrokenInvariant(
                 "skills bind no role tools",
                 Subject.AGENT,
                 agent.handle,

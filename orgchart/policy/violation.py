@@ -20,7 +20,7 @@ class Subject(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Violation:
+class BrokenInvariant:
     """One broken invariant: its name, what breaks it, and how to correct it."""
 
     invariant: str

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from ledger import keys
 from ledger.canonical import stamp
-from ledger.rules import Fault
+from ledger.rules import SealFault
 from proofs.ledger import guards
 from proofs.ledger.world import (
     SEALS,
@@ -27,7 +27,7 @@ from proofs.ledger.world import (
 )
 
 SEED = 20261122
-Made = tuple[tuple[str, ...], set[Fault], int | None, set[int | None]]
+Made = tuple[tuple[str, ...], set[SealFault], int | None, set[int | None]]
 TEXTS = ("action", "actor", "reason", "tool", "subject", "args_digest", "request_id", "session_id")
 NUMBERS = ("organisation_id", "policy_version", "for_agent_id")
 WHOLE = "era, xid, digest, id, action, actor, at, decision, reason, subject, details"
@@ -69,7 +69,7 @@ def stored(values: dict[str, object]) -> dict[str, object]:
 def edited(chance: Random, world: World) -> Made:
     one = chance.choice(world.places)
     change = edit(one.seq, stored(other_values(chance, one.leaf.fields)))
-    return (change,), {Fault.EVENT_FIELDS}, one.seal, {one.seq}
+    return (change,), {SealFault.EVENT_FIELDS}, one.seal, {one.seq}
 
 
 def backdated(chance: Random, world: World) -> Made:
@@ -77,7 +77,7 @@ def backdated(chance: Random, world: World) -> Made:
     fresh = redigested(one.leaf, {"at": backdate(chance, one.leaf.fields["at"])})
     with_digest = chance.random() < 0.5
     values = {"at": fresh.fields["at"], **({"digest": fresh.digest} if with_digest else {})}
-    fault = Fault.EVENT_REWRITTEN if with_digest else Fault.EVENT_FIELDS
+    fault = SealFault.EVENT_REWRITTEN if with_digest else SealFault.EVENT_FIELDS
     return (edit(one.seq, values),), {fault}, one.seal, {one.seq}
 
 
@@ -85,7 +85,7 @@ def edited_digest(chance: Random, world: World) -> Made:
     one = chance.choice(world.places)
     return (
         (edit(one.seq, {"digest": chance.randbytes(32)}),),
-        {Fault.EVENT_DIGEST},
+        {SealFault.EVENT_DIGEST},
         one.seal,
         {one.seq},
     )
@@ -98,11 +98,11 @@ def rewritten(chance: Random, world: World) -> Made:
     fresh = redigested(one.leaf, values)
     change = edit(one.seq, {**stored(values), "digest": fresh.digest})
     if chance.random() < 0.5:
-        return (change,), {Fault.EVENT_REWRITTEN}, one.seal, {one.seq}
+        return (change,), {SealFault.EVENT_REWRITTEN}, one.seal, {one.seq}
     leaves = [fresh if leaf.seq == one.seq else leaf for leaf in world.by_seal[one.seal]]
     seal, marks = resealed(world.seals[one.seal], leaves)
     statements = (change, write_seal(seal, marks))
-    return statements, {Fault.SEAL_SIGNATURE}, one.seal, {None}
+    return statements, {SealFault.SEAL_SIGNATURE}, one.seal, {None}
 
 
 def deleted(chance: Random, world: World) -> Made:
@@ -113,7 +113,7 @@ def deleted(chance: Random, world: World) -> Made:
     first = min(gone, key=world.places.index)
     seqs = ", ".join(str(one.seq) for one in gone)
     statement = f"DELETE FROM ledger_event WHERE seq IN ({seqs})"
-    return (statement,), {Fault.EVENT_MISSING}, first.seal, {first.seq}
+    return (statement,), {SealFault.EVENT_MISSING}, first.seal, {first.seq}
 
 
 def swapped(chance: Random, world: World) -> Made:
@@ -123,7 +123,7 @@ def swapped(chance: Random, world: World) -> Made:
         f"UPDATE ledger_event SET seq = {a.seq} WHERE seq = {b.seq}",
         f"UPDATE ledger_event SET seq = {b.seq} WHERE seq = -1",
     )
-    faults = {Fault.EVENT_REWRITTEN, Fault.EVENT_MISSING, Fault.EVENT_INSERTED}
+    faults = {SealFault.EVENT_REWRITTEN, SealFault.EVENT_MISSING, SealFault.EVENT_INSERTED}
     return statements, faults, a.seal, {a.seq, b.seq}
 
 
@@ -133,7 +133,7 @@ def copied(chance: Random, world: World) -> Made:
     columns = WHOLE.replace("era, xid, ", "")
     copy = f"UPDATE ledger_event SET ({columns}) = (SELECT {columns} FROM ledger_event "
     statement = f"{copy} WHERE seq = {b.seq}) WHERE seq = {a.seq}"
-    return (statement,), {Fault.EVENT_REWRITTEN}, a.seal, {a.seq}
+    return (statement,), {SealFault.EVENT_REWRITTEN}, a.seal, {a.seq}
 
 
 def moved(chance: Random, world: World) -> Made:
@@ -142,14 +142,14 @@ def moved(chance: Random, world: World) -> Made:
     if chance.random() < 0.3:
         era = chance.randrange(1, 2**62)
         statement = f"UPDATE ledger_event SET era = {era} WHERE seq = {one.seq}"
-        return (statement,), {Fault.EVENT_MISSING}, one.seal, {one.seq}
+        return (statement,), {SealFault.EVENT_MISSING}, one.seal, {one.seq}
     if chance.random() < 0.3:
         statement = f"UPDATE ledger_event SET xid = xid + {2**50} WHERE seq = {one.seq}"
-        return (statement,), {Fault.EVENT_MISSING}, one.seal, {one.seq}
+        return (statement,), {SealFault.EVENT_MISSING}, one.seal, {one.seq}
     other = chance.choice([p for p in world.places if p.leaf.xid != one.leaf.xid])
     statement = f"UPDATE ledger_event SET xid = {other.leaf.xid} WHERE seq = {one.seq}"
     took = {p.seq for p in world.places if p.leaf.xid in {one.leaf.xid, other.leaf.xid}}
-    faults = {Fault.EVENT_REWRITTEN, Fault.EVENT_MISSING, Fault.EVENT_INSERTED}
+    faults = {SealFault.EVENT_REWRITTEN, SealFault.EVENT_MISSING, SealFault.EVENT_INSERTED}
     seqs = took if one.seal == other.seal else {one.seq}
     return (statement,), faults, min(one.seal, other.seal), seqs
 
@@ -162,7 +162,7 @@ def inserted(chance: Random, world: World) -> Made:
         f"INSERT INTO ledger_event (seq, {WHOLE}) SELECT {seq}, {WHOLE} FROM ledger_event "
         f"WHERE seq = {one.seq}"
     )
-    return (statement,), {Fault.EVENT_INSERTED}, one.seal, {seq}
+    return (statement,), {SealFault.EVENT_INSERTED}, one.seal, {seq}
 
 
 def edited_seal(chance: Random, world: World) -> Made:
@@ -183,13 +183,13 @@ def edited_seal(chance: Random, world: World) -> Made:
     name = chance.choice([*values, "signature"])
     if name == "signature":
         change = edit_seal(number, {name: chance.randbytes(64)})
-        return (change,), {Fault.SEAL_SIGNATURE}, number, {None}
-    fault = Fault.SEAL_FIELDS
+        return (change,), {SealFault.SEAL_SIGNATURE}, number, {None}
+    fault = SealFault.SEAL_FIELDS
     change = {name: values[name]}
     if name in {"at", "lo", "hi", "count", "root", "previous"} and chance.random() < 0.5:
         value = seal.at - timedelta(seconds=more) if name == "at" else values[name]
         change["digest"] = replace(seal, **{name: value}).compute_digest()
-        fault = Fault.SEAL_SIGNATURE
+        fault = SealFault.SEAL_SIGNATURE
     return (edit_seal(number, change),), {fault}, number, {None}
 
 
@@ -198,8 +198,8 @@ def seals_deleted(chance: Random, _: World) -> Made:
     where = f"number IN ({', '.join(map(str, gone))})"
     if chance.random() < 0.3:
         statement = f"UPDATE ledger_seal SET number = number + {chance.randint(10, 10**9)}"
-        return (f"{statement} WHERE {where}",), {Fault.SEAL_MISSING}, gone[0], {None}
-    return (f"DELETE FROM ledger_seal WHERE {where}",), {Fault.SEAL_MISSING}, gone[0], {None}
+        return (f"{statement} WHERE {where}",), {SealFault.SEAL_MISSING}, gone[0], {None}
+    return (f"DELETE FROM ledger_seal WHERE {where}",), {SealFault.SEAL_MISSING}, gone[0], {None}
 
 
 def cut(chance: Random, world: World) -> Made:
@@ -213,7 +213,7 @@ def cut(chance: Random, world: World) -> Made:
         later = WHOLE.replace("xid", f"xid + {2**40}")
         rows = f"SELECT {10**9} + seq, {later} FROM ledger_event LIMIT {chance.randint(1, 9)}"
         statements.append(f"INSERT INTO ledger_event (seq, {WHOLE}) {rows}")
-    return tuple(statements), {Fault.SEAL_HEAD}, SEALS, {None}
+    return tuple(statements), {SealFault.SEAL_HEAD}, SEALS, {None}
 
 
 def emptied(chance: Random, world: World) -> Made:
@@ -221,12 +221,12 @@ def emptied(chance: Random, world: World) -> Made:
     first = world.places[0]
     match chance.randrange(3):
         case 0:
-            return (how.format("ledger_event"),), {Fault.EVENT_MISSING}, 1, {first.seq}
+            return (how.format("ledger_event"),), {SealFault.EVENT_MISSING}, 1, {first.seq}
         case 1:
-            return (how.format("ledger_seal"),), {Fault.SEAL_HEAD}, SEALS, {None}
+            return (how.format("ledger_seal"),), {SealFault.SEAL_HEAD}, SEALS, {None}
         case _:
             both = (how.format("ledger_event"), how.format("ledger_seal"))
-            return both, {Fault.SEAL_HEAD}, SEALS, {None}
+            return both, {SealFault.SEAL_HEAD}, SEALS, {None}
 
 
 def restored(chance: Random, world: World) -> Made:
@@ -236,17 +236,17 @@ def restored(chance: Random, world: World) -> Made:
     events = f"UPDATE ledger_event SET era = {era}"
     match chance.randrange(3):
         case 0:
-            return (events,), {Fault.EVENT_MISSING}, 1, {world.places[0].seq}
+            return (events,), {SealFault.EVENT_MISSING}, 1, {world.places[0].seq}
         case 1:
             both = (events, f"UPDATE ledger_seal SET era = {era}")
-            return both, {Fault.SEAL_FIELDS}, 1, {None}
+            return both, {SealFault.SEAL_FIELDS}, 1, {None}
         case 2 if kept in {0, SEALS}:
-            return (events, CUT.format(0)), {Fault.SEAL_HEAD}, SEALS, {None}
+            return (events, CUT.format(0)), {SealFault.SEAL_HEAD}, SEALS, {None}
         case _:
             hi = world.seals[kept].hi
             return (
                 (CUT.format(kept), f"UPDATE ledger_event SET era = {era} WHERE xid >= {hi}"),
-                {Fault.SEAL_HEAD},
+                {SealFault.SEAL_HEAD},
                 SEALS,
                 {None},
             )
@@ -268,14 +268,14 @@ def replaced_key(chance: Random, world: World) -> Made:
         seal, marks = resealed(old, leaves, previous=previous, key_id=key_id)
         statements.append(write_seal(seal, marks, signer))
         previous = seal.digest
-    fault = Fault.SEAL_SIGNATURE if claims_trusted else Fault.SEAL_KEY
+    fault = SealFault.SEAL_SIGNATURE if claims_trusted else SealFault.SEAL_KEY
     return tuple(statements), {fault}, first.seal, {None}
 
 
 def edited_while_waiting(chance: Random, world: World) -> Made:
     leaf = chance.choice(world.waiting)
     change = edit(leaf.seq, stored(other_values(chance, leaf.fields)))
-    return (change,), {Fault.EVENT_FIELDS}, None, {leaf.seq}
+    return (change,), {SealFault.EVENT_FIELDS}, None, {leaf.seq}
 
 
 def limit_of_what_waits(chance: Random, world: World) -> Made:
@@ -289,7 +289,7 @@ def limit_of_what_waits(chance: Random, world: World) -> Made:
 
 
 def guard(chance: Random, _: World) -> Made:
-    return guards.weakened(chance), {Fault.GUARD}, None, {None}
+    return guards.weakened(chance), {SealFault.GUARD}, None, {None}
 
 
 FAMILIES: dict[str, tuple[int, Callable[[Random, World], Made]]] = {

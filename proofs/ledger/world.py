@@ -13,7 +13,7 @@ from ledger.canonical import FIELDS, digest_fields
 from ledger.guards import check_guards
 from ledger.merkle import root
 from ledger.models import Seal as SealRow
-from ledger.rules import Fault, Finding
+from ledger.rules import Finding, SealFault
 from ledger.seal_format import Leaf, Seal, mark, read_seal
 from ledger.verification import COLUMNS, Verification, read_leaf
 from tests.ledger.world import NOW, record_many, seal_until_covered
@@ -54,7 +54,7 @@ class Tampering:
 
     family: str
     statements: tuple[str, ...]
-    faults: frozenset[Fault] = frozenset()
+    faults: frozenset[SealFault] = frozenset()
     seal: int | None = None
     seqs: frozenset[int | None] = frozenset({None})
 

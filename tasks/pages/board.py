@@ -51,7 +51,7 @@ FILTERS = ("role", "owner", "type")
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class TaskCard:
     """A task on the board, the columns it may move to, and whether it needs approval first."""
 
     task: Task
@@ -69,7 +69,7 @@ class Column:
     """One state with its newest cards; `total` counts all of them, up to MAX_COUNT."""
 
     status: Status
-    cards: list[Card]
+    cards: list[TaskCard]
     total: int
 
     @property
@@ -89,7 +89,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ChosenFilters:
     """The options of the filters and the chosen ones; an unknown option counts as none."""
 
     roles: list[str]
@@ -137,7 +137,7 @@ def board_page(model_admin: Any, request: HttpRequest) -> HttpResponse:
     return TemplateResponse(request, "admin/nexus/task_board.html", context)
 
 
-def choice_of(organisation: Organisation, asked: Mapping[str, str]) -> Choice:
+def choice_of(organisation: Organisation, asked: Mapping[str, str]) -> ChosenFilters:
     """The filters from the query parameters. Two queries."""
     roles = Role.objects.filter(organisation=organisation).order_by("name")
     agents = Agent.objects.filter(organisation=organisation).order_by("handle")
@@ -149,7 +149,7 @@ def choice_of(organisation: Organisation, asked: Mapping[str, str]) -> Choice:
     chosen = {
         name: value if (value := asked.get(name, "")) in known[name] else "" for name in FILTERS
     }
-    return Choice(known["role"], known["owner"][1:], chosen, asked.get("deleted") == "1")
+    return ChosenFilters(known["role"], known["owner"][1:], chosen, asked.get("deleted") == "1")
 
 
 def _rows(organisation: Organisation, chosen: Mapping[str, str]) -> tuple[QuerySet[Task], bool]:
@@ -194,7 +194,7 @@ def longest_of(lengths: Sequence[int], budget: int) -> int:
 def _column(rows: QuerySet[Task], status: Status, types: frozenset[str]) -> Column:
     newest = rows.select_related("owner").defer("description", "metadata").order_by("-number")
     cards = [
-        Card(
+        TaskCard(
             task,
             moves_of(task.status, task.open_blockers),
             status in UNFINISHED and task.task_type in types and task.approved_at is None,

@@ -34,7 +34,7 @@ class GraphLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class GraphLayout:
     """A drawing: boxes that never overlap, lines that all run to the right.
 
     `implied` counts the dependencies that follow from others and are therefore not drawn.
@@ -47,7 +47,7 @@ class Layout:
     implied: int
 
 
-def lay_out(focus: int, edges: Iterable[Edge]) -> Layout:
+def lay_out(focus: int, edges: Iterable[Edge]) -> GraphLayout:
     """Place a task, what it waits for to its left, and what waits for it to its right.
 
     Tasks that are not connected to `focus` by dependencies are left out.
@@ -73,7 +73,7 @@ def lay_out(focus: int, edges: Iterable[Edge]) -> Layout:
         begin = layers[edge[0]]
         stops = [(lefts[begin + n], round(heights[slot] - top)) for n, slot in enumerate(way)]
         lines.append(GraphLine(*edge, _way(stops)))
-    return Layout(
+    return GraphLayout(
         spots=spots,
         lines=tuple(lines),
         width=max(spot.x for spot in spots.values()) + BOX_WIDTH + MARGIN,

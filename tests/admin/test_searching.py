@@ -14,7 +14,7 @@ from core.admin import exporting
 from core.deeds import PeopleGroup
 from ledger.admin import verifying
 from ledger.models import Event
-from ledger.rules import Fault, Finding
+from ledger.rules import Finding, SealFault
 from ledger.searching import find_events
 from ledger.verification import VerificationReport
 from mailroom.models import Mail, MailRejection
@@ -199,7 +199,7 @@ class TestAnExport:
 
 
 class TestVerify:
-    FAULT = Finding(fault=Fault.EVENT_INSERTED, message="it was inserted later", seq=7)
+    FAULT = Finding(fault=SealFault.EVENT_INSERTED, message="it was inserted later", seq=7)
 
     @pytest.mark.parametrize(
         ("finding", "said"), [(None, "The ledger is whole"), (FAULT, "The ledger is not whole")]

@@ -141,7 +141,7 @@ def test_no_watch_outlives_its_stream_even_if_the_bell_rings_as_it_ends(monkeypa
     monkeypatch.setattr(tool_list_changes, "tools_of", lambda _: looks.append(1) or ())
 
     async def watch():
-        async for _ in tool_list_changes.changes(tool_list_changes.Watcher(agent, {})):
+        async for _ in tool_list_changes.changes(tool_list_changes.ToolListWatcher(agent, {})):
             pass
 
     async def end_as_it_rings():

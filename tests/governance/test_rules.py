@@ -6,7 +6,7 @@ import pytest
 
 from core.decision import Allow, Code, Deny
 from governance.staff import rules
-from orgchart.catalogue import Entry, Source
+from orgchart.catalogue import CatalogueEntry, Source
 from orgchart.policy.vocabulary import ToolMode
 from tests.oracle.org import AGENTS
 from tests.oracle.reading import compiled_nexus
@@ -66,10 +66,10 @@ class TestName:
 
 class TestSkills:
     KNOWN = {
-        "write_file": Entry(Source.ROLE, CODING),
-        "read_inbox": Entry(Source.BUILTIN, BOTH),
-        "case_decide": Entry(Source.OFFICE, BOTH),
-        "summarise": Entry(Source.SKILL, BOTH),
+        "write_file": CatalogueEntry(Source.ROLE, CODING),
+        "read_inbox": CatalogueEntry(Source.BUILTIN, BOTH),
+        "case_decide": CatalogueEntry(Source.OFFICE, BOTH),
+        "summarise": CatalogueEntry(Source.SKILL, BOTH),
     }
 
     @pytest.mark.parametrize(
@@ -109,14 +109,16 @@ class TestTighten:
         ],
     )
     def test_leaves_fewer_modes_never_more(self, modes, tool_modes, held, fine):
-        decision = rules.can_restrict_to("probe", modes, Entry(Source.ROLE, tool_modes), held)
+        decision = rules.can_restrict_to(
+            "probe", modes, CatalogueEntry(Source.ROLE, tool_modes), held
+        )
         assert allowed(decision) is fine
         if isinstance(decision, Deny):
             assert decision.code is Code.INVALID_PARAMS
 
     def test_never_touches_what_is_built_in_or_unknown(self):
         assert not allowed(
-            rules.can_restrict_to("x", frozenset(), Entry(Source.BUILTIN, BOTH), None)
+            rules.can_restrict_to("x", frozenset(), CatalogueEntry(Source.BUILTIN, BOTH), None)
         )
         assert not allowed(rules.can_restrict_to("x", frozenset(), None, None))
 

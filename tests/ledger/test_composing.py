@@ -19,7 +19,7 @@ from ledger.composing import (
     has_known_shape,
 )
 from ledger.leaves import Details, DoubtfulEvent, LeafReader
-from ledger.rules import Fault
+from ledger.rules import SealFault
 from ledger.seal_format import place_hash
 from ledger.verification import Verification
 from tests.ledger.strategies import events
@@ -150,5 +150,5 @@ class TestShape:
             finding = Verification(keys.trusted(), NOW).run().finding
             transaction.set_rollback(True)
         found = finding and (finding.fault, finding.seal, finding.seq)
-        assert found == ((Fault.EVENT_FIELDS, 2, sealed[5]) if is_checked else None)
+        assert found == ((SealFault.EVENT_FIELDS, 2, sealed[5]) if is_checked else None)
         assert verify().finding is None

@@ -15,7 +15,7 @@ from ledger import keys
 from ledger.export import Selection, export_lines, write_export
 from ledger.models import Event as EventRow
 from ledger.offline import describe, main, read_keys, verify_lines
-from ledger.rules import Fault
+from ledger.rules import SealFault
 from ledger.seal_format import index_keys, write_public
 from tests.ledger.world import NOW, record, seal_until_covered, tamper
 
@@ -99,9 +99,9 @@ class TestExport:
     def test_carries_a_tampered_ledger_s_marks(self, mixed):
         tamper(f"UPDATE ledger_event SET reason = 'x' WHERE seq = {mixed[10]}")
         finding = check(export()).finding
-        assert (finding.fault, finding.seq) == (Fault.EVENT_FIELDS, mixed[10])
+        assert (finding.fault, finding.seq) == (SealFault.EVENT_FIELDS, mixed[10])
         finding = check(export(organisation=1)).finding
-        assert (finding.fault, finding.seq) == (Fault.EVENT_FIELDS, mixed[10])
+        assert (finding.fault, finding.seq) == (SealFault.EVENT_FIELDS, mixed[10])
 
     def test_into_a_folder_brings_the_public_keys(self, mixed, tmp_path):
         signer = keys.signer(may_create=False)
@@ -153,47 +153,51 @@ def put(entry: str, value: object, *path: str) -> Callable[[dict], None]:
 
 # Lines of `mixed`: 0 header, 1 seal, 2..10 events, 11 seal, 12..20 events, 21 end.
 TAMPERED = {
-    "an event's field": (edit(put("reason", "x", "event"), 4), Fault.EVENT_FIELDS, 1),
-    "an event's actor": (edit(put("actor", "x", "event"), 15), Fault.EVENT_FIELDS, 2),
-    "a field more": (edit(put("more", "x", "event"), 4), Fault.EVENT_FIELDS, 1),
-    "an event's digest": (edit(put("digest", "00" * 32), 4), Fault.EVENT_FIELDS, 1),
-    "an event's place": (edit(put("seq", 1), 4), Fault.SEAL_ROOT, 1),
-    "an event's transaction": (edit(put("xid", 1), 4), Fault.SEAL_ROOT, 1),
-    "an event taken out": (drop(4), Fault.EVENT_MISSING, 1),
-    "an event twice": (lambda x: [*x[:4], x[4], *x[4:]], Fault.EVENT_MISSING, 1),
-    "two events swapped": (lambda x: [*x[:4], x[5], x[4], *x[6:]], Fault.SEAL_ROOT, 1),
-    "the first seal taken out": (drop(1), Fault.FILE, None),
-    "a later seal taken out": (drop(11), Fault.EVENT_MISSING, 1),
-    "a seal with its events taken out": (lambda x: [x[0], *x[11:]], Fault.SEAL_MISSING, 1),
-    "the last seal taken out": (lambda x: [*x[:11], x[-1]], Fault.FILE, None),
-    "the end taken off": (drop(-1), Fault.FILE, None),
-    "the second half taken off": (lambda x: x[:11], Fault.FILE, None),
-    "a line cut short": (lambda x: [*x[:5], x[5][:20]], Fault.FILE, None),
-    "nothing left": (lambda x: [], Fault.FILE, None),
-    "something behind the end": (lambda x: [*x, x[-1]], Fault.FILE, None),
-    "a seal's count": (edit(put("count", 8, "seal"), 1), Fault.SEAL_FIELDS, 1),
-    "a seal's root": (edit(put("root", "00" * 32, "seal"), 1), Fault.SEAL_FIELDS, 1),
-    "a seal's signature": (edit(put("signature", "00" * 64, "seal"), 1), Fault.SEAL_SIGNATURE, 1),
-    "a seal's key": (edit(put("key_id", "ab", "seal"), 1), Fault.SEAL_FIELDS, 1),
-    "how many are shown": (edit(put("shown", 8), 1), Fault.EVENT_MISSING, 1),
+    "an event's field": (edit(put("reason", "x", "event"), 4), SealFault.EVENT_FIELDS, 1),
+    "an event's actor": (edit(put("actor", "x", "event"), 15), SealFault.EVENT_FIELDS, 2),
+    "a field more": (edit(put("more", "x", "event"), 4), SealFault.EVENT_FIELDS, 1),
+    "an event's digest": (edit(put("digest", "00" * 32), 4), SealFault.EVENT_FIELDS, 1),
+    "an event's place": (edit(put("seq", 1), 4), SealFault.SEAL_ROOT, 1),
+    "an event's transaction": (edit(put("xid", 1), 4), SealFault.SEAL_ROOT, 1),
+    "an event taken out": (drop(4), SealFault.EVENT_MISSING, 1),
+    "an event twice": (lambda x: [*x[:4], x[4], *x[4:]], SealFault.EVENT_MISSING, 1),
+    "two events swapped": (lambda x: [*x[:4], x[5], x[4], *x[6:]], SealFault.SEAL_ROOT, 1),
+    "the first seal taken out": (drop(1), SealFault.FILE, None),
+    "a later seal taken out": (drop(11), SealFault.EVENT_MISSING, 1),
+    "a seal with its events taken out": (lambda x: [x[0], *x[11:]], SealFault.SEAL_MISSING, 1),
+    "the last seal taken out": (lambda x: [*x[:11], x[-1]], SealFault.FILE, None),
+    "the end taken off": (drop(-1), SealFault.FILE, None),
+    "the second half taken off": (lambda x: x[:11], SealFault.FILE, None),
+    "a line cut short": (lambda x: [*x[:5], x[5][:20]], SealFault.FILE, None),
+    "nothing left": (lambda x: [], SealFault.FILE, None),
+    "something behind the end": (lambda x: [*x, x[-1]], SealFault.FILE, None),
+    "a seal's count": (edit(put("count", 8, "seal"), 1), SealFault.SEAL_FIELDS, 1),
+    "a seal's root": (edit(put("root", "00" * 32, "seal"), 1), SealFault.SEAL_FIELDS, 1),
+    "a seal's signature": (
+        edit(put("signature", "00" * 64, "seal"), 1),
+        SealFault.SEAL_SIGNATURE,
+        1,
+    ),
+    "a seal's key": (edit(put("key_id", "ab", "seal"), 1), SealFault.SEAL_FIELDS, 1),
+    "how many are shown": (edit(put("shown", 8), 1), SealFault.EVENT_MISSING, 1),
     "the header says it is a part": (
         edit(put("organisation", 1, "selection"), 0),
-        Fault.FILE,
+        SealFault.FILE,
         None,
     ),
-    "the header says it starts later": (edit(put("first", 2), 0), Fault.SEAL_MISSING, 2),
-    "another format": (edit(put("ledger", 2), 0), Fault.FILE, None),
-    "a foreign line": (edit(lambda entry: entry.clear(), 4), Fault.FILE, None),
-    "a line of no JSON": (lambda x: [*x[:4], b"\xff\n", *x[5:]], Fault.FILE, None),
-    "a line of a list": (lambda x: [*x[:4], b"[]\n", *x[5:]], Fault.FILE, None),
-    "NaN in details": (edit(put("n", float("nan"), "event", "details"), 4), Fault.FILE, None),
+    "the header says it starts later": (edit(put("first", 2), 0), SealFault.SEAL_MISSING, 2),
+    "another format": (edit(put("ledger", 2), 0), SealFault.FILE, None),
+    "a foreign line": (edit(lambda entry: entry.clear(), 4), SealFault.FILE, None),
+    "a line of no JSON": (lambda x: [*x[:4], b"\xff\n", *x[5:]], SealFault.FILE, None),
+    "a line of a list": (lambda x: [*x[:4], b"[]\n", *x[5:]], SealFault.FILE, None),
+    "NaN in details": (edit(put("n", float("nan"), "event", "details"), 4), SealFault.FILE, None),
     "a number written otherwise": (
         lambda x: [*x[:2], x[2].replace(b":", b": ", 1), *x[3:]],
-        Fault.FILE,
+        SealFault.FILE,
         None,
     ),
-    "the end's signature": (edit(put("signature", "00" * 64, "end"), 21), Fault.FILE, None),
-    "the end's key": (edit(put("key_id", "ab", "end"), 21), Fault.FILE, None),
+    "the end's signature": (edit(put("signature", "00" * 64, "end"), 21), SealFault.FILE, None),
+    "the end's key": (edit(put("key_id", "ab", "end"), 21), SealFault.FILE, None),
 }
 
 
@@ -211,14 +215,14 @@ class TestVerifyFile:
     @pytest.mark.parametrize(
         ("change", "fault"),
         [
-            (edit(put("reason", "x", "event"), 3), Fault.EVENT_FIELDS),
-            (edit(put("leaf", 1), 3), Fault.EVENT_REWRITTEN),
-            (edit(put("seq", 1), 3), Fault.EVENT_REWRITTEN),
-            (edit(lambda entry: entry["proof"].pop(), 3), Fault.EVENT_REWRITTEN),
-            (edit(lambda entry: entry.pop("proof"), 3), Fault.FILE),
-            (drop(3), Fault.EVENT_MISSING),
-            (lambda x: [*x[:3], x[3], *x[3:]], Fault.EVENT_MISSING),
-            (edit(lambda entry: entry["selection"].clear(), 0), Fault.EVENT_MISSING),
+            (edit(put("reason", "x", "event"), 3), SealFault.EVENT_FIELDS),
+            (edit(put("leaf", 1), 3), SealFault.EVENT_REWRITTEN),
+            (edit(put("seq", 1), 3), SealFault.EVENT_REWRITTEN),
+            (edit(lambda entry: entry["proof"].pop(), 3), SealFault.EVENT_REWRITTEN),
+            (edit(lambda entry: entry.pop("proof"), 3), SealFault.FILE),
+            (drop(3), SealFault.EVENT_MISSING),
+            (lambda x: [*x[:3], x[3], *x[3:]], SealFault.EVENT_MISSING),
+            (edit(lambda entry: entry["selection"].clear(), 0), SealFault.EVENT_MISSING),
         ],
     )
     def test_finds_in_a_part(self, mixed, change, fault):
@@ -233,7 +237,7 @@ class TestVerifyFile:
         assert check(later).finding is None
         finding = check([*earlier, *later[21:-1]]).finding
         assert finding is not None
-        assert finding.fault == Fault.FILE
+        assert finding.fault == SealFault.FILE
 
     @pytest.mark.parametrize(
         "edit_end",
@@ -272,7 +276,7 @@ class TestVerifyFile:
 
     def test_trusts_no_other_key(self, mixed):
         other = Ed25519PrivateKey.generate().public_key().public_bytes_raw()
-        assert verify_lines(export(), index_keys([other])).finding.fault == Fault.SEAL_KEY
+        assert verify_lines(export(), index_keys([other])).finding.fault == SealFault.SEAL_KEY
 
     def test_finds_a_file_made_again_with_another_key(self, mixed, ledger_dir):
         trusted = keys.trusted()
@@ -280,7 +284,7 @@ class TestVerifyFile:
             (ledger_dir / name).unlink()
         keys.make_key()
         finding = verify_lines(export(), trusted).finding
-        assert finding.fault == Fault.FILE, "only its end is the impostor's"
+        assert finding.fault == SealFault.FILE, "only its end is the impostor's"
 
     def test_says_what_it_read(self, mixed):
         assert describe(check(export())) == "OK 2 seals, 18 events, 0 not shown; complete"

@@ -7,7 +7,7 @@ import pytest
 from ledger import parallel
 from ledger.models import Seal as SealRow
 from ledger.parallel import plan_parts
-from ledger.rules import Fault
+from ledger.rules import SealFault
 from ledger.spans import HIGHEST, LOWEST, Part
 from tests.ledger.world import own_connection, record, tamper, verify
 
@@ -45,19 +45,19 @@ class TestVerifyInParts:
         tamper(f"UPDATE ledger_event SET reason = 'x' WHERE seq = {sealed[place]}")
         finding = verify().finding
         found = (finding.fault, finding.seal, finding.seq)
-        assert found == (Fault.EVENT_FIELDS, place // 4 + 1, sealed[place])
+        assert found == (SealFault.EVENT_FIELDS, place // 4 + 1, sealed[place])
 
     @pytest.mark.parametrize("number", [1, 2])
     def test_finds_a_seal_taken_out_between_parts(self, sealed, processes, number):
         tamper(f"DELETE FROM ledger_seal WHERE number = {number}")
         finding = verify().finding
-        assert (finding.fault, finding.seal) == (Fault.SEAL_MISSING, number)
+        assert (finding.fault, finding.seal) == (SealFault.SEAL_MISSING, number)
 
     @pytest.mark.parametrize("column", ["lo = lo - 1", "previous = sha256('x')", "era = era + 1"])
     def test_finds_a_seal_that_does_not_follow_the_part_before(self, sealed, processes, column):
         tamper(f"UPDATE ledger_seal SET {column} WHERE number = 2")
         finding = verify().finding
-        assert (finding.fault, finding.seal) == (Fault.SEAL_FIELDS, 2)
+        assert (finding.fault, finding.seal) == (SealFault.SEAL_FIELDS, 2)
 
     def test_says_the_first_of_several(self, sealed, processes):
         tamper(
@@ -81,7 +81,7 @@ class TestVerifyInParts:
 
         monkeypatch.setattr(parallel, "_start", start_late)
         assert verify().finding is None
-        assert verify().finding.fault is Fault.EVENT_MISSING
+        assert verify().finding.fault is SealFault.EVENT_MISSING
 
     def test_does_the_part_of_a_process_that_failed_itself(self, sealed, processes, monkeypatch):
         monkeypatch.setattr(parallel, "_read", lambda *_: None)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ledger.canonical import digest_fields, fields
 from ledger.merkle import root
-from ledger.rules import Chain, Fault, Finding, Leaves, check_event
+from ledger.rules import Chain, Finding, Leaves, SealFault, check_event
 from ledger.seal_format import (
     GENESIS,
     SIGNED,
@@ -121,8 +121,8 @@ class TestOneChange:
         leaf = chain[number].leaves[place]
         changed = replace(leaf, fields=dict(leaf.fields) | {"reason": "another"})
         chain[number].leaves[place] = changed
-        assert_found(check(chain), Fault.EVENT_FIELDS, number, leaf)
-        assert_found(check(chain, with_marks=False), Fault.EVENT_FIELDS, number, leaf)
+        assert_found(check(chain), SealFault.EVENT_FIELDS, number, leaf)
+        assert_found(check(chain, with_marks=False), SealFault.EVENT_FIELDS, number, leaf)
 
     @settings(max_examples=60)
     @given(sizes, st.data())
@@ -131,8 +131,8 @@ class TestOneChange:
         leaf = chain[number].leaves[place]
         values = dict(leaf.fields) | {"reason": "another"}
         chain[number].leaves[place] = replace(leaf, fields=values, digest=digest_fields(values))
-        assert_found(check(chain), Fault.EVENT_REWRITTEN, number, leaf)
-        assert check(chain, with_marks=False).fault == Fault.SEAL_ROOT
+        assert_found(check(chain), SealFault.EVENT_REWRITTEN, number, leaf)
+        assert check(chain, with_marks=False).fault == SealFault.SEAL_ROOT
 
     @settings(max_examples=60)
     @given(sizes, st.data())
@@ -141,7 +141,7 @@ class TestOneChange:
         leaf = chain[number].leaves[place]
         values = dict(leaf.fields) | {"reason": "another"}
         chain[number].leaves[place] = replace(leaf, fields=values, digest=bytes(32))
-        assert_found(check(chain), Fault.EVENT_FIELDS, number, leaf)
+        assert_found(check(chain), SealFault.EVENT_FIELDS, number, leaf)
 
     @settings(max_examples=60)
     @given(sizes, st.data())
@@ -149,16 +149,16 @@ class TestOneChange:
         chain, number, place = pick(sizes, data)
         leaf = chain[number].leaves[place]
         chain[number].leaves[place] = replace(leaf, digest=bytes(32))
-        assert_found(check(chain), Fault.EVENT_DIGEST, number, leaf)
+        assert_found(check(chain), SealFault.EVENT_DIGEST, number, leaf)
 
     @settings(max_examples=60)
     @given(sizes, st.data())
     def test_by_taking_an_event_out_is_found(self, sizes, data):
         chain, number, place = pick(sizes, data)
         leaf = chain[number].leaves.pop(place)
-        assert_found(check(chain), Fault.EVENT_MISSING, number, leaf)
+        assert_found(check(chain), SealFault.EVENT_MISSING, number, leaf)
         found = check(chain, with_marks=False)
-        assert (found.fault, found.seal) == (Fault.EVENT_MISSING, number + 1)
+        assert (found.fault, found.seal) == (SealFault.EVENT_MISSING, number + 1)
 
     @settings(max_examples=60)
     @given(sizes, st.data())
@@ -166,7 +166,7 @@ class TestOneChange:
         chain, number, place = pick(sizes, data)
         leaf = replace(chain[number].leaves[place], seq=999)
         chain[number].leaves.insert(place, leaf)
-        assert_found(check(chain), Fault.EVENT_INSERTED, number, leaf)
+        assert_found(check(chain), SealFault.EVENT_INSERTED, number, leaf)
         assert check(chain, with_marks=False) is not None
 
     @settings(max_examples=60)
@@ -176,7 +176,7 @@ class TestOneChange:
         leaf = chain[number].leaves[place]
         for moved in (replace(leaf, xid=leaf.xid + 1), replace(leaf, era=leaf.era + 1)):
             chain[number].leaves[place] = moved
-            assert_found(check(chain), Fault.EVENT_REWRITTEN, number, leaf)
+            assert_found(check(chain), SealFault.EVENT_REWRITTEN, number, leaf)
 
     @settings(max_examples=60)
     @given(st.lists(st.integers(2, 6), min_size=1, max_size=4), st.data())
@@ -186,7 +186,7 @@ class TestOneChange:
         other = (place + 1) % len(leaves)
         leaves[place], leaves[other] = leaves[other], leaves[place]
         assert check(chain).seal == number + 1
-        assert check(chain, with_marks=False).fault == Fault.SEAL_ROOT
+        assert check(chain, with_marks=False).fault == SealFault.SEAL_ROOT
 
     @settings(max_examples=60)
     @given(sizes, st.data())
@@ -195,7 +195,7 @@ class TestOneChange:
         if number == len(chain) - 1:
             return
         del chain[number]
-        assert_found(check(chain), Fault.SEAL_MISSING, number)
+        assert_found(check(chain), SealFault.SEAL_MISSING, number)
 
     @pytest.mark.parametrize(
         "changes",
@@ -216,19 +216,19 @@ class TestOneChange:
     def test_of_a_seal_s_field_is_found(self, changes):
         chain = build([2, 2, 2])
         chain[1] = chain[1]._replace(seal=replace(chain[1].seal, **changes))
-        assert_found(check(chain), Fault.SEAL_FIELDS, 1)
+        assert_found(check(chain), SealFault.SEAL_FIELDS, 1)
 
     @pytest.mark.parametrize(
         ("changes", "fault"),
         [
-            ({"previous": bytes(32)}, Fault.SEAL_CHAIN),
-            ({"lo": 1}, Fault.SEAL_RANGE),
-            ({"lo": 7}, Fault.SEAL_RANGE),
-            ({"hi": 4}, Fault.SEAL_RANGE),
-            ({"era": 2}, Fault.SEAL_RANGE),
-            ({"count": 1}, Fault.EVENT_MISSING),
-            ({"root": bytes(32)}, Fault.SEAL_ROOT),
-            ({"marks": bytes(32)}, Fault.SEAL_MARKS),
+            ({"previous": bytes(32)}, SealFault.SEAL_CHAIN),
+            ({"lo": 1}, SealFault.SEAL_RANGE),
+            ({"lo": 7}, SealFault.SEAL_RANGE),
+            ({"hi": 4}, SealFault.SEAL_RANGE),
+            ({"era": 2}, SealFault.SEAL_RANGE),
+            ({"count": 1}, SealFault.EVENT_MISSING),
+            ({"root": bytes(32)}, SealFault.SEAL_ROOT),
+            ({"marks": bytes(32)}, SealFault.SEAL_MARKS),
         ],
         ids=str,
     )
@@ -243,14 +243,14 @@ class TestOneChange:
         seal = chain[0].seal
         other = Ed25519PrivateKey.generate()
         forged = replace(seal, signature=other.sign(SIGNED + seal.digest))
-        assert_found(check([chain[0]._replace(seal=forged)]), Fault.SEAL_SIGNATURE, 0)
+        assert_found(check([chain[0]._replace(seal=forged)]), SealFault.SEAL_SIGNATURE, 0)
         named = sign(replace(seal, key_id=key_id(other.public_key().public_bytes_raw())))
-        assert_found(check([chain[0]._replace(seal=named)]), Fault.SEAL_KEY, 0)
+        assert_found(check([chain[0]._replace(seal=named)]), SealFault.SEAL_KEY, 0)
 
     def test_of_the_first_seals_link_is_found(self):
         chain = build([2])
         seal = sign(replace(chain[0].seal, previous=b"x" * 32))
-        assert_found(check([chain[0]._replace(seal=seal)]), Fault.SEAL_CHAIN, 0)
+        assert_found(check([chain[0]._replace(seal=seal)]), SealFault.SEAL_CHAIN, 0)
 
 
 def pick(sizes: list[int], data) -> tuple[list[Sealed], int, int]:
@@ -259,7 +259,7 @@ def pick(sizes: list[int], data) -> tuple[list[Sealed], int, int]:
     return chain, number, data.draw(st.integers(0, len(chain[number].leaves) - 1))
 
 
-def assert_found(found: Finding | None, fault: Fault, number: int, leaf: Leaf | None = None):
+def assert_found(found: Finding | None, fault: SealFault, number: int, leaf: Leaf | None = None):
     assert found is not None, "nothing was found"
     assert (found.fault, found.seal) == (fault, number + 1), str(found)
     assert found.seq == (leaf.seq if leaf else None)
@@ -270,14 +270,14 @@ class TestCheckEvent:
         leaf = build([1])[0].leaves[0]
         assert check_event(leaf) is None
         found = check_event(replace(leaf, digest=bytes(32)))
-        assert (found.fault, found.seal, found.seq) == (Fault.EVENT_FIELDS, None, leaf.seq)
+        assert (found.fault, found.seal, found.seq) == (SealFault.EVENT_FIELDS, None, leaf.seq)
 
 
 class TestFinding:
     def test_says_where_and_what(self):
-        found = Finding(fault=Fault.EVENT_MISSING, message="gone", seal=3, seq=17)
+        found = Finding(fault=SealFault.EVENT_MISSING, message="gone", seal=3, seq=17)
         assert str(found) == "seal 3, event 17: gone [event_missing]"
-        assert str(Finding(fault=Fault.GUARD, message="off")) == "ledger: off [guard]"
+        assert str(Finding(fault=SealFault.GUARD, message="off")) == "ledger: off [guard]"
 
 
 class TestMarks:

@@ -15,7 +15,7 @@ from ledger.guards import check_guards
 from ledger.merkle import root
 from ledger.models import Event as EventRow
 from ledger.models import Seal as SealRow
-from ledger.rules import Fault
+from ledger.rules import SealFault
 from ledger.seal_format import index_keys, mark, place_hash, read_seal
 from ledger.sealer import LEAVES, seal_events
 from ledger.verification import COLUMNS, read_leaf
@@ -76,40 +76,40 @@ class TestVerify:
     @pytest.mark.parametrize("column", EDITS)
     def test_finds_an_edited_field(self, sealed, column):
         tamper(f"UPDATE ledger_event SET {column} = {EDITS[column]} WHERE seq = {sealed[5]}")
-        assert found() == (Fault.EVENT_FIELDS, 2, sealed[5])
+        assert found() == (SealFault.EVENT_FIELDS, 2, sealed[5])
 
     @pytest.mark.parametrize("column", ["reason", "details"])
     def test_finds_an_edited_field_before_it_is_sealed(self, sealed, column):
         seq = record()
         tamper(f"UPDATE ledger_event SET {column} = {EDITS[column]} WHERE seq = {seq}")
-        assert found() == (Fault.EVENT_FIELDS, None, seq)
+        assert found() == (SealFault.EVENT_FIELDS, None, seq)
 
     def test_finds_an_edited_digest(self, sealed):
         tamper(f"UPDATE ledger_event SET digest = sha256('x') WHERE seq = {sealed[0]}")
-        assert found() == (Fault.EVENT_DIGEST, 1, sealed[0])
+        assert found() == (SealFault.EVENT_DIGEST, 1, sealed[0])
 
     def test_finds_an_event_edited_together_with_its_digest(self, sealed):
         rewrite(sealed[6], reason="nothing to see")
-        assert found() == (Fault.EVENT_REWRITTEN, 2, sealed[6])
+        assert found() == (SealFault.EVENT_REWRITTEN, 2, sealed[6])
 
     def test_finds_details_that_no_event_had(self, sealed):
         tamper(f"UPDATE ledger_event SET details = '{{\"n\": 1e400}}' WHERE seq = {sealed[1]}")
-        assert found() == (Fault.EVENT_FIELDS, 1, sealed[1])
+        assert found() == (SealFault.EVENT_FIELDS, 1, sealed[1])
 
     @pytest.mark.parametrize("place", range(12))
     def test_finds_a_deleted_event(self, sealed, place):
         tamper(f"DELETE FROM ledger_event WHERE seq = {sealed[place]}")
-        assert found() == (Fault.EVENT_MISSING, place // 4 + 1, sealed[place])
+        assert found() == (SealFault.EVENT_MISSING, place // 4 + 1, sealed[place])
 
     def test_finds_that_everything_is_gone(self, sealed):
         tamper("TRUNCATE ledger_event")
-        assert found() == (Fault.EVENT_MISSING, 1, sealed[0])
+        assert found() == (SealFault.EVENT_MISSING, 1, sealed[0])
 
     def test_finds_an_event_inserted_behind_a_seal(self, sealed):
         seq = record()
         xid = EventRow.objects.get(seq=sealed[4]).xid
         tamper(f"UPDATE ledger_event SET xid = {xid} WHERE seq = {seq}")
-        assert found() == (Fault.EVENT_INSERTED, 2, seq)
+        assert found() == (SealFault.EVENT_INSERTED, 2, seq)
 
     def test_finds_an_insert_that_names_an_old_transaction(self, sealed):
         """What a role that may only insert can try; it needs no trigger off."""
@@ -119,7 +119,7 @@ class TestVerify:
                 "VALUES (gen_random_uuid(), now(), 'x', 'x', 'allow', sha256('x'), 1) RETURNING seq"
             )
             seq = cursor.fetchone()[0]
-        assert found() == (Fault.EVENT_INSERTED, 1, seq)
+        assert found() == (SealFault.EVENT_INSERTED, 1, seq)
 
     def test_finds_an_event_outside_every_transaction(self, sealed):
         seq = record()
@@ -128,7 +128,7 @@ class TestVerify:
             f"UPDATE ledger_event SET xid = -1 WHERE seq = {seq}",
         )
         try:
-            assert found() == (Fault.EVENT_INSERTED, None, seq)
+            assert found() == (SealFault.EVENT_INSERTED, None, seq)
         finally:
             tamper(
                 "UPDATE ledger_event SET xid = 1 WHERE xid < 0",
@@ -143,23 +143,23 @@ class TestVerify:
             f"UPDATE ledger_event SET seq = {a} WHERE seq = {b}",
             f"UPDATE ledger_event SET seq = {b} WHERE seq = -1",
         )
-        assert found() == (Fault.EVENT_REWRITTEN, 1, a)
+        assert found() == (SealFault.EVENT_REWRITTEN, 1, a)
 
     def test_finds_an_event_moved_into_another_transaction(self, sealed):
         xid = EventRow.objects.get(seq=sealed[8]).xid
         tamper(f"UPDATE ledger_event SET xid = {xid} WHERE seq = {sealed[0]}")
-        assert found() == (Fault.EVENT_MISSING, 1, sealed[0])
+        assert found() == (SealFault.EVENT_MISSING, 1, sealed[0])
 
     def test_finds_an_event_moved_into_another_era(self, sealed):
         tamper(f"UPDATE ledger_event SET era = 5 WHERE seq = {sealed[11]}")
-        assert found() == (Fault.EVENT_MISSING, 3, sealed[11])
+        assert found() == (SealFault.EVENT_MISSING, 3, sealed[11])
 
     def test_says_the_first_of_several(self, sealed):
         tamper(
             f"DELETE FROM ledger_event WHERE seq = {sealed[9]}",
             f"UPDATE ledger_event SET actor = 'x' WHERE seq = {sealed[2]}",
         )
-        assert found() == (Fault.EVENT_FIELDS, 1, sealed[2])
+        assert found() == (SealFault.EVENT_FIELDS, 1, sealed[2])
 
 
 SEAL_EDITS = {
@@ -180,16 +180,16 @@ class TestVerifyOfSeals:
     @pytest.mark.parametrize("column", SEAL_EDITS)
     def test_finds_an_edited_seal(self, sealed, column):
         tamper(f"UPDATE ledger_seal SET {column} = {SEAL_EDITS[column]} WHERE number = 2")
-        assert found() == (Fault.SEAL_FIELDS, 2, None)
+        assert found() == (SealFault.SEAL_FIELDS, 2, None)
 
     def test_finds_another_signature(self, sealed):
         tamper("UPDATE ledger_seal SET signature = sha512('x') WHERE number = 2")
-        assert found() == (Fault.SEAL_SIGNATURE, 2, None)
+        assert found() == (SealFault.SEAL_SIGNATURE, 2, None)
 
     @pytest.mark.parametrize("number", [1, 2])
     def test_finds_a_seal_taken_out(self, sealed, number):
         tamper(f"DELETE FROM ledger_seal WHERE number = {number}")
-        assert found() == (Fault.SEAL_MISSING, number, None)
+        assert found() == (SealFault.SEAL_MISSING, number, None)
 
     def test_finds_the_end_cut_off(self, sealed):
         """The chain before it is whole; this machine remembers where it ended."""
@@ -197,7 +197,7 @@ class TestVerifyOfSeals:
             "DELETE FROM ledger_seal WHERE number = 3",
             f"DELETE FROM ledger_event WHERE seq >= {sealed[8]}",
         )
-        assert found() == (Fault.SEAL_HEAD, 3, None)
+        assert found() == (SealFault.SEAL_HEAD, 3, None)
 
     @pytest.mark.parametrize("kept", [0, 1, 2])
     def test_finds_a_copy_that_was_cut_and_restored_elsewhere(self, sealed, kept):
@@ -210,13 +210,13 @@ class TestVerifyOfSeals:
         )
         assert verify().finding is not None
         tamper("TRUNCATE ledger_event, ledger_seal")
-        assert found() == (Fault.SEAL_HEAD, 3, None)
+        assert found() == (SealFault.SEAL_HEAD, 3, None)
 
     def test_finds_a_chain_that_this_machine_never_saw(self, sealed, ledger_dir):
         (ledger_dir / keys.HEAD).unlink()
-        assert found() == (Fault.SEAL_HEAD, 3, None)
+        assert found() == (SealFault.SEAL_HEAD, 3, None)
         seal_until_covered(record_many(1))
-        assert found() == (Fault.SEAL_HEAD, 4, None)
+        assert found() == (SealFault.SEAL_HEAD, 4, None)
 
     def test_finds_an_event_that_is_kept_from_its_seal(self, sealed):
         with own_connection() as other:
@@ -224,7 +224,7 @@ class TestVerifyOfSeals:
             seq = record(at=NOW - timedelta(seconds=61))
             assert seal_events(now=NOW) == 0
             finding = verify().finding
-            assert (finding.fault, finding.seq) == (Fault.EVENT_UNSEALED, seq)
+            assert (finding.fault, finding.seq) == (SealFault.EVENT_UNSEALED, seq)
             assert re.search(r"process \d+ \(role nexus", finding.message)
         seal_until_covered([seq])
         assert verify().finding is None
@@ -241,45 +241,45 @@ class TestVerifyOfSeals:
         for _ in range(3):
             seal_until_covered(record_many(1))
         assert SealRow.objects.count() == 4
-        assert found() == (Fault.SEAL_HEAD, 3, None)
+        assert found() == (SealFault.SEAL_HEAD, 3, None)
 
     def test_finds_an_event_edited_and_its_seal_made_to_match(self, sealed):
         rewrite(sealed[4], reason="nothing to see")
         forge(2, signature=None, root=bytes(32))
-        assert found() == (Fault.SEAL_SIGNATURE, 2, None)
+        assert found() == (SealFault.SEAL_SIGNATURE, 2, None)
 
     def test_finds_a_chain_made_again_with_another_key(self, sealed):
         """The superuser has everything but the key: all is consistent, and none of it is signed."""
         rewrite(sealed[0], reason="nothing to see")
         rechain(keys.Signer(Ed25519PrivateKey.generate()))
-        assert found() == (Fault.SEAL_KEY, 1, None)
+        assert found() == (SealFault.SEAL_KEY, 1, None)
 
     def test_finds_another_key_that_takes_the_trusted_ones_name(self, sealed):
         rewrite(sealed[0], reason="nothing to see")
         impostor = keys.Signer(Ed25519PrivateKey.generate())
         impostor.key_id = next(iter(keys.trusted()))
         rechain(impostor)
-        assert found() == (Fault.SEAL_SIGNATURE, 1, None)
+        assert found() == (SealFault.SEAL_SIGNATURE, 1, None)
 
     def test_finds_a_seal_chained_elsewhere_though_rightly_signed(self, sealed):
         """What only the key's holder can do: the links themselves are checked, too."""
         forge(2, signature=keys.signer(may_create=False), previous=bytes(32))
-        assert found() == (Fault.SEAL_CHAIN, 2, None)
+        assert found() == (SealFault.SEAL_CHAIN, 2, None)
 
     def test_finds_a_gap_between_seals_though_rightly_signed(self, sealed):
         second = read_seal(SealRow.objects.get(number=2))
         forge(2, signature=keys.signer(may_create=False), lo=second.lo + 1)
-        assert found() == (Fault.SEAL_RANGE, 2, None)
+        assert found() == (SealFault.SEAL_RANGE, 2, None)
 
     def test_finds_a_root_of_something_else_though_rightly_signed(self, sealed):
         forge(3, signature=keys.signer(may_create=False), root=bytes(32))
-        assert found() == (Fault.SEAL_ROOT, 3, None)
+        assert found() == (SealFault.SEAL_ROOT, 3, None)
 
     def test_finds_marks_of_something_else_though_rightly_signed(self, sealed):
         tamper("UPDATE ledger_seal SET marks = substr(marks, 17) WHERE number = 3")
         marks = bytes(SealRow.objects.get(number=3).marks)
         forge(3, signature=keys.signer(may_create=False), marks=sha256(marks).digest())
-        assert found()[:2] == (Fault.EVENT_INSERTED, 3)
+        assert found()[:2] == (SealFault.EVENT_INSERTED, 3)
 
     def test_trusts_every_pinned_key(self, sealed, settings):
         """A key is rotated by pinning the new one beside the old."""
@@ -292,7 +292,7 @@ class TestVerifyOfSeals:
         assert verify(index_keys([new.public])).finding.seal == 1
 
     def test_trusts_no_key_by_default(self, sealed):
-        assert verify({}).finding.fault == Fault.SEAL_KEY
+        assert verify({}).finding.fault == SealFault.SEAL_KEY
 
 
 class TestVerifyOfGuards:
@@ -304,7 +304,7 @@ class TestVerifyOfGuards:
         with connection.cursor() as cursor:
             cursor.execute(f"ALTER TABLE {table} {off.format(table=table)}")
         try:
-            assert found() == (Fault.GUARD, None, None)
+            assert found() == (SealFault.GUARD, None, None)
         finally:
             tamper()
             enable(table)
@@ -319,7 +319,7 @@ class TestVerifyOfGuards:
                 "LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'"
             )
         try:
-            assert found() == (Fault.GUARD, None, None)
+            assert found() == (SealFault.GUARD, None, None)
         finally:
             with connection.cursor() as cursor:
                 cursor.execute(genuine)
@@ -335,7 +335,7 @@ class TestVerifyOfGuards:
                 )
             )
         try:
-            assert found() == (Fault.GUARD, None, None)
+            assert found() == (SealFault.GUARD, None, None)
         finally:
             with connection.cursor() as cursor:
                 cursor.execute(genuine)
@@ -363,7 +363,7 @@ class TestVerifyOfGuards:
         with connection.cursor() as cursor:
             cursor.execute(make.format(table))
         try:
-            assert found() == (Fault.GUARD, None, None)
+            assert found() == (SealFault.GUARD, None, None)
         finally:
             with connection.cursor() as cursor:
                 cursor.execute(end.format(table))
@@ -373,7 +373,7 @@ class TestVerifyOfGuards:
         with connection.cursor() as cursor:
             cursor.execute("SET session_replication_role = replica")
         try:
-            assert found() == (Fault.GUARD, None, None)
+            assert found() == (SealFault.GUARD, None, None)
         finally:
             with connection.cursor() as cursor:
                 cursor.execute("RESET session_replication_role")
@@ -384,7 +384,7 @@ class TestVerifyOfGuards:
             cursor.execute("SELECT quote_ident(current_user), quote_ident(current_database())")
             words = dict(zip(("role", "db"), cursor.fetchone(), strict=True))
             cursor.execute(f"ALTER {whose.format(**words)} SET session_replication_role = replica")
-            assert check_guards().fault == Fault.GUARD
+            assert check_guards().fault == SealFault.GUARD
             transaction.set_rollback(True)
 
     def test_finds_a_trigger_that_no_longer_minds_truncate(self, sealed):
@@ -395,7 +395,7 @@ class TestVerifyOfGuards:
                 "FOR EACH STATEMENT EXECUTE FUNCTION ledger_refuse_change()"
             )
         try:
-            assert found() == (Fault.GUARD, None, None)
+            assert found() == (SealFault.GUARD, None, None)
         finally:
             with connection.cursor() as cursor:
                 cursor.execute("DROP TRIGGER ledger_seal_only_grows ON ledger_seal")

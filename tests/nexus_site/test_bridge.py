@@ -10,7 +10,7 @@ from django.http import HttpResponse, StreamingHttpResponse
 from nexus_site.serving.bridge import Bridge
 from nexus_site.serving.handlers import PeopleHandler
 from tests.loops import run as run_loop
-from toolbox.faces.bodies import STRANGER_BODY, Disconnected, TooLarge, read_body
+from toolbox.faces.bodies import STRANGER_BODY, BodyTooLarge, Disconnected, read_body
 
 LIMIT = 10
 
@@ -99,7 +99,7 @@ class TestReadBody:
 
     def test_reads_no_more_of_a_stranger_than_strangers_may_send(self):
         asked = []
-        with pytest.raises(TooLarge):
+        with pytest.raises(BodyTooLarge):
             self.read(*[b"x" * 40_000] * 9, limit=10**6, known=False, asked=asked)
         assert asked == [STRANGER_BODY]
 

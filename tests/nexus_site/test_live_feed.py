@@ -15,7 +15,7 @@ from core.actions import Action
 from core.events import Event
 from ledger.services import record_alone
 from nexus_site.live import stream
-from nexus_site.live.events import Watcher, may_watch, organisations_watched, session_of
+from nexus_site.live.events import PageWatcher, may_watch, organisations_watched, session_of
 from orgchart.models import Membership, Organisation
 from tests.people import join
 
@@ -25,7 +25,7 @@ def happen(actor="agent:ceo", **more):
 
 
 def watcher(query=""):
-    made = Watcher(QueryDict(query), None)
+    made = PageWatcher(QueryDict(query), None)
     made.begin()
     return made
 
@@ -118,7 +118,7 @@ class TestALook:
 
     @pytest.fixture
     def watching(self, cookie):
-        made = Watcher(QueryDict(), organisations_watched(cookie))
+        made = PageWatcher(QueryDict(), organisations_watched(cookie))
         made.begin()
         return made
 
@@ -143,7 +143,7 @@ class TestALook:
         Membership.objects.all().delete()
         join(person, kept, left)
         cookie = session_for(person)
-        watching = Watcher(QueryDict(), organisations_watched(cookie))
+        watching = PageWatcher(QueryDict(), organisations_watched(cookie))
         watching.begin()
         Membership.objects.filter(organisation=left).delete()
         mine = happen(organisation_id=kept.id)

@@ -11,10 +11,10 @@ import pytest
 import uvicorn
 
 from nexus_site.run import web
-from nexus_site.serving.protocol import Limits, bounded
+from nexus_site.serving.protocol import ConnectionLimits, bounded
 from tests.patience import PATIENCE, wait_until
 
-LIMITS = Limits(
+LIMITS = ConnectionLimits(
     header_bytes=8 * 1024,
     header_seconds=2 * PATIENCE,
     body_seconds=2 * PATIENCE,
@@ -237,7 +237,7 @@ class TestBodies:
             drip_until_ended(client, b"x")
 
     def test_have_a_time_of_their_own(self):
-        limits = Limits(header_seconds=PATIENCE, body_seconds=9 * PATIENCE)
+        limits = ConnectionLimits(header_seconds=PATIENCE, body_seconds=9 * PATIENCE)
         with serving(limits) as (port, connections), connect(port) as client:
             send_all(client, b"POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\n")
             wait_until(lambda: connections.slow)
@@ -308,7 +308,7 @@ class TestConnections:
         ],
     )
     def test_whose_client_is_slow_make_room_too(self, half):
-        with serving(Limits(connections=4)) as (port, connections), ExitStack() as stack:
+        with serving(ConnectionLimits(connections=4)) as (port, connections), ExitStack() as stack:
             slow = [stack.enter_context(connect(port)) for _ in range(4)]
             for client in slow:
                 send_all(client, half)
@@ -334,14 +334,14 @@ class TestConnections:
             assert [answer(client) for client in busy] == [b"HTTP/1.1 200 OK"] * 5
 
     def test_are_counted_for_the_whole_process(self):
-        limits = Limits(connections=3, connections_per_address=100, header_seconds=60)
+        limits = ConnectionLimits(connections=3, connections_per_address=100, header_seconds=60)
         with serving(limits) as (port, connections), ExitStack() as stack:
             clients = [stack.enter_context(connect(port)) for _ in range(20)]
             assert [rest_of(client) for client in clients[:-3]] == [b""] * 17
             assert connections.total == 3
 
     def test_of_a_proxy_are_not_counted_by_address(self):
-        limits = Limits(connections_per_address=2, is_proxy={"127.0.0.1"}.__contains__)
+        limits = ConnectionLimits(connections_per_address=2, is_proxy={"127.0.0.1"}.__contains__)
         with serving(limits) as (port, connections), ExitStack() as stack:
             for _ in range(6):
                 stack.enter_context(connect(port))

@@ -180,7 +180,7 @@ class TestListen:
             other.bind(("127.0.0.1", 0))
             other.listen()
             port = other.getsockname()[1]
-            plan = up.Plan(host="127.0.0.1", port=port, workers=1, var=Path("/v"))
+            plan = up.StartPlan(host="127.0.0.1", port=port, workers=1, var=Path("/v"))
             with pytest.raises(up.CannotStart, match=f"PORT={port + 1} make up"):
                 up.reserve(plan)
 
@@ -194,7 +194,7 @@ class TestListen:
     )
     def test_says_what_is_wrong_with_an_address(self, host, port, way):
         with pytest.raises(up.CannotStart, match=way):
-            up.reserve(up.Plan(host=host, port=port, workers=1, var=Path("/v")))
+            up.reserve(up.StartPlan(host=host, port=port, workers=1, var=Path("/v")))
 
 
 class TestWhatIsMissing:
@@ -226,7 +226,7 @@ class TestWhatIsMissing:
 
     def test_is_the_brokers_program(self, tmp_path, monkeypatch):
         monkeypatch.setattr(broker, "WHEEL", "no_such_wheel")
-        plan = up.Plan(host="::1", port=8000, workers=1, var=tmp_path, embedded_broker=True)
+        plan = up.StartPlan(host="::1", port=8000, workers=1, var=tmp_path, embedded_broker=True)
         with pytest.raises(up.CannotStart, match="run `make env`, or name a REDIS_URL"):
             up.prepare(plan)
 
@@ -354,7 +354,7 @@ class TestWantedBy:
 
 class TestPrepare:
     def test_clears_what_an_earlier_run_left(self, tmp_path):
-        plan = up.Plan(host="::1", port=8000, workers=1, var=tmp_path)
+        plan = up.StartPlan(host="::1", port=8000, workers=1, var=tmp_path)
         (tmp_path / "metrics").mkdir()
         (tmp_path / "metrics" / "counter_1.db").touch()
         up.prepare(plan)
@@ -362,7 +362,7 @@ class TestPrepare:
 
     def test_keeps_a_folder_that_lies_elsewhere(self, tmp_path):
         """As on a disk in memory: where the folder was made again, no start succeeded."""
-        plan = up.Plan(host="::1", port=8000, workers=1, var=tmp_path / "var")
+        plan = up.StartPlan(host="::1", port=8000, workers=1, var=tmp_path / "var")
         (tmp_path / "memory").mkdir(mode=0o755)
         (tmp_path / "memory" / "counter_1.db").touch()
         plan.var.mkdir()
@@ -398,17 +398,17 @@ class TestPlan:
         ],
     )
     def test_names_an_address_that_works_here(self, host, url):
-        plan = up.Plan(host=host, port=80, workers=1, var=Path("/v"))
+        plan = up.StartPlan(host=host, port=80, workers=1, var=Path("/v"))
         assert plan.url == url
 
     def test_runs_the_web_processes_one_worker_and_one_beat(self):
-        plan = up.Plan(host="127.0.0.1", port=0, workers=3, var=Path("/v"))
+        plan = up.StartPlan(host="127.0.0.1", port=0, workers=3, var=Path("/v"))
         with up.reserve(plan) as reserved:
             children = up.children(plan, reserved=reserved, on_ready=lambda: None)
         assert [child.name for child in children] == ["web 1", "web 2", "web 3", "worker", "beat"]
 
     def test_watches_the_pulse_of_web_processes_and_never_that_of_the_database(self, tmp_path):
-        plan = up.Plan(
+        plan = up.StartPlan(
             host="127.0.0.1", port=0, workers=2, var=tmp_path, cluster=Cluster.under(tmp_path)
         )
         with up.reserve(plan) as reserved:
@@ -419,7 +419,7 @@ class TestPlan:
 
     def test_keeps_the_embedded_database_and_broker_and_no_others(self, tmp_path):
         cluster = Cluster.under(tmp_path)
-        plan = up.Plan(
+        plan = up.StartPlan(
             host="127.0.0.1",
             port=0,
             workers=1,

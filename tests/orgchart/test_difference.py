@@ -231,7 +231,7 @@ def test_names_all_that_goes_with_who_is_deactivated():
 
 
 def test_names_the_built_ins_of_an_agent_in_one_line(monkeypatch):
-    entry = catalogue.Entry(catalogue.Source.BUILTIN, frozenset(ToolMode))
+    entry = catalogue.CatalogueEntry(catalogue.Source.BUILTIN, frozenset(ToolMode))
     entries = dict.fromkeys(("aa", "bb", "cc"), entry)
     monkeypatch.setattr(catalogue, "known", lambda: entries)
     gone = with_agent("qa_worker", active=False)

@@ -177,7 +177,7 @@ def test_says_each_problem_as_file_line_what_and_how(tmp_path):
 
 class TestTheToolsThatRolesList:
     def test_an_office_brings_its_own(self, tmp_path, monkeypatch):
-        office = catalogue.Entry(catalogue.Source.OFFICE, frozenset())
+        office = catalogue.CatalogueEntry(catalogue.Source.OFFICE, frozenset())
         monkeypatch.setitem(catalogue._entries, "judge_case", office)
         found = problems(tmp_path, edited("roles.yaml", ("read_code", "judge_case")))
         assert found == [("roles.yaml", 12, "judge_case comes by itself (office); take it out")]

@@ -35,7 +35,7 @@ from workspace.models import Run
 from workspace.runs import queue, rules, services, watching
 from workspace.runs.recording import RecordedRun
 from workspace.runs.stopping import stop_run
-from workspace.runs.watching import Watcher
+from workspace.runs.watching import RunWatcher
 from workspace.sandbox import driver
 
 pytestmark = pytest.mark.skipif(
@@ -147,7 +147,7 @@ class TestALongRun:
 
     def test_streams_no_more_than_its_bound(self, backend):
         row = begun(backend)
-        watcher = Watcher(row, backend)
+        watcher = RunWatcher(row, backend)
         watcher._next = 0.0
         watcher(b"x" * (rules.STREAMED + 5000))
         watcher.end()
@@ -157,7 +157,7 @@ class TestALongRun:
 
     def test_keeps_letters_whole_whose_bytes_come_apart(self, backend):
         row = begun(backend)
-        watcher = Watcher(row, backend)
+        watcher = RunWatcher(row, backend)
         for byte in "ä€😀".encode():
             watcher._next = 0.0
             watcher(bytes([byte]))

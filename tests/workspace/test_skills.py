@@ -24,7 +24,7 @@ from toolbox.quoting import quoted
 from workspace.models import Run, Skill
 from workspace.runs.stopping import stop_run
 from workspace.sandbox import driver
-from workspace.sandbox.programs import CommandOutcome, Limits
+from workspace.sandbox.programs import CommandOutcome, ProgramLimits
 from workspace.skills import folders, preparing, services
 from workspace.skills.starting import start_skill
 
@@ -403,7 +403,7 @@ class TestCommandsAsARun:
         self, company, home, starting, monkeypatch
     ):
         monkeypatch.setattr(preparing, "SECONDS", 600.0)
-        monkeypatch.setattr(preparing, "Limits", partial(Limits, seconds=600.0))
+        monkeypatch.setattr(preparing, "Limits", partial(ProgramLimits, seconds=600.0))
         write(home, "plan", "!sleep 600\n!sleep 600")
         give(company, LEADER, "plan")
         approve(company, "plan")

@@ -14,7 +14,7 @@ from core.decision import Code, Denied
 from tests.patience import PATIENCE
 from workspace.sandbox import driver
 from workspace.sandbox.launcher import memory_use
-from workspace.sandbox.programs import HIDDEN, CommandOutcome, Limits, Mount, Program, shell
+from workspace.sandbox.programs import HIDDEN, CommandOutcome, Mount, Program, ProgramLimits, shell
 
 WAYS = ["bubblewrap", "namespaces"]
 
@@ -29,7 +29,7 @@ def way(request, settings):
     return request.param
 
 
-def run(line: str, *, limits: Limits | None = None) -> CommandOutcome:
+def run(line: str, *, limits: ProgramLimits | None = None) -> CommandOutcome:
     return driver.run(shell(line, limits=limits))
 
 
@@ -121,13 +121,15 @@ class TestRun:
 
     def test_ends_in_time_with_all_it_started(self):
         begun = time.monotonic()
-        outcome = run("sleep 4711 & setsid sleep 4712 & exec sleep 4713", limits=Limits(seconds=1))
+        outcome = run(
+            "sleep 4711 & setsid sleep 4712 & exec sleep 4713", limits=ProgramLimits(seconds=1)
+        )
         assert outcome.timed_out
         assert time.monotonic() - begun < PATIENCE
         assert not any(alive(mark) for mark in ("4711", "4712", "4713"))
 
     def test_ends_in_time_when_it_closed_its_output(self):
-        outcome = run("echo kept; exec >&- 2>&-; sleep 4714", limits=Limits(seconds=1))
+        outcome = run("echo kept; exec >&- 2>&-; sleep 4714", limits=ProgramLimits(seconds=1))
         assert outcome.timed_out
         assert outcome.output == b"kept\n"
         assert not alive("4714")
@@ -141,7 +143,7 @@ class TestRun:
         outcome = run("yes")
         assert outcome.cut
         assert outcome.status is None
-        assert len(outcome.output) == Limits().output
+        assert len(outcome.output) == ProgramLimits().output
 
     def test_limits_files_and_scratch(self):
         assert run("head -c 20000000 /dev/zero > /tmp/a").status != 0
@@ -153,7 +155,7 @@ class TestRun:
 
     def test_limits_processes(self):
         script = "for i in $(seq 400); do sleep 3 & done; wait"
-        outcome = run(script, limits=Limits(seconds=5, processes=64))
+        outcome = run(script, limits=ProgramLimits(seconds=5, processes=64))
         assert outcome.status != 0 or outcome.timed_out
         assert b"fork" in outcome.output.lower()
 
@@ -260,7 +262,7 @@ class TestWatch:
             argv=("/bin/sh", "-c", line),
             mounts=(Mount(tmp_path, "/work"),),
             folder="/work",
-            limits=Limits(seconds=PATIENCE),
+            limits=ProgramLimits(seconds=PATIENCE),
         )
         assert driver.run(program, watch=watch).output == b"one\ntwo\n"
         assert [chunk for chunk in chunks if chunk] == [b"one\n", b"two\n"]
@@ -268,7 +270,7 @@ class TestWatch:
     def test_ends_a_program_that_is_not_wanted_any_more(self):
         begun = time.monotonic()
         outcome = driver.run(
-            shell("sleep 4721 & setsid sleep 4722 & wait", limits=Limits(seconds=600)),
+            shell("sleep 4721 & setsid sleep 4722 & wait", limits=ProgramLimits(seconds=600)),
             watch=lambda _: False,
         )
         assert outcome.cancelled
@@ -336,7 +338,7 @@ class TestLimits:
     def test_hold_for_the_memory_of_all_processes_together(self):
         hungry = "python3 -c \"x = b'x' * 150_000_000; import time; time.sleep(600)\""
         line = f"{hungry} & {hungry} & {hungry} & wait"
-        few = Limits(seconds=600, memory_of_all=300_000_000)
+        few = ProgramLimits(seconds=600, memory_of_all=300_000_000)
         begun = time.monotonic()
         assert driver.run(shell(line, limits=few)).status == 137
         assert time.monotonic() - begun < 2 * PATIENCE
@@ -375,7 +377,7 @@ time.sleep(600)
 
     @pytest.mark.parametrize("code", HIDDEN_MEMORY.values(), ids=HIDDEN_MEMORY)
     def test_hold_for_memory(self, code):
-        few = Limits(seconds=30, memory_of_all=300_000_000, scratch=10**9, file=10**9)
+        few = ProgramLimits(seconds=30, memory_of_all=300_000_000, scratch=10**9, file=10**9)
         program = Program(argv=("/usr/bin/python3", "-I", "-S", "-c", code), limits=few)
         assert driver.run(program).status == 137
 
@@ -435,7 +437,7 @@ for _ in range(5):
 for _ in range(5): os.wait()
 print("done")
 """
-        few = Limits(seconds=PATIENCE, memory_of_all=300_000_000, scratch=10**9, file=10**9)
+        few = ProgramLimits(seconds=PATIENCE, memory_of_all=300_000_000, scratch=10**9, file=10**9)
         program = Program(argv=("/usr/bin/python3", "-I", "-S", "-c", code), limits=few)
         assert driver.run(program).output == b"done\n"
 
@@ -471,7 +473,7 @@ print(made)
         assert driver.run(program).output.split() == [b"ENOSYS"] * 4
 
     def test_hold_for_time_on_the_processor(self):
-        outcome = driver.run(shell("while :; do :; done", limits=Limits(seconds=1)))
+        outcome = driver.run(shell("while :; do :; done", limits=ProgramLimits(seconds=1)))
         assert outcome.timed_out
 
     def test_let_the_kernel_choose_the_sandbox_when_memory_runs_short(self):

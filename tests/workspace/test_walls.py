@@ -159,7 +159,7 @@ class TestDoctor:
         assert not list(Path(settings.WORKSPACE_ROOT).glob(".doctor-*"))
 
     def test_command_fails_where_a_wall_is_missing(self, monkeypatch):
-        missing = [doctor.Finding("no network", False, "REACHED")]
+        missing = [doctor.SandboxFinding("no network", False, "REACHED")]
         monkeypatch.setattr("workspace.management.commands.workspace.examine", lambda: missing)
         said = StringIO()
         with pytest.raises(CommandError, match="1 of 1 walls do not hold"):

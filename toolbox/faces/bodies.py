@@ -22,7 +22,7 @@ class Disconnected(Exception):
     """The client left before its request was whole."""
 
 
-class TooLarge(Exception):
+class BodyTooLarge(Exception):
     """A body of this size needs an agent's valid key or a signed-in person."""
 
 
@@ -34,7 +34,7 @@ async def read_body(
 ) -> bytes:
     """Read the body, of a longer one only `limit` + 1 bytes: its view will refuse it.
 
-    A slow client holds a coroutine, not a thread; `protocol.Limits` bounds its time. Past
+    A slow client holds a coroutine, not a thread; `protocol.ConnectionLimits` bounds its time. Past
     STRANGER_BODY bytes `is_known` is asked once. Raises Disconnected, TooLarge.
     """
     message = await receive()
@@ -49,7 +49,7 @@ async def read_body(
         if len(body) > STRANGER_BODY and not known:
             known = await is_known()
             if not known:
-                raise TooLarge
+                raise BodyTooLarge
         if len(body) > limit or not message.get("more_body", False):
             return bytes(body[: limit + 1])
         message = await receive()

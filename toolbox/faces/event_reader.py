@@ -80,7 +80,7 @@ NAMES = ("kind", "action", "actor", "tool", "subject", "code", "reason", "at", "
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StreamPlace:
     """How far a watcher has come: it knows all that the snapshot `seen` shows.
 
     In the middle of a page it also knows what the snapshot `within` shows up to the event `xid`,
@@ -113,14 +113,14 @@ class StreamPage:
     `pause` is what ended it, where a person paused the agent.
     """
 
-    events: list[tuple[Place, dict[str, Any]]]
-    place: Place
+    events: list[tuple[StreamPlace, dict[str, Any]]]
+    place: StreamPlace
     more: bool = False
     over: bool = False
     pause: PauseFacts | None = None
 
 
-def place_of(text: str) -> Place:
+def place_of(text: str) -> StreamPlace:
     """The place that a `Last-Event-ID` names.
 
     Raises Denied INVALID_PARAMS for any other text, and for a place of a history that this database
@@ -144,7 +144,7 @@ def place_of(text: str) -> Place:
         raise _no_place() from failure
     if row is None:
         raise _refuse("its event is not in this database, which may have been restored", READ_ANEW)
-    return Place(history, int(seq), tag, seen, within, row[0])
+    return StreamPlace(history, int(seq), tag, seen, within, row[0])
 
 
 def _no_place() -> Denied:
@@ -155,15 +155,15 @@ def _refuse(why: str, next_action: str) -> Denied:
     return refuse(Code.INVALID_PARAMS, f"Last-Event-ID: {why}", next_action, rule="event stream")
 
 
-def here() -> Place:
+def here() -> StreamPlace:
     """The present end of every stream: what is visible now does not come any more."""
     with connection.cursor() as cursor:
         cursor.execute(BEGIN)
         history, seen, seq, tag = cursor.fetchone()
-    return Place(history, seq, tag, seen)
+    return StreamPlace(history, seq, tag, seen)
 
 
-def read(*, caller: Caller, key: bytes, after: Place) -> StreamPage:
+def read(*, caller: Caller, key: bytes, after: StreamPlace) -> StreamPage:
     """Events for the caller that became visible after a place: others' deeds, its own refusals.
 
     Each snapshot shows what the one before did and what has committed since, so events come as they
@@ -196,7 +196,7 @@ def read(*, caller: Caller, key: bytes, after: Place) -> StreamPage:
     full = len(found) == PAGE
     events = [
         (
-            Place(after.history, seq, tag, after.seen, until, xid),
+            StreamPlace(after.history, seq, tag, after.seen, until, xid),
             _shown(dict(zip(NAMES, fields, strict=True))),
         )
         for xid, seq, tag, *fields in found

@@ -61,7 +61,7 @@ async def application(scope: Message, receive: Any, send: Any) -> None:
 
 
 async def _watch(
-    caller: Caller, credentials: Message, place: event_reader.Place, send: Any
+    caller: Caller, credentials: Message, place: event_reader.StreamPlace, send: Any
 ) -> None:
     """Send what comes. The first id is that of the beginning: from there on nothing is missed."""
     key = digest_of(credentials["authorization"].partition(" ")[2].strip())
@@ -93,7 +93,7 @@ async def _watch(
     await send(END)
 
 
-def _event(where: event_reader.Place, data: Message) -> bytes:
+def _event(where: event_reader.StreamPlace, data: Message) -> bytes:
     return b"id: %s\nevent: %s\ndata: %s\n\n" % (
         str(where).encode(),
         str(data["kind"]).encode(),

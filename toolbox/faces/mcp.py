@@ -28,7 +28,7 @@ from toolbox.answers import Answer, answer_denial
 from toolbox.authentication import authenticate, is_valid_key
 from toolbox.caller import Caller, Face
 from toolbox.faces import tool_list_changes
-from toolbox.faces.bodies import TOO_LARGE_OF_A_STRANGER, Disconnected, TooLarge, read_body
+from toolbox.faces.bodies import TOO_LARGE_OF_A_STRANGER, BodyTooLarge, Disconnected, read_body
 from toolbox.faces.exports import listing
 from toolbox.faces.hosts import header_of
 from toolbox.faces.long_poll import poll, seconds_to_wait
@@ -139,7 +139,7 @@ async def listen(
 ) -> types.SubscriptionsListenResult:
     """A watcher's stream of changes (protocol 2026-07-28)."""
     scope = scope_of(context)
-    watcher = tool_list_changes.Watcher(scope[CALLER], scope[CREDENTIALS])
+    watcher = tool_list_changes.ToolListWatcher(scope[CALLER], scope[CREDENTIALS])
     return await tool_list_changes.listen(context, params, watcher=watcher)
 
 
@@ -207,7 +207,7 @@ async def application(scope: Message, receive: Any, send: Any) -> None:
     is_old = _begins_with_a_handshake(scope)
     try:
         if scope["method"] == "GET" and is_old:
-            watcher = tool_list_changes.Watcher(caller, credentials)
+            watcher = tool_list_changes.ToolListWatcher(caller, credentials)
             await tool_list_changes.serve_stream(scope, receive, send, watcher=watcher)
             return
     except Denied as refusal:
@@ -243,7 +243,7 @@ async def _read(scope: Message, receive: Any, send: Any) -> bytes | None:
         return await read_body(receive, limit=settings.NEXUS_MAX_BODY, is_known=is_known)
     except Disconnected:
         return None
-    except TooLarge:
+    except BodyTooLarge:
         await send_denial(TOO_LARGE_OF_A_STRANGER, send)
         return None
 

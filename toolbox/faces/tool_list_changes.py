@@ -37,7 +37,7 @@ CHANGED = types.JSONRPCNotification(jsonrpc="2.0", method="notifications/tools/l
 
 
 @dataclass(frozen=True, slots=True)
-class Watcher:
+class ToolListWatcher:
     """The caller that watches, and the credentials that are checked again at every look."""
 
     caller: Caller
@@ -48,7 +48,7 @@ _STREAMS = OpenStreams[int](MOST)
 
 
 @contextlib.contextmanager
-def count_stream(watcher: Watcher) -> Iterator[None]:
+def count_stream(watcher: ToolListWatcher) -> Iterator[None]:
     """Count the watcher's stream while it is open. Raises Denied for one too many."""
     holder = watcher.caller.agent.id, watcher.caller.organisation_id
     if _STREAMS.is_full(*holder):
@@ -64,7 +64,7 @@ def count_stream(watcher: Watcher) -> Iterator[None]:
         yield
 
 
-async def changes(watcher: Watcher) -> AsyncGenerator[None, None]:
+async def changes(watcher: ToolListWatcher) -> AsyncGenerator[None, None]:
     """Yield whenever the watcher's list of tools changes; end when its key stops working."""
     caller, credentials = watcher.caller, watcher.credentials
     known = tools_of(caller)
@@ -100,7 +100,7 @@ async def listen(
     context: ServerRequestContext[Any, Any],
     params: types.SubscriptionsListenRequestParams,
     *,
-    watcher: Watcher,
+    watcher: ToolListWatcher,
 ) -> types.SubscriptionsListenResult:
     """A watcher's subscription (2026-07-28); it is closed when its key no longer proves it."""
     bus = _OwnBus(changes(watcher))
@@ -147,7 +147,7 @@ async def serve_stream(
     receive: Any,
     send: Any,
     *,
-    watcher: Watcher,
+    watcher: ToolListWatcher,
 ) -> None:
     """A watcher's GET stream, in the revisions that begin with a handshake.
 

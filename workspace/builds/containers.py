@@ -24,7 +24,7 @@ SYSTEM_CALLS = ["no-new-privileges"]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DeploymentOutcome:
     """How a deployment ended, and what there is to say about it."""
 
     state: DeploymentState
@@ -88,7 +88,9 @@ def config_of(row: Deployment, image: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def start(engine: Engine, row: Deployment, image: Mapping[str, Any], run: RecordedRun) -> Outcome:
+def start(
+    engine: Engine, row: Deployment, image: Mapping[str, Any], run: RecordedRun
+) -> DeploymentOutcome:
     """Start a deployment's container in the place of its predecessors; how that ended.
 
     Where it does not keep running, or its run is stopped, it is removed, and what ran before goes
@@ -104,29 +106,31 @@ def start(engine: Engine, row: Deployment, image: Mapping[str, Any], run: Record
         engine.start(name)
         problem = _watch(engine, name, run) or run.end(0)
         if not problem:
-            return Outcome(DeploymentState.SUCCEEDED, retire_others(engine, row))
+            return DeploymentOutcome(DeploymentState.SUCCEEDED, retire_others(engine, row))
         _remove(engine, name)
-        return Outcome(DeploymentState.FAILED, problem)
+        return DeploymentOutcome(DeploymentState.FAILED, problem)
     except EngineRefused as refusal:
         _remove(engine, name)
-        return Outcome(DeploymentState.FAILED, f"the engine refused it: {refusal}")
+        return DeploymentOutcome(DeploymentState.FAILED, f"the engine refused it: {refusal}")
     except EngineUnavailable as problem:
         if not created and not problem.asked:
-            return Outcome(DeploymentState.FAILED, f"the engine was not reached: {problem}")
-        return Outcome(DeploymentState.UNKNOWN, f"the engine did not answer: {problem}")
+            return DeploymentOutcome(
+                DeploymentState.FAILED, f"the engine was not reached: {problem}"
+            )
+        return DeploymentOutcome(DeploymentState.UNKNOWN, f"the engine did not answer: {problem}")
 
 
-def find_outcome(engine: Engine, row: Deployment) -> Outcome:
+def find_outcome(engine: Engine, row: Deployment) -> DeploymentOutcome:
     """How a deployment ended whose process was interrupted. Raises EngineUnavailable."""
     name = container_name(row)
     try:
         problem = problem_of(engine.container(name))
         if not problem:
-            return Outcome(DeploymentState.SUCCEEDED, retire_others(engine, row))
+            return DeploymentOutcome(DeploymentState.SUCCEEDED, retire_others(engine, row))
     except EngineRefused as refusal:
         problem = str(refusal)
     _remove(engine, name)
-    return Outcome(DeploymentState.FAILED, f"it was interrupted; {problem}")
+    return DeploymentOutcome(DeploymentState.FAILED, f"it was interrupted; {problem}")
 
 
 def problem_of(container: Mapping[str, Any] | None) -> str:

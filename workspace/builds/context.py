@@ -14,7 +14,7 @@ from toolbox.caller import Caller
 from toolbox.scopes import active_scopes
 from workspace.builds.containers import namespace
 from workspace.builds.rules import can_build_from
-from workspace.files.places import Place, place_of
+from workspace.files.places import FilePlace, place_of
 from workspace.services import require_paths
 
 DOCKERFILE = "Dockerfile"
@@ -67,7 +67,7 @@ def _require_buildable(caller: Caller, dockerfile: bytes) -> None:
     caller.require(can_build_from(text, namespace(caller.organisation_id)))
 
 
-def _files(caller: Caller, place: Place, folder: str) -> Iterator[str]:
+def _files(caller: Caller, place: FilePlace, folder: str) -> Iterator[str]:
     """Every plain file below a folder that the caller may read, by its path in the folder."""
     scopes, waiting, found = active_scopes(caller), [""], 0
     while waiting:

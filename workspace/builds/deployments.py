@@ -22,7 +22,7 @@ from ledger.services import record
 from ledger.sql import event_cte
 from toolbox.caller import Caller
 from workspace.builds import containers, rules
-from workspace.builds.containers import Outcome
+from workspace.builds.containers import DeploymentOutcome
 from workspace.builds.engine import EngineRefused, EngineUnavailable, opened
 from workspace.builds.images import engine_answers, require_engine
 from workspace.builds.models import Deployment, ImageBuild
@@ -64,7 +64,7 @@ def deploy(*, caller: Caller, environment: str, artifact: str, now: datetime) ->
         try:
             outcome = containers.start(engine, row, image, run)
         except Exception:
-            settle(row, Outcome(DeploymentState.UNKNOWN, "it was interrupted"), by=caller)
+            settle(row, DeploymentOutcome(DeploymentState.UNKNOWN, "it was interrupted"), by=caller)
             raise
         settle(row, outcome, by=caller)
         run.end(0 if outcome.state is DeploymentState.SUCCEEDED else FAILED)
@@ -177,7 +177,7 @@ def under_way(service: str, environment: str) -> Denied:
     )
 
 
-def settle(row: Deployment, outcome: Outcome, *, by: Actor) -> bool:
+def settle(row: Deployment, outcome: DeploymentOutcome, *, by: Actor) -> bool:
     """Save how a deployment ended, with its event; False if the row changed since it was read."""
     event = Event.by(
         by,
@@ -212,13 +212,15 @@ def settle_interrupted(*, now: datetime) -> int:
     )
 
 
-def find_outcome(row: Deployment) -> Outcome:
+def find_outcome(row: Deployment) -> DeploymentOutcome:
     """How the engine says that a deployment ended, which no process saw the end of."""
     try:
         with opened(10.0) as engine:
             return containers.find_outcome(engine, row)
     except (EngineUnavailable, EngineRefused) as problem:
-        return Outcome(DeploymentState.UNKNOWN, f"it was interrupted; the engine: {problem}")
+        return DeploymentOutcome(
+            DeploymentState.UNKNOWN, f"it was interrupted; the engine: {problem}"
+        )
 
 
 def _result_of(row: Deployment, run: RecordedRun) -> DeployedArtifact:

@@ -15,7 +15,7 @@ from core.events import Event
 from core.machines import Swap, swap
 from ledger.sql import event_cte
 from workspace.builds import rules
-from workspace.builds.containers import Outcome
+from workspace.builds.containers import DeploymentOutcome
 from workspace.builds.deployments import SETTLED_AFTER, find_outcome, settle, under_way
 from workspace.builds.models import Deployment
 from workspace.builds.vocabulary import DeploymentState
@@ -69,7 +69,7 @@ def record_as_failed(*, deployment_id: str, person: Person, reason: str, now: da
     Raises Denied NOT_YOURS, INVALID_PARAMS without a reason, NOT_FOUND, INVALID_TRANSITION.
     """
     row = _unknown(deployment_id, person, reason)
-    outcome = Outcome(DeploymentState.FAILED, f"{person.username} looked: {reason}")
+    outcome = DeploymentOutcome(DeploymentState.FAILED, f"{person.username} looked: {reason}")
     if not settle(row, outcome, by=person):
         raise _settled_meanwhile(row)
 

@@ -16,25 +16,25 @@ from workspace.users import user_of
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FilePlace:
     """A path in the tree that holds it."""
 
     tree: SafeTree
     path: str
 
 
-def place_of(caller: Caller, path: str) -> Place:
+def place_of(caller: Caller, path: str) -> FilePlace:
     """Where a path that the caller may touch is (Spec: files 20).
 
     The caller's home is its user's; what is written there belongs to that user.
     """
     inner = in_own_clone(path, caller.handle) or path
     if not is_of_company(inner):
-        return Place(own_tree(caller, WORK_TREE), inner)
+        return FilePlace(own_tree(caller, WORK_TREE), inner)
     own = f"{AGENTS}/{caller.handle}/"
     if inner.startswith(own):
-        return Place(own_tree(caller), inner.removeprefix(own))
-    return Place(tree_of(caller.policy.organisation), inner)
+        return FilePlace(own_tree(caller), inner.removeprefix(own))
+    return FilePlace(tree_of(caller.policy.organisation), inner)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from orgchart.policy.paths import is_of_company
 from orgchart.policy.vocabulary import Access
 from toolbox.caller import Caller
 from toolbox.quotas import Quota
-from workspace.files.places import Place, judged_tree, place_of
+from workspace.files.places import FilePlace, judged_tree, place_of
 from workspace.git.judging import is_in_judged_commit
 from workspace.homes import usage_of
 from workspace.results import FileContent, LogLines, WrittenFile
@@ -74,7 +74,7 @@ def _read(caller: Caller, path: str) -> bytes:
         return judged.tree.read(place.path, limit=MAX_READ)
 
 
-def _shown_place(caller: Caller, path: str) -> Place:
+def _shown_place(caller: Caller, path: str) -> FilePlace:
     """Where a path is that the caller may read. Raises Missing where its writer's text is not for
     the caller (Spec: files 22).
     """

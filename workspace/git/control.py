@@ -16,7 +16,7 @@ from typing import IO
 from core.decision import Code, refuse
 from orgchart.policy.paths import MAX_PARTS
 from workspace.git import running
-from workspace.git.rules import Change, parse_changes
+from workspace.git.rules import FileChange, parse_changes
 from workspace.git.running import GitFailed, run_git, started
 
 HOOK = Path(__file__).with_name("pre_receive.sh")
@@ -115,7 +115,7 @@ class BareRepository:
         """The newest commit that two commits have in common. Raises GitFailed without one."""
         return self.run("merge-base", one, other).decode("ascii").strip()
 
-    def changes(self, old: str, new: str) -> list[Change]:
+    def changes(self, old: str, new: str) -> list[FileChange]:
         """The files that differ between two commits or trees."""
         return parse_changes(
             self.run("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-ext-diff", old, new)

@@ -7,17 +7,17 @@ from pathlib import Path
 from orgchart.models import Organisation
 from toolbox.caller import Caller
 from workspace.git.repositories import bare_of, drafts_of
-from workspace.git.worktree import AgentPlace
+from workspace.git.worktree import AgentWorkTree
 from workspace.homes import make_home
 from workspace.tree import work_tree
 from workspace.users import user_of
 
 
-def place_of(caller: Caller, organisation: Organisation) -> AgentPlace:
+def place_of(caller: Caller, organisation: Organisation) -> AgentWorkTree:
     """The caller's work tree, with the objects of the repository and of the drafts."""
     user = user_of(caller.agent.id)
     make_home(organisation.slug, caller.handle, user)
-    return AgentPlace(
+    return AgentWorkTree(
         folder=work_tree(organisation.slug, caller.handle),
         user=user,
         objects=objects_of(organisation),

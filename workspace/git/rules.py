@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from contracts.judging import Submission, is_responsible
+from contracts.judging import SubmissionFacts, is_responsible
 from contracts.rules import ContractFacts
 from contracts.vocabulary import ContractState, VerdictFinding
 from core.decision import Allow, Code, Decision, Deny, deny
@@ -23,18 +23,18 @@ MERGEABLE = (ContractState.REVIEW, ContractState.PASSED)
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     """One file that differs between two trees: its mode afterwards, and its path."""
 
     mode: str
     path: str
 
 
-def parse_changes(raw: bytes) -> list[Change]:
+def parse_changes(raw: bytes) -> list[FileChange]:
     """The changes that `git diff-tree -r -z --raw --no-renames` lists."""
     words = raw.split(b"\0")
     return [
-        Change(head.split(b" ")[1].decode("ascii"), path.decode("utf-8", "surrogateescape"))
+        FileChange(head.split(b" ")[1].decode("ascii"), path.decode("utf-8", "surrogateescape"))
         for head, path in zip(words[0::2], words[1::2], strict=False)
     ]
 
@@ -45,7 +45,7 @@ def shown(path: str) -> str:
 
 
 def can_commit_changes(
-    changes: Iterable[Change], agent: Agent, files: FileScopes, scopes: Sequence[str]
+    changes: Iterable[FileChange], agent: Agent, files: FileScopes, scopes: Sequence[str]
 ) -> Decision:
     """Decide whether these changes may become a commit: plain files within the write scope.
 
@@ -176,7 +176,7 @@ def nothing_pushed(branch: str, assignee: str) -> Deny:
 def can_merge(
     contract: ContractFacts,
     *,
-    submission: Submission | None,
+    submission: SubmissionFacts | None,
     judged: str,
     tip: str,
     wanted: str | None,

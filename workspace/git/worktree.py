@@ -14,11 +14,11 @@ from pathlib import Path
 from core.decision import Code, refuse
 from workspace.git.rules import COMMIT_ID
 from workspace.sandbox.driver import run
-from workspace.sandbox.programs import Limits, Mount, Program
+from workspace.sandbox.programs import Mount, Program, ProgramLimits
 from workspace.users import AgentUser
 
 MEBIBYTE = 1024 * 1024
-LIMITS = Limits(
+LIMITS = ProgramLimits(
     seconds=120,
     output=64 * MEBIBYTE,
     memory=2048 * MEBIBYTE,
@@ -114,7 +114,7 @@ printf '%s\\n^%s\\n' "$tree" "$old" | git pack-objects --revs --stdout --thin -q
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentPlace:
+class AgentWorkTree:
     """An agent's work tree, the user that git runs as, and the object folders that it reads."""
 
     folder: Path

@@ -20,7 +20,7 @@ from workspace.outside import slot
 from workspace.results import RunLog
 from workspace.runs import queue
 from workspace.runs.rules import stopped
-from workspace.runs.watching import Watcher
+from workspace.runs.watching import RunWatcher
 from workspace.tree import AGENTS
 
 LOGS = "runs"
@@ -34,7 +34,7 @@ class RecordedRun:
     def __init__(self, row: Run, caller: Caller) -> None:
         self.row = row
         self._caller = caller
-        self._watcher = Watcher(row, caller)
+        self._watcher = RunWatcher(row, caller)
         self._has_ended = False
 
     def __call__(self, chunk: bytes) -> bool:

@@ -15,11 +15,11 @@ from workspace.runs import python, view
 from workspace.runs.recording import RecordedRun, recorded_run
 from workspace.runs.rules import KEPT
 from workspace.sandbox import driver
-from workspace.sandbox.programs import CommandOutcome, Limits, Mount, Program
+from workspace.sandbox.programs import CommandOutcome, Mount, Program, ProgramLimits
 from workspace.services import require_paths, unavailable
 from workspace.users import user_of
 
-LIMITS = Limits(
+LIMITS = ProgramLimits(
     seconds=120,
     output=KEPT,
     memory=2 * 1024**3,

@@ -25,7 +25,7 @@ LOOK_EVERY = 1.0
 """Seconds between two looks at the database."""
 
 
-class Watcher:
+class RunWatcher:
     """Called with each piece of a run's output; False ends the run, and `reason` says why."""
 
     def __init__(self, row: Run, caller: Caller) -> None:

@@ -18,7 +18,7 @@ from core.decision import Denied
 from workspace.homes import HOME_MODE
 from workspace.sandbox import driver
 from workspace.sandbox.launcher import landlock
-from workspace.sandbox.programs import CommandOutcome, Limits, Mount, Program
+from workspace.sandbox.programs import CommandOutcome, Mount, Program, ProgramLimits
 from workspace.users import AgentUser
 
 SECRET = "doctor-secret"  # noqa: S105  what the tried programs look for
@@ -27,7 +27,7 @@ MARK = "86399.4242"
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SandboxFinding:
     """One wall, whether it holds, and what was seen when it was tried."""
 
     wall: str
@@ -44,7 +44,7 @@ class Bench:
     homes: Path
 
     def run(
-        self, line: str, *, limits: Limits | None = None, other: bool = False
+        self, line: str, *, limits: ProgramLimits | None = None, other: bool = False
     ) -> CommandOutcome:
         """A shell line of the first agent, which sees its home, and the other's if asked."""
         mounts = [Mount(self.homes / "first", "/home", writable=True)]
@@ -55,12 +55,12 @@ class Bench:
             mounts=tuple(mounts),
             folder="/home",
             user=self.first,
-            limits=limits or Limits(),
+            limits=limits or ProgramLimits(),
         )
         return driver.run(program)
 
 
-def examine() -> list[Finding]:
+def examine() -> list[SandboxFinding]:
     """Try every wall, one after the other; a wall that could not be tried does not hold."""
     findings = []
     with _bench() as bench:
@@ -69,7 +69,7 @@ def examine() -> list[Finding]:
                 holds, seen = attempt(bench)
             except (Denied, OSError) as problem:
                 holds, seen = False, str(problem)
-            findings.append(Finding(wall, holds, " ".join(seen.split())[:160]))
+            findings.append(SandboxFinding(wall, holds, " ".join(seen.split())[:160]))
     return findings
 
 
@@ -184,7 +184,7 @@ def _leaves_no_daemon(bench: Bench) -> tuple[bool, str]:
 
 def _ends_in_time(bench: Bench) -> tuple[bool, str]:
     begun = time.monotonic()
-    outcome = bench.run("sleep 60", limits=Limits(seconds=1))
+    outcome = bench.run("sleep 60", limits=ProgramLimits(seconds=1))
     return outcome.timed_out, f"ended after {time.monotonic() - begun:.1f} s"
 
 
@@ -194,14 +194,14 @@ def _is_limited_in_memory(bench: Bench) -> tuple[bool, str]:
 
 
 def _is_limited_in_processes(bench: Bench) -> tuple[bool, str]:
-    few = Limits(seconds=5, processes=40)
+    few = ProgramLimits(seconds=5, processes=40)
     outcome = bench.run("for i in $(seq 99); do sleep 4 & done; wait", limits=few)
     return b"fork" in outcome.output.lower(), _said(outcome)
 
 
 def _is_limited_in_files(bench: Bench) -> tuple[bool, str]:
-    big = bench.run("head -c 99000000 /dev/zero > big", limits=Limits(file=1_000_000))
-    full = bench.run("head -c 99000000 /dev/zero > /tmp/x", limits=Limits(file=10**9))
+    big = bench.run("head -c 99000000 /dev/zero > big", limits=ProgramLimits(file=1_000_000))
+    full = bench.run("head -c 99000000 /dev/zero > /tmp/x", limits=ProgramLimits(file=10**9))
     holds = big.status not in (0, None) and full.status not in (0, None)
     return holds, f"{_said(big)}; {_said(full)}"
 

@@ -18,7 +18,7 @@ CLEAN = {"PATH": "/usr/bin:/bin", "HOME": SCRATCH, "LANG": "C.UTF-8", "TERM": "d
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ProgramLimits:
     """What one program may use. Sizes in bytes; `memory` and `file` are for each process."""
 
     seconds: float = 10
@@ -57,7 +57,7 @@ class Program:
     folder: str = SCRATCH
     user: AgentUser | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
-    limits: Limits = field(default_factory=Limits)
+    limits: ProgramLimits = field(default_factory=ProgramLimits)
     stdin: bytes = b""
 
 
@@ -75,6 +75,6 @@ class CommandOutcome:
     cancelled: bool = False
 
 
-def shell(line: str, *, limits: Limits | None = None) -> Program:
+def shell(line: str, *, limits: ProgramLimits | None = None) -> Program:
     """A shell's command line as a program."""
-    return Program(argv=("/bin/sh", "-c", line), limits=limits or Limits())
+    return Program(argv=("/bin/sh", "-c", line), limits=limits or ProgramLimits())

@@ -17,7 +17,7 @@ from workspace.models import Skill
 from workspace.runs.recording import RecordedRun, recorded_run
 from workspace.runs.view import WORK, mounts_of
 from workspace.sandbox import driver
-from workspace.sandbox.programs import CommandOutcome, Limits, shell
+from workspace.sandbox.programs import CommandOutcome, ProgramLimits, shell
 from workspace.skills import folders
 from workspace.skills.definition import Definition
 from workspace.skills.folders import OnDisk
@@ -145,7 +145,7 @@ def _within_time(caller: Caller, run: RecordedRun, still: Callable[[], None]) ->
         still()
         if not run(f"$ {command}\n".encode()):
             return CommandOutcome(output=b"", status=None, cancelled=True)
-        limits = Limits()
+        limits = ProgramLimits()
         left = max(0.0, ends - time.monotonic())
         program = shell(command, limits=replace(limits, seconds=min(limits.seconds, left)))
         seen = mounts_of(caller) if is_coding else ()

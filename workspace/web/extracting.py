@@ -15,7 +15,7 @@ from threading import Lock
 from django.conf import settings
 
 from workspace.web import extractor
-from workspace.web.fetching import Page, unreachable
+from workspace.web.fetching import FetchedPage, unreachable
 from workspace.web.rules import HTML
 
 MOST_TEXT = 100_000
@@ -28,7 +28,7 @@ KEPT_NAMES = ("PATH", "LANG", "PYTHONPYCACHEPREFIX")
 """Variables that the program gets. It reads what strangers wrote, so it knows no secret."""
 
 
-def readable(page: Page) -> tuple[str, str, bool]:
+def readable(page: FetchedPage) -> tuple[str, str, bool]:
     """Title and text of a page, and whether the text was cut. Markup is left out.
 
     Raises Denied DRIVER_UNAVAILABLE for markup that takes too long, or too much memory.

@@ -42,7 +42,7 @@ class BadPage(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class FetchedPage:
     """What an address answered; `cut` says that there was more than is read."""
 
     url: str
@@ -53,7 +53,7 @@ class Page:
     cut: bool
 
 
-def fetch(url: str, *, caller: Caller) -> Page:
+def fetch(url: str, *, caller: Caller) -> FetchedPage:
     """Read a page. Every address on the way is decided on before it is called.
 
     Raises Denied: SCOPE_DENIED or INVALID_PARAMS for an address or an answer that may not be read,
@@ -68,13 +68,13 @@ def fetch(url: str, *, caller: Caller) -> Page:
             raise Denied(rules.inside(url)) from None
         except (NotResolved, BadPage, *FAILURES) as problem:
             raise unreachable(url, str(problem) or type(problem).__name__) from problem
-        if isinstance(answer, Page):
+        if isinstance(answer, FetchedPage):
             return answer
         url = answer
     raise unreachable(url, f"more than {MOST_REDIRECTS} redirects")
 
 
-def _read(url: str, caller: Caller, ends: float) -> Page | str:
+def _read(url: str, caller: Caller, ends: float) -> FetchedPage | str:
     """The page, or the address that its server sends the reader to."""
     to = resolve_once(url, internal=False, within=min(CONNECT, _left(ends)))
     problem: Exception = BadPage("no address")
@@ -86,7 +86,9 @@ def _read(url: str, caller: Caller, ends: float) -> Page | str:
     raise problem
 
 
-def _ask(url: str, to: Destination, numbered: str, caller: Caller, ends: float) -> Page | str:
+def _ask(
+    url: str, to: Destination, numbered: str, caller: Caller, ends: float
+) -> FetchedPage | str:
     left = _left(ends)
     with (
         close_after(left) as trace,
@@ -113,7 +115,7 @@ def _ask(url: str, to: Destination, numbered: str, caller: Caller, ends: float) 
         coding = response.headers.get("Content-Encoding", "").strip().lower()
         body, cut = unpacked(response.iter_raw(), coding)
         _left(ends)  # a connection that was cut off looks like the end of the page
-    return Page(
+    return FetchedPage(
         url=url, status=response.status_code, kind=kind, charset=charset, body=body, cut=cut
     )
 

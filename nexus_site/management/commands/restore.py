@@ -11,7 +11,7 @@ from core.terminal import printable_lines
 from ledger import keys
 from ledger.management.commands.ledger import describe
 from ledger.models import Seal
-from ledger.rules import Fault
+from ledger.rules import SealFault
 from ledger.verification import verify_ledger
 from nexus_site.run import roles
 from nexus_site.run.backup import CannotCopy, Manifest, restore
@@ -47,7 +47,7 @@ class Command(BaseCommand):
             report = verify_ledger(trusted=keys.trusted(), now=datetime.fromisoformat(manifest.at))
         except (keys.KeyMissing, ValueError) as problem:
             raise CommandError(f"restored, but not verified: {problem}") from None
-        if report.finding and report.finding.fault is not Fault.SEAL_HEAD:
+        if report.finding and report.finding.fault is not SealFault.SEAL_HEAD:
             raise CommandError(f"restored, but not verified: {describe(report)}")
         self.stdout.write(f"restored from {manifest.at}. Ledger: {describe(report)}")
 

@@ -44,7 +44,7 @@ class Command(BaseCommand):
             os.execv(sys.executable, [sys.executable, "-m", "nexus_site.run", *sys.argv[1:]])  # noqa: S606
         for number in STOP_SIGNALS:  # until there is a supervisor
             signal.signal(number, signal.default_int_handler)
-        plan = up.Plan(
+        plan = up.StartPlan(
             host=settings.HOST,
             port=settings.PORT,
             workers=settings.WEB_WORKERS,
@@ -62,7 +62,7 @@ class Command(BaseCommand):
         if status:
             raise SystemExit(status)
 
-    def serve(self, plan: up.Plan, reserved: socket, *, pid_file: Path | None) -> int:
+    def serve(self, plan: up.StartPlan, reserved: socket, *, pid_file: Path | None) -> int:
         """Run until asked to stop; the database goes last."""
         embedded = lease.take(plan.cluster) if plan.cluster else None
         try:
@@ -145,7 +145,7 @@ class Command(BaseCommand):
         for username, password in passwords.items():
             self.show(f"First {username} user: {username}   password: {password}   (shown once)")
 
-    def greet(self, plan: up.Plan) -> None:
+    def greet(self, plan: up.StartPlan) -> None:
         """Say where it is, now that it answers."""
         self.say(f"Admin: {plan.url}/admin/    Agent keys: {settings.NEXUS_KEYS}/<org>.json")
         self.say(f"NEXUS serves at {plan.url}. Ctrl-C stops everything it started.")

@@ -353,7 +353,7 @@ class TestAtOnce:
     def test_one_of_two_settles(self, engine):
         nexus = found()
         row = interrupted(nexus)
-        end = containers.Outcome(deployments.DeploymentState.FAILED, "x")
+        end = containers.DeploymentOutcome(deployments.DeploymentState.FAILED, "x")
         by = devops_of(nexus)
         assert sorted(at_once([lambda: deployments.settle(row, end, by=by)] * 4)) == [
             False, False, False, True,
@@ -413,8 +413,8 @@ class TestTheSweep:
         assert deployments.settle_interrupted(now=self.LATER) == 0
 
     def test_does_not_overwrite_what_the_call_saw(self, row, engine, devops):
-        end = containers.Outcome(deployments.DeploymentState.SUCCEEDED)
+        end = containers.DeploymentOutcome(deployments.DeploymentState.SUCCEEDED)
         assert deployments.settle(row, end, by=devops)
-        late = containers.Outcome(deployments.DeploymentState.UNKNOWN, "late")
+        late = containers.DeploymentOutcome(deployments.DeploymentState.UNKNOWN, "late")
         assert not deployments.settle(row, late, by=devops)
         assert Deployment.objects.get().state == "succeeded"

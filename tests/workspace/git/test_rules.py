@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from contracts.judging import Submission
+from contracts.judging import SubmissionFacts
 from contracts.rules import ContractFacts
 from contracts.vocabulary import ContractKind, ContractState, VerdictFinding
 from core.addresses import repository_problem
@@ -17,7 +17,7 @@ from orgchart.policy.compiled import FileScopes
 from orgchart.policy.vocabulary import ContractScope
 from tests.orgchart.world import PACKS
 from workspace.git import rules
-from workspace.git.rules import Change
+from workspace.git.rules import FileChange
 
 TIP, OTHER = "a" * 40, "b" * 40
 AT = datetime(2026, 2, 19, tzinfo=UTC)
@@ -73,12 +73,14 @@ class TestACommit:
         "path", ["src/search/a.py", "tests/a.py", "src/search/deep/b.py", "src/search/naïve.py"]
     )
     def test_contains_plain_files_in_scope(self, path):
-        found = rules.can_commit_changes([Change("100644", path)], BACKEND, FILES, ("src/search/",))
+        found = rules.can_commit_changes(
+            [FileChange("100644", path)], BACKEND, FILES, ("src/search/",)
+        )
         assert isinstance(found, Allow)
 
     @pytest.mark.parametrize("mode", ["000000", "100755"])
     def test_may_delete_and_make_executable(self, mode):
-        found = rules.can_commit_changes([Change(mode, "tests/a.sh")], BACKEND, FILES, ())
+        found = rules.can_commit_changes([FileChange(mode, "tests/a.sh")], BACKEND, FILES, ())
         assert isinstance(found, Allow)
 
     @pytest.mark.parametrize(
@@ -96,7 +98,10 @@ class TestACommit:
     )  # fmt: skip
     def test_contains_nothing_else(self, mode, path):
         found = rules.can_commit_changes(
-            [Change("100644", "tests/ok.py"), Change(mode, path)], BACKEND, FILES, ("src/search/",)
+            [FileChange("100644", "tests/ok.py"), FileChange(mode, path)],
+            BACKEND,
+            FILES,
+            ("src/search/",),
         )
         assert isinstance(found, Deny)
         assert found.code is Code.SCOPE_DENIED
@@ -104,12 +109,15 @@ class TestACommit:
 
     def test_is_read_from_what_git_lists(self):
         raw = b":100644 000000 1 2 D\0a b\0:000000 120000 1 2 A\0c\nd\0"
-        assert rules.parse_changes(raw) == [Change("000000", "a b"), Change("120000", "c\nd")]
+        assert rules.parse_changes(raw) == [
+            FileChange("000000", "a b"),
+            FileChange("120000", "c\nd"),
+        ]
         assert rules.parse_changes(b"") == []
 
 
 def submission(*findings):
-    return Submission(1, frozenset(findings))
+    return SubmissionFacts(1, frozenset(findings))
 
 
 PASSED = submission(VerdictFinding.PASS)

@@ -15,7 +15,7 @@ from tests.workspace.git.world import SCOPE, Hands, needs_walls
 from workspace import outside
 from workspace.git import holding
 from workspace.git.models import Draft
-from workspace.git.worktree import AgentPlace
+from workspace.git.worktree import AgentWorkTree
 from workspace.tree import organisation_folder
 
 pytestmark = [needs_walls, pytest.mark.django_db(transaction=True)]
@@ -41,14 +41,14 @@ class Git:
 
     def __init__(self, monkeypatch):
         self.is_at_work, self.may_end = threading.Event(), threading.Event()
-        stage = AgentPlace.stage
+        stage = AgentWorkTree.stage
 
         def held(place, *args, **kwargs):
             self.is_at_work.set()
             assert self.may_end.wait(PATIENCE)
             return stage(place, *args, **kwargs)
 
-        monkeypatch.setattr(AgentPlace, "stage", held)
+        monkeypatch.setattr(AgentWorkTree, "stage", held)
 
 
 @pytest.fixture

@@ -53,7 +53,7 @@ class RefusalShown:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusals:
+class StatusRefusals:
     """The refusals of one status, by code."""
 
     status: str
@@ -105,7 +105,7 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class AddressGroup:
     """The addresses of one subject; one page."""
 
     name: str
@@ -126,11 +126,11 @@ class Group:
 class Description:
     """The whole description, as its pages show it."""
 
-    groups: Sequence[Group]
-    refusals: Sequence[Refusals]
+    groups: Sequence[AddressGroup]
+    refusals: Sequence[StatusRefusals]
     error_fields: Sequence[Field]
 
-    def group(self, name: str) -> Group | None:
+    def group(self, name: str) -> AddressGroup | None:
         """The group of that name."""
         return next((group for group in self.groups if group.name == name), None)
 
@@ -151,14 +151,14 @@ def describe(document: Document) -> Description:
     order += sorted(set(found) - set(FIRST))
     components = document["components"]
     refusals = [
-        Refusals(
+        StatusRefusals(
             name.removeprefix("Refused"),
             {code: _refusal(example["value"]) for code, example in _json(one)["examples"].items()},
         )
         for name, one in components["responses"].items()
     ]
     return Description(
-        [Group(name, found[name]) for name in order],
+        [AddressGroup(name, found[name]) for name in order],
         refusals,
         fields_of(components["schemas"]["ErrorBody"], components["schemas"]),
     )

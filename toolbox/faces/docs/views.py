@@ -24,7 +24,7 @@ ERRORS = "errors"
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class SentPage:
     """A page as it is sent."""
 
     html: str
@@ -52,7 +52,7 @@ def page(request: HttpRequest, name: str = "") -> HttpResponse:
 
 
 @cache
-def _page(name: str, language: str) -> Page:
+def _page(name: str, language: str) -> SentPage:
     """The page in the active language, rendered once for each process. Raises Http404."""
     described = description()
     group = described.group(name)
@@ -62,7 +62,7 @@ def _page(name: str, language: str) -> Page:
         f"toolbox/docs/{'group' if group else name or 'overview'}.html",
         {"description": described, "group": group, "name": name},
     )
-    return Page(html, f'"{hashlib.sha256(html.encode()).hexdigest()[:32]}"')
+    return SentPage(html, f'"{hashlib.sha256(html.encode()).hexdigest()[:32]}"')
 
 
 @cache
