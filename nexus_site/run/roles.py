@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import connection, connections
 from psycopg import sql
 
-from nexus_site.run import lease
+from nexus_site.run import cluster_lock
 from nexus_site.run.postgres import Cluster
 
 EMBEDDED = "nexus_serving"
@@ -63,7 +63,7 @@ def serve(run: Callable[[], int | None]) -> Callable[[], int | None]:
         if settings.DATABASE_URL:
             return run()
         _connect_as({"USER": EMBEDDED})
-        return lease.hold(Cluster.under(settings.NEXUS_VAR), run)
+        return cluster_lock.hold(Cluster.under(settings.NEXUS_VAR), run)
 
     return serve_as_lesser
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from nexus_site.run import identity, lease, postgres, sockets
+from nexus_site.run import cluster_lock, identity, postgres, sockets
 from nexus_site.run.fork import fork, status_of
 from nexus_site.run.postgres import Cluster, PostgresUnavailable
 from nexus_site.run.processes import PROCESSES, lives
@@ -287,9 +287,10 @@ class TestIdentity:
 
 class TestLease:
     USER = (
-        "import sys; from pathlib import Path; from nexus_site.run import lease; "
+        "import sys; from pathlib import Path; from nexus_site.run import cluster_lock; "
         "from nexus_site.run.postgres import Cluster; "
-        "lease.take(Cluster(data=Path(sys.argv[1]))); print('in', flush=True); sys.stdin.read()"
+        "cluster_lock.take(Cluster(data=Path(sys.argv[1]))); print('in', flush=True); "
+        "sys.stdin.read()"
     )
 
     def user(self, cluster):
@@ -324,34 +325,34 @@ class TestLease:
         assert cluster.pid() is None
 
     def test_waits_for_those_who_are_about_to_end(self, cluster):
-        leaving, lease_of_ours = self.user(cluster), lease.claim(cluster)
+        leaving, our_lock = self.user(cluster), cluster_lock.claim(cluster)
         threading.Timer(0.2, leaving.kill).start()
-        assert lease_of_ours.release(patience=10.0)
+        assert our_lock.release(patience=10.0)
         self.leave(leaving)
 
     def test_leaves_the_server_to_those_who_stay(self, cluster):
         staying = self.user(cluster)
-        assert not lease.claim(cluster).release(patience=0.1)
+        assert not cluster_lock.claim(cluster).release(patience=0.1)
         assert cluster.answers()
         self.leave(staying)
 
     def test_leaves_a_server_running_that_was_asked_to_stay(self, cluster):
         cluster.start()
         cluster.kept.touch()
-        assert not lease.claim(cluster).release()
+        assert not cluster_lock.claim(cluster).release()
         assert cluster.answers()
 
     def test_starts_a_server_that_stopped_meanwhile(self, cluster):
-        lease.claim(cluster).release()
+        cluster_lock.claim(cluster).release()
         assert cluster.pid() is None
-        held = lease.claim(cluster)
+        held = cluster_lock.claim(cluster)
         assert cluster.answers()
         assert held.release()
 
     def test_of_who_starts_nothing_counts_as_well(self, cluster):
-        joined = lease.claim(cluster, starts=False)
+        joined = cluster_lock.claim(cluster, starts=False)
         assert cluster.pid() is None
-        assert not lease.claim(cluster).release()
+        assert not cluster_lock.claim(cluster).release()
         assert joined.release()
         assert cluster.pid() is None
 
@@ -362,15 +363,15 @@ class TestLease:
 
         monkeypatch.setattr(Cluster, "_create_database", interrupt)
         with pytest.raises(KeyboardInterrupt):
-            lease.claim(cluster)
+            cluster_lock.claim(cluster)
         assert cluster.pid() is None
 
     def test_is_held_no_more_when_the_server_cannot_start(self, cluster):
         (cluster.data / "postgresql.conf").write_text("no_such_setting = 1\n")
         with pytest.raises(PostgresUnavailable):
-            lease.claim(cluster)
+            cluster_lock.claim(cluster)
         (cluster.data / "postgresql.conf").write_text("")
-        assert lease.claim(cluster).release()
+        assert cluster_lock.claim(cluster).release()
 
 
 class TestHold:
@@ -393,8 +394,8 @@ class TestHold:
                 return run()
 
             def parent():
-                lease.take(cluster)
-                fork(partial(lease.hold, cluster, work) if held else work)
+                cluster_lock.take(cluster)
+                fork(partial(cluster_lock.hold, cluster, work) if held else work)
                 time.sleep(600)
 
             killed = fork(parent)
@@ -437,7 +438,7 @@ class TestHold:
         def kill_oneself():
             os.kill(os.getpid(), signal.SIGTERM)
 
-        ended = fork(partial(lease.hold, cluster, kill_oneself))
+        ended = fork(partial(cluster_lock.hold, cluster, kill_oneself))
         assert status_of(ended, wait=True) == -signal.SIGTERM
 
     def test_is_not_interrupted_by_a_second_signal(self, cluster):
@@ -453,13 +454,15 @@ class TestHold:
             Cluster.stop = stop_and_be_asked_again
             os.kill(os.getpid(), signal.SIGTERM)
 
-        assert status_of(fork(partial(lease.hold, cluster, work)), wait=True) == -signal.SIGTERM
+        assert (
+            status_of(fork(partial(cluster_lock.hold, cluster, work)), wait=True) == -signal.SIGTERM
+        )
         assert cluster.pid() is None
 
     def test_is_not_inherited(self, cluster, child):
         """Else a child that uses nothing would keep the server after its last user."""
         child(lambda: None, held=False)
-        assert lease.claim(cluster).release()
+        assert cluster_lock.claim(cluster).release()
 
 
 class TestConnection:

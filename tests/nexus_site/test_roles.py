@@ -11,7 +11,7 @@ from django.db import connection
 
 from ledger import services, sql
 from nexus_site.asgi import Site
-from nexus_site.run import lease, roles, safety, worker
+from nexus_site.run import cluster_lock, roles, safety, worker
 from nexus_site.run.fork import fork, status_of
 from nexus_site.run.postgres import Cluster
 from tests.ledger.world import make_event
@@ -88,7 +88,7 @@ class TestAServingProcess:
         monkeypatch.setattr(roles, "_connect_as", lambda changes: None)
 
         def work():
-            return 0 if not lease.take(Cluster.under(tmp_path)).file.closed else 1
+            return 0 if not cluster_lock.take(Cluster.under(tmp_path)).file.closed else 1
 
         assert status_of(fork(roles.serve(work)), wait=True) == 0
 

@@ -18,7 +18,7 @@ from django.core.management.base import CommandError
 from django.db import OperationalError
 
 from nexus_site.management.commands.up import Command
-from nexus_site.run import broker, first_run, lease, roles, up
+from nexus_site.run import broker, cluster_lock, first_run, roles, up
 from nexus_site.run.fork import fork, status_of
 from nexus_site.run.postgres import Cluster
 from nexus_site.run.processes import PROCESSES, holders, lives
@@ -163,7 +163,7 @@ class TestASignalThatStops:
         settings.NEXUS_VAR, settings.DATABASE_URL = tmp_path, ""
         monkeypatch.setitem(os.environ, "PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
         monkeypatch.setattr(up, "reserve", lambda plan: socket.socket())
-        monkeypatch.setattr(lease, "take", lambda cluster: os.kill(os.getpid(), number))
+        monkeypatch.setattr(cluster_lock, "take", lambda cluster: os.kill(os.getpid(), number))
 
         def start():
             try:

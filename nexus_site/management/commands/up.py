@@ -17,7 +17,7 @@ from django.db import OperationalError
 from django.utils import timezone
 
 from core.decision import Denied
-from nexus_site.run import first_run, lease, roles, safety, up
+from nexus_site.run import cluster_lock, first_run, roles, safety, up
 from nexus_site.run.postgres import Cluster, PostgresUnavailable
 from nexus_site.run.supervisor import STOP_SIGNALS, Child, Supervisor
 from orgchart.packs import BadPack
@@ -64,7 +64,7 @@ class Command(BaseCommand):
 
     def serve(self, plan: up.StartPlan, reserved: socket, *, pid_file: Path | None) -> int:
         """Run until asked to stop; the database goes last."""
-        embedded = lease.take(plan.cluster) if plan.cluster else None
+        embedded = cluster_lock.take(plan.cluster) if plan.cluster else None
         try:
             with Supervisor(
                 children=up.children(plan, reserved=reserved, on_ready=lambda: self.greet(plan)),
@@ -74,7 +74,9 @@ class Command(BaseCommand):
                 if pid_file:
                     pid_file.write_text(str(os.getpid()), encoding="ascii")
                 up.prepare(plan)
-                held = partial(lease.hold, plan.cluster, self.begin) if plan.cluster else None
+                held = (
+                    partial(cluster_lock.hold, plan.cluster, self.begin) if plan.cluster else None
+                )
                 status = supervisor.finish(
                     Child(name="first run", run=held or self.begin), up.import_the_site
                 )

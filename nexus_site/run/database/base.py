@@ -10,7 +10,7 @@ from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base
 from psycopg_pool import ConnectionPool
 
-from nexus_site.run import lease
+from nexus_site.run import cluster_lock
 from nexus_site.run.postgres import Cluster
 
 cluster_of = cache(Cluster.under)
@@ -35,7 +35,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def get_connection_params(self) -> dict[str, Any]:
         """Where to connect to; asked before every new connection, and once for a pool."""
         if not settings.DATABASE_URL:
-            lease.take(cluster_of(settings.NEXUS_VAR))
+            cluster_lock.take(cluster_of(settings.NEXUS_VAR))
         params: dict[str, Any] = super().get_connection_params()
         return params
 

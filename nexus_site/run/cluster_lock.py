@@ -16,7 +16,7 @@ from nexus_site.run.postgres import Cluster
 
 
 @dataclass
-class Lease:
+class ClusterLock:
     """This process's claim on one cluster. The kernel ends it with the process, however it ends."""
 
     cluster: Cluster
@@ -47,48 +47,48 @@ def _alone(file: IO[str], *, until: float) -> bool:
             return True
 
 
-_leases: dict[Path, Lease] = {}
+_locks: dict[Path, ClusterLock] = {}
 _guard = Lock()
 
 
 def _leave_to_parent() -> None:
     """Close what a forked process inherited: its parent's claim would last as long as it does."""
-    for lease in _leases.values():
-        lease.file.close()
+    for lock in _locks.values():
+        lock.file.close()
 
 
 os.register_at_fork(after_in_child=_leave_to_parent)
 
 
-def take(cluster: Cluster, *, starts: bool = True) -> Lease:
+def take(cluster: Cluster, *, starts: bool = True) -> ClusterLock:
     """Claim the cluster for as long as this process lives, starting it if it does not serve."""
     with _guard:
-        lease = _leases.get(cluster.data)
-        if lease is None or lease.file.closed:
-            lease = _leases[cluster.data] = claim(cluster, starts=starts)
-            atexit.register(lease.release)
-    return lease
+        lock = _locks.get(cluster.data)
+        if lock is None or lock.file.closed:
+            lock = _locks[cluster.data] = claim(cluster, starts=starts)
+            atexit.register(lock.release)
+    return lock
 
 
-def claim(cluster: Cluster, *, starts: bool = True) -> Lease:
-    """Claim the cluster until the lease is released, starting it if it does not serve.
+def claim(cluster: Cluster, *, starts: bool = True) -> ClusterLock:
+    """Claim the cluster until the lock is released, starting it if it does not serve.
 
     Where another process keeps it running, this one does not start it: its calls would wait.
     """
     cluster.data.parent.mkdir(parents=True, exist_ok=True)
     file = cluster.data.with_name("postgres.users.lock").open("w", encoding="ascii")
     fcntl.flock(file, fcntl.LOCK_SH)
-    lease = Lease(cluster=cluster, file=file)
+    lock = ClusterLock(cluster=cluster, file=file)
     try:
         if starts:
             cluster.start()
     except KeyboardInterrupt:
-        lease.release()
+        lock.release()
         raise
     except BaseException:
         file.close()
         raise
-    return lease
+    return lock
 
 
 def hold(cluster: Cluster, run: Callable[[], int | None]) -> int | None:
@@ -96,11 +96,11 @@ def hold(cluster: Cluster, run: Callable[[], int | None]) -> int | None:
 
     Such a process ends without `atexit`: by `os._exit`, or by the SIGTERM that follows its parent.
     """
-    lease = take(cluster, starts=False)
+    lock = take(cluster, starts=False)
 
     def leave() -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one would break the stop off
-        lease.release()
+        lock.release()
 
     def end(number: int, frame: FrameType | None) -> None:
         leave()
