@@ -18,7 +18,7 @@ from contracts.rules import ContractFacts
 from contracts.vocabulary import VerdictFinding
 from core.actions import Action
 from core.decision import Code, refuse
-from core.params import MAX_MAIL_BODY
+from core.limits import MAX_MAIL_BODY
 from ledger.services import record
 from mailroom.delivery import send_as, send_system_mail
 from orgchart.policy.compiled import Agent

@@ -14,7 +14,7 @@ from django_fsm import FSMField, transition
 
 from core.closed_sets import choices_of
 from core.decision import Code, refuse
-from core.params import BIGGEST_VERSION
+from core.limits import BIGGEST_VERSION
 
 Method = TypeVar("Method", bound=Callable[..., None])
 

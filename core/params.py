@@ -21,14 +21,11 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from core.blank import is_blank
+from core.limits import BIGGEST_VERSION, MAX_AMOUNT, MAX_MAIL_BODY, MAX_SUBJECT
 from core.paging import DEFAULT_LIMIT, MAX_LIMIT
 
 FIRST_YEAR, LAST_YEAR = 1970, 9000  # far enough from the calendar's ends to calculate with
-BIGGEST_VERSION = 2**31 - 1
-MAX_AMOUNT = 999_999_999_999_999
 AMOUNT_TEXT = r"[0-9]{1,15}(\.[0-9]{1,2})?"
-MAX_SUBJECT = 200  # characters of a mail's subject, and of every title
-MAX_MAIL_BODY = 10_000  # characters of a mail's body
 
 
 def sentence_of(problem: ErrorDetails) -> str:

@@ -16,7 +16,7 @@ from core.database import ATTEMPTS, fetch_each
 from core.decision import Code, refuse
 from core.events import Event
 from core.ids import timed_id
-from core.params import MAX_MAIL_BODY, MAX_SUBJECT
+from core.limits import MAX_MAIL_BODY, MAX_SUBJECT
 from ledger import sql as ledger_sql
 from mailroom.models import SYSTEM
 from orgchart.policy.compiled import Agent

@@ -11,7 +11,7 @@ from django.db.models.functions import Collate, Now
 from django.utils.translation import gettext
 
 from core.closed_sets import one_of
-from core.params import MAX_SUBJECT
+from core.limits import MAX_SUBJECT
 from mailroom.escalations.models import Escalation
 from mailroom.outgoing.models import OutgoingNotice
 from mailroom.rules import Channel

@@ -17,7 +17,7 @@ from core.actions import Action
 from core.actors import Actor
 from core.database import hold_lock, needs_transaction, violated_constraint
 from core.decision import Allow, Code, Denied, Deny, refuse
-from core.params import BIGGEST_VERSION
+from core.limits import BIGGEST_VERSION
 from ledger.services import record
 from orgchart.policy.compiled import Policy
 from tasks.notifications import notify_unblocked

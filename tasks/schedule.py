@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from core.actions import Action
 from core.actors import System
 from core.events import Event
-from core.params import BIGGEST_VERSION
+from core.limits import BIGGEST_VERSION
 from orgchart.models import Organisation
 from orgchart.pauses.services import Resumed, is_paused, resumed
 from orgchart.policy.compiled import Policy

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from contracts.issuing.changes import NamedChange
 from contracts.models import Contract
-from core.params import MAX_MAIL_BODY
+from core.limits import MAX_MAIL_BODY
 
 
 def mail_body(row: Contract, changes: Sequence[NamedChange]) -> str:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import from_json, to_json
 
 from core.decision import Denied, require
-from core.params import BIGGEST_VERSION
+from core.limits import BIGGEST_VERSION
 from core.strictjson import read_object
 from orgchart.policy.compiled import Policy
 from tasks.intake.feedback import LenientMoment, StorableText

@@ -14,7 +14,7 @@ from django.db.models import F
 from core.actions import Action
 from core.actors import Actor
 from core.events import Event
-from core.params import BIGGEST_VERSION
+from core.limits import BIGGEST_VERSION
 from ledger.services import insert_events
 from orgchart.policy.compiled import Policy
 from tasks.dependencies import lock_dependencies

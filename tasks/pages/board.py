@@ -24,7 +24,7 @@ from core.decision import Code, Denied, refuse
 from core.deeds import Deed
 from core.events import text
 from core.ids import row_id
-from core.params import BIGGEST_VERSION
+from core.limits import BIGGEST_VERSION
 from core.people import person, record_refusal, signed_in
 from orgchart.admin.choosing import choose_organisation
 from orgchart.models import Agent, Organisation, Role

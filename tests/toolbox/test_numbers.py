@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from core.params import BIGGEST_VERSION
+from core.limits import BIGGEST_VERSION
 from toolbox.registry import REGISTRY
 
 TOOLS = {tool.name: tool for tool in REGISTRY.all()}
