@@ -74,7 +74,7 @@ def test_every_invariant_has_a_meaning():
     found = set()
     for file in Path(settings.BASE_DIR, "orgchart", "policy").glob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Violation":
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "BrokenInvariant":
                 found.add(ast.literal_eval(node.args[0]))
     assert len(found) > 10
     assert found == MEANINGS.keys()

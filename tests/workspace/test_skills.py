@@ -403,7 +403,7 @@ class TestCommandsAsARun:
         self, company, home, starting, monkeypatch
     ):
         monkeypatch.setattr(preparing, "SECONDS", 600.0)
-        monkeypatch.setattr(preparing, "Limits", partial(ProgramLimits, seconds=600.0))
+        monkeypatch.setattr(preparing, "ProgramLimits", partial(ProgramLimits, seconds=600.0))
         write(home, "plan", "!sleep 600\n!sleep 600")
         give(company, LEADER, "plan")
         approve(company, "plan")

@@ -256,7 +256,7 @@ class TestTwoAgents:
     def alone(self, agent, line, **limits):
         """A line of an agent that sees no home."""
         words = ("/bin/sh", "-c", line)
-        few = doctor.Limits(**{"seconds": 10, **limits})
+        few = doctor.ProgramLimits(**{"seconds": 10, **limits})
         return driver.run(doctor.Program(argv=words, user=agent.first, limits=few)).output
 
     @contextmanager
