@@ -146,7 +146,7 @@ class Desk:
     def alarms(self) -> Sequence[Turn]:
         """What the installation itself needs now."""
         return [
-            Turn(alarm, item, gettext("who runs this installation"))
+            Turn(alarm, item, gettext("operator of this installation"))
             for alarm, item in ringing()
             if self.may(alarm.permission)
         ]
