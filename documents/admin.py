@@ -6,7 +6,6 @@ from django import forms
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import (
@@ -18,8 +17,8 @@ from unfold.contrib.filters.admin import (
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, ReasonForm
-from core.admin.base import BrowseAdmin, block, column
-from core.admin.browsing import MomentFilter, is_list
+from core.admin.base import BrowseAdmin, block, choice_column, column, shown_column
+from core.admin.browsing import MomentFilter
 from core.deeds import Deed
 from core.events import text
 from documents.memory.services import add_as_person, correct_memory, withdraw_memory
@@ -30,6 +29,7 @@ from documents.models import Artifact, Document, Memory
 class DocumentAdmin(BrowseAdmin):
     """Notes, reports and PRDs; their files are written from the rows."""
 
+    list_without = ("body",)
     list_display = (
         "headline",
         "kind_label",
@@ -68,36 +68,22 @@ class DocumentAdmin(BrowseAdmin):
     )
     readonly_fields = ("text",)
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Document]:
-        """A list needs no bodies."""
-        rows: QuerySet[Document] = super().get_queryset(request)
-        return rows.defer("body") if is_list(request) else rows
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Document], search_term: str
-    ) -> tuple[QuerySet[Document], bool]:
+    def find(self, request: HttpRequest, rows: QuerySet[Document], term: str) -> QuerySet[Document]:
         """By contract, or by the beginning of the path."""
-        term = text(search_term.strip())
-        if not term:
-            return queryset, False
         if term.startswith("CON-"):
-            return queryset.filter(contract_ref=term), False
-        return queryset.filter(path__startswith=term), False
+            return rows.filter(contract_ref=term)
+        return rows.filter(path__startswith=term)
 
     @column(_("title"))
     def headline(self, row: Document) -> str:
         """The title, cut where a list would break."""
         return text(row.title, 80)
 
-    @column(_("kind"), label={"note": "default", "report": "info", "prd": "primary"})
-    def kind_label(self, row: Document) -> tuple[str, str]:
-        """Note, report or PRD, in colour."""
-        return row.kind, row.get_kind_display()
+    kind_label = choice_column(
+        "kind", _("kind"), {"note": "default", "report": "info", "prd": "primary"}
+    )
 
-    @column(_("text"))
-    def text(self, row: Document) -> SafeString:
-        """The whole text."""
-        return block(row.body)
+    text = shown_column("body", _("text"), block)
 
 
 class MemoryForm(forms.Form):
@@ -223,16 +209,14 @@ class MemoryAdmin(ActingAdmin):
         """The beginning of the text."""
         return text(row.text, 80)
 
-    @column(_("text"))
-    def entry(self, row: Memory) -> SafeString:
-        """The whole text."""
-        return block(row.text)
+    entry = shown_column("text", _("text"), block)
 
 
 @admin.register(Artifact)
 class ArtifactAdmin(BrowseAdmin):
     """Files that agents saved, one row for each version."""
 
+    list_without = ("content",)
     list_display = ("name", "version", "agent", "path", "created_at", "organisation")
     list_filter = (
         ("organisation", RelatedDropdownFilter),
@@ -254,12 +238,4 @@ class ArtifactAdmin(BrowseAdmin):
     )
     readonly_fields = ("saved",)
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Artifact]:
-        """A list needs no contents."""
-        rows: QuerySet[Artifact] = super().get_queryset(request)
-        return rows.defer("content") if is_list(request) else rows
-
-    @column(_("content"))
-    def saved(self, row: Artifact) -> SafeString:
-        """The whole content."""
-        return block(row.content)
+    saved = shown_column("content", _("content"), block)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
@@ -11,15 +9,13 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import BooleanRadioFilter
-from unfold.enums import ActionVariant
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, FileForm
-from core.admin.base import actor_column, block, chips, column, listed
-from core.admin.browsing import MomentFilter
+from core.admin.base import actor_column, block, chips, column, listed, shown_column
+from core.admin.browsing import ListButton, MomentFilter
 from core.admin.contexts import admin_context
 from core.deeds import Deed
 from core.people import person, signed_in
@@ -121,8 +117,18 @@ class SkillAdmin(ActingAdmin):
     Every organisation uses the same files, so members of every organisation approve them.
     """
 
+    subject = "skill:{row.name}"
     acts = (LOOK, APPROVE, WITHDRAW)
     organisation_path = None
+    list_buttons = (
+        ListButton(
+            title=LOOK.title,
+            icon=LOOK.icon,
+            page="workspace_skill_look",
+            is_primary=False,
+            may=_may_look,
+        ),
+    )
     list_display = ("name", "description", "state", "command_count", "approver", "seen_at")
     list_filter = (("installed", BooleanRadioFilter), ("seen_at", MomentFilter))
     search_fields = ("name",)
@@ -175,28 +181,6 @@ class SkillAdmin(ActingAdmin):
         )
         return TemplateResponse(request, "admin/nexus/act.html", context)
 
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """The list, with the way to that page for people who may approve."""
-        page = super().changelist_view(request, extra_context)
-        if _may_look(request) and hasattr(page, "context_data"):
-            button = {
-                "title": LOOK.title,
-                "icon": LOOK.icon,
-                "variant": ActionVariant.DEFAULT,
-                "attrs": {},
-                "path": reverse("admin:workspace_skill_look"),
-            }
-            listed_already = page.context_data.get("actions_list") or []
-            page.context_data["actions_list"] = [*listed_already, button]
-        answer: HttpResponse = page
-        return answer
-
-    def subject_of(self, row: Skill) -> str:
-        """How the ledger names it."""
-        return f"skill:{row.name}"
-
     @column(
         _("state"),
         label={
@@ -229,17 +213,6 @@ class SkillAdmin(ActingAdmin):
         """How many lines of it would run."""
         return len(row.commands)
 
-    @column(_("file"))
-    def file(self, row: Skill) -> SafeString:
-        """The file as it was last seen."""
-        return block(row.text)
-
-    @column(_("runs"))
-    def runs(self, row: Skill) -> SafeString:
-        """Its command lines."""
-        return listed(row.commands)
-
-    @column(_("allowed tools"))
-    def tools(self, row: Skill) -> SafeString:
-        """What its frame may use."""
-        return chips(row.allowed_tools)
+    file = shown_column("text", _("file"), block)
+    runs = shown_column("commands", _("runs"), listed)
+    tools = shown_column("allowed_tools", _("allowed tools"), chips)

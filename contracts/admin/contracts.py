@@ -17,15 +17,14 @@ from unfold.contrib.filters.admin import (
     ChoicesDropdownFilter,
     RelatedDropdownFilter,
 )
-from unfold.enums import ActionVariant
 
 from contracts.admin.issuing import ISSUE, issue_page
 from contracts.closing import close_contract
 from contracts.models import Contract, Deadline, Report, Verdict
 from contracts.vocabulary import FINAL_STATES, ContractOutcome, ContractState
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
-from core.admin.base import BrowseAdmin, column
-from core.admin.browsing import MomentFilter
+from core.admin.base import BrowseAdmin, choice_column, column
+from core.admin.browsing import ListButton, MomentFilter
 from core.deeds import Deed
 from core.events import text
 from core.labels import Text
@@ -128,6 +127,15 @@ class ContractAdmin(ActingAdmin):
     """Contracts with their terms, reports, verdicts and what the ledger holds about each."""
 
     acts = (PASS, REWORK, FAIL, CANCEL)
+    list_buttons = (
+        ListButton(
+            title=_("Issue a contract"),
+            icon="add",
+            page="contracts_contract_issue",
+            may=lambda request: request.user.has_perm(ISSUE),
+        ),
+    )
+    related = ("organisation", "assignee", "issuer", "supersedes")
     list_display = (
         "headline",
         "issuer_name",
@@ -153,22 +161,11 @@ class ContractAdmin(ActingAdmin):
     search_help_text = _("A contract (CON-…), or the handle of its assignee or issuer")
     change_form_template = "admin/nexus/contract.html"
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Contract]:
-        """With the parties, in one query."""
-        rows: QuerySet[Contract] = super().get_queryset(request)
-        return rows.select_related("organisation", "assignee", "issuer", "supersedes")
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Contract], search_term: str
-    ) -> tuple[QuerySet[Contract], bool]:
+    def find(self, request: HttpRequest, rows: QuerySet[Contract], term: str) -> QuerySet[Contract]:
         """By id, or by a party."""
-        term = text(search_term.strip())
-        if not term:
-            return queryset, False
         if term.startswith("CON-"):
-            return queryset.filter(id__startswith=term), False
-        party = queryset.filter(assignee__handle=term) | queryset.filter(issuer__handle=term)
-        return party, False
+            return rows.filter(id__startswith=term)
+        return rows.filter(assignee__handle=term) | rows.filter(issuer__handle=term)
 
     def get_urls(self) -> list[URLPattern]:
         """And the page on which the Board issues."""
@@ -179,30 +176,9 @@ class ContractAdmin(ActingAdmin):
         """The Board's contract to the top agent."""
         return issue_page(self, request)
 
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """The list, with a link to that page for people who may issue."""
-        page = super().changelist_view(request, extra_context)
-        if request.user.has_perm(ISSUE) and hasattr(page, "context_data"):
-            button = {
-                "title": gettext("Issue a contract"),
-                "icon": "add",
-                "variant": ActionVariant.PRIMARY,
-                "attrs": {},
-                "path": reverse("admin:contracts_contract_issue"),
-            }
-            listed = page.context_data.get("actions_list") or []
-            page.context_data["actions_list"] = [*listed, button]
-        answer: HttpResponse = page
-        return answer
-
-    def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
-    ) -> HttpResponse:
+    def row_context(self, request: HttpRequest, row: Contract) -> dict[str, Any]:
         """The contract with everything that happened to it."""
-        row: Contract = kwargs.get("obj") or context["original"]
-        context |= {
+        return {
             "contract": row,
             "state_colour": STATE_COLOURS[row.state],
             "reports": row.reports.select_related("author")[:50],
@@ -211,32 +187,24 @@ class ContractAdmin(ActingAdmin):
             "successors": row.successors.all()[:20],
             "events": events_of(self.subject_of(row), row.organisation_id),
         }
-        page: HttpResponse = super().render_change_form(request, context, *args, **kwargs)
-        return page
 
     @column(_("contract"))
     def headline(self, row: Contract) -> str:
         """The title, cut where a list would break."""
         return text(row.title, 70)
 
-    @column(_("state"), label=STATE_COLOURS)
-    def state_label(self, row: Contract) -> tuple[str, str]:
-        """The state, in colour."""
-        return row.state, row.get_state_display()
+    state_label = choice_column("state", _("state"), STATE_COLOURS)
 
 
 class _OfAContract(BrowseAdmin):
     """A row about one contract."""
 
+    subject = "contract:{row.contract_id}"
     organisation_path = "contract.organisation_id"
     list_select_related: tuple[str, ...] = ("contract", "contract__organisation")
     search_fields = ("=contract__id",)
     search_help_text = _("A contract (CON-…)")
     ordering = ("-id",)
-
-    def subject_of(self, row: Any) -> str:
-        """Its events are the contract's."""
-        return f"contract:{row.contract_id}"
 
     @column(_("contract"))
     def of_contract(self, row: Any) -> SafeString:
@@ -273,10 +241,7 @@ class VerdictAdmin(_OfAContract):
     )
     list_select_related = ("contract", "contract__organisation", "judge")
 
-    @column(_("finding"), label={"PASS": "success", "FAIL": "danger"})
-    def verdict(self, row: Verdict) -> tuple[str, str]:
-        """The finding, in colour."""
-        return row.finding, row.get_finding_display()
+    verdict = choice_column("finding", _("finding"), {"PASS": "success", "FAIL": "danger"})
 
 
 @admin.register(Deadline)

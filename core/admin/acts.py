@@ -136,6 +136,7 @@ class ActPages(ModelAdmin):
 
     acts: tuple[Act, ...] = ()
     organisation_id_of = BrowseAdmin.organisation_id_of
+    subject = BrowseAdmin.subject
     subject_of = BrowseAdmin.subject_of
     gone = BrowseAdmin.gone
 
@@ -239,13 +240,19 @@ class ActPages(ModelAdmin):
         form_url: str = "",
         obj: Any = None,
     ) -> HttpResponse:
-        """Put a button for each act that this person could carry out on this row now."""
-        buttons = [] if obj is None else self.act_buttons(request, obj)
-        context["actions_detail"] = [*(context.get("actions_detail") or []), *buttons]
+        """With what the row's page shows, and a button for each act that this person can do now."""
+        if obj is not None:
+            context |= self.row_context(request, obj)
+            buttons = self.act_buttons(request, obj)
+            context["actions_detail"] = [*(context.get("actions_detail") or []), *buttons]
         page: HttpResponse = super().render_change_form(
             request, context, add, change, form_url, obj
         )
         return page
+
+    def row_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
+        """What the page of a row shows besides its columns."""
+        return {}
 
     def act_buttons(self, request: HttpRequest, row: Any) -> list[dict[str, Any]]:
         """The acts as the theme's buttons: plain links to pages that ask first."""

@@ -82,12 +82,36 @@ def column(
     return made
 
 
+def choice_column(
+    field: str, description: Text, colours: Mapping[str, str]
+) -> Callable[[Any, Any], tuple[str, str]]:
+    """A column for a field with choices: the words of the choice, in its colour."""
+
+    @column(description, label=colours)
+    def shown(page: Any, row: Any) -> tuple[str, str]:
+        return getattr(row, field), getattr(row, f"get_{field}_display")()
+
+    return shown
+
+
 def actor_column(field: str, description: Text) -> Callable[[Any, Any], SafeString | str]:
     """A column that names the actor kept in a field of the row."""
 
     @column(description)
     def shown(page: Any, row: Any) -> SafeString | str:
         return actor_shown(getattr(row, field)) or "–"
+
+    return shown
+
+
+def shown_column(
+    field: str, description: Text, show: Callable[[Any], SafeString | str]
+) -> Callable[[Any, Any], SafeString | str]:
+    """A column for a field as `show` shows it, such as `block` or `chips`."""
+
+    @column(description)
+    def shown(page: Any, row: Any) -> SafeString | str:
+        return show(getattr(row, field))
 
     return shown
 
@@ -110,6 +134,8 @@ class BrowseAdmin(ReadOnlyAdmin):
     sortable_by = ()
     subject_key = "pk"
     """The column whose value the ledger names a row by."""
+    subject: str | None = None
+    """How the ledger names a row, such as `tool:{row.tool}`; '' where it never does."""
 
     def organisation_id_of(self, row: Any) -> int:
         """Whose row it is; 0 for a row of the installation."""
@@ -120,7 +146,9 @@ class BrowseAdmin(ReadOnlyAdmin):
 
     def subject_of(self, row: Any) -> str:
         """How the ledger names the row; '' where it never does."""
-        return f"{self.opts.model_name}:{row.pk}"
+        if self.subject is None:
+            return f"{self.opts.model_name}:{row.pk}"
+        return self.subject.format(row=row)
 
     def address_of_subject(
         self, request: HttpRequest, key: str, organisation_id: int | None

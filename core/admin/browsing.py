@@ -1,6 +1,7 @@
 """Fast, read-only list pages for large tables: cheap counts, bounded filters."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -8,15 +9,18 @@ from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db.models import F, Model, QuerySet
 from django.db.models.expressions import OrderBy
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from django.utils.functional import cached_property
 from django.utils.translation import gettext
 from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import DropdownFilter, RangeDateTimeFilter, TextFilter
+from unfold.enums import ActionVariant
 
 from core.admin.exporting import ExportingAdmin
 from core.events import text
 from core.ids import row_id
+from core.labels import Text
 
 RECENT = 5000  # newest rows that filters offer values of
 COUNTED = 10_000  # rows a page counts and can turn to; older ones by filter
@@ -107,6 +111,13 @@ class PrefixFilter(TextFilter):
         return queryset.filter(**{f"{self.parameter_name}__startswith": text(chosen)})
 
 
+def filter_by(
+    kind: type[ValueFilter | PrefixFilter], column: str, title: Text, **more: Any
+) -> type[ValueFilter | PrefixFilter]:
+    """A filter of this kind by a column that people know as `title`."""
+    return type(kind.__name__, (kind,), {"parameter_name": column, "title": title, **more})
+
+
 class MomentFilter(RangeDateTimeFilter):
     """A range of time in UTC; a day alone is the whole day, what is no time is no bound."""
 
@@ -129,17 +140,80 @@ class MomentFilter(RangeDateTimeFilter):
             return None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListButton:
+    """A link above a list to another page of its table, for people that `may` open it."""
+
+    title: Text
+    icon: str
+    page: str
+    is_primary: bool = True
+    may: Callable[[HttpRequest], bool] = lambda _request: True
+
+    def shown(self) -> dict[str, Any]:
+        """The link as the theme draws it."""
+        return {
+            "title": self.title,
+            "icon": self.icon,
+            "variant": ActionVariant.PRIMARY if self.is_primary else ActionVariant.DEFAULT,
+            "attrs": {},
+            "path": reverse(f"admin:{self.page}"),
+        }
+
+
 class ReadOnlyAdmin(ExportingAdmin, ModelAdmin):
     """Looks, and has no way to add, change or delete.
 
     `organisation_path` leads from a row to its organisation's id; None: everybody shares the rows.
+    `related` names what is read in the same query, `list_without` columns that no list needs.
     """
 
     organisation_path: str | None = "organisation_id"
+    related: tuple[str, ...] = ()
+    list_without: tuple[str, ...] = ()
+    list_buttons: tuple[ListButton, ...] = ()
     show_full_result_count = False
     paginator = CappedPaginator
     list_per_page = 50
     actions = None
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """The rows, with what is related and without what is long."""
+        rows: QuerySet[Any] = super().get_queryset(request)
+        if self.related:
+            rows = rows.select_related(*self.related)
+        return rows.defer(*self.list_without) if is_list(request) else rows
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """The rows that `find` finds; by Django's own search where a table has none."""
+        term = text(search_term.strip())
+        found = self.find(request, queryset, term) if term else queryset
+        if found is not None:
+            return found, False
+        results: tuple[QuerySet[Any], bool] = super().get_search_results(
+            request, queryset, search_term
+        )
+        return results
+
+    def find(self, request: HttpRequest, rows: QuerySet[Any], term: str) -> QuerySet[Any] | None:
+        """The rows that a search finds; None: by `search_fields`."""
+        return None
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The list, with the buttons that this person may use."""
+        page: Any = super().changelist_view(request, extra_context)
+        buttons = [button.shown() for button in self.list_buttons if button.may(request)]
+        if buttons and hasattr(page, "context_data"):
+            page.context_data["actions_list"] = [
+                *(page.context_data.get("actions_list") or []),
+                *buttons,
+            ]
+        answer: HttpResponse = page
+        return answer
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Only services write."""

@@ -7,7 +7,6 @@ from typing import Any
 from django.contrib import admin, messages
 from django.contrib.admin.utils import quote, unquote
 from django.core.exceptions import NON_FIELD_ERRORS, PermissionDenied
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -16,11 +15,10 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, RelatedDropdownFilter
-from unfold.enums import ActionVariant
 
 from core.admin.acts import Act, ActingAdmin
-from core.admin.base import BrowseAdmin, column
-from core.admin.browsing import MomentFilter
+from core.admin.base import BrowseAdmin, choice_column, column
+from core.admin.browsing import ListButton, MomentFilter
 from core.admin.contexts import admin_context
 from core.admin.refused import refused
 from core.decision import Denied, Deny
@@ -49,6 +47,15 @@ class CaseAdmin(ActingAdmin):
 
     acts = ACTS
     change_form_template = "admin/nexus/case.html"
+    list_buttons = (
+        ListButton(
+            title=_("Open case"),
+            icon="add",
+            page="governance_case_open",
+            may=lambda request: request.user.has_perm(Deed.OPEN_CASE.permission),
+        ),
+    )
+    related = ("organisation",)
     list_display = ("headline", "state_label", "stage", "round", "why_paused", "organisation")
     in_other_words = ("paused_by",)
     list_filter = (
@@ -67,11 +74,6 @@ class CaseAdmin(ActingAdmin):
         """The failure signal in words."""
         return case_words(row.paused_by or "") or "–"
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Case]:
-        """With the organisation, in one query."""
-        rows: QuerySet[Case] = super().get_queryset(request)
-        return rows.select_related("organisation")
-
     def get_urls(self) -> list[URLPattern]:
         """And the pages on which the Board opens a case, and on which anyone verifies one."""
         view = self.admin_site.admin_view
@@ -80,26 +82,6 @@ class CaseAdmin(ActingAdmin):
             path("<path:object_id>/verify/", view(self.verify_view), name="governance_case_verify"),
             *super().get_urls(),
         ]
-
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """The list, with the way to open a case."""
-        page = super().changelist_view(request, extra_context)
-        if request.user.has_perm(Deed.OPEN_CASE.permission) and hasattr(page, "context_data"):
-            button = {
-                "title": gettext("Open case"),
-                "icon": "add",
-                "variant": ActionVariant.PRIMARY,
-                "attrs": {},
-                "path": reverse("admin:governance_case_open"),
-            }
-            page.context_data["actions_list"] = [
-                *(page.context_data.get("actions_list") or []),
-                button,
-            ]
-        answer: HttpResponse = page
-        return answer
 
     def open_view(self, request: HttpRequest) -> HttpResponse:
         """Ask for the request; on POST open the case and show it."""
@@ -231,13 +213,10 @@ class CaseAdmin(ActingAdmin):
             context["report"] = verify_case(row)
         return TemplateResponse(request, "admin/nexus/case_verify.html", context)
 
-    def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
-    ) -> HttpResponse:
+    def row_context(self, request: HttpRequest, row: Case) -> dict[str, Any]:
         """The case as one story."""
-        row: Case = kwargs.get("obj") or context["original"]
         facts = facts_of(row)
-        context |= {
+        return {
             "case": row,
             "state_colour": COLOURS[row.state],
             "next_step": next_step(facts.at),
@@ -246,18 +225,13 @@ class CaseAdmin(ActingAdmin):
             "choices": super().act_buttons(request, row),
             "timeline": timeline_of(row),
         }
-        page: HttpResponse = super().render_change_form(request, context, *args, **kwargs)
-        return page
 
     @column(_("case"))
     def headline(self, row: Case) -> str:
         """The title, cut where a list would break."""
         return row.title[:70]
 
-    @column(_("state"), label=COLOURS)
-    def state_label(self, row: Case) -> tuple[str, str]:
-        """The state, in colour."""
-        return row.state, row.get_state_display()
+    state_label = choice_column("state", _("state"), COLOURS)
 
 
 def _confirms(request: HttpRequest, act: Act) -> bool:
@@ -279,13 +253,10 @@ def _refusal_of(steering: Steering, row: Case, shaped: dict[str, Any], version: 
 class ViolationAdmin(BrowseAdmin):
     """Structural violations, by agent."""
 
+    subject = "case:{row.case_id}"
     list_display = ("at", "agent_name", "fault", "stage", "round", "reason", "case")
     list_filter = (BY_ORGANISATION, ("fault", ChoicesDropdownFilter), ("at", MomentFilter))
     list_select_related = ("case",)
     search_fields = ("=agent_name", "=case__id")
     search_help_text = _("An agent or a case (CASE-…)")
     ordering = ("-id",)
-
-    def subject_of(self, row: Violation) -> str:
-        """Its events are the case's."""
-        return f"case:{row.case_id}"

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import RelatedDropdownFilter
 
 from core.admin.base import BrowseAdmin, column
-from core.admin.browsing import MomentFilter, WordsFilter
+from core.admin.browsing import MomentFilter, WordsFilter, filter_by
 from core.admin.happened import deed_shown, worded
 from governance.interventions.models import Intervention
 from governance.interventions.vocabulary import OFFICE_OF_GROUP
@@ -17,18 +17,14 @@ OFFICES = {str(office): group.value for group, office in OFFICE_OF_GROUP.items()
 """People know the offices by the groups that hold them."""
 
 
-class OfficeFilter(WordsFilter):
-    """In which office it was done."""
-
-    title = _("office")
-    parameter_name = "operator_role"
-    words = OFFICES
+BY_OFFICE = filter_by(WordsFilter, "operator_role", _("office"), words=OFFICES)
 
 
 @admin.register(Intervention)
 class InterventionAdmin(BrowseAdmin):
     """Every intervention of people, in one table."""
 
+    subject = "{row.subject}"
     list_display = (
         "timestamp",
         "operator",
@@ -55,7 +51,7 @@ class InterventionAdmin(BrowseAdmin):
     in_other_words = ("operator_role", "action_taken")
     list_filter = (
         ("organisation", RelatedDropdownFilter),
-        OfficeFilter,
+        BY_OFFICE,
         ("timestamp", MomentFilter),
     )
     search_fields = ("=subject", "=operator")
@@ -71,7 +67,3 @@ class InterventionAdmin(BrowseAdmin):
     def done(self, row: Intervention) -> SafeString:
         """What was done, in words."""
         return deed_shown(row.action_taken)
-
-    def subject_of(self, row: Intervention) -> str:
-        """Its events are those of what was intervened in."""
-        return str(row.subject)

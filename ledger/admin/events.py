@@ -27,11 +27,11 @@ from core.admin.happened import facts_of, happened
 from core.admin.refused import coded, reason_as_text, reason_of, shortened
 from core.events import text
 from ledger.admin.filters import (
+    BY_ACTOR,
+    BY_CODE,
+    BY_TOOL,
     ActionFilter,
-    ActorFilter,
-    CodeFilter,
     OrganisationFilter,
-    ToolFilter,
     names_of_organisations,
 )
 from ledger.admin.verifying import VERIFY, verify_page
@@ -78,9 +78,9 @@ class EventAdmin(ReadOnlyAdmin):
         OrganisationFilter,
         ActionFilter,
         ("decision", ChoicesDropdownFilter),
-        CodeFilter,
-        ActorFilter,
-        ToolFilter,
+        BY_CODE,
+        BY_ACTOR,
+        BY_TOOL,
         ("at", MomentFilter),
     )
     list_filter_submit = True

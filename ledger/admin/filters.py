@@ -12,6 +12,7 @@ from unfold.contrib.filters.admin import DropdownFilter
 from core.admin.browsing import (
     PrefixFilter,
     RecentFilter,
+    filter_by,
     number,
 )
 from core.admin.happened import sentence_of
@@ -53,18 +54,10 @@ class ActionFilter(RecentFilter):
         return sorted(((each, sentence_of(each)) for each in actions), key=lambda pair: pair[1])
 
 
-class CodeFilter(RecentFilter):
-    """Why it was denied."""
-
-    title = _("code")
-    parameter_name = "code"
+BY_CODE = filter_by(RecentFilter, "code", _("code"))
 
 
-class ToolFilter(RecentFilter):
-    """With which tool."""
-
-    title = _("tool")
-    parameter_name = "tool"
+BY_TOOL = filter_by(RecentFilter, "tool", _("tool"))
 
 
 class OrganisationFilter(DropdownFilter):
@@ -87,8 +80,4 @@ class OrganisationFilter(DropdownFilter):
         return queryset.filter(organisation_id=number(chosen)) if chosen else queryset
 
 
-class ActorFilter(PrefixFilter):
-    """Who."""
-
-    title = _("actor")
-    parameter_name = "actor"
+BY_ACTOR = filter_by(PrefixFilter, "actor", _("actor"))

@@ -8,14 +8,14 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.db.models import Q, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import AutocompleteSelectFilter, ChoicesDropdownFilter
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
-from core.admin.base import actor_column, column
+from core.admin.base import actor_column, choice_column, column
 from core.admin.browsing import MomentFilter
 from core.deeds import Deed
 from core.events import text
@@ -96,6 +96,7 @@ class EscalationAdmin(ActingAdmin):
 
     acts = (ANSWER,)
     change_form_template = "admin/nexus/escalation.html"
+    related = ("organisation", "mail", "sender", "recipient")
     list_display = (
         "what",
         "sender",
@@ -118,19 +119,11 @@ class EscalationAdmin(ActingAdmin):
     search_fields = ("=mail__id",)
     search_help_text = _("An escalation's mail (MAIL-…)")
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Escalation]:
-        """With its mail and both parties, in one query."""
-        rows: QuerySet[Escalation] = super().get_queryset(request)
-        return rows.select_related("organisation", "mail", "sender", "recipient")
-
-    def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
-    ) -> HttpResponse:
+    def row_context(self, request: HttpRequest, row: Escalation) -> dict[str, Any]:
         """The thread, its mails, and the events of this escalation."""
-        row: Escalation = kwargs.get("obj") or context["original"]
         chain = _chain(row)
         told_board_at = next((each.told_board_at for each in chain if each.told_board_at), None)
-        context |= {
+        return {
             "escalation": row,
             "chain": chain,
             "told_board_at": told_board_at,
@@ -139,8 +132,6 @@ class EscalationAdmin(ActingAdmin):
             "thread": thread_of(row.mail),
             "events": events_of(self.subject_of(row), row.organisation_id),
         }
-        page: HttpResponse = super().render_change_form(request, context, *args, **kwargs)
-        return page
 
     @column(_("about"))
     def what(self, row: Escalation) -> str:
@@ -152,15 +143,13 @@ class EscalationAdmin(ActingAdmin):
         """The superior, or the Board."""
         return str(row.recipient or "board")
 
-    @column(
+    state_label = choice_column(
+        "state",
         _("state"),
-        label={
+        {
             "open": "warning",
             "answered": "success",
             "passed_on": "info",
             "unanswered": "danger",
         },
     )
-    def state_label(self, row: Escalation) -> tuple[str, str]:
-        """Its state, in colour."""
-        return row.state, row.get_state_display()

@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.db.models import F, Q, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import (
@@ -18,8 +18,8 @@ from unfold.contrib.filters.admin import (
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
-from core.admin.base import column
-from core.admin.browsing import MomentFilter, is_list, newest
+from core.admin.base import choice_column, column
+from core.admin.browsing import MomentFilter, newest
 from core.deeds import Deed
 from core.events import text
 from core.people import signed_in
@@ -148,6 +148,7 @@ class MailAdmin(ActingAdmin):
     """Every delivered mail, shown in its thread with the route it took."""
 
     acts = (ANSWER, MARK_READ)
+    list_without = ("body", "attachments", "route_log")
     list_display = (
         "subject_line",
         "from_agent",
@@ -176,39 +177,24 @@ class MailAdmin(ActingAdmin):
     )
     change_form_template = "admin/nexus/mail.html"
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Mail]:
-        """A list needs no bodies."""
-        rows: QuerySet[Mail] = super().get_queryset(request)
-        return rows.defer("body", "attachments", "route_log") if is_list(request) else rows
-
     def get_ordering(self, request: HttpRequest) -> list[Any]:
         """Newest first."""
         return [order_of(request)]
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Mail], search_term: str
-    ) -> tuple[QuerySet[Mail], bool]:
+    def find(self, request: HttpRequest, rows: QuerySet[Mail], term: str) -> QuerySet[Mail]:
         """Find by one column, chosen by the term's form, so that an index can serve."""
-        term = text(search_term.strip())
-        if not term:
-            return queryset, False
         if term.startswith("MAIL-"):
-            return queryset.filter(id__startswith=term), False
+            return rows.filter(id__startswith=term)
         if term.startswith("CON-"):
-            return queryset.filter(contract_ref=term), False
+            return rows.filter(contract_ref=term)
         agents = list(Agent.objects.filter(handle=term).values_list("id", flat=True))
         if agents:
-            return queryset.filter(Q(sender__in=agents) | Q(recipient__in=agents)), False
-        return newest_mails(queryset, request).filter(subject__icontains=term), False
+            return rows.filter(Q(sender__in=agents) | Q(recipient__in=agents))
+        return newest_mails(rows, request).filter(subject__icontains=term)
 
-    def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
-    ) -> HttpResponse:
+    def row_context(self, request: HttpRequest, mail: Mail) -> dict[str, Any]:
         """The mail in its thread."""
-        mail: Mail = kwargs.get("obj") or context["original"]
-        context |= {"thread": thread_of(mail)}
-        page: HttpResponse = super().render_change_form(request, context, *args, **kwargs)
-        return page
+        return {"thread": thread_of(mail)}
 
     @column(_("subject"))
     def subject_line(self, mail: Mail) -> str:
@@ -228,13 +214,11 @@ class MailAdmin(ActingAdmin):
         """The type, in colour where it matters."""
         return mail.mail_type
 
-    @column(
+    urgency = choice_column(
+        "priority",
         _("priority"),
-        label={"critical": "danger", "high": "warning", "medium": "default", "low": "default"},
+        {"critical": "danger", "high": "warning", "medium": "default", "low": "default"},
     )
-    def urgency(self, mail: Mail) -> tuple[str, str]:
-        """How urgent, in colour."""
-        return mail.priority, mail.get_priority_display()
 
     @column(_("reading"), label={"read": "success", "unread": "warning"})
     def reading(self, mail: Mail) -> tuple[str, str]:

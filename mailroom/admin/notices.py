@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
-from core.admin.base import block, column
+from core.admin.base import block, choice_column, column
 from core.admin.browsing import MomentFilter
 from core.deeds import Deed
 from core.events import text
@@ -51,6 +51,7 @@ RESEND = Act(
 class OutgoingNoticeAdmin(ActingAdmin):
     """Notices to people outside, and whether they arrived."""
 
+    subject = "notice:{row.event_id}"
     acts = (RESEND,)
     list_display = (
         "created_at",
@@ -86,10 +87,6 @@ class OutgoingNoticeAdmin(ActingAdmin):
     )
     readonly_fields = ("payload_text",)
 
-    def subject_of(self, row: OutgoingNotice) -> str:
-        """A notice's events name the id that receivers see."""
-        return f"notice:{row.event_id}"
-
     @column(_("payload"))
     def payload_text(self, row: OutgoingNotice) -> SafeString:
         """The payload, as it is posted."""
@@ -105,7 +102,6 @@ class OutgoingNoticeAdmin(ActingAdmin):
         """The beginning of the last problem."""
         return text(row.last_problem, 60) or "–"
 
-    @column(_("state"), label={"pending": "warning", "sent": "success", "dead": "danger"})
-    def state_label(self, row: OutgoingNotice) -> tuple[str, str]:
-        """Its state, in colour."""
-        return row.state, row.get_state_display()
+    state_label = choice_column(
+        "state", _("state"), {"pending": "warning", "sent": "success", "dead": "danger"}
+    )

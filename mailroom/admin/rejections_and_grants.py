@@ -17,10 +17,9 @@ from unfold.contrib.filters.admin import (
     RelatedDropdownFilter,
 )
 
-from core.admin.base import BrowseAdmin, chips, column
+from core.admin.base import BrowseAdmin, chips, column, shown_column
 from core.admin.browsing import MomentFilter
 from core.admin.refused import coded, said, said_as_text, shortened
-from core.events import text
 from ledger.models import Event
 from mailroom.models import ContactGrant, MailRejection
 
@@ -52,6 +51,7 @@ def refusal_event(row: MailRejection) -> int | None:
 class MailRejectionAdmin(BrowseAdmin):
     """Every blocked mail (Spec: mail 18)."""
 
+    subject = ""
     list_display = (
         "attempted_at",
         "from_agent",
@@ -118,41 +118,29 @@ class MailRejectionAdmin(BrowseAdmin):
             )
         return format_html_join(" · ", '<a class="nx-link" href="{}">{}</a>', links)
 
-    def subject_of(self, row: MailRejection) -> str:
-        """The event of a blocked mail names the tool, not this row."""
-        return ""
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[MailRejection], search_term: str
-    ) -> tuple[QuerySet[MailRejection], bool]:
+    def find(
+        self, request: HttpRequest, rows: QuerySet[MailRejection], term: str
+    ) -> QuerySet[MailRejection]:
         """By code when it is written like one, else by sender."""
-        term = text(search_term.strip())
-        if not term:
-            return queryset, False
         if term.isupper():
-            return queryset.filter(code=term), False
-        return queryset.filter(from_agent=term), False
+            return rows.filter(code=term)
+        return rows.filter(from_agent=term)
 
-    @column(_("why"))
-    def why_refused(self, row: MailRejection) -> SafeString | str:
-        """What the code means, and the code."""
-        return coded(row.code)
+    why_refused = shown_column("code", _("why"), coded)
 
     @column(_("reason"))
     def short_reason(self, row: MailRejection) -> SafeString | str:
         """The beginning of the reason."""
         return shortened(said_as_text(row.reason), 90)
 
-    @column(_("reason"))
-    def whole_reason(self, row: MailRejection) -> SafeString | str:
-        """The reason in the language of the page."""
-        return said(row.reason)
+    whole_reason = shown_column("reason", _("reason"), said)
 
 
 @admin.register(ContactGrant)
 class ContactGrantAdmin(BrowseAdmin):
     """Contacts that contracts permit, and until when."""
 
+    subject = "contract:{row.contract_ref}"
     list_display = ("sender", "recipient", "passing", "contract", "state", "opened_at", "closed_at")
     list_filter = (
         BY_ORGANISATION,
@@ -173,14 +161,7 @@ class ContactGrantAdmin(BrowseAdmin):
     )
     readonly_fields = ("contract", "passing")
 
-    def subject_of(self, row: ContactGrant) -> str:
-        """A permission opens and closes with its contract."""
-        return f"contract:{row.contract_ref}"
-
-    @column(_("types"))
-    def passing(self, row: ContactGrant) -> SafeString:
-        """The mail types it permits."""
-        return chips(row.types)
+    passing = shown_column("types", _("types"), chips)
 
     @column(_("contract"))
     def contract(self, row: ContactGrant) -> SafeString:

@@ -18,6 +18,7 @@ admin.site.unregister(Group)
 class PeopleGroupAdmin(BrowseAdmin):
     """The groups and what each may; they come with `migrate` and are not edited here."""
 
+    subject = ""
     list_display = ("name", "people")
     search_fields = ("name",)
     fields = ("name", "may")
@@ -30,10 +31,6 @@ class PeopleGroupAdmin(BrowseAdmin):
         seen = admin.site._registry[User].get_queryset(request)  # noqa: SLF001  Django's public name
         rows: QuerySet[Group] = super().get_queryset(request)
         return rows.prefetch_related(Prefetch("user_set", seen.order_by("username"), "seen"))
-
-    def subject_of(self, row: Group) -> str:
-        """Groups leave no events."""
-        return ""
 
     @column(_("people"))
     def people(self, row: Group) -> SafeString:

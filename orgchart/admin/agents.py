@@ -21,7 +21,7 @@ from unfold.contrib.filters.admin import (
 )
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, ShownOnce
-from core.admin.base import actor_column, block, chips, column
+from core.admin.base import actor_column, block, chips, column, shown_column
 from core.admin.browsing import MomentFilter
 from core.deeds import Deed
 from orgchart.admin.chart import BY_ORGANISATION, WHY
@@ -174,20 +174,9 @@ class AgentAdmin(PlacingAdmin):
         """The managers other than its superior."""
         return chips(row.others)  # type: ignore[attr-defined]  # annotated above
 
-    @column(_("skills"))
-    def own_skills(self, row: Agent) -> SafeString:
-        """Skills and extra tools."""
-        return chips(row.skills)
-
-    @column(_("system prompt"))
-    def prompt(self, row: Agent) -> SafeString:
-        """Its own part of the prompt."""
-        return block(row.system_prompt)
-
-    @column(_("job description"))
-    def description(self, row: Agent) -> SafeString:
-        """What it was hired for."""
-        return block(row.job_description)
+    own_skills = shown_column("skills", _("skills"), chips)
+    prompt = shown_column("system_prompt", _("system prompt"), block)
+    description = shown_column("job_description", _("job description"), block)
 
     @column(_("keys"))
     def own_keys(self, row: Agent) -> SafeString:
@@ -216,6 +205,7 @@ class KeyState(DropdownFilter):
 class ApiKeyAdmin(ActingAdmin):
     """Keys by their prefix; the keys themselves are nowhere."""
 
+    subject = "key:{row.prefix}"
     acts = (REVOKE,)
     organisation_path = "agent.organisation_id"
     list_display = ("key", "agent", "organisation", "state", "created_at", "creator")
@@ -232,10 +222,6 @@ class ApiKeyAdmin(ActingAdmin):
     in_other_words = ("created_by", "revoked_by")
     creator = actor_column("created_by", _("created by"))
     revoker = actor_column("revoked_by", _("revoked by"))
-
-    def subject_of(self, row: ApiKey) -> str:
-        """How the ledger names the key."""
-        return f"key:{row.prefix}"
 
     @column(_("key"))
     def key(self, row: ApiKey) -> str:

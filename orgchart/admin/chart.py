@@ -16,7 +16,7 @@ from unfold.contrib.filters.admin import (
     RelatedDropdownFilter,
 )
 
-from core.admin.base import chips, column, listed
+from core.admin.base import chips, choice_column, column, listed, shown_column
 from core.admin.happened import modes_shown
 from core.hooks import Hook
 from core.labels import Text
@@ -154,48 +154,21 @@ class RoleAdmin(EditAdmin):
         (_("Prohibitions"), {"fields": ("sentences",)}),
     )
 
-    @column(
-        _("kind"),
-        label={"executive": "primary", "manager": "info", "worker": "success"},
+    kind_label = choice_column(
+        "kind", _("kind"), {"executive": "primary", "manager": "info", "worker": "success"}
     )
-    def kind_label(self, row: Role) -> tuple[str, str]:
-        """Executive, manager or worker, in colour."""
-        return row.kind, row.get_kind_display()
 
     @column(_("tools"))
     def tool_count(self, row: Role) -> int:
         """How many role tools are bound."""
         return len(row.tools)
 
-    @column(_("bound tools"))
-    def bound(self, row: Role) -> SafeString:
-        """Role tools."""
-        return chips(row.tools)
-
-    @column(_("denied tools"))
-    def denied(self, row: Role) -> SafeString:
-        """Denied whatever else is allowed."""
-        return chips(row.denied_tools)
-
-    @column(_("may read"))
-    def may_read(self, row: Role) -> SafeString:
-        """Paths."""
-        return listed(row.files_read)
-
-    @column(_("may write"))
-    def may_write(self, row: Role) -> SafeString:
-        """Paths."""
-        return listed(row.files_write)
-
-    @column(_("never touches"))
-    def never(self, row: Role) -> SafeString:
-        """Patterns."""
-        return chips(row.files_deny)
-
-    @column(_("prohibitions"))
-    def sentences(self, row: Role) -> SafeString:
-        """Sentences of the prompt."""
-        return listed(row.prohibitions)
+    bound = shown_column("tools", _("bound tools"), chips)
+    denied = shown_column("denied_tools", _("denied tools"), chips)
+    may_read = shown_column("files_read", _("may read"), listed)
+    may_write = shown_column("files_write", _("may write"), listed)
+    never = shown_column("files_deny", _("never touches"), chips)
+    sentences = shown_column("prohibitions", _("prohibitions"), listed)
 
 
 @admin.register(Group)

@@ -14,7 +14,7 @@ from unfold.contrib.filters.admin import (
 )
 
 from core.admin.base import actor_column, chips, column, yes_no_column
-from core.admin.browsing import MomentFilter, WordsFilter
+from core.admin.browsing import MomentFilter, WordsFilter, filter_by
 from core.admin.happened import modes_shown, worded
 from orgchart.admin.chart import BY_ORGANISATION, WHY
 from orgchart.admin.editing import EditAdmin
@@ -84,12 +84,7 @@ RELATIONS = {
 }
 
 
-class RelationFilter(WordsFilter):
-    """Between which agents."""
-
-    title = _("relation")
-    parameter_name = "relation"
-    words = RELATIONS
+BY_RELATION = filter_by(WordsFilter, "relation", _("relation"), words=RELATIONS)
 
 
 @admin.register(ContactRule)
@@ -102,7 +97,7 @@ class ContactRuleAdmin(EditAdmin):
         BY_ORGANISATION,
         ("sender", AutocompleteSelectFilter),
         ("needs_contract", BooleanRadioFilter),
-        RelationFilter,
+        BY_RELATION,
     )
     list_select_related = ("organisation", "sender", "recipient")
     search_fields = ("sender__name", "recipient__name")

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, RelatedDropdownFilter
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, ShownOnce
-from core.admin.base import block, column, listed
+from core.admin.base import block, choice_column, column, listed, shown_column
 from core.decision import Denied
 from core.deeds import Deed
 from core.people import SignedIn
@@ -166,6 +166,7 @@ WITHDRAW = Act(
 class PendingChangeAdmin(ActingAdmin):
     """Proposed changes and what became of them."""
 
+    subject = "change:{row.pk}"
     acts = (CONFIRM, REJECT, WITHDRAW)
     list_display = ("id", "what", "organisation", "state_label", "proposed_by", "proposed_at")
     list_filter = (
@@ -189,18 +190,15 @@ class PendingChangeAdmin(ActingAdmin):
         """The organisation it changes, or the first whose Board decides about a user."""
         return row.organisation_id or row.boards[0]
 
-    def subject_of(self, row: PendingChange) -> str:
-        """How the ledger names the change."""
-        return f"change:{row.pk}"
-
     @column(_("change"))
     def what(self, row: PendingChange) -> str:
         """What is done to which row."""
         return f"{gettext(row.edit.get('act') or '–')} {row.subject}"
 
-    @column(
+    state_label = choice_column(
+        "state",
         _("state"),
-        label={
+        {
             "proposed": "warning",
             "confirmed": "success",
             "rejected": "danger",
@@ -208,14 +206,8 @@ class PendingChangeAdmin(ActingAdmin):
             "stale": "info",
         },
     )
-    def state_label(self, row: PendingChange) -> tuple[str, str]:
-        """The state, in colour."""
-        return row.state, row.get_state_display()
 
-    @column(_("reason"))
-    def why(self, row: PendingChange) -> SafeString:
-        """Why it was proposed."""
-        return block(row.reason)
+    why = shown_column("reason", _("reason"), block)
 
     @column(_("columns"))
     def columns(self, row: PendingChange) -> SafeString:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import RelatedDropdownFilter
-from unfold.enums import ActionVariant
 
-from core.admin.base import BrowseAdmin, block, column
-from core.admin.browsing import MomentFilter, RecentFilter
+from core.admin.base import BrowseAdmin, block, column, shown_column
+from core.admin.browsing import ListButton, MomentFilter, RecentFilter, filter_by
 from core.events import text
 from tasks.intake.feedback_page import TAKE_IN, intake_page
 from tasks.models import Feedback
@@ -23,24 +19,25 @@ from tasks.models import Feedback
 BY_ORGANISATION = ("organisation", RelatedDropdownFilter)
 
 
-class SourceFilter(RecentFilter):
-    """By source."""
-
-    title = _("source")
-    parameter_name = "source"
+BY_SOURCE = filter_by(RecentFilter, "source", _("source"))
 
 
-class CategoryFilter(RecentFilter):
-    """By category."""
-
-    title = _("category")
-    parameter_name = "category"
+BY_CATEGORY = filter_by(RecentFilter, "category", _("category"))
 
 
 @admin.register(Feedback)
 class FeedbackAdmin(BrowseAdmin):
     """What product users reported, and the task that answers it."""
 
+    subject = "feedback:{row.source}"
+    list_buttons = (
+        ListButton(
+            title=_("Add feedback"),
+            icon="add",
+            page="tasks_feedback_intake",
+            may=lambda request: request.user.has_perm(TAKE_IN),
+        ),
+    )
     list_display = (
         "excerpt",
         "category",
@@ -51,7 +48,7 @@ class FeedbackAdmin(BrowseAdmin):
         "organisation",
     )
     list_display_links = ("excerpt",)
-    list_filter = (BY_ORGANISATION, SourceFilter, CategoryFilter, ("received_at", MomentFilter))
+    list_filter = (BY_ORGANISATION, BY_SOURCE, BY_CATEGORY, ("received_at", MomentFilter))
     list_select_related = ("organisation",)
     ordering = ("-id",)
     fields = (
@@ -75,37 +72,12 @@ class FeedbackAdmin(BrowseAdmin):
         """The page for one report or a file of reports."""
         return intake_page(self, request)
 
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """The list, with a link to that page for people who may add feedback."""
-        page = super().changelist_view(request, extra_context)
-        if request.user.has_perm(TAKE_IN) and hasattr(page, "context_data"):
-            button = {
-                "title": gettext("Add feedback"),
-                "icon": "add",
-                "variant": ActionVariant.PRIMARY,
-                "attrs": {},
-                "path": reverse("admin:tasks_feedback_intake"),
-            }
-            listed = page.context_data.get("actions_list") or []
-            page.context_data["actions_list"] = [*listed, button]
-        answer: HttpResponse = page
-        return answer
-
-    def subject_of(self, row: Feedback) -> str:
-        """The ledger's name of its source."""
-        return f"feedback:{row.source}"
-
     @column(_("feedback"))
     def excerpt(self, feedback: Feedback) -> str:
         """The beginning of the report."""
         return text(feedback.body, 100)
 
-    @column(_("feedback"))
-    def full_body(self, feedback: Feedback) -> SafeString:
-        """The whole report, escaped."""
-        return block(feedback.body)
+    full_body = shown_column("body", _("feedback"), block)
 
     @column(_("answered by task"))
     def task_link(self, feedback: Feedback) -> SafeString:

@@ -23,7 +23,7 @@ from unfold.contrib.filters.admin import (
 )
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
-from core.admin.base import block, chips, column
+from core.admin.base import block, chips, choice_column, column, shown_column
 from core.admin.browsing import MomentFilter
 from core.deeds import Deed
 from core.events import text
@@ -129,9 +129,10 @@ class FrameAdmin(ActingAdmin):
         """The name or instruction, cut for the list."""
         return text(row.name or row.instruction, 70)
 
-    @column(
+    status = choice_column(
+        "state",
         _("state"),
-        label={
+        {
             "open": "info",
             "taken": "primary",
             "returned": "success",
@@ -139,9 +140,6 @@ class FrameAdmin(ActingAdmin):
             "cancelled": "default",
         },
     )
-    def status(self, row: Frame) -> tuple[str, str]:
-        """The state, in colour."""
-        return row.state, row.get_state_display()
 
     @column(_("opened inside"))
     def below(self, row: Frame) -> SafeString:
@@ -153,10 +151,7 @@ class FrameAdmin(ActingAdmin):
         """The frames that were opened inside it."""
         return _list(_with_agents(Frame.objects.filter(parent=row)).order_by("id")[:SHOWN])
 
-    @column(_("instruction"))
-    def asked(self, row: Frame) -> SafeString:
-        """The whole instruction."""
-        return block(row.instruction)
+    asked = shown_column("instruction", _("instruction"), block)
 
     @column(_("allowed tools"))
     def tools(self, row: Frame) -> SafeString:

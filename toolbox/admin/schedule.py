@@ -24,6 +24,7 @@ LABELS = {"on time": "success", "late": "danger", "failing": "warning", "removed
 class JobRunAdmin(BrowseAdmin):
     """When each scheduled job last ran, what it did, and what failed."""
 
+    subject = ""
     list_display = (
         "name",
         "every",
@@ -53,10 +54,6 @@ class JobRunAdmin(BrowseAdmin):
         }
         page: HttpResponse = super().changelist_view(request, context)
         return page
-
-    def subject_of(self, row: JobRun) -> str:
-        """Jobs record events of what they change, not of their own runs."""
-        return ""
 
     @column(_("every"))
     def every(self, row: JobRun) -> str:

@@ -21,7 +21,7 @@ from unfold.contrib.filters.admin import (
 from core.admin.actors import actor_name, actor_shown
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, acts_for
 from core.admin.base import BrowseAdmin, actor_column, column
-from core.admin.browsing import MomentFilter, WordsFilter
+from core.admin.browsing import MomentFilter, WordsFilter, filter_by
 from core.admin.happened import mode_shown
 from core.deeds import Deed
 from core.detail_words import MODES
@@ -129,12 +129,7 @@ def acts_on_agents(model: type[Model]) -> tuple[Act, ...]:
     return (OPEN_FOR_AGENT,) if model is Agent else ()
 
 
-class ModeFilter(WordsFilter):
-    """By the stored mode."""
-
-    title = _("mode")
-    parameter_name = "mode"
-    words = MODES
+BY_MODE = filter_by(WordsFilter, "mode", _("mode"), words=MODES)
 
 
 @admin.register(Session)
@@ -146,7 +141,7 @@ class SessionAdmin(ActingAdmin):
     list_filter = (
         ("organisation", RelatedDropdownFilter),
         ("agent", AutocompleteSelectFilter),
-        ModeFilter,
+        BY_MODE,
         ("standing", BooleanRadioFilter),
         ("opened_at", MomentFilter),
     )
@@ -208,6 +203,7 @@ class SessionAdmin(ActingAdmin):
 class ModeGrantAdmin(BrowseAdmin):
     """Permissions of sessions to be in a mode."""
 
+    subject = "session:{row.session_id}"
     organisation_path = "session.organisation_id"
     list_display = (
         "agent",
@@ -234,15 +230,11 @@ class ModeGrantAdmin(BrowseAdmin):
     closer = actor_column("closed_by", _("closed by"))
     list_filter = (
         ("session__organisation", RelatedDropdownFilter),
-        ModeFilter,
+        BY_MODE,
         ("opened_at", MomentFilter),
     )
     list_select_related = ("session", "session__agent")
     search_fields = ("=contract_ref", "=session__agent__handle")
-
-    def subject_of(self, row: ModeGrant) -> str:
-        """Events of a grant belong to its session."""
-        return f"session:{row.session_id}"
 
     @column(_("agent"))
     def agent(self, row: ModeGrant) -> str:
@@ -254,6 +246,7 @@ class ModeGrantAdmin(BrowseAdmin):
 class IdempotencyRecordAdmin(BrowseAdmin):
     """Answers to calls with an Idempotency-Key."""
 
+    subject = ""
     organisation_path = "agent.organisation_id"
     list_display = ("agent", "key", "status", "due_at")
     list_filter = (("agent", AutocompleteSelectFilter), ("due_at", MomentFilter))
@@ -261,24 +254,17 @@ class IdempotencyRecordAdmin(BrowseAdmin):
     search_fields = ("=key",)
     exclude = ("request_digest",)
 
-    def subject_of(self, row: IdempotencyRecord) -> str:
-        """It has no events of its own."""
-        return ""
-
 
 @admin.register(RateBucket)
 class RateBucketAdmin(BrowseAdmin):
     """How many calls each agent may still make now."""
 
+    subject = ""
     organisation_path = "agent.organisation_id"
     list_display = ("agent", "left", "taken", "at")
     list_filter = (("agent", AutocompleteSelectFilter),)
     list_select_related = ("agent",)
     search_fields = ("=agent__handle",)
-
-    def subject_of(self, row: RateBucket) -> str:
-        """It has no events of its own."""
-        return ""
 
     @column(_("calls left"))
     def left(self, row: RateBucket) -> int:

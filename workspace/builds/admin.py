@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
-from core.admin.base import BrowseAdmin, block, column
-from core.admin.browsing import MomentFilter, PrefixFilter
+from core.admin.base import BrowseAdmin, block, choice_column, shown_column
+from core.admin.browsing import MomentFilter, PrefixFilter, filter_by
 from core.deeds import Deed
 from workspace.builds.models import Deployment, ImageBuild
 from workspace.builds.settling import look_again, record_as_failed
@@ -80,11 +79,7 @@ FAILED = Act(
 )
 
 
-class ServiceFilter(PrefixFilter):
-    """By the beginning of the service's name."""
-
-    title = _("service")
-    parameter_name = "service"
+BY_SERVICE = filter_by(PrefixFilter, "service", _("service"))
 
 
 @admin.register(Deployment)
@@ -95,7 +90,7 @@ class DeploymentAdmin(ActingAdmin):
     list_display = (
         "id", "service", "environment", "shown_state", "deployed_by", "approval", "settled_at"
     )  # fmt: skip
-    list_filter = (("state", ChoicesDropdownFilter), ServiceFilter, ("started_at", MomentFilter))
+    list_filter = (("state", ChoicesDropdownFilter), BY_SERVICE, ("started_at", MomentFilter))
     list_select_related = ("deployed_by", "approval")
     search_fields = ("id", "artifact")
     fields = (
@@ -104,31 +99,17 @@ class DeploymentAdmin(ActingAdmin):
     )  # fmt: skip
     readonly_fields = fields
 
-    def subject_of(self, row: Deployment) -> str:
-        """How the ledger names it."""
-        return f"deployment:{row.id}"
-
-    @column(_("state"), label=STATES)
-    def shown_state(self, row: Deployment) -> tuple[str, str]:
-        """How far it is, in colour."""
-        return row.state, row.get_state_display()
-
-    @column(_("what went wrong"))
-    def words(self, row: Deployment) -> SafeString:
-        """The engine's and the container's words, escaped."""
-        return block(row.problem)
+    shown_state = choice_column("state", _("state"), STATES)
+    words = shown_column("problem", _("what went wrong"), block)
 
 
 @admin.register(ImageBuild)
 class ImageBuildAdmin(BrowseAdmin):
     """Every image that was built here."""
 
+    subject = "image:{row.tag}"
     list_display = ("tag", "service", "digest", "built_by", "built_at")
-    list_filter = (ServiceFilter, ("built_at", MomentFilter))
+    list_filter = (BY_SERVICE, ("built_at", MomentFilter))
     list_select_related = ("built_by",)
     search_fields = ("digest", "tag")
     fields = ("tag", "service", "digest", "path", "contract_ref", "built_by", "built_at")
-
-    def subject_of(self, row: ImageBuild) -> str:
-        """How the ledger names it."""
-        return f"image:{row.tag}"

@@ -44,15 +44,12 @@ PUSH_BACK = Act(
 class RepositoryAdmin(ActingAdmin):
     """The git repository of each organisation."""
 
+    subject = "repository:{row.organisation.slug}"
     acts = (PUSH_BACK,)
     list_display = ("organisation", "main", "source", "created_at")
     list_select_related = ("organisation",)
     fields = ("organisation", "main", "branch_list", "source", "pushed_back", "created_at")
     readonly_fields = fields
-
-    def subject_of(self, row: Repository) -> str:
-        """How the ledger names it."""
-        return f"repository:{row.organisation.slug}"
 
     @column(_("branches"))
     def branch_list(self, row: Repository) -> Any:

@@ -8,7 +8,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
-from core.admin.base import column, listed, printed
+from core.admin.base import column, listed, printed, shown_column
 from core.admin.browsing import MomentFilter
 from core.deeds import Deed
 from workspace.models import Run
@@ -51,10 +51,6 @@ class RunAdmin(ActingAdmin):
     )  # fmt: skip
     readonly_fields = fields
 
-    def subject_of(self, row: Run) -> str:
-        """How the ledger names it."""
-        return f"run:{row.id}"
-
     @column(_("outcome"))
     def outcome(self, row: Run) -> str:
         """How it ended, or that it has not."""
@@ -68,10 +64,7 @@ class RunAdmin(ActingAdmin):
             return gettext("killed")
         return gettext("exit status %(number)s") % {"number": row.exit_status}
 
-    @column(_("paths"))
-    def path_list(self, row: Run) -> SafeString:
-        """What was run."""
-        return listed(row.paths)
+    path_list = shown_column("paths", _("paths"), listed)
 
     @column(_("log"))
     def log(self, row: Run) -> SafeString:
