@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from core.params import Description, Limit, Page, Params
-from documents.memory import artifacts, reading, search, services
+from documents.memory import artifacts, listing, search, services
 from documents.memory.results import (
     AppendedMemory,
     FoundMemories,
@@ -38,7 +38,7 @@ def read_memory(caller: Caller, params: ReadMemory, now: datetime) -> MemoryPage
     """Read your own memory, your group's or the organisation's; or an artifact by its id."""
     if params.artifact_id is not None:
         return artifacts.read_artifact(caller=caller, artifact_id=params.artifact_id)
-    return reading.read_memory(
+    return listing.read_memory(
         caller=caller, scope=params.scope, cursor=params.cursor, limit=params.limit
     )
 
