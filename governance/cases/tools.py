@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints
 
 from core.params import Page, Params, Reason, Reference, Title
-from governance.cases import reading, services
+from governance.cases import inputs, services
 from governance.cases.content import Evidence
 from governance.cases.results import CaseInputs, CaseList, CaseMoved, CaseSubmitted
 from governance.cases.vocabulary import Input, Ruling, Stage, State
@@ -135,7 +135,7 @@ class CaseInputsOf(Params):
 )
 def case_inputs(caller: Caller, params: CaseInputsOf, now: datetime) -> CaseInputs:
     """Read the legal inputs of your office. Naming an illegal one is a violation."""
-    return reading.read_inputs(
+    return inputs.read_inputs(
         case_id=params.case_id,
         names=[Input(name) for name in params.names or ()],
         caller=caller,
@@ -159,7 +159,7 @@ class CaseListOf(Page):
 )
 def case_list(caller: Caller, params: CaseListOf, now: datetime) -> CaseList:
     """List the cases in which you hold an office, newest first, without content."""
-    return reading.list_cases(
+    return inputs.list_cases(
         state=State(params.state) if params.state else None,
         cursor=params.cursor,
         limit=params.limit,
