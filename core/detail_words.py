@@ -25,6 +25,7 @@ LABELS: Mapping[str, str] = {
     "bytes": _("size in bytes"),
     "call_id": _("call"),
     "change": _("change"),
+    "changed": _("changed"),
     "changes": _("changes"),
     "channel": _("channel"),
     "channels": _("channels"),

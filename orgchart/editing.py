@@ -27,6 +27,9 @@ from orgchart.policy.hiring import no_active_superior
 from orgchart.services import ChangeRequest, PolicyChange, change_policy
 from orgchart.settings_rights import require_settings
 
+LONGEST_RECORDED = 8000
+"""Characters of one value in the event of a change."""
+
 
 class Table(NamedTuple):
     """How the ledger names a table's rows (`role.changed`), and the deed of editing them."""
@@ -87,6 +90,7 @@ def save_row(
             apply=apply,
             action=Action(f"{TABLES[type(row)].noun}.{'added' if added else 'changed'}"),
             subject=subject_of(row),
+            details={"changed": _changed(row)},
             **request,
         )
     except IntegrityError as error:
@@ -169,6 +173,21 @@ def changed_values(row: models.Model, names: Sequence[str]) -> list[tuple[str, A
         if before != after:
             found.append((name, before, after))
     return found
+
+
+def _changed(row: models.Model) -> dict[str, dict[str, str]]:
+    """The columns that saving the row changes, as the ledger keeps them (Spec: people 59)."""
+    columns = (field for field in row._meta.concrete_fields if not field.primary_key)  # noqa: SLF001  Django's public name
+    return {
+        name: {"before": _recorded(before), "after": _recorded(after)}
+        for name, before, after in changed_values(row, [column.name for column in columns])
+    }
+
+
+def _recorded(value: Any) -> str:
+    text = "" if value is None else value if isinstance(value, str) else str(value)
+    more = len(text) - LONGEST_RECORDED
+    return f"{text[:LONGEST_RECORDED]}… and {more} more characters" if more > 0 else text
 
 
 def _rows(row: models.Model) -> models.QuerySet[Any]:

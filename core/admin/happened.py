@@ -69,16 +69,19 @@ def _named(details: Mapping[str, Any]) -> SafeString:
 
 
 def _label(name: str) -> str:
-    return gettext(LABELS[name]) if name in LABELS else name.replace("_", " ")
+    words = LABELS.get(name, name.replace("_", " "))
+    return gettext(words) if words else ""
 
 
-def _value(name: str, value: Any) -> SafeString | str:
+def _value(name: str, value: Any) -> SafeString | str:  # noqa: PLR0911  one for each shape
     """One detail; '' where it says nothing."""
     if value in (None, "", [], {}):
         return ""
     match value:
         case bool():
             return gettext("yes") if value else gettext("no")
+        case {"before": before, "after": after}:
+            return format_html("{} → {}", _word(name, before), _word(name, after))
         case dict():
             return _named(value)
         case [before, after] if name in ("status", "owner"):

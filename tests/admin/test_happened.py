@@ -109,6 +109,7 @@ class TestFacts:
             ({"holds": {"unread_mails": 2}}, "open work", "unread mails 2"),
             ({"allowed": ["a", "<b>"]}, "newly allowed", "a &lt;b&gt;"),
             ({"a_new_one": "x_y"}, "a new one", "x_y"),
+            ({"changed": {"x_y": {"before": "", "after": "<b>"}}}, "changed", "x y – → &lt;b&gt;"),
         ],
     )
     def test_have_names_and_values_that_people_read(self, details, name, value):

@@ -60,6 +60,21 @@ class TestSaveRow:
         assert MailTypeRule.objects.get(name="info").senders != ["ceo"]
         assert (company.policy_version, newest_event().seq) == seen
 
+    def test_records_what_was_replaced(self, company, edit):
+        row = company.agent("ceo")
+        row.system_prompt = "Now."
+        edit(save_row, row)
+        assert newest_event().details["changed"] == {
+            "system_prompt": {"before": "", "after": "Now."}
+        }
+        row.refresh_from_db()
+        row.system_prompt, row.title = "x" * 9000, "Head"
+        edit(save_row, row)
+        changed = newest_event().details["changed"]
+        assert changed["title"]["after"] == "Head"
+        assert changed["system_prompt"]["before"] == "Now."
+        assert changed["system_prompt"]["after"] == "x" * 8000 + "… and 1000 more characters"
+
     def test_adds_what_is_new(self, company, edit):
         alias = Alias(organisation=company.organisation, alias="boss", agent=company.agent("ceo"))
         edit(save_row, alias, caller=company.person("Board"))
