@@ -67,15 +67,17 @@ def _compiled(organisation: models.Organisation) -> Policy:
         mail_types=[_mail_type(t) for t in organisation.mail_types.all()],
         contacts=[
             ContactRule(
-                sender=intern(c.sender.name),
-                recipient=intern(c.recipient.name) if c.recipient else BOARD,
-                types=None if c.types is None else _set(c.types),
-                needs_contract=c.needs_contract,
-                relation=Relation(c.relation),
+                sender=intern(sender),
+                recipient=intern(recipient or BOARD),
+                types=None if types is None else _set(types),
+                needs_contract=needs_contract,
+                relation=Relation(relation),
             )
-            for c in organisation.contacts.select_related("sender", "recipient")
+            for sender, recipient, types, needs_contract, relation in (
+                organisation.contacts.values_list(*CONTACT_COLUMNS)
+            )
         ],
-        aliases={a.alias: a.agent.handle for a in organisation.aliases.select_related("agent")},
+        aliases=dict(organisation.aliases.values_list("alias", "agent__handle")),
         settings=merged(organisation.settings),
         enabled_modes=enabled_modes(organisation.settings),
         tool_restrictions=[
@@ -163,6 +165,8 @@ AGENT_COLUMNS = (
     "id", "handle", "role_id", "title", "active", "reports_to_id", "group_id", "name", "is_leader",
     "skills", "system_prompt",
 )  # fmt: skip
+
+CONTACT_COLUMNS = ("sender__name", "recipient__name", "types", "needs_contract", "relation")
 
 
 def _mail_type(row: models.MailTypeRule) -> MailTypeRule:
