@@ -33,14 +33,15 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def start(var, port):
+def start(var, port, *program):
+    """Start the company, as `make up` does if no other program is named."""
     environment = {
         name: value
         for name, value in os.environ.items()
         if name not in {"PGOPTIONS", "DATABASE_URL", "REDIS_URL"}
     }
     return subprocess.Popen(
-        [sys.executable, "manage.py", "up"],
+        [sys.executable, *(program or ("-m", "nexus_site.run", "up"))],
         cwd=REPOSITORY,
         env=environment | {"NEXUS_VAR": str(var), "PORT": str(port), "WEB_WORKERS": "1"},
         stdout=subprocess.PIPE,
@@ -87,7 +88,7 @@ def child_of(parent, name):
 class TestUp:
     def test_founds_a_company_once_and_leaves_nothing_running(self, tmp_path):
         var, port = tmp_path / "var", free_port()
-        first = start(var, port)
+        first = start(var, port, "manage.py", "up")
         said = said_until_serving(first)
         password = re.search(r"board +password: (\S+)", said).group(1)
         assert said.count("shown once") == 4
