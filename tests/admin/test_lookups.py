@@ -14,6 +14,7 @@ from django.db import transaction
 from django.test import RequestFactory
 
 from core.deeds import PeopleGroup
+from core.people import signed_in_as
 from nexus_site.console.lookups import DeclaredLookups as Guard
 from orgchart.keys import issue_key
 from tests.people import join
@@ -29,6 +30,7 @@ ANSWERED = (DisallowedModelAdminLookup, IncorrectLookupParameters, SuspiciousOpe
 def listed(company, groups, monkeypatch):
     """Builds what a table shows for one query, as somebody of the Board sees it.
 
+    Who that is, is known from before, as in a request that has asked once: thousands are built.
     Django hides a filter of one choice and yet takes its parameters: here all are shown.
     """
     for kind in (RelatedFieldListFilter, SimpleListFilter):
@@ -36,10 +38,11 @@ def listed(company, groups, monkeypatch):
     user = get_user_model().objects.create_user("ada", is_staff=True)
     join(user)
     user.groups.set([groups[PeopleGroup.BOARD]])
+    who = signed_in_as(user.username)
 
     def made(model, **query):
         request = RequestFactory().get("/", query)
-        request.user, request.session = user, {}
+        request.user, request.session, request.signed_in = user, {}, who
         request._messages = default_storage(request)
         with transaction.atomic():
             return admin.site._registry[model].get_changelist_instance(request)
