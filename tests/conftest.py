@@ -40,9 +40,10 @@ LONG = (
     "tests/governance/cases/",
 )
 """What takes long begins first, so that no worker ends long after the others."""
-SEALING = ("tests/ledger/", "tests/mailroom/test_time_matrix.py")
+SEALING = ("tests/mailroom/test_time_matrix.py", "tests/ledger/")
 """What waits until every open transaction on the server has ended, those of other workers' tests
-too, comes last: long tests would keep it waiting, and beside each other these hardly wait."""
+too, comes last: long tests would keep it waiting, and beside each other these hardly wait. The
+longest file of them is first."""
 
 # A test's data need not survive a power cut.
 os.environ.setdefault("PGOPTIONS", "-c synchronous_commit=off")
@@ -65,11 +66,11 @@ def pytest_collection_finish() -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Bring long files to the front, sealing to the end: workers take files in this order."""
+    order = (*LONG, "", *SEALING)
 
     def place(item: pytest.Item) -> int:
-        if item.nodeid.startswith(SEALING):
-            return len(LONG) + 1
-        return next((n for n, long in enumerate(LONG) if item.nodeid.startswith(long)), len(LONG))
+        found = (n for n, start in enumerate(order) if start and item.nodeid.startswith(start))
+        return next(found, len(LONG))
 
     items.sort(key=place)
 
