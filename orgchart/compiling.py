@@ -35,7 +35,12 @@ def compile_policy(organisation_id: int) -> Policy:
     """
     while True:
         organisation = models.Organisation.objects.get(id=organisation_id)
-        policy = _compiled(organisation)
+        try:
+            policy = _compiled(organisation)
+        except KeyError:  # of two versions: one names what the other has not
+            if policy_version(organisation_id) == organisation.policy_version:
+                raise
+            continue
         if policy_version(organisation_id) == policy.version:
             return policy
 

@@ -3,6 +3,7 @@
 import pytest
 from django.db import transaction
 
+from orgchart import compiling
 from orgchart.compiling import compile_policy
 from orgchart.models import Agent, Organisation, ToolOverride
 from orgchart.policy.vocabulary import BOARD, ToolMode
@@ -115,3 +116,29 @@ class TestUnderChanges:
         seen.discard((5, "Boss"))
         assert seen
         assert not [(rounds, title) for rounds, title in seen if title != f"Boss {rounds}"]
+
+    @pytest.mark.django_db(transaction=True)
+    def test_begins_again_where_an_agent_of_a_new_role_came_in_between(self, tmp_path, monkeypatch):
+        load(write_pack(tmp_path))
+        organisation = Organisation.objects.get()
+        read, hired = compiling._role, []
+
+        def hire(_number):
+            with transaction.atomic():
+                row = Organisation.objects.select_for_update().get()
+                role = row.roles.get(name="hand")
+                role.pk, role.name = None, "new_hand"
+                role.save()
+                lead = row.agents.get(handle="lead")
+                row.agents.create(handle="newcomer", role=role, reports_to=lead)
+                row.policy_version += 1
+                row.save()
+
+        def read_and_hire(row):
+            if not hired:
+                hired.append(row)
+                at_once(1, hire)
+            return read(row)
+
+        monkeypatch.setattr(compiling, "_role", read_and_hire)
+        assert compile_policy(organisation.id).agents["newcomer"].role == "new_hand"
