@@ -89,9 +89,7 @@ def restrict_tool(
             agent=org_changes.row_of(worker),
             expected_version=version,
         )
-        _notify(
-            caller, worker, f"{tool} was restricted", f"{_left(tool, left)} {one_line(reason)}", now
-        )
+        _notify(caller, worker, f"{tool} was restricted", _left(tool, left), reason, now)
     return _result(worker, tool, sorted(left), change.after.version)
 
 
@@ -126,7 +124,7 @@ def restore_tool(
         change = clear_tool_restriction(
             restriction=restriction, caller=caller, now=now, reason=reason, expected_version=version
         )
-        _notify(caller, worker, f"{tool} was restored", one_line(reason), now)
+        _notify(caller, worker, f"{tool} was restored", "The restriction was removed.", reason, now)
     return _result(worker, tool, None, change.after.version)
 
 
@@ -160,16 +158,21 @@ def _left(tool: str, modes: frozenset[ToolMode]) -> str:
     return f"You have {tool} in {', '.join(sorted(modes))} only."
 
 
-def _notify(caller: Caller, worker: Agent, subject: str, body: str, now: datetime) -> None:
-    if worker.active:
-        send_system_mail(
-            organisation_id=caller.organisation_id,
-            recipient=worker,
-            subject=f"{subject} by {caller.handle}",
-            body=body,
-            quotes=[caller.agent.id],
-            now=now,
-        )
+def _notify(
+    caller: Caller, worker: Agent, subject: str, done: str, reason: str, now: datetime
+) -> None:
+    """Notify the worker, and say why where the caller may write to it (Spec: mail 43)."""
+    if not worker.active:
+        return
+    is_told = isinstance(can_tell(caller.policy, caller.agent, worker), Allow)
+    send_system_mail(
+        organisation_id=caller.organisation_id,
+        recipient=worker,
+        subject=f"{subject} by {caller.handle}",
+        body=f"{done} {one_line(reason)}" if is_told else done,
+        quotes=[caller.agent.id] if is_told else [],
+        now=now,
+    )
 
 
 def _result(worker: Agent, tool: str, modes: list[ToolMode] | None, version: int) -> ChangedTool:

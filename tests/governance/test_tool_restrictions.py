@@ -103,6 +103,19 @@ class TestTighten:
             answer = call(nexus, by=handle, action="list")
             assert answer["error_code"] == "TOOL_NOT_BOUND"
 
+    def test_tells_no_reason_to_a_worker_that_the_manager_may_not_write_to(self, nexus):
+        """Spec: mail 43: a co-manager may be no contact of the worker."""
+        research = Agent.objects.get(organisation=nexus, handle="research_worker")
+        research.co_managers.add(Agent.objects.get(organisation=nexus, handle="it_manager"))
+        assert tighten(nexus, agent="research_worker", tool="web_search")["ok"]
+        assert restore(nexus, agent="research_worker", tool="web_search")["ok"]
+        mails = dict(Mail.objects.filter(to_agent="research_worker").values_list("subject", "body"))
+        assert mails == {
+            "web_search was restricted by it_manager": "You no longer have web_search.",
+            "web_search was restored by it_manager": "The restriction was removed.",
+        }
+        assert not Mail.objects.filter(to_agent="research_worker").exclude(quoted=[]).exists()
+
 
 class TestRestore:
     def test_gives_back_what_role_and_tool_give(self, nexus):
