@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from core.decision import Allow, Code, Decision, deny
 from orgchart.policy.compiled import Agent, Policy
+from orgchart.policy.parties import chain_of
 from orgchart.policy.paths import can_touch, expand, is_denied
 from orgchart.policy.readership import rule_of_reading
 from orgchart.policy.vocabulary import BOARD, Access, Kind
@@ -60,9 +61,27 @@ def department_of(agent: Agent, policy: Policy) -> str:
 
     The roles' scopes decide: the folder that the agent itself may
     write (qa, research), else the one its manager writes or reads (tech, hr, product), and so on
-    up the chain; an agent without a department files under its group, or under `general`.
+    up the chain; an agent without a department files under its group, or under `general`. Where
+    the manager was deactivated the department stays.
     """
-    for at in (agent, *policy.chain_above(agent)):
+    return _department(agent, policy) or agent.group or NO_DEPARTMENT
+
+
+def department_to_file_in(author: Agent, reader: Agent | None, policy: Policy) -> str:
+    """The department of a report: that of who gave the work, where it has one; else the author's.
+
+    The top agent has none, so what a manager reports to it stays in the manager's (Spec: files 13).
+    """
+    return (_department(reader, policy) if reader else "") or department_of(author, policy)
+
+
+def _department(agent: Agent, policy: Policy) -> str:
+    def superior(handle: str) -> str | None:
+        at = agent if handle == agent.handle else policy.agents.get(handle)
+        return None if at is None else at.reports_to or at.superior
+
+    above = (policy.agents.get(handle) for handle in chain_of(agent.handle, superior))
+    for at in (agent, *filter(None, above)):
         role = policy.roles[at.role]
         scopes = (
             role.files.write if role.kind is Kind.WORKER else role.files.write + role.files.read
@@ -71,7 +90,7 @@ def department_of(agent: Agent, policy: Policy) -> str:
             parts = scope.split("/")
             if len(parts) == 3 and scope.startswith(REPORTS) and scope.endswith("/"):
                 return parts[1]
-    return agent.group or NO_DEPARTMENT
+    return ""
 
 
 def reports_folder(department: str) -> str:

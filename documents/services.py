@@ -82,10 +82,10 @@ def file_report(
     contract_ref: str,
     now: datetime,
 ) -> Document:
-    """File a report that a higher room has accepted, in the department of its reader.
+    """File a report that a higher room has accepted (Spec: files 13).
 
-    `reader` None is the Board, which reads the author's own department. The system chooses the
-    folder, not the author, so the author's write scope does not matter.
+    `reader` is who gave the work; None is the Board. The system chooses the folder, not the author,
+    so the author's write scope does not matter.
     """
     draft = _report(caller, title, body, report_type, reader=reader, contract_ref=contract_ref)
     return insert_document(caller, draft, Action.REPORT_FILED, now)
@@ -100,7 +100,7 @@ def _report(
     reader: Agent | None = None,
     contract_ref: str = "",
 ) -> DocumentDraft:
-    department = rules.department_of(reader or caller.agent, caller.policy)
+    department = rules.department_to_file_in(caller.agent, reader, caller.policy)
     return DocumentDraft(
         kind=DocumentKind.REPORT,
         folder=rules.reports_folder(department),

@@ -85,11 +85,28 @@ class TestDepartment:
         assert rules.department_of(nexus.agents[handle], nexus) == department
 
     def test_of_a_new_worker_is_its_managers(self, nexus):
-        clerk = replace(nexus.agents["backend_worker"], handle="clerk", managers=("hr_manager",))
+        clerk = replace(
+            nexus.agents["backend_worker"],
+            handle="clerk",
+            managers=("hr_manager",),
+            reports_to="hr_manager",
+        )
         assert rules.department_of(clerk, nexus) == "hr"
 
+    def test_stays_where_the_manager_was_deactivated(self, nexus):
+        it = replace(nexus.agents["it_manager"], active=False)
+        backend = replace(
+            nexus.agents["backend_worker"], managers=("ceo",), reports_to="it_manager"
+        )
+        policy = replace(
+            nexus, agents={**nexus.agents, "it_manager": it, "backend_worker": backend}
+        )
+        assert rules.department_of(backend, policy) == "tech"
+
     def test_of_nobodys_worker_is_its_group(self, nexus):
-        lone = replace(nexus.agents["backend_worker"], managers=("board",), group="investment")
+        lone = replace(
+            nexus.agents["backend_worker"], managers=("board",), reports_to="", group="investment"
+        )
         assert rules.department_of(lone, nexus) == "investment"
 
     @pytest.mark.parametrize(
@@ -103,8 +120,8 @@ class TestDepartment:
         assert rules.department_of(policy.agents["hr_manager"], policy) == "general"
 
     def test_ends_in_a_circle_of_managers(self, nexus):
-        one = replace(nexus.agents["ceo"], handle="one", managers=("two",))
-        two = replace(nexus.agents["ceo"], handle="two", managers=("one",))
+        one = replace(nexus.agents["ceo"], handle="one", managers=("two",), reports_to="two")
+        two = replace(nexus.agents["ceo"], handle="two", managers=("one",), reports_to="one")
         policy = replace(nexus, agents={"one": one, "two": two})
         assert rules.department_of(one, policy) == "general"
 

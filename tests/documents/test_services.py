@@ -185,6 +185,10 @@ class TestFileReport:
             ("research_worker", "product_manager", "reports/product/"),
             ("frontend_worker", "product_manager", "reports/product/"),
             ("qa_worker", "", "reports/qa/"),
+            ("it_manager", "ceo", "reports/tech/"),
+            ("hr_manager", "ceo", "reports/hr/"),
+            ("product_manager", "ceo", "reports/product/"),
+            ("backend_worker", "ceo", "reports/tech/"),
         ],
     )
     def test_puts_it_where_who_gave_the_work_reads(self, nexus, author, reader, folder):

@@ -84,6 +84,34 @@ class TestAReportOfAMovedAgent:
         assert company.call("hr_manager", "list_contracts", contract_id=number).code == "OK"
 
 
+class TestAReportToTheTopAgent:
+    """The top agent has no department (Spec: files 13): HR reads no technical report by it."""
+
+    @pytest.fixture
+    def path(self, company):
+        """IT left, the CEO took its contract over, and Bob reports on it."""
+        number = call(company, "it_manager", "create_contract", to="bob", title="W", body="Do it.")
+        number = number["contract_id"]
+        call(company, "bob", "accept_contract", contract_id=number)
+        order = {"to": "hr_manager", "title": "Go", "body": "Do it.", "kind": "org_change"}
+        leave = [{"act": "deactivate", "subject": "it_manager"}]
+        going = call(company, "ceo", "generate_contract", changes=leave, **order)["contract_id"]
+        call(company, "hr_manager", "accept_contract", contract_id=going)
+        call(company, "hr_manager", "deactivate_agent", agent="it_manager", reason="It is done.")
+        report = {"contract_id": number, "kind": "progress", "title": "R", "body": DETAILS}
+        call(company, "bob", "submit_report", **report)
+        return call(company, "ceo", "read_reports", department="tech")["reports"][0]["path"]
+
+    def test_is_not_attached_for_who_is_denied_its_folder(self, company, path):
+        mail = {"to": "hr_manager", "type": "info", "subject": "s", "body": "b"}
+        attached = [{"path": path, "description": "the report"}]
+        assert company.call("ceo", "send_mail", attachments=attached, **mail).code == "SCOPE_DENIED"
+
+    def test_goes_to_no_one_who_is_denied_its_folder_with_a_move(self, company, path):
+        call(company, "hr_manager", "update_org_chart", changes=[MOVE], reason="It is needed.")
+        assert call(company, "hr_manager", "read_reports")["reports"] == []
+
+
 class TestWhoMakesCode:
     """The work of a judge needs no verdict (Spec: contracts 46)."""
 
