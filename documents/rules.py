@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from core.decision import Allow, Code, Decision, deny
 from orgchart.policy.compiled import Agent, Policy
 from orgchart.policy.parties import chain_of
-from orgchart.policy.paths import can_touch, expand, is_denied
+from orgchart.policy.paths import can_touch, expand, is_code, is_denied
 from orgchart.policy.readership import rule_of_reading
 from orgchart.policy.vocabulary import BOARD, Access, Kind
 
@@ -17,6 +17,8 @@ REPORTS = "reports/"
 TECH = "tech"
 TECH_REPORTS = f"{REPORTS}{TECH}/"
 PRDS = "docs/prd/"
+READ_CODE = frozenset({"read_file", "read_code"})
+"""The tools that read code."""
 NO_DEPARTMENT = "general"
 SLUG_BYTES = 80
 NAMELESS = "untitled"
@@ -118,7 +120,17 @@ def can_read_of(author: Agent, reader: Agent, policy: Policy) -> bool:
 
 def is_denied_to(path: str, reader: Agent, policy: Policy) -> bool:
     """Whether a reader's role is denied a path, whatever lies there (Spec: files 2)."""
-    return bool(is_denied(path, expand(policy.roles[reader.role].files.deny, reader)))
+    denied = expand(policy.roles[reader.role].files.deny, reader)
+    return bool(is_denied(path, denied)) or is_unread_code(path, reader, policy)
+
+
+def is_unread_code(path: str, reader: Agent, policy: Policy) -> bool:
+    """Whether a path holds code, and the reader's role has no tool that reads it.
+
+    So no mail brings it code either (Spec: mail 44).
+    """
+    role = policy.roles[reader.role]
+    return is_code(path) and not (role.tools - role.denied_tools) & READ_CODE
 
 
 def can_read_report(path: str, author: Agent | None, reader: Agent, policy: Policy) -> bool:

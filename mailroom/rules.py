@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from core.decision import Allow, Code, Decision, Deny, deny
-from documents.rules import is_denied_to
+from documents.rules import is_denied_to, is_unread_code
 from orgchart.policy.compiled import Agent, ContactRule, Policy
 from orgchart.policy.names import unknown_agent
 from orgchart.policy.parties import BOARD_PARTY, Board, Party
@@ -181,8 +181,10 @@ def can_attach(
     policy: Policy,
     contract_scope: Sequence[str] = (),
 ) -> Decision:
-    """Every attachment must be inside what the sender may read (Spec: mail 26), and what it only
-    reads nothing that the recipient is denied (Spec: mail 44).
+    """Every attachment must be inside what the sender may read (Spec: mail 26), no code for a
+    recipient that reads none, and what it only reads nothing that the recipient is denied.
+
+    Spec: mail 44.
     """
     for path in paths:
         decision = can_touch(
@@ -200,6 +202,13 @@ def can_attach(
                 decision.next_action,
                 decision.rule,
                 decision.details,
+            )
+        if isinstance(recipient, Agent) and is_unread_code(path, recipient, policy):
+            return deny(
+                Code.SCOPE_DENIED,
+                f"Attachment path '{path[:200]}' is code, and {recipient.handle} reads none",
+                "write in the mail what the recipient needs to know of it",
+                rule="code is attached for roles that read code (spec: mail 44)",
             )
         if isinstance(recipient, Agent) and _is_kept_from(path, sender, recipient, policy):
             return deny(

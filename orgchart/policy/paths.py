@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from core.decision import Allow, Code, Decision, Deny, deny
 from orgchart.policy.compiled import Agent, FileScopes
-from orgchart.policy.protected import CLONE, HOME, NOT_NAMED
+from orgchart.policy.protected import CLONE, HOME, HOMES, NOT_NAMED
 from orgchart.policy.vocabulary import Access, ContractScope
 
 AGENT, WORKER = "{agent}", "{worker}"
@@ -19,6 +19,8 @@ MAX_PARTS = 64
 """Folders in each other: what walks through files opens each of them, or calls itself for each."""
 COMPANY = ("agents/", "backlog/", "company/", "docs/prd/", "equipment/", "logs/", "reports/")
 """What lies in the company tree; every other path is one of the repository."""
+DOCUMENTS = "docs/"
+"""The folder of the repository that holds no code."""
 
 
 def normal_path(path: str) -> str | Deny:
@@ -140,6 +142,16 @@ def is_of_company(path: str) -> bool:
     Spec: files 20.
     """
     return any(is_within(path, folder) for folder in COMPANY)
+
+
+def is_code(path: str) -> bool:
+    """Whether a path is one of the repository, in whichever clone, and no document in docs/."""
+    parts = path.split("/")
+    if is_within(path, HOMES) and parts[2:3] == [CLONE]:
+        path = "/".join(parts[3:])
+    elif is_of_company(path):
+        return False
+    return not is_within(path, DOCUMENTS)
 
 
 def in_company_tree(path: str, handle: str) -> str:

@@ -47,10 +47,16 @@ class TestAnAttachment:
         (later,) = opened(nexus, "it_manager", attached(nexus)).result["attachments"]
         assert later["text"] == "second"
 
-    def test_opens_for_who_reads_the_mail_of_a_recipient_that_left(self, nexus, mail):
+    def test_opens_for_who_reads_the_mail_of_a_recipient_that_left(self, nexus):
+        mail = attached(nexus, path=put_file(nexus, "agents/backend_worker/plan.md", b"first"))
         deactivate(nexus, "it_manager")
         (found,) = opened(nexus, "ceo", mail).result["attachments"]
         assert found["text"] == "first"
+
+    def test_that_is_code_opens_for_no_role_that_reads_none(self, nexus, mail):
+        """Spec: mail 44."""
+        deactivate(nexus, "it_manager")
+        assert opened(nexus, "ceo", mail).result["attachments"] == []
 
     @pytest.mark.parametrize("who", ["ceo", "qa_worker", "product_manager"])
     def test_opens_for_no_other_agent(self, nexus, mail, who):

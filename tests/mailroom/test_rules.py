@@ -348,6 +348,13 @@ class TestAnAttachment:
                 "OK",
             ),  # denied to others, its own to give
             (HR, IT, "agents/hr_manager/notes/1.md", "OK"),
+            (IT, PM, "agents/backend_worker/workspace/src/a.py", "SCOPE_DENIED"),
+            (IT, CEO, "agents/backend_worker/workspace/src/a.py", "SCOPE_DENIED"),
+            (IT, HR, "agents/backend_worker/workspace/tests/a.py", "SCOPE_DENIED"),
+            (IT, PM, "agents/backend_worker/workspace/docs/a.md", "OK"),
+            (FRONTEND, PM, "tests/frontend/a.ts", "SCOPE_DENIED"),  # its own work, but code
+            (FRONTEND, PM, "agents/frontend_worker/sketch.md", "OK"),
+            (BACKEND, IT, "tests/a.py", "OK"),
         ],
     )
     def test_that_its_recipient_is_denied_is_its_senders_own(self, sender, recipient, path, code):

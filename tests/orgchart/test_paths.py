@@ -14,6 +14,7 @@ from orgchart.packs.pack import policy_of
 from orgchart.policy.compiled import Agent, FileScopes
 from orgchart.policy.paths import (
     can_touch,
+    is_code,
     is_denied,
     is_within,
     normal_path,
@@ -346,3 +347,22 @@ class TestTheWorkspacesOfWorkers:
         assert problem_of_scope("agents/{worker}/workspace/") == ""
         assert problem_of_scope("agents/{workers}/workspace/")
         assert problem_of_deny("agents/{worker}/")
+
+
+class TestCode:
+    @pytest.mark.parametrize(
+        ("path", "expected"),
+        [
+            ("src/a.py", True),
+            ("agents/bob/workspace/src/a.py", True),
+            ("agents/bob/workspace/reports/a.py", True),
+            ("docs/a.md", False),
+            ("agents/bob/workspace/docs/a.md", False),
+            ("agents/bob/plan.md", False),
+            ("reports/tech/a.md", False),
+            ("docs-evil/a.py", True),
+        ],
+    )
+    def test_is_every_file_of_the_repository_outside_docs(self, path, expected):
+        """Spec: mail 44."""
+        assert is_code(path) is expected
