@@ -85,7 +85,7 @@ def answer_by_contract(
         body=f"{contract_id} for {assignee.handle}" + (f": {one_line(title)}" if is_told else ""),
         quotes=[by.agent.id] if is_told else [],
         now=now,
-        reply_to=row.mail_id,
+        reply_to=row.own_mail_id,
     )
 
 

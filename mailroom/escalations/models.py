@@ -72,6 +72,13 @@ class Escalation(models.Model):
     def __str__(self) -> str:
         return f"{self.sender} -> {self.recipient or 'board'}"
 
+    @property
+    def own_mail_id(self) -> str:
+        """The mail of its sender: of a notice to the CEO, the escalation that it is about."""
+        if self.follows is not None and self.mail.sender_id is None:
+            return self.follows.mail_id
+        return self.mail_id
+
     @ESCALATION_MACHINE.step("answer", state)
     def answer(self, *, by: str, at: datetime) -> None:
         """A reply, a contract or a person has answered it."""

@@ -54,7 +54,7 @@ def escalate(
             subject=subject,
             body=body,
             priority="high",
-            reply_to=earlier.mail_id if earlier else None,
+            reply_to=earlier.own_mail_id if earlier else None,
             contract_ref=contract_ref,
         )
         route_log = [f"from {caller.actor}", f"allowed: {allowed.rule}"]

@@ -146,10 +146,11 @@ def _notify_sender(
         organisation_id=row.organisation_id,
         recipient=sender,
         subject=f"No answer from {who} to your escalation",
-        body=f"{who} has not answered {row.mail_id} in time. {_way_to_repeat(row, sender, policy)}",
+        body=f"{who} has not answered {row.own_mail_id} in time. "
+        f"{_way_to_repeat(row, sender, policy)}",
         quotes=[],
         now=now,
-        reply_to=row.mail_id,
+        reply_to=row.own_mail_id,
     )
 
 
@@ -161,7 +162,7 @@ def _way_to_repeat(row: Escalation, sender: Agent, policy: Policy) -> str:
         case "send_mail":
             return (
                 f"You may escalate again: send {sender.superior} a mail of type escalation with "
-                f"reply_to={row.mail_id}."
+                f"reply_to={row.own_mail_id}."
             )
         case _:
             return f"{sender.superior}, the next above, has been told that you need a superior."

@@ -511,6 +511,18 @@ class TestOneThread:
         assert mail in told.body
         assert "call escalate" not in told.body
 
+    @pytest.mark.parametrize("who", ["frontend_worker", "backend_worker"])
+    def test_whose_notice_the_ceo_left_unanswered_goes_on_with_the_senders_own_mail(
+        self, nexus, who
+    ):
+        last = self.three(nexus, who, by_mail)
+        sweep_due(now=after(seconds=3 * (WAIT + 1) + CEO_WAIT))
+        told = max(mails(nexus, who, sender="system"), key=lambda mail: mail.id)
+        assert told.subject == "No answer from ceo to your escalation"
+        assert told.reply_to_id == last
+        assert f"has not answered {last} in time" in told.body
+        assert by_mail(nexus, who, after(days=1), reply_to=told.reply_to_id)
+
     def test_ends_with_an_answer_to_any_of_it_and_all_of_it_is_answered(self, nexus):
         first, second = escalate(nexus), escalate(nexus, at=after(seconds=60))
         reply(nexus, "it_manager", "backend_worker", first["mail_id"], after(seconds=90))
