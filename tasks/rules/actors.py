@@ -105,15 +105,27 @@ class TaskActor:
         """
         if not self.is_lead:
             return False
-        if self.agent is None or self.agent.superior == BOARD:
+        if self.agent is None or self._leads_all:
             return True
         return other.handle == self.agent.handle or self.agent.handle in other.managers
+
+    def can_force_for(self, other: Agent) -> bool:
+        """Whether the actor may give an agent a task that requires another role.
+
+        A lead whose superior is the Board may for every agent; any other lead for its own workers,
+        not for itself (Spec: tasks 22).
+        """
+        return self.leads(other) and (self._leads_all or not self.is_agent(other.id))
+
+    @property
+    def _leads_all(self) -> bool:
+        return self.agent is None or self.agent.superior == BOARD
 
     def leads_open(self, required_role: str) -> bool:
         """Whether the actor is a task lead over an unowned task: one that its people could do."""
         if not self.is_lead:
             return False
-        if self.agent is None or self.agent.superior == BOARD or not required_role:
+        if self.agent is None or self._leads_all or not required_role:
             return True
         people = (self.agent, *self.policy.workers_of(self.agent))
         return any(is_for(required_role, one) for one in people)

@@ -91,7 +91,7 @@ def can_force(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
             rule=rule,
         )
     target = new_owner(actor, update)
-    if target is not None and not actor.leads(target):
+    if target is not None and not actor.can_force_for(target):
         return deny(
             Code.FORCE_ASSIGN_DENIED,
             f"{actor.handle} can use forceAssign for its own workers only, not for {target.handle}",

@@ -55,6 +55,14 @@ class TestForceAssign:
             )
             assert answer.code == code
 
+    def test_of_an_it_manager_takes_no_task_of_another_role(self, http):
+        """Spec: tasks 22."""
+        one = made(http, "ceo", requiredRole="hr_manager")
+        taken = {"taskId": one, "owner": "it_manager", "status": "in_progress"}
+        forced = http.call("it_manager", "task_update", **taken, forceAssign=True)
+        assert forced.code == "FORCE_ASSIGN_DENIED"
+        assert http.call("it_manager", "task_update", **taken).code == "ROLE_MISMATCH"
+
     def test_is_nobody_elses(self, http):
         one = made(http, "it_manager")
         for handle in ("ceo", "product_manager", "hr_manager", "backend_worker"):

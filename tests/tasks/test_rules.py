@@ -125,11 +125,11 @@ class TestClaims:
         answer = update(actor("architect"), task(status), owner=me.handle)
         assert answer == "INVALID_TRANSITION"
 
-    def test_a_manager_leads_its_own_workers_only(self):
+    def test_a_manager_forces_for_its_own_workers_only(self):
         lead = actor("it_manager", NEXUS)
         for target, outcome in [
             ("backend_worker", "OK"),
-            ("it_manager", "OK"),
+            ("it_manager", "FORCE_ASSIGN_DENIED"),
             ("backend_worker_2", "FORCE_ASSIGN_DENIED"),
             ("hr_manager", "FORCE_ASSIGN_DENIED"),
             ("ceo", "FORCE_ASSIGN_DENIED"),
