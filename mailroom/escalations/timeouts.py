@@ -60,8 +60,8 @@ def _left_behind() -> QuerySet[Escalation]:
 def _notify_ceo_of_leaver(first: Escalation, now: datetime) -> None:
     policy = current_policy(first.organisation_id)
     row = _unanswered(first).last()
-    if policy.top_agent is not None and row is not None:
-        _notify_ceo(row, first, policy.top_agent, policy, now)
+    if row is not None:
+        _notify_above(row, first, policy, now)
 
 
 def _missing_notices(now: datetime) -> QuerySet[Escalation]:
@@ -101,12 +101,26 @@ def _time_out(row: Escalation, first: Escalation, now: datetime) -> None:
         details={"due_at": row.due_at.isoformat(), "mail": row.mail_id},
     )
     save_step(row, before, event)
-    top = policy.top_agent
     sender, recipient = policy.by_id.get(row.sender_id), policy.by_id.get(row.recipient_id or 0)
     _notify_sender(row, sender, recipient, policy, now)
-    if top is None or (recipient is not None and recipient.id == top.id):
+    if _top_above(recipient, policy) is None or _is_stuck(first, recipient):
+        _notify_above(row, first, policy, now)
+
+
+def _top_above(recipient: Agent | None, policy: Policy) -> Agent | None:
+    """The CEO of an agent that left an escalation unanswered; None where only the Board is above.
+
+    Of groups whose leaders report to the Board no leader is told what another's member escalates.
+    """
+    above = policy.chain_above(recipient) if recipient else ()
+    return above[-1] if above else None
+
+
+def _notify_above(row: Escalation, first: Escalation, policy: Policy, now: datetime) -> None:
+    top = _top_above(policy.by_id.get(row.recipient_id or 0), policy)
+    if top is None:
         _notify_board(row, first, policy, now)
-    elif _is_stuck(first, recipient):
+    else:
         _notify_ceo(row, first, top, policy, now)
 
 

@@ -146,12 +146,6 @@ class Policy:
         """The agent's level; 1 is the top, the Board is 0."""
         return self.roles[agent.role].level
 
-    @property
-    def top_agent(self) -> Agent | None:
-        """The agent right below the Board: active, of the lowest level number."""
-        active = [a for a in self.agents.values() if a.active and a.superior == BOARD]
-        return min(active, key=lambda a: (self.level_of(a), a.handle), default=None)
-
     def superior_of(self, agent: Agent) -> Party:
         """The direct superior: the nearest active agent above, or the Board."""
         return self.agents.get(agent.superior, BOARD_PARTY)

@@ -502,6 +502,16 @@ class TestOneThread:
         sweep_due(now=after(seconds=3 * (WAIT + 1) + CEO_WAIT))
         assert OutgoingNotice.objects.count() == 1
 
+    def test_in_a_group_is_told_to_the_board_and_to_no_other_groups_leader(self, db):
+        """Spec: escalation 13, groups 4."""
+        company = load_company("soloqueue")
+        configure(company, board_webhook="https://board.example/hook")
+        for _ in range(3):
+            escalate(company, "investment_trader")
+        sweep_due(now=after(days=9))
+        assert mails(company, "coding_leader") == []
+        assert OutgoingNotice.objects.count() == 1
+
     @pytest.mark.parametrize("who", ["frontend_worker", "research_worker"])
     def test_is_said_to_go_on_with_a_tool_that_the_sender_has(self, nexus, who):
         mail = by_mail(nexus, who, NOW)
