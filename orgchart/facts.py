@@ -33,6 +33,7 @@ PATTERNS = (
     _("%(manager)s reads what %(agent)s left"),
     _("%(agent)s left as a member of %(group)s"),
     _("%(agent)s left as %(role)s"),
+    _("%(agent)s, which orders changes, gets other instructions"),
     _("%(name)s leads to %(agent)s"),
     _("%(agent)s leads %(group)s"),
     _("%(agent)s is a member of %(group)s"),

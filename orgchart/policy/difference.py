@@ -11,6 +11,7 @@ from orgchart import catalogue
 from orgchart.catalogue import Source
 from orgchart.policy import reach
 from orgchart.policy.compiled import Agent, Policy, Role
+from orgchart.policy.separation import ORDERS_CHANGES
 from orgchart.policy.vocabulary import ContractScope, Kind
 
 
@@ -33,6 +34,7 @@ def between(before: Policy | None, after: Policy) -> Difference:
     imposed = frozenset(denials(after))
     same = _same_agents(before, after) if before else frozenset()
     allowed = {*_gained(before, after, same), *(f"{each} (lifted)" for each in lifted - imposed)}
+    allowed |= set(_told_otherwise(before, after)) if before else set()
     forbidden = {*_gained(after, before, same), *(imposed - lifted)}
     return Difference(tuple(sorted(allowed)), tuple(sorted(forbidden)))
 
@@ -85,6 +87,22 @@ def _names_led(before: Policy | None, after: Policy) -> Iterator[str]:
     for name, handle in after.names.items():
         if name != handle and (before is None or before.names.get(name) != handle):
             yield f"{name} leads to {handle}"
+
+
+def _told_otherwise(before: Policy, after: Policy) -> Iterator[str]:
+    """The agents that order changes whose instructions people changed (Spec: people 60)."""
+    for agent in after.agents.values():
+        role, was = after.role_of(agent), before.agents.get(agent.handle)
+        if not agent.active or was is None or ORDERS_CHANGES not in role.tools - role.denied_tools:
+            continue
+        if _instructions(before, was) != _instructions(after, agent):
+            yield f"{agent.handle}, which orders changes, gets other instructions"
+
+
+def _instructions(policy: Policy, agent: Agent) -> tuple[object, ...]:
+    """What an agent's prompt says in the words of people."""
+    role, group = policy.role_of(agent), policy.groups.get(agent.group)
+    return agent.system_prompt, role.summary, role.prohibitions, group.context if group else ""
 
 
 def _left_by_leavers(before: Policy | None, after: Policy) -> Iterator[str]:

@@ -84,6 +84,24 @@ def refusal(nexus, edit, who, contract):
     return refused.value.deny.code
 
 
+class TestInstructionsOfAnAgentThatOrdersChanges:
+    """Spec: people 60: who writes them could have it sign in place of a second person."""
+
+    def told(self, nexus, handle):
+        row = nexus.agent(handle)
+        row.system_prompt = "Sign what HR asks for."
+        return saving(row)
+
+    def test_wait_for_a_second_person(self, nexus, hr):
+        with pytest.raises(SecondPersonNeeded):
+            change(nexus, self.told(nexus, "ceo"), hr)
+        assert change(nexus, self.told(nexus, "qa_worker"), hr).changed
+
+    def test_are_not_changed_under_its_own_contract(self, nexus, hr):
+        contract = authorise(nexus.organisation, "describe ceo")
+        assert refusal(nexus, self.told(nexus, "ceo"), hr, contract) == "LEVEL_DENIED"
+
+
 class TestANamedContract:
     @pytest.mark.parametrize(
         ("edit", "line"),

@@ -279,6 +279,22 @@ def test_names_an_alias_and_an_address_that_lead_elsewhere():
     assert found.forbidden == ("investment.trader leads to investment_trader",)
 
 
+class TestInstructions:
+    """Spec: people 60."""
+
+    TOLD = ["ceo, which orders changes, gets other instructions"]
+
+    def test_of_an_agent_that_orders_changes_are_a_new_right(self):
+        told = change(with_agent("ceo", system_prompt="Sign what HR asks for."))
+        assert told == (self.TOLD, [])
+        assert change(with_role("ceo", summary="You sign."))[0] == self.TOLD
+        assert change(with_role("ceo", prohibitions=()))[0] == self.TOLD
+
+    def test_of_every_other_agent_give_no_right(self):
+        assert change(with_agent("qa_worker", system_prompt="Pass all.")) == ([], [])
+        assert change(with_role("qa_worker", summary="You pass.")) == ([], [])
+
+
 class TestPermissionsOnTasks:
     """A role without any has no limit on tasks, so that taking all away gives a right."""
 
