@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -127,14 +127,16 @@ def can_name_changes(
             return _refused(f"hire {change.subject[:64]!r}: that is no handle")
         if change.act is not OrgAct.HIRE and not known and change.subject not in hired:
             return _refused(f"{change.act} {change.subject[:64]!r}: there is no such agent")
-        if isinstance(named := _can_name_what_it_gives(change, policy), Deny):
+        if isinstance(named := _can_name_what_it_gives(change, policy, hired), Deny):
             return named
     return Allow("named changes")
 
 
-def _can_name_what_it_gives(change: NamedChange, policy: Policy) -> Decision:
+def _can_name_what_it_gives(
+    change: NamedChange, policy: Policy, hired: Collection[str]
+) -> Decision:
     """Decide whether a line may name this: a role there is, or the new kind that it hires; agents
-    and groups there are, and skills of a new agent.
+    there are or that the contract hires, groups there are, and skills of a new agent.
     """
     if change.names and change.act not in (OrgAct.HIRE, OrgAct.MOVE):
         return _refused(f"{change.act} gives no role, place or skill")
@@ -144,7 +146,7 @@ def _can_name_what_it_gives(change: NamedChange, policy: Policy) -> Decision:
     role = "" if is_new_kind else change.role
     for known, names in (
         (policy.roles, (role,)),
-        (policy.agents, (change.reports_to, *change.co_managers)),
+        ({*policy.agents, *hired}, (change.reports_to, *change.co_managers)),
         (policy.groups, (change.group, change.leads)),
     ):
         for name in filter(None, names):

@@ -203,6 +203,19 @@ class TestAuthorisation:
         answer = call(nexus, "update_org_chart", changes=moves, reason="r")
         assert answer.get("error_code", "OK") == code
 
+    def test_places_agents_below_the_manager_that_it_hires(self, nexus):
+        """Spec: contracts 48: one contract replaces a manager."""
+        authorise(
+            nexus, "hire it_two it_manager reports_to=ceo", "move qa_worker reports_to=it_two"
+        )
+        below = [{"agent": "qa_worker", "reports_to": "it_two"}]
+        assert refused(nexus, "update_org_chart", changes=below, reason="r") == "NOT_FOUND"
+        hire = {**NEW, "handle": "it_two", "role": "it_manager", "reports_to": "ceo"}
+        done(nexus, "create_agent_jd", **hire)
+        done(nexus, "update_org_chart", changes=below, reason="r")
+        with pytest.raises(Denied):
+            authorise(nexus, "hire clerk hr_worker", "move qa_worker reports_to=nobody")
+
     def test_to_repair_deactivates_no_manager(self, nexus):
         authorise(nexus, "describe it_manager")
         assert refused(nexus, "deactivate_agent", agent="it_manager", reason="Repair.") == (
