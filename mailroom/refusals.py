@@ -53,7 +53,7 @@ def insert_rejection(
     mail = build_system_mail(
         recipient=recipient,
         subject=_subject(deny.code, caller, name),
-        body=f"{deny.message}\n\n{_next_step(deny, caller)}",
+        body=f"{deny.message}\n\n{_next_step(deny, caller, recipient)}",
         quotes=[caller.agent.id],
     )
     system = System(name="mailroom", organisation_id=caller.organisation_id)
@@ -91,7 +91,9 @@ def _subject(code: Code, caller: Caller, to: str) -> str:
     return f"Your mail to {to} was refused"
 
 
-def _next_step(deny: Deny, caller: Caller) -> str:
-    if deny.code is Code.RECIPIENT_INACTIVE:
-        return f"The mail was refused. Tell {caller.handle} which agent to write to instead."
-    return f"Next: {deny.next_action}"
+def _next_step(deny: Deny, caller: Caller, reader: Agent) -> str:
+    if deny.code is not Code.RECIPIENT_INACTIVE:
+        return f"Next: {deny.next_action}"
+    if caller.policy.rule_between(reader, caller.agent) is None:
+        return f"The mail was refused. You may not write to {caller.handle}: it needs a superior."
+    return f"The mail was refused. Tell {caller.handle} which agent to write to instead."

@@ -68,6 +68,7 @@ class TestOpening:
         (told,) = mails(nexus, "ceo")
         assert (told.from_agent, told.mail_type) == ("system", "info")
         assert "backend_worker" in told.subject
+        assert told.body.endswith("You may not write to backend_worker: it needs a superior.")
         assert HELP["body"] not in told.body
 
     def test_goes_past_a_superior_who_left_to_one_who_is_a_contact(self, nexus):
