@@ -9,7 +9,7 @@ from datetime import datetime
 from django.db import transaction
 
 from contracts.rules import ContractFacts, can_work_on
-from contracts.store import lock_contract
+from contracts.store import contract_facts, lock_contract
 from core.actions import Action
 from core.database import needs_transaction
 from core.decision import Code, refuse
@@ -143,6 +143,9 @@ def _begin_of(
     if pushed is None or (draft is None and drafts.is_ancestor(pushed.commit, main.commit)):
         return main.commit
     if pushed.contract_id != contract.id:
+        if pushed.contract is not None:
+            before = contract_facts(pushed.contract, caller.policy)
+            caller.require(rules.can_hand_over(name, before, contract, caller.policy))
         _require_own_scope(caller, contract, drafts, main.commit, pushed)
     return pushed.commit
 

@@ -129,6 +129,26 @@ def can_take_over(name: str, changes: Decision) -> Decision:
     )
 
 
+def can_hand_over(
+    name: str, before: ContractFacts, contract: ContractFacts, policy: Policy
+) -> Decision:
+    """Decide whether a contract goes on with what another agent pushed: only a manager that ordered
+    that work, or is above who did it, hands it over (Spec: hands 19, mail 38).
+    """
+    issuer = contract.issuer
+    is_relayed = issuer.id == before.issuer.id or (
+        isinstance(issuer, Agent) and policy.is_above(issuer, before.assignee)
+    )
+    if before.assignee.id == contract.assignee.id or is_relayed:
+        return Allow("one open contract works on a branch (spec: hands 19)")
+    return deny(
+        Code.BRANCH_DENIED,
+        f"{name} holds work of another agent, which {issuer.handle} neither ordered nor manages",
+        "ask your superior for a contract with a branch of its own",
+        rule="one open contract works on a branch (spec: hands 19)",
+    )
+
+
 def can_review(contract: ContractFacts, who: Agent, policy: Policy) -> Decision:
     """Decide whether an agent reviews a contract's branch: its issuer, or above its assignee.
 

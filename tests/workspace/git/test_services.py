@@ -57,6 +57,15 @@ class TestGitBranch:
         hands.hire("frontend_worker")
         assert hands.branch("frontend_worker").result["commit"] == commit
 
+    def test_brings_no_work_of_an_agent_that_its_issuer_neither_ordered_nor_manages(self, hands):
+        """Spec: mail 38: a branch is no mailbox between workers of two managers."""
+        contract = hands.hire()
+        hands.pushed()
+        world.close(hands.company, contract, "cancelled")
+        hands.hire("frontend_worker", by="product_manager")
+        assert hands.branch("frontend_worker").code == "BRANCH_DENIED"
+        assert not (hands.tree("frontend_worker") / FILE).exists()
+
     @pytest.mark.parametrize("is_behind", [False, True])
     def test_takes_over_no_work_outside_of_its_own_scope(self, hands, is_behind):
         """What QA failed of one contract does not ride on the PASS of another."""
