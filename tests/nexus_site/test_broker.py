@@ -9,6 +9,7 @@ from threading import Thread
 
 import pytest
 from celery import Celery
+from celery.contrib.testing.worker import start_worker
 from kombu import Connection
 from kombu.exceptions import OperationalError
 
@@ -70,6 +71,15 @@ class TestServe:
             with pytest.raises(queue.Empty):
                 queue.get_nowait()
             queue.close()
+
+    def test_carries_no_orders_to_the_worker(self, serve, tmp_path):
+        """`cancel_consumer` would stop every job, and the worker would go on living."""
+        serve()
+        app = Celery("nexus")
+        app.config_from_object("django.conf:settings", namespace="CELERY")
+        app.conf.broker_url = broker.url_under(tmp_path)
+        with start_worker(app, perform_ping_check=False):
+            assert app.control.ping(timeout=1) == []
 
     def test_lets_only_its_owner_in(self, serve, tmp_path):
         serve()
