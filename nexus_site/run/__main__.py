@@ -4,6 +4,7 @@ import os
 import sys
 from pathlib import Path
 
+from nexus_site.run import counts
 from nexus_site.run.postgres import DATABASE, USER, Cluster, PostgresUnavailable
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -33,7 +34,6 @@ def main(words: list[str]) -> int:
 def up(var: Path, options: list[str]) -> int:
     """Run `manage.py up`, with the folder named in which all processes count for /metrics."""
     metrics = var / "metrics"
-    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(metrics)  # read when the library is imported
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "nexus_site.settings")
     sys.modules |= dict.fromkeys(UNUSED)  # type: ignore[arg-type]  # as if they were not installed
     from django.core.exceptions import ImproperlyConfigured
@@ -41,6 +41,7 @@ def up(var: Path, options: list[str]) -> int:
 
     try:
         metrics.mkdir(mode=0o700, parents=True, exist_ok=True)
+        counts.count_in(metrics)
         execute_from_command_line(["manage.py", "up", *options])
     except ImproperlyConfigured as problem:
         print(problem, file=sys.stderr)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import django
 
+from nexus_site.run.counts import count_in
 from nexus_site.run.shim import end_with_parent
 
 EVERY = 1.0  # seconds between two runs of a job that is about time
@@ -49,7 +50,7 @@ def main() -> None:
     end_with_parent(int(os.environ["FAULTS_PARENT"]))
     metrics = Path(os.environ["NEXUS_VAR"]) / "metrics"
     metrics.mkdir(parents=True, exist_ok=True)
-    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(metrics)  # read when the library is imported
+    count_in(metrics)
     os.environ["DJANGO_SETTINGS_MODULE"] = "nexus_site.settings"
     django.setup()
     hurry()

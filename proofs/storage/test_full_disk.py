@@ -1,11 +1,7 @@
 """A disk that fills up: nothing acknowledged is lost, and work goes on when there is room."""
 
-import os
-import subprocess
 import time
 from collections import Counter
-from contextlib import contextmanager
-from pathlib import Path
 
 import httpx
 import pytest
@@ -14,49 +10,14 @@ from proofs.faults.account import DUE, complaints
 from proofs.faults.installation import Installation, installation, wait_until
 from proofs.faults.load import Agents
 from proofs.faults.receiver import receiving
+from tests.disks import MEGABYTE, disk, full
 
 DISK, TREE = 400, 24  # megabytes of the database's disk, and of the company tree's
 RESERVE = 40
-MEGABYTE = 1024 * 1024
 MAIL = {"to": "it_manager", "type": "info", "subject": "s", "body": "b"}
 UNFILED = "SELECT path FROM documents_document WHERE filed_at IS NULL"
 
 pytestmark = pytest.mark.slow
-
-
-@contextmanager
-def disk(folder: Path, megabytes: int):
-    """A disk of its own under this folder; only the superuser can mount one."""
-    folder.mkdir(parents=True, exist_ok=True)
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=0755", "none", str(folder)]
-    if os.geteuid() or subprocess.run(mount, check=False, capture_output=True).returncode:
-        pytest.skip("this user may not mount a disk")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
-
-
-@contextmanager
-def full(folder: Path, *, but: int):
-    """Let so many megabytes of the disk be free meanwhile, or none at all."""
-    ballast = folder / "ballast"
-    with ballast.open("wb") as file:
-        try:
-            while free(folder) > but:
-                file.write(bytes(MEGABYTE if but else 4096))
-                file.flush()
-        except OSError:
-            assert but == 0
-    try:
-        yield
-    finally:
-        ballast.unlink()
-
-
-def free(folder: Path) -> float:
-    found = os.statvfs(folder)
-    return found.f_bavail * found.f_frsize / MEGABYTE
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +83,8 @@ def test_a_disk_without_a_byte_left_loses_nothing(company):
     with agents.at_work():
         work(agents)
         with full(one.var, but=0):
+            one.kill_all("web")
+            wait_until("new web processes", lambda: len(one.pids("web")) == 2)
             for _ in range(10):
                 try:
                     statuses[answer(one, "send_mail", **MAIL).status_code] += 1
@@ -132,6 +95,7 @@ def test_a_disk_without_a_byte_left_loses_nothing(company):
     print("answers without a byte left:", dict(statuses))
     assert 200 not in statuses
     assert 500 not in statuses
+    assert "status -7" not in one.log  # SIGBUS: of a process that counts
     check(one, agents, receiver)
 
 

@@ -1,0 +1,45 @@
+"""Small disks that fill up; only the superuser can mount one."""
+
+import os
+import subprocess
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+MEGABYTE = 1024 * 1024
+
+
+@contextmanager
+def disk(folder: Path, megabytes: int):
+    """A disk of its own under this folder; only the superuser can mount one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=0755", "none", str(folder)]
+    if os.geteuid() or subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("this user may not mount a disk")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@contextmanager
+def full(folder: Path, *, but: int):
+    """Let so many megabytes of the disk be free meanwhile, or none at all."""
+    ballast = folder / "ballast"
+    with ballast.open("wb") as file:
+        try:
+            while free(folder) > but:
+                file.write(bytes(MEGABYTE if but else 4096))
+                file.flush()
+        except OSError:
+            assert but == 0
+    try:
+        yield
+    finally:
+        ballast.unlink()
+
+
+def free(folder: Path) -> float:
+    found = os.statvfs(folder)
+    return found.f_bavail * found.f_frsize / MEGABYTE
