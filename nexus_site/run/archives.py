@@ -1,4 +1,4 @@
-"""Folders as archives: packed while agents change them, unpacked next to their place."""
+"""Folders as archives: packed while agents change them, unpacked on the disk of their place."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ from typing import BinaryIO
 from orgchart.policy.paths import MAX_PATH
 
 AS_IT_IS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+UNFINISHED = ".restored"
+"""In a place that is being restored: the folder of what is not there yet."""
+OF_DISKS = frozenset({"lost+found"})
 DOTS = frozenset({"", ".", ".."})
 LONGEST_NAME = MAX_PATH + 256
 """Bytes of a name in an archive: what agents may write, in a home with a long name.
@@ -101,9 +104,9 @@ class Whole:
 
 @contextmanager
 def unpacked(path: Path, places: Mapping[str, Path]) -> Iterator[None]:
-    """Unpack each place of an archive next to where it belongs, and put it there at the end.
+    """Unpack each place of an archive in it or next to it, and put it there at the end.
 
-    A place that has something is left alone. If what is done meanwhile fails, nothing changes.
+    A place that is not empty is left alone. If what is done meanwhile fails, nothing changes.
     An archive is as `pack` writes it: not compressed, and of what is strange in it nothing is kept.
     """
     fresh: dict[str, Path] = {}
@@ -111,20 +114,45 @@ def unpacked(path: Path, places: Mapping[str, Path]) -> Iterator[None]:
         with tarfile.open(path, "r:") as archive:
             for name, place in places.items():
                 members = list(_packed(archive.getmembers(), name))
-                if not members or (place.exists() and (place.is_file() or any(place.iterdir()))):
+                if not members or not is_empty(place):
                     continue
-                fresh[name] = place.with_name(f".{place.name}.restored")
-                shutil.rmtree(fresh[name], ignore_errors=True)
-                fresh[name].mkdir(mode=0o700, parents=True)
+                fresh[name] = _fresh_folder(place)
                 archive.extractall(fresh[name], members, filter=_inside)  # noqa: S202  it stays inside
         yield
         for name, folder in fresh.items():
-            if places[name].is_dir():
-                places[name].rmdir()
-            (folder / name).rename(places[name])
+            _put(folder / name, places[name])
     finally:
         for folder in fresh.values():
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def is_empty(place: Path) -> bool:
+    """Whether a place has nothing but what a killed restore put there, or what its disk came with.
+
+    What a killed restore put in its place is whole: it was moved there by its name.
+    """
+    if not place.is_dir():
+        return not place.exists()
+    names = {each.name for each in place.iterdir()}
+    return UNFINISHED in names or names <= OF_DISKS
+
+
+def _fresh_folder(place: Path) -> Path:
+    """Make a folder on the disk of a place: a place that exists may be a disk of its own."""
+    fresh = place / UNFINISHED if place.is_dir() else place.with_name(f".{place.name}{UNFINISHED}")
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir(mode=0o700, parents=True)
+    return fresh
+
+
+def _put(whole: Path, place: Path) -> None:
+    if not place.is_dir():
+        whole.rename(place)
+        return
+    shutil.copymode(whole, place)
+    for each in whole.iterdir():
+        if not os.path.lexists(place / each.name):
+            each.rename(place / each.name)
 
 
 def _packed(members: Iterable[tarfile.TarInfo], place: str) -> Iterator[tarfile.TarInfo]:

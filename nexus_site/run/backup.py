@@ -25,7 +25,7 @@ from pydantic import TypeAdapter, ValidationError
 from ledger.keys import place
 from ledger.sealer import last_seal
 from nexus_site.run import roles
-from nexus_site.run.archives import pack, unpacked
+from nexus_site.run.archives import is_empty, pack, unpacked
 from nexus_site.run.postgres import Cluster, all_binaries, locked
 from nexus_site.run.shim import end_with_parent
 
@@ -168,7 +168,7 @@ def _restore(folder: Path, *, keys: Path | None) -> Manifest:
     is_filled, name = _has_tables(), digest_of(folder / MANIFEST)
     if is_filled and not (begun.exists() and begun.read_text("ascii") == name):
         raise CannotCopy("the database holds tables: restore into an empty one")
-    if not is_filled and root.exists() and any(root.iterdir()):
+    if not is_filled and not is_empty(root):
         raise CannotCopy(f"{root} is not empty: move it away first")
     try:
         with ExitStack() as kept:

@@ -12,6 +12,7 @@ import pytest
 
 from nexus_site.run import archives
 from orgchart.policy.paths import MAX_PATH
+from tests.disks import disk
 
 SECRET = "a key of the installation"
 MEANWHILE = {}
@@ -127,6 +128,56 @@ class TestWhatAgentsLeave:
         with socket.socket(socket.AF_UNIX) as one:
             one.bind(str(tree / "s"))
             assert "s" not in packed()
+
+
+class TestAPlaceThatExists:
+    """As the folder where a disk or a volume of its own is mounted: nothing can take its place."""
+
+    @pytest.fixture
+    def unpack(self, tree, packed, tmp_path):
+        tree.chmod(0o750)
+        packed()
+
+        def unpack(place):
+            with archives.unpacked(tmp_path / "tree.tar", {"company": place}):
+                assert not (place / "plan.md").exists()
+            return {each.name for each in place.iterdir()}
+
+        return unpack
+
+    @pytest.mark.parametrize("has", [[], ["lost+found"]])
+    def test_is_filled_where_it_is_a_disk(self, unpack, tmp_path, has):
+        place = tmp_path / "mounted"
+        with disk(place, 1):
+            for name in has:
+                (place / name).mkdir()
+            assert unpack(place) == {"first", "plan.md", *has}
+            assert place.stat().st_mode & 0o777 == 0o750
+
+    def test_is_filled_where_it_is_a_link(self, unpack, tmp_path):
+        (tmp_path / "elsewhere").mkdir()
+        (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+        assert unpack(tmp_path / "link") == {"first", "plan.md"}
+
+    def test_is_filled_to_the_end_after_a_kill(self, unpack, tmp_path):
+        place = tmp_path / "mounted"
+        place.mkdir()
+        (place / "first").write_text("whole")
+        assert not archives.is_empty(place)
+        (place / archives.UNFINISHED / "company").mkdir(parents=True)
+        assert archives.is_empty(place)
+        assert unpack(place) == {"first", "plan.md"}
+        assert (place / "first").read_text() == "whole"
+
+    def test_is_as_it_was_where_something_fails(self, unpack, tmp_path):
+        place = tmp_path / "mounted"
+        place.mkdir()
+        with (
+            pytest.raises(OSError, match="full"),
+            archives.unpacked(tmp_path / "tree.tar", {"company": place}),
+        ):
+            raise OSError("full")
+        assert list(place.iterdir()) == []
 
 
 class TestAnArchiveOfOthers:
