@@ -18,8 +18,8 @@ ATTEMPTS = 20
 TRIES = 3  # of work that PostgreSQL broke
 BROKEN = frozenset({"40P01", "40001"})
 """SQLSTATEs of a deadlock that PostgreSQL broke and of a serialisation that failed."""
-ENDED = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "25P04", "53300"})
-"""SQLSTATEs of a server that stops, starts, is full, or ends a connection at a time limit."""
+ENDED = frozenset({"57P01", "57P02", "57P03", "57P05", "25P03", "25P04", "53300", "55P03"})
+"""SQLSTATEs of a server that stops, starts, is full, or sets a connection or a wait its limit."""
 
 
 class OutsideTransaction(RuntimeError):
@@ -115,7 +115,7 @@ def retry_broken(work: Callable[[], T], *, is_repeatable: bool = False) -> T:
 
 
 def is_lost(problem: BaseException | None) -> bool:
-    """Whether the cause is a connection that ended, or that there was none to be had."""
+    """Whether the cause is a connection that ended, or that none or a lock was not to be had."""
     while problem is not None:
         if isinstance(problem, psycopg.OperationalError) and not isinstance(
             problem, psycopg.errors.PipelineAborted
@@ -128,8 +128,8 @@ def is_lost(problem: BaseException | None) -> bool:
 
 
 def _has_ended(problem: BaseException) -> bool:
-    """False if no connection became free in time: a second attempt would only wait again."""
-    return not isinstance(problem.__cause__, PoolTimeout)
+    """False where a connection or a lock was waited for in vain: it would only be waited again."""
+    return not isinstance(problem.__cause__, PoolTimeout | psycopg.errors.LockNotAvailable)
 
 
 def _is_broken(problem: BaseException) -> bool:

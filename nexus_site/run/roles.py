@@ -14,6 +14,7 @@ from nexus_site.run.postgres import Cluster
 
 EMBEDDED = "nexus_serving"
 IDLE = "60s"  # a transaction that does nothing for so long is ended: it would hold back sealing
+LOCKED = "20s"  # that a statement waits for a lock, as an operator may hold one: then it is refused
 
 # What a table's own trigger refuses is not even granted. 8: delete, 16: update, 32: truncate.
 GUARDED = """
@@ -107,6 +108,7 @@ STATEMENTS = (
     "ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT USAGE, SELECT ON SEQUENCES TO {role}",
     "REVOKE INSERT, UPDATE, DELETE ON django_migrations FROM {role}",
     f"ALTER DATABASE {{database}} SET idle_in_transaction_session_timeout = '{IDLE}'",
+    f"ALTER DATABASE {{database}} SET lock_timeout = '{LOCKED}'",
 )
 
 

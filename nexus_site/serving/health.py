@@ -5,7 +5,7 @@ import secrets
 import psycopg
 import structlog
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, connection, transaction
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.http import require_safe
 from django_prometheus.exports import ExportToDjangoView
@@ -24,6 +24,7 @@ from toolbox.scheduler import late_jobs, scheduler_problem, seconds_since_last_r
 from workspace.sandbox.weaknesses import status as isolation_status
 
 QUICKLY = {"connect_timeout": 2}  # seconds, psycopg's least
+NO_LONG_WAIT = "SET LOCAL lock_timeout = '2s'"
 LOOPBACK = frozenset({"127.0.0.1", "::1"})
 BROKER_PATIENCE = {"socket_timeout": 2.0, "socket_connect_timeout": 2.0}
 """Seconds that a broker has to answer: one that hangs would hold the threads of agents, too."""
@@ -54,7 +55,9 @@ def check_readiness() -> tuple[bool, dict[str, str]]:
     scheduler = ledger = "unknown"
     try:
         if not checks["database"]:
-            scheduler, ledger = scheduler_status(), ledger_status()
+            with transaction.atomic(), connection.cursor() as cursor:
+                cursor.execute(NO_LONG_WAIT)
+                scheduler, ledger = scheduler_status(), ledger_status()
     except DatabaseError as error:
         checks["database"] = type(error).__name__
     fine = not any(checks.values())

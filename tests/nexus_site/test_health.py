@@ -2,17 +2,19 @@
 
 import re
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from threading import Thread
 
+import psycopg
 import pytest
 from celery import Celery
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
 
 from core.database import database_now
 from ledger.sealer import Backlog
 from nexus_site.serving import health
-from tests.patience import wait_until
+from tests.patience import PATIENCE, wait_until
 from toolbox.models import JobRun
 from toolbox.scheduler import JOBS, NOT_RUNNING
 from workspace.sandbox.weaknesses import status as isolation_status
@@ -98,6 +100,23 @@ class TestReady:
         response = client.get("/readyz")
         assert response.status_code == 503
         assert response.json()["database"] == "DatabaseError"
+
+    @pytest.mark.django_db(transaction=True)
+    def test_waits_for_no_lock(self, client, broker):
+        """As of an operator who forgot an open transaction."""
+        given = connection.get_connection_params()
+        where = {name: given[name] for name in ("dbname", "user", "host")}
+
+        def look():
+            try:
+                return health.check_readiness()
+            finally:
+                connection.close()
+
+        with ThreadPoolExecutor(1) as threads, psycopg.connect(**where) as other:
+            other.execute("LOCK TABLE ledger_event IN ACCESS EXCLUSIVE MODE")
+            fine, words = threads.submit(look).result(PATIENCE)
+        assert (fine, words["database"], words["ledger"]) == (False, "OperationalError", "unknown")
 
     def test_waits_for_no_broker_that_hangs(self, tmp_path, monkeypatch):
         """A broker that stands still took every thread that asked for it, those of agents too."""

@@ -139,6 +139,10 @@ class TestServing:
         (limit,) = serving.execute("SHOW idle_in_transaction_session_timeout").fetchone()
         assert limit == "1min"
 
+    def test_may_not_wait_for_a_lock_without_end(self, serving):
+        (limit,) = serving.execute("SHOW lock_timeout").fetchone()
+        assert limit == "20s"
+
     def test_is_told_from_one_that_owns(self, serving, monkeypatch):
         assert roles.is_unsafe()
         cursor = SimpleNamespace(cursor=serving.cursor)

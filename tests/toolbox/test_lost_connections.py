@@ -196,6 +196,32 @@ class TestTheAnswer:
         assert "either saved whole or not at all" in page.text
 
 
+@pytest.mark.parametrize("face", ["rest", "mcp"])
+class TestALockThatIsNotGivenBack:
+    """As an operator's, who forgot an open transaction (Spec: clocks 12)."""
+
+    @pytest.fixture(autouse=True)
+    def impatient(self, transactional_db):
+        def wait_at_most(limit):
+            with connection.cursor() as cursor:
+                database = connection.settings_dict["NAME"]
+                cursor.execute(f"ALTER DATABASE {database} SET lock_timeout = '{limit}'")
+            connection.close()
+            connection.close_pool()
+
+        wait_at_most("1s")
+        yield
+        wait_at_most("0")
+
+    @pytest.mark.parametrize("lock", [MAILS, KEYS])
+    @pytest.mark.parametrize("headers", [{}, KEY])
+    def test_refuses_the_call_after_one_wait(self, server, ask, face, lock, headers):
+        with server.holding(lock):
+            assert is_interrupted(envelope(ask("send_mail", face=face, headers=headers, **MAIL)))
+        assert not Mail.objects.exists()
+        assert envelope(ask("send_mail", face=face, headers=headers, **MAIL))["ok"]
+
+
 @pytest.mark.usefixtures("commits_wait")
 class TestAConnectionEndedAtTheCommit:
     def test_is_told_where_no_one_can_repeat_it(self, server, ask):
