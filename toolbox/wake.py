@@ -30,6 +30,8 @@ ALL_AGENTS = "*"
 """The payload of a trigger when a policy changed: rare, so it may be sent inside the commit."""
 RETRY_SECONDS = 1.0
 LISTEN_SECONDS = 5.0
+LOOK_SECONDS = 3.0
+"""From one look of all waiters to the next where no notification can be heard."""
 IDLE_SECONDS = 0.5
 """Idle time after which the sender closes its connection."""
 GATHER_SECONDS = 0.02
@@ -158,6 +160,11 @@ def _listen_forever() -> None:
         try:
             connection.ensure_connection()
             raw = cast("psycopg.Connection", connection.connection)
+            if not _hears(raw):
+                connection.close()
+                time.sleep(LOOK_SECONDS)
+                WAITERS.wake_all()
+                continue
             WATCHES.connect(raw)
             raw.execute(f"LISTEN {CHANNEL}")
             WAITERS.wake_all()  # what was announced and not yet heard is looked for
@@ -170,6 +177,16 @@ def _listen_forever() -> None:
             log.warning("wake_not_heard", exc_info=True)
             connection.close()
             time.sleep(RETRY_SECONDS)
+
+
+def _hears(raw: psycopg.Connection) -> bool:
+    """Whether notifications reach this connection.
+
+    A proxy that pools by transaction gives it a process of the server for a moment only, and a
+    number of its own.
+    """
+    (pid,) = raw.execute("SELECT pg_backend_pid()").fetchone() or (0,)
+    return bool(pid == raw.info.backend_pid)
 
 
 def _handle_notification(payload: str) -> None:

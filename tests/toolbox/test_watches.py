@@ -5,6 +5,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import psycopg
 import pytest
@@ -129,6 +130,26 @@ class TestRetire:
         other.retire(Late())
         assert other.covers(AGENT)
         assert Watch.objects.count() == 1
+
+
+class TestAProxyThatPools:
+    """Between us and the server, as PgBouncer: it hears notifications and passes none on."""
+
+    def test_is_known_by_the_number_of_its_connections(self, other):
+        assert wake._hears(other.raw)
+        own_number = SimpleNamespace(info=SimpleNamespace(backend_pid=1))
+        own_number.execute = other.raw.execute
+        assert not wake._hears(own_number)
+
+    def test_lets_waiters_look_from_time_to_time(self, transactional_db, monkeypatch):
+        monkeypatch.setattr(wake, "_hears", lambda raw: False)
+        monkeypatch.setattr(wake, "LOOK_SECONDS", 0.05)
+
+        def end():
+            raise SystemExit
+
+        with wake.WAITERS.waiting(AGENT, end), pytest.raises(SystemExit):
+            wake._listen_forever()
 
 
 class TestWhoComesAtTheMomentOfACommit:
