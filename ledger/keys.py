@@ -16,6 +16,7 @@ from ledger.seal_format import SIGNED, index_keys, key_id, read_public, write_pu
 PRIVATE = "ed25519.key"
 PUBLIC = "ed25519.pub"
 HEAD = "head.json"
+Seen = tuple[int, str]  # number and digest of a seal
 
 
 class KeyMissing(RuntimeError):
@@ -100,7 +101,7 @@ def read_private(text: str) -> Ed25519PrivateKey:
     raise KeyMissing("the signing key is neither an Ed25519 key in PEM nor base64 of 32 bytes")
 
 
-def known_head() -> tuple[int, str] | None:
+def known_head() -> Seen | None:
     """Return number and digest of the last seal of the chain that this machine keeps.
 
     Raises KeyMissing where the file is broken: what it said decides whether the chain was cut.

@@ -54,8 +54,11 @@ class VerificationReport:
 class Verification:
     """One pass over seals and events in one snapshot; nothing is held but the seal at hand."""
 
-    def __init__(self, trusted: Keys, now: datetime, *, first: int = 1) -> None:
+    def __init__(
+        self, trusted: Keys, now: datetime, *, first: int = 1, seen: keys.Seen | None = None
+    ) -> None:
         self.trusted = trusted
+        self.seen = seen  # the last seal that this machine saw before the snapshot
         self.chain = Chain(trusted, first=first)
         self.now = now
         self.events = 0
@@ -125,7 +128,7 @@ class Verification:
 
     def _head(self) -> Finding | None:
         """Compare the chain's end with the last seal that this machine saw."""
-        known, last = keys.known_head(), self.chain.last
+        known, last = self.seen or keys.known_head(), self.chain.last
         if known is None:
             if last is None:
                 return None
@@ -174,9 +177,13 @@ def _database() -> Connection:
 
 
 def verify_ledger(*, trusted: Keys, now: datetime) -> VerificationReport:
-    """Verify the database in one read-only snapshot; memory does not grow with the ledger."""
+    """Verify the database in one read-only snapshot; memory does not grow with the ledger.
+
+    The sealer goes on meanwhile: the snapshot does not hold the seals that it makes.
+    """
+    seen = keys.known_head()
     with snapshot():
-        report = Verification(trusted, now).run(plan_parts())
+        report = Verification(trusted, now, seen=seen).run(plan_parts())
     return report if report.finding else replace(report, finding=check_guards())
 
 

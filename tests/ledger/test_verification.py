@@ -1,6 +1,7 @@
 """Everything a superuser can do to the tables is found, and where."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 from hashlib import sha256
@@ -18,7 +19,7 @@ from ledger.models import Seal as SealRow
 from ledger.rules import SealFault
 from ledger.seal_format import index_keys, mark, place_hash, read_seal
 from ledger.sealer import LEAVES, seal_events
-from ledger.verification import COLUMNS, read_leaf
+from ledger.verification import COLUMNS, Verification, read_leaf
 from tests.ledger.world import (
     NOW,
     own_connection,
@@ -211,6 +212,26 @@ class TestVerifyOfSeals:
         assert verify().finding is not None
         tamper("TRUNCATE ledger_event, ledger_seal")
         assert found() == (SealFault.SEAL_HEAD, 3, None)
+
+    def test_lets_the_sealer_go_on_meanwhile(self, sealed, monkeypatch):
+        """The seal that it makes is this machine's last one, and is not in the snapshot."""
+        read_seals = Verification._seals
+
+        def seal():
+            try:
+                assert seal_until_covered(record_many(1)) == 1
+            finally:
+                connection.close()
+
+        def read_while_sealing(verification, parts):
+            finding = read_seals(verification, parts)
+            with ThreadPoolExecutor(1) as threads:
+                threads.submit(seal).result()
+            return finding
+
+        monkeypatch.setattr(Verification, "_seals", read_while_sealing)
+        assert verify().finding is None
+        assert keys.known_head()[0] == 4
 
     def test_finds_a_chain_that_this_machine_never_saw(self, sealed, ledger_dir):
         (ledger_dir / keys.HEAD).unlink()
