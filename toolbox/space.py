@@ -12,6 +12,9 @@ from core.decision import Code, Denied, Deny
 DISK_FULL = "53100"
 """PostgreSQL's SQLSTATE where the disk of the server is full."""
 
+DISKS = ("postgres", "postgres/pg_wal")
+"""Folders of the embedded database under NEXUS_VAR that may be disks of their own."""
+
 STORAGE_FULL = Deny(
     Code.STORAGE_FULL,
     "the disk of this installation is full: nothing is stored now, and nothing is lost",
@@ -21,19 +24,20 @@ STORAGE_FULL = Deny(
 
 
 def require_space() -> None:
-    """Raise Denied STORAGE_FULL where the embedded database's disk has only its reserve left.
+    """Raise Denied STORAGE_FULL where a disk of the embedded database has only its reserve left.
 
     The reserve is for what must go on: commits under way, seals, the log of PostgreSQL. Of a server
     elsewhere only its own refusal tells.
     """
     if settings.DATABASE_URL:
         return
-    try:
-        disk = os.statvfs(settings.NEXUS_VAR)
-    except OSError:
-        return
-    if disk.f_bavail * disk.f_frsize < settings.NEXUS_DISK_RESERVE:
-        raise Denied(STORAGE_FULL)
+    for folder in DISKS:
+        try:
+            disk = os.statvfs(settings.NEXUS_VAR / folder)
+        except OSError:
+            continue
+        if disk.f_bavail * disk.f_frsize < settings.NEXUS_DISK_RESERVE:
+            raise Denied(STORAGE_FULL)
 
 
 def is_disk_full(problem: BaseException) -> bool:

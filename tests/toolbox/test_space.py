@@ -9,6 +9,8 @@ from psycopg.errors import DiskFull
 from core.decision import Denied
 from ledger.models import Event
 from tests.company import load_company
+from tests.disks import MEGABYTE, full
+from tests.disks import disk as disk_under
 from toolbox import gate, space
 
 pytestmark = pytest.mark.django_db
@@ -57,6 +59,17 @@ class TestAFullDisk:
         monkeypatch.setattr(gate, "validate", fails)
         answer = company.call("backend_worker", "send_mail", **MAIL)
         assert (answer.status, answer.code) == (507, "STORAGE_FULL")
+
+    @pytest.mark.parametrize("folder", ["postgres", "postgres/pg_wal"])
+    def test_may_be_one_for_the_data_or_its_log_alone(self, settings, tmp_path, folder):
+        settings.DATABASE_URL, settings.NEXUS_VAR = "", tmp_path
+        settings.NEXUS_DISK_RESERVE = MEGABYTE
+        (tmp_path / "postgres" / "pg_wal").mkdir(parents=True)
+        with disk_under(tmp_path / folder, 2):
+            (tmp_path / "postgres" / "pg_wal").mkdir(exist_ok=True)
+            space.require_space()
+            with full(tmp_path / folder, but=0.5), pytest.raises(Denied):
+                space.require_space()
 
     def test_of_a_server_elsewhere_is_not_looked_at(self, settings, monkeypatch):
         disk(monkeypatch, 0)
