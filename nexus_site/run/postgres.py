@@ -280,8 +280,11 @@ class Cluster:
             found = connection.execute(
                 "SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]
             ).fetchone()
-            if found is None:
-                connection.execute(f"CREATE DATABASE {DATABASE}")
+            try:
+                if found is None:
+                    connection.execute(f"CREATE DATABASE {DATABASE}")
+            except psycopg.Error as problem:  # the disk is full
+                raise PostgresUnavailable(f"the database cannot be created: {problem}") from None
 
     def _run(self, program: Sequence[str | Path], *, detach: Path | None = None) -> str:
         """Run one of PostgreSQL's programs to its end, or detached; what it printed."""

@@ -174,6 +174,12 @@ class TestStart:
         remember(cluster, "there")
         assert remembered(cluster) == ["there"]
 
+    def test_says_why_the_database_cannot_be_created(self, cluster, monkeypatch):
+        cluster.start()
+        monkeypatch.setattr(postgres, "DATABASE", "other TEMPLATE nowhere")
+        with pytest.raises(postgres.PostgresUnavailable, match=r"cannot be created.*nowhere"):
+            cluster.start()
+
 
 class TestStop:
     def test_goes_on_without_a_process_that_does_not_end(self, cluster, monkeypatch):
