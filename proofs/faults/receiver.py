@@ -37,7 +37,10 @@ def receiving():
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
-            body = self.rfile.read(int(self.headers["Content-Length"]))
+            length = int(self.headers["Content-Length"])
+            body = self.rfile.read(length)
+            if len(body) < length:  # its sender was killed
+                return
             status = receiver.take(self.headers["webhook-id"], body)
             self.send_response(status)
             self.end_headers()
