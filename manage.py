@@ -1,17 +1,9 @@
 #!/usr/bin/env python
 """Django's command line for NEXUS."""
 
-import os
 import sys
 
-
-def main() -> None:
-    """Run one management command."""
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "nexus_site.settings")
-    from django.core.management import execute_from_command_line
-
-    execute_from_command_line(sys.argv)
-
+from nexus_site.run.command import manage
 
 if __name__ == "__main__":
-    main()
+    sys.exit(manage(sys.argv))

@@ -380,6 +380,25 @@ class TestLease:
         assert cluster_lock.claim(cluster).release()
 
 
+class TestACommandThatIsAskedToEnd:
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+    def test_stops_the_server_that_it_started(self, cluster, number):
+        told = cluster.data.with_name("told")
+        work = (
+            "import time; from pathlib import Path; from django.db import connection;"
+            f"connection.ensure_connection(); Path({str(told)!r}).touch(); time.sleep(600)"
+        )
+        with subprocess.Popen(
+            [sys.executable, "manage.py", "shell", "--no-imports", "-c", work],
+            cwd=REPOSITORY,
+            env=os.environ | {"NEXUS_VAR": str(cluster.data.parent), "DATABASE_URL": ""},
+        ) as command:
+            wait_until(told.exists)
+            command.send_signal(number)
+        assert command.returncode == 128 + number
+        assert cluster.pid() is None
+
+
 class TestHold:
     """A forked process ends by `os._exit` or by a signal; nothing of Python runs after it."""
 

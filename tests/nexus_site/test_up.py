@@ -210,10 +210,13 @@ class TestWhatIsMissing:
             ("NEXUS_VAR", "/dev/null/var", "name another folder in NEXUS_VAR"),
         ],
     )
-    def test_is_said_before_anything_starts(self, tmp_path, name, value, said):
+    @pytest.mark.parametrize(
+        "words", [["-m", "nexus_site.run", "up"], ["manage.py", "backup", "x"]]
+    )
+    def test_is_said_before_anything_starts(self, tmp_path, name, value, said, words):
         environment = os.environ | {"NEXUS_VAR": str(tmp_path), name: value}
         ended = subprocess.run(
-            [sys.executable, "-m", "nexus_site.run", "up"],
+            [sys.executable, *words],
             cwd=REPOSITORY,
             env=environment,
             capture_output=True,

@@ -1,0 +1,48 @@
+"""Django's command line for NEXUS: what is wrong around it is said in one sentence."""
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+VAR_IS_OURS = (
+    "What changes needs a disk with room, and must belong to the user that runs this: "
+    "make it so, or name another folder in NEXUS_VAR"
+)
+
+
+def folder_of_changes() -> Path:
+    """NEXUS_VAR, before there are settings."""
+    return Path(os.environ.get("NEXUS_VAR") or REPOSITORY / "var").absolute()
+
+
+def manage(words: Sequence[str]) -> int:
+    """Run a management command; its exit status.
+
+    Asked to stop, it stops the embedded database as well, if nobody else uses it.
+    """
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "nexus_site.settings")
+    from django.core.exceptions import ImproperlyConfigured
+    from django.core.management import execute_from_command_line
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:  # not ignored, as by nohup
+            signal.signal(number, lambda number, _: sys.exit(128 + number))
+    try:
+        execute_from_command_line(list(words))
+    except ImproperlyConfigured as problem:
+        print(problem, file=sys.stderr)
+        return 1
+    except OSError as problem:
+        if not str(problem.filename).startswith(str(folder_of_changes())):
+            raise
+        print(said_of(problem), file=sys.stderr)
+        return 1
+    return 0
+
+
+def said_of(problem: OSError) -> str:
+    """What to do about a folder under NEXUS_VAR that cannot be used."""
+    return f"{problem.strerror}: {problem.filename}. {VAR_IS_OURS}"
