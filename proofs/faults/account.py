@@ -92,6 +92,12 @@ EVENTS = {
         SELECT subject, action FROM ledger_event
         WHERE action IN ('contract.reminded', 'contract.overdue')
         GROUP BY 1, 2 HAVING count(*) > 1""",
+    "a deadline that passed in silence": """
+        SELECT c.id FROM contracts_deadline d JOIN contracts_contract c ON c.id = d.contract_id
+        LEFT JOIN ledger_event e ON e.subject = 'contract:' || c.id
+            AND e.action = 'contract.overdue'
+        WHERE d.stage = 'overdue' AND d.done_at IS NOT NULL
+            AND c.state IN ('pending', 'in_progress') AND e.seq IS NULL""",
     "a deadline told without its event, or the other way round": """
         WITH told AS (
             SELECT contract_ref, count(*) AS n FROM mailroom_mail

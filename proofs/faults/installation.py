@@ -109,8 +109,12 @@ class Installation:
         self.manage("org", "set", "nexus", *values)
 
     def manage(self, *words: str) -> subprocess.CompletedProcess:
+        return self.run("manage.py", *words)
+
+    def run(self, *words: str) -> subprocess.CompletedProcess:
+        """Run a program of ours in this company's surroundings."""
         done = subprocess.run(
-            [sys.executable, "manage.py", *words],
+            [sys.executable, *words],
             cwd=ROOT,
             env=self.environment(),
             capture_output=True,

@@ -3,6 +3,7 @@
 A short run with every suite, a long one by `make faults`, which prints its account.
 """
 
+import json
 import os
 import random
 import time
@@ -21,13 +22,15 @@ from proofs.faults.installation import (
     installation,
     wait_until,
 )
-from proofs.faults.load import Agents
+from proofs.faults.load import SOON, Agents
 from proofs.faults.receiver import Receiver, receiving
 from proofs.faults.twins import moment
 
 KILLS = int(os.environ.get("NEXUS_KILLS", str(len(PARTS))))
 LONG = len(PARTS) < KILLS
 CHECK_EVERY = 25  # kills
+KILL_JOBS_FOR = "15"  # seconds
+MUCH = 20  # due rows
 SEED = int(os.environ.get("NEXUS_KILLS_SEED", "7"))
 
 pytestmark = pytest.mark.slow
@@ -218,6 +221,25 @@ class TestAfterEveryKill:
         aftermath.one.manage("ledger", "verify")
 
 
+def kill_jobs(company: Company, *options: str) -> dict[str, int]:
+    """Kill the jobs at each of their statements, with enough to do; how often each was killed."""
+    one = company.one
+    with one.paused("worker"):
+        with company.agents.at_work():
+            wait_until("work for every job", lambda: len(one.ask(DUE)) > MUCH)
+        time.sleep(SOON.total_seconds())
+        return json.loads(one.run("-m", "proofs.faults.jobs", KILL_JOBS_FOR, *options).stdout)
+
+
+class TestJobsKilledAtEachStatement:
+    def test_do_everything_once(self, aftermath):
+        killed = kill_jobs(aftermath)
+        print("jobs killed:", killed)
+        assert min(killed.values()) > 2
+        aftermath.settle()
+        assert aftermath.complaints(settled=True) == []
+
+
 @pytest.fixture(scope="module")
 def twins(aftermath):
     """The same company with broken twins beside its mechanisms, for which a long run ends first."""
@@ -284,6 +306,13 @@ class TestTwins:
 
         found = stage("sweeps_without_a_lock", twice, lambda: None)
         assert any("a deadline told twice" in line for line in found), found
+
+    def test_a_twin_whose_job_works_in_pieces(self, twins):
+        before = set(twins.complaints())
+        kill_jobs(twins, "twin")
+        twins.settle()
+        found = [line for line in twins.complaints() if line not in before]
+        assert any("a deadline that passed in silence" in line for line in found), found
 
     def test_a_twin_that_settles_before_it_sends(self, twins, stage):
         found = stage(
