@@ -14,6 +14,9 @@ from nexus_site.serving.protocol import ConnectionLimits, bounded
 from nexus_site.serving.proxies import Proxies
 
 GRACE = 5  # seconds for calls in progress when asked to stop
+VANISHED = 60
+"""Seconds after which a client has vanished that confirms nothing of what it is sent. A stream
+sends so little that it would otherwise be kept, and counted, for a quarter of an hour."""
 SPREADS = sys.platform == "linux"
 """Whether the system spreads connections over sockets of one address. On one socket that all share,
 a process takes whatever waits when it wakes: often every connection."""
@@ -59,6 +62,8 @@ def _open(family: int) -> socket.socket:
     # Named, or asyncio leaves Nagle's algorithm on: 40 ms for each call on a kept connection.
     opened = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux; its connections have it as well
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, VANISHED * 1000)
     return opened
 
 
