@@ -21,7 +21,7 @@ def folder_of_changes() -> Path:
 def manage(words: Sequence[str]) -> int:
     """Run a management command; its exit status.
 
-    Asked to stop, it stops the embedded database as well, if nobody else uses it.
+    Asked to stop, it stops the embedded database as well, unless others use it.
     """
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "nexus_site.settings")
     from django.core.exceptions import ImproperlyConfigured
