@@ -141,12 +141,19 @@ def effect_of(name: str, row: Case, shaped: Mapping[str, Any]) -> list[tuple[str
     """What an action will do to a case, as rows of name and change, for its preview."""
     facts = records.facts_of(row)
     to = STEERINGS[name].after(facts, shaped).at
-    return [
+    rows = [
         (gettext("Then"), next_step(to)),
         (gettext("State"), _change(facts.at.state, to.state)),
         (gettext("Stage"), _change(facts.at.stage, to.stage)),
         (gettext("Round"), _change(round_shown(facts.at), round_shown(to))),
     ]
+    if facts.record.violated and to.state is State.PAUSED:
+        why = gettext(
+            "An agent acted outside its office while the case was paused. "
+            "Only a member of the Board lets the case go on."
+        )
+        rows.insert(1, (gettext("Why it stays paused"), why))
+    return rows
 
 
 def _change(was: str, now: str) -> str:

@@ -10,7 +10,7 @@ from functools import cache, cached_property
 
 from core.decision import Allow
 from governance.cases import rules
-from governance.cases.facts import CaseFacts, CaseRecord, Officer, Position
+from governance.cases.facts import FINAL, CaseFacts, CaseRecord, Officer, Position
 from governance.cases.refusals import fault_of
 from governance.cases.vocabulary import (
     OFFICE_OF,
@@ -48,6 +48,8 @@ class World:
     unverifiable: bool = False
     unauthorised: frozenset = frozenset()  # rounds
     amended: bool = False
+    ignored: frozenset = frozenset()  # rounds with a violation that found nothing to abort
+    owed: bool = False  # a violation that HUMAN_ADMIN has not decided on
 
     @cached_property
     def facts(self):
@@ -70,6 +72,7 @@ class World:
                 submitted=frozenset(s for s, _, _ in self.authors),
                 amended=self.amended,
                 overruled=review is not None and review[1] is not review[2],
+                violated=self.at.state is State.PAUSED and self.at.round in self.ignored,
             ),
         )
 
@@ -161,10 +164,12 @@ def _submitted(world, who, stage, outcome, found):
 
 
 def _violated(world, decision):
-    if fault_of(decision) is None:
+    if fault_of(decision) is None or world.at.state in FINAL:
         return None
     to = rules.after_violation(world.at)
-    return to and replace(world, at=to.at)
+    if to is None:
+        return replace(world, ignored=world.ignored | {world.at.round}, owed=True)
+    return replace(world, at=to.at, owed=True)
 
 
 def _intervened(world, act):  # noqa: PLR0911  one return for each act
@@ -185,15 +190,16 @@ def _intervened(world, act):  # noqa: PLR0911  one return for each act
             reviews = tuple(
                 (n, said, outcome if n == ruled else now) for n, said, now in world.reviews
             )
-            return replace(world, at=people.after_overruling(world.at, outcome).at, reviews=reviews)
+            to = people.after_overruling(world.at, outcome).at
+            return replace(world, at=to, reviews=reviews, owed=False)
         case ("extend", rounds):
             if not isinstance(people.can_extend(world.at, rounds), Allow):
                 return None
-            return replace(world, at=people.after_extension(world.at, rounds).at)
+            return replace(world, at=people.after_extension(world.at, rounds).at, owed=False)
         case ("end",):
             if not isinstance(people.can_end(world.at), Allow):
                 return None
-            return replace(world, at=people.after_end(world.at).at)
+            return replace(world, at=people.after_end(world.at).at, owed=False)
     raise AssertionError(act)
 
 
@@ -203,6 +209,7 @@ def invariants(world):
     assert (at.paused_by is not None) == (at.state is State.PAUSED) or at.state is State.STOPPED
     assert at.state is not State.PAUSED or at.stage is Stage.VERDICT
     assert at.state is not State.OPEN or at.round <= at.max_rounds
+    assert not world.owed or at.state in (State.PAUSED, State.STOPPED), "HUMAN_ADMIN decides"
     for kind in (world.reviews, world.tests):
         assert len({entry[0] for entry in kind}) == len(kind)
     for number, outcome in world.tests:
@@ -216,4 +223,4 @@ def invariants(world):
     if at.state is State.DELIVERED or (at.state is State.OPEN and at.stage is Stage.TEST):
         assert not world.facts.record.must_reject, "a failure signal obliges the REVIEW to reject"
     if at.failed_by is Signal.NON_VERIFIABLE:
-        assert at.state in (State.PAUSED, State.STOPPED)
+        assert at.state in (State.PAUSED, State.STOPPED) or world.amended, "ANALYSIS comes first"

@@ -15,9 +15,11 @@ MOST_ROUND = 4  # the fourth is the overflow of three
 
 def key(world):
     """States that no rule tells apart: the past of earlier rounds decides nothing."""
-    record = world.facts.record
-    return (world.at, record.in_force, record.review, record.test, record.overruled,
-            record.amended, record.submitted, record.must_reject)  # fmt: skip
+    at, record = world.at, world.facts.record
+    ignored = {n for n in world.ignored if n > at.ruled_round or record.violated}
+    violations = (world.owed, frozenset(ignored)) if at.state not in FINAL else ()
+    return (at, record.in_force, record.review, record.test, record.overruled, record.amended,
+            record.submitted, record.must_reject, violations)  # fmt: skip
 
 
 def reachable():

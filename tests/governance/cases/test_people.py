@@ -571,6 +571,17 @@ class TestPages:
         assert answer.context_data["form"].errors[field] == ["This field is required."]
         assert play.at == ("open", "ANALYSIS", 1)
 
+    @pytest.mark.parametrize("is_violated", [True, False])
+    def test_say_why_an_amendment_leaves_a_case_paused(self, reviewer, play, is_violated):
+        """Spec: constitution 38."""
+        play.submit("ANALYSIS", "NON_VERIFIABLE")
+        if is_violated:
+            assert play.inputs("tester", names=["REQUEST"]).code == "INPUT_DENIED"
+        posted = {**CONTENT["ANALYSIS"], "reason": "clearer", "version": play.row.version}
+        address = f"/admin/governance/case/{play.id}/amend-analysis/"
+        shown = reviewer.post(address, posted).content.decode()
+        assert ("acted outside its office while the case was paused" in shown) is is_violated
+
     def test_ask_who_needs_no_code_to_confirm_what_was_shown(self, reviewer, play):
         """Spec: constitution 35."""
         play.submit("ANALYSIS", "NON_VERIFIABLE")
