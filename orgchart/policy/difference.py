@@ -148,8 +148,11 @@ def denials(policy: Policy) -> Iterator[str]:
             yield f"{role.name} does with tasks what its permissions name"
     for task_type in policy.settings.get("approval_task_types", ()):
         yield f"tasks of type {task_type} wait for approval"
-    if policy.settings.get("enforcement", "enforce") == "enforce":
+    enforcement = policy.settings.get("enforcement", "enforce")
+    if enforcement == "enforce":
         yield "changes of tasks are refused without the required role and version"
+    if enforcement != "off":
+        yield "changes of tasks without the required role or version leave an event"
 
 
 def facts(policy: Policy, without: frozenset[str] = frozenset()) -> Iterator[str]:

@@ -259,6 +259,17 @@ def test_names_a_tightening():
     assert change(replace(NEXUS, tool_restrictions=(builtin,)))[1]
 
 
+@pytest.mark.parametrize(
+    ("now", "then"), [("enforce", "warn"), ("warn", "off"), ("enforce", "off")]
+)
+def test_names_each_step_that_weakens_enforcement(now, then):
+    """Spec: tasks 36. To end the record of what would be refused needs a second person, too."""
+    before, after = (policy_of(settings(enforcement=each)) for each in (now, then))
+    assert between(before, after).allowed
+    assert not between(before, after).forbidden
+    assert not between(after, before).allowed
+
+
 def test_names_files_leads_permissions_and_offices():
     pack = sound_pack(PACKS / "constitution")
     found = between(None, policy_of(pack)).allowed

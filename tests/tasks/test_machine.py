@@ -17,7 +17,14 @@ from tasks.rules.values import TaskUpdate
 from tasks.schedule import release_overdue
 from tasks.store import read_task, task_result
 from tasks.vocabulary import TRANSITIONS, Status
-from tests.tasks.world import NOW, add_agent, add_role, caller_of, make_organisation
+from tests.tasks.world import (
+    NOW,
+    add_agent,
+    add_role,
+    caller_of,
+    configure,
+    make_organisation,
+)
 
 AGENTS = ("lead", "a1", "a2", "b1")
 SLUGS = (f"machine-{number}" for number in count())
@@ -27,6 +34,11 @@ places = st.integers(min_value=0, max_value=11)
 statuses = st.one_of(st.none(), st.sampled_from(Status))
 owners = st.one_of(st.none(), st.just(""), agents)
 versions = st.sampled_from(["none", "current", "stale"])
+
+
+def warnings_recorded():
+    """How many refusals the ledger says `warn` let pass."""
+    return Event.objects.filter(action="task.warned").count()
 
 
 class Tasks(RuleBasedStateMachine):
@@ -47,6 +59,7 @@ class Tasks(RuleBasedStateMachine):
         self.ids: list[str] = []
         self.seen: dict[str, int] = {}
         self.lost: list[tuple[str, str, int]] = []
+        self.enforcement = "enforce"
 
     def one(self, place: int) -> str:
         return self.ids[place % len(self.ids)]
@@ -107,6 +120,7 @@ class Tasks(RuleBasedStateMachine):
         task_id = self.one(place)
         before = self.row(task_id)
         expected = {"none": None, "current": before.version, "stale": before.version + 1}[version]
+        marks = warnings_recorded()
         done = self.attempt(
             lambda: services.update_task(
                 caller=self.callers[agent],
@@ -121,10 +135,10 @@ class Tasks(RuleBasedStateMachine):
                 now=self.now,
             )
         )
-        if version == "stale":
-            assert done is Code.VERSION_MISMATCH
+        self.warned(done, marks, version=version, force=force, before=before)
         if isinstance(done, dict):
             after = self.row(task_id)
+            done.pop("warnings", None)
             assert done == task_result(after)
             renewed = before.owner == agent and not (status or edit or owner is not None)
             released_nothing = before.owner is None and owner == "" and not (status or edit)
@@ -135,6 +149,35 @@ class Tasks(RuleBasedStateMachine):
             assert (after.lease_due_at is not None) == bool(leased)
             if leased and after.owner == agent:
                 assert after.lease_due_at == self.now + timedelta(seconds=600)
+
+    def warned(self, done, marks, *, version, force, before):
+        """What is refused, listed as warnings with an event each, or ignored (Spec: tasks 36)."""
+        is_refused = done in (Code.VERSION_MISMATCH, Code.ROLE_MISMATCH)
+        assert not is_refused or self.enforcement == "enforce"
+        if version == "stale" and self.enforcement == "enforce":
+            assert done is Code.VERSION_MISMATCH
+        events = warnings_recorded() - marks
+        if not isinstance(done, dict):
+            assert not events
+            return
+        after, owes = self.row(done["id"]), set()
+        if after.owner not in (None, before.owner) and not force:
+            role = self.callers[after.owner].agent.role
+            if before.required_role not in ("", role):
+                owes.add("ROLE_MISMATCH")
+        if version == "stale":
+            owes.add("VERSION_MISMATCH")
+        found = [each["code"] for each in done.get("warnings", [])]
+        assert (events, len(set(found))) == (len(found), len(found))
+        assert owes <= set(found) if self.enforcement == "warn" else not found
+        assert not owes or self.enforcement != "enforce"
+
+    @rule(to=st.sampled_from(["enforce", "enforce", "warn", "off"]))
+    def switch(self, to):
+        """The owners that passed meanwhile stay; the next update is decided as it says now."""
+        self.enforcement = to
+        configure(self.organisation, enforcement=to)
+        self.callers = {name: caller_of(self.organisation, name) for name in AGENTS}
 
     @precondition(lambda self: self.ids)
     @rule(agent=agents, place=places, other=places, down=st.booleans(), status=statuses)
@@ -181,7 +224,7 @@ class Tasks(RuleBasedStateMachine):
                 assert after.version == row.version + 1
                 self.lost.append((row.owner, task_id, row.version))
 
-    @precondition(lambda self: self.lost)
+    @precondition(lambda self: self.lost and self.enforcement == "enforce")
     @rule(place=places)
     def come_late(self, place):
         agent, task_id, version = self.lost[place % len(self.lost)]
