@@ -13,13 +13,15 @@ class CompanyMachine(RuleBasedStateMachine):
     """One day of the `company` that a test gives; keys are made anew, policies read anew."""
 
     company: Company
+    kind = Company
+    """What makes the calls of the day."""
 
     def __init__(self):
         super().__init__()
         POLICIES.clear()
         self._begun = rolled_back()
         next(self._begun)
-        self.here = Company(self.company.organisation)
+        self.here = self.kind(self.company.organisation)
         self.here.organisation.refresh_from_db()
 
     def teardown(self):
@@ -27,9 +29,9 @@ class CompanyMachine(RuleBasedStateMachine):
         POLICIES.clear()
 
 
-def play(machine, *, days, steps):
+def play(machine, *, days, steps, pack="nexus"):
     run(
-        type("OneDay", (machine,), {"company": load_company("nexus")}),
+        type("OneDay", (machine,), {"company": load_company(pack)}),
         settings=settings(
             max_examples=days,
             stateful_step_count=steps,

@@ -48,6 +48,9 @@ class Accounts(CompanyMachine):
         self.proposer = {}
         self.board = self.boards()
 
+    def now(self):
+        return timezone.now()
+
     def boards(self):
         """The human beings of the Board: of an account that waits for a code its own user."""
         users = User.objects.filter(is_active=True, is_staff=True, groups__name="Board")
@@ -98,7 +101,7 @@ class Accounts(CompanyMachine):
     def change(self, by, user, after):
         alone = self.alone(by)
         with suppress(Denied):
-            row = change_user(user=user, after=after, who=signed_in_as(by), now=timezone.now())
+            row = change_user(user=user, after=after, who=signed_in_as(by), now=self.now())
             if row is not None:
                 self.proposer[row.pk] = self.human(by)
         self.nobody_acts_as_another(alone=alone)
@@ -131,7 +134,7 @@ class Accounts(CompanyMachine):
         TOTPDevice.objects.get_or_create(user=user)
         alone = self.alone(by)
         with suppress(Denied):
-            remove_second_factor(user=user, who=signed_in_as(by), reason="R", now=timezone.now())
+            remove_second_factor(user=user, who=signed_in_as(by), reason="R", now=self.now())
             self.codes[who] = self.human(by)
         self.nobody_acts_as_another(alone=alone)
         self.now_is(agreed=False)
@@ -156,7 +159,7 @@ class Accounts(CompanyMachine):
         alone = self.alone(by)
         with suppress(Denied):
             done = decided(
-                change_id=row.pk, expected_version=None, now=timezone.now(), reason="R",
+                change_id=row.pk, expected_version=None, now=self.now(), reason="R",
                 caller=signed_in_as(by).on(asked),
             )  # fmt: skip
             if done and done.code:

@@ -59,9 +59,13 @@ class Carried:
 
     def check(self, reader: str, shown: Any) -> None:
         """Fail for a word that no rule carries to this reader."""
-        text = to_json(shown).decode()
-        astray = {word for word in WORD.findall(text) if reader not in self.readers[word]}
-        assert not astray, (reader, {word: sorted(self.readers[word]) for word in astray}, text)
+        words = self.found_in(shown)
+        astray = {word for word in words if reader not in self.readers[word]}
+        assert not astray, (reader, {word: sorted(self.readers[word]) for word in astray}, shown)
+
+    def found_in(self, shown: Any) -> set[str]:
+        """The words in whatever an agent is shown."""
+        return set(WORD.findall(to_json(shown).decode()))
 
 
 class Readers:

@@ -1,0 +1,19 @@
+"""No sequence shows an office what it may not see, or delivers without REVIEW and TEST."""
+
+import pytest
+
+from proofs.governance.cases_machine import Cases
+from tests.machines import play
+
+MOVES = {
+    "open", "read", "violate", "ANALYSIS OK", "TASKS OK", "IMPLEMENTATION OK", "REVIEW APPROVED",
+    "REVIEW REJECTED", "TEST PASSED", "amend_analysis", "extend_rounds", "CONTINUE", "DELIVER",
+    "give an office", "deactivate", "pause", "let pass", "repeated", "explained True",
+}  # fmt: skip
+
+
+@pytest.mark.django_db
+def test_are_kept_by_six_offices_whoever_holds_them(db):
+    Cases.did.clear()
+    play(Cases, days=40, steps=30, pack="constitution")
+    assert set(+Cases.did) >= MOVES, Cases.did  # no kind of move was always refused

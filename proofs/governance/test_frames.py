@@ -1,0 +1,18 @@
+"""No sequence of delegations carries text that no rule carries, or leaves work that never ends."""
+
+import pytest
+
+from proofs.governance.frames_machine import Frames
+from tests.machines import play
+
+MOVES = {
+    "delegate_to", "next_frame", "return_result", "cancel", "move", "let lead", "deactivate",
+    "activate", "switch member_delegation", "pause", "let pass", "repeated", "explained True",
+}  # fmt: skip
+
+
+@pytest.mark.django_db
+def test_carry_text_by_their_rules_and_end_once(db):
+    Frames.did.clear()
+    play(Frames, days=20, steps=30, pack="soloqueue")
+    assert set(+Frames.did) >= MOVES, Frames.did  # no kind of move was always refused
