@@ -1,12 +1,13 @@
 """Workers, QA and their manager work on few branches in any order; what reaches the main branch."""
 
+from collections import Counter
 from contextlib import ExitStack
 
 from django.test import override_settings
-from django.utils import timezone
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule
 
+from proofs.rehearsing import RehearsingCompany
 from tests.machines import CompanyMachine
 from tests.workspace.git.world import Hands, a_root
 from workspace.git.repositories import ensure_repository
@@ -26,25 +27,34 @@ branches = st.sampled_from(BRANCHES)
 
 
 class Deliveries(CompanyMachine):
-    """A day of one repository. What each contract is and what QA found, as the answers said it."""
+    """A day of one repository. What each contract is and what QA found, as the answers said it.
+
+    `makers` are the agents that worked on each branch, `did` counts what took effect.
+    """
+
+    kind = RehearsingCompany
+    did: Counter[str] = Counter()
 
     def __init__(self):
         super().__init__()
         self.around = ExitStack()
+        self.around.enter_context(self.here.clock())
         root = self.around.enter_context(a_root())
         self.around.enter_context(override_settings(WORKSPACE_ROOT=root))
         self.hands = Hands(self.here)
         ensure_repository(
-            organisation=self.here.organisation, caller=self.here.system, now=timezone.now()
+            organisation=self.here.organisation, caller=self.here.system, now=self.here.now()
         )
         self.hands.lead()
         self.hands.hire(JUDGE, assigned_branch="", workspace_scope=[])
         for handle in (*WORKERS, JUDGE):
             self.hands.tree(handle)
-        self.contracts, self.texts, self.merges = [], 0, 0
+        self.contracts, self.texts = [], 0
+        self.makers = {branch: set() for branch in BRANCHES}
         self.main = self.hands.git("rev-parse", "refs/heads/main")
 
     def teardown(self):
+        self.did.update(self.here.took)
         try:
             super().teardown()
         finally:
@@ -66,8 +76,9 @@ class Deliveries(CompanyMachine):
     @rule(to=workers, scope=scopes, branch=branches, finding=findings)
     def have_it_done(self, to, scope, branch, finding):
         """A whole contract: the next one may have the same branch."""
-        self.issue(to, scope, branch)
-        self.finish_one(self.contracts[-1], finding, None)
+        one = self.issue(to, scope, branch)
+        if one is not None:
+            self.finish_one(one, finding, None)
 
     @rule(to=workers, scope=scopes, branch=branches)
     def begin(self, to, scope, branch):
@@ -76,15 +87,18 @@ class Deliveries(CompanyMachine):
     def issue(self, to, scope, branch):
         terms = {"workspace_scope": [scope], "assigned_branch": branch, "mode": "coding"}
         made = self.here.call(LEAD, "create_contract", to=to, title="T", body="B", **terms)
-        number = made.result["contract_id"]
-        session = self.here.post("/api/v1/sessions", {}, to).body["id"]
-        header = {"X-Nexus-Session": session}
-        assert self.here.call(to, "accept_contract", header, contract_id=number).code == "OK"
-        self.contracts.append({
-            "id": number, "to": to, "scope": scope, "branch": branch, "session": session,
-            "state": "in_progress", "found": set(),
-        })  # fmt: skip
-        self.write(self.contracts[-1], scope, 0, whole=False)
+        opened = self.here.post("/api/v1/sessions", {}, to)
+        if made.code != "OK" or opened.status != 201:
+            return None
+        one = {
+            "id": made.result["contract_id"], "to": to, "scope": scope, "branch": branch,
+            "session": opened.body["id"], "state": "in_progress", "found": set(),
+        }  # fmt: skip
+        assert self.as_worker(one, "accept_contract", contract_id=one["id"]).code == "OK"
+        self.contracts.append(one)
+        self.makers[branch].add(to)
+        self.write(one, scope, 0, whole=False)
+        return one
 
     @rule(place=places, scope=scopes, file=st.integers(0, 1), whole=st.booleans())
     def work(self, place, scope, file, whole):
@@ -133,13 +147,16 @@ class Deliveries(CompanyMachine):
     def submit(self, one):
         params = {"kind": "completion", "title": "T", "body": "B"}
         done = self.as_worker(one, "submit_report", contract_id=one["id"], **params)
-        assert done.code == "OK"
-        one |= {"state": "review", "found": set()}
+        if done.code == "OK":
+            one |= {"state": "review", "found": set()}
+            self.did["submit"] += 1
 
-    def judge(self, one, finding):
+    def judge(self, one, finding, judge=JUDGE):
         params = {"contract_id": one["id"], "verdict": finding, "evidence": "E"}
-        if self.here.call(JUDGE, "write_verdict", **params).code == "OK":
+        if self.here.call(judge, "write_verdict", **params).code == "OK":
+            assert judge not in self.makers[one["branch"]]
             one["found"].add(finding)
+            self.did[f"{finding} by {judge}"] += 1
 
     @rule(place=places, outcome=st.sampled_from(["passed", "failed", "rework", "cancelled"]))
     def end(self, place, outcome):
@@ -151,6 +168,7 @@ class Deliveries(CompanyMachine):
         params = {"contract_id": one["id"], "outcome": outcome, "reason": "R"}
         if self.here.call(LEAD, "close_contract", **params).code == "OK":
             assert outcome != "passed" or one["found"] == {"PASS"}
+            self.did[outcome] += 1
             one["state"] = "in_progress" if outcome == "rework" else outcome
 
     @rule(place=places)
@@ -167,7 +185,7 @@ class Deliveries(CompanyMachine):
         assert (one["found"], one["state"] in ("review", "passed")) == ({"PASS"}, True)
         before, self.main = self.main, self.hands.git("rev-parse", "refs/heads/main")
         changed = self.hands.git("diff", "--name-only", before, self.main).split()
-        self.merges += bool(changed)
+        self.did["merge"] += bool(changed)
         assert all(path.startswith(one["scope"]) for path in changed), (one, changed)
 
     @rule(reader=readers, scope=scopes, place=places)
@@ -189,11 +207,12 @@ class Deliveries(CompanyMachine):
 
     def may_read(self, reader, scope):
         """A worker what a contract in progress names, QA what is in review."""
-        state = "review" if reader == JUDGE else "in_progress"
+        judges = self.here.agent(reader).role.name == JUDGE
         return any(
-            one["scope"] == scope and one["state"] == state
+            (one["state"], reader) == ("in_progress", one["to"])
+            or (one["state"] == "review" and judges)
             for one in self.contracts
-            if reader in (JUDGE, one["to"])
+            if one["scope"] == scope
         )
 
     def tips(self):
