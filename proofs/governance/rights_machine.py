@@ -23,7 +23,7 @@ from orgchart.models import (
     Role,
     ToolOverride,
 )
-from orgchart.orgsettings import merged
+from orgchart.organisation_settings import merged
 from orgchart.pauses.services import pause_agent, resume_agent
 from orgchart.pending.edits import activating, apply_edit, deleting, saving
 from orgchart.pending.services import propose_change

@@ -255,7 +255,7 @@ class TestVerifyOfSeals:
             other.execute("SELECT pg_current_xact_id()")
             ahead = record(at=NOW + timedelta(days=1))
             seq = record(at=NOW - timedelta(seconds=61))
-            assert (verify().finding.fault, verify().finding.seq) == (Fault.EVENT_UNSEALED, seq)
+            assert (verify().finding.fault, verify().finding.seq) == (SealFault.EVENT_UNSEALED, seq)
         seal_until_covered([ahead, seq])
 
     def test_lets_a_fresh_event_wait(self, sealed):
