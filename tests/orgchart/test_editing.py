@@ -61,7 +61,7 @@ class TestSaveRow:
         assert (company.policy_version, newest_event().seq) == seen
 
     def test_records_what_was_replaced(self, company, edit):
-        row = company.agent("ceo")
+        row = company.agent("backend_worker")
         row.system_prompt = "Now."
         edit(save_row, row)
         assert newest_event().details["changed"] == {
