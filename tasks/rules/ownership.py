@@ -173,7 +173,7 @@ def can_change(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
     permission. To name the owner that a task has is a change like any other.
     """
     if update.curates:
-        return _is_in_backlog(task)
+        return _can_curate(actor, task, update)
     only_owner = update.owner is not None and update.status is None and not update.edits
     releases_or_assigns = update.owner == "" or update.assigns
     sets_owner = only_owner and (releases_or_assigns or changes_owner(actor, task, update))
@@ -221,6 +221,25 @@ def _is_in_backlog(task: TaskRow) -> Decision:
         + (f" and owned by {task.owner}." if task.owner else "."),
         "choose one that manage_backlog lists",
         rule="the backlog holds unowned tasks that have not begun",
+    )
+
+
+def _can_curate(actor: TaskActor, task: TaskRow, update: TaskUpdate) -> Decision:
+    """A task of the backlog is ranked; it is edited and removed by its creator, and by a manager
+    that could do it with its own workers (Spec: tasks 50).
+    """
+    listed, agent = _is_in_backlog(task), actor.agent
+    only_ranks = update.status is None and set(update.content) == {"rank"}
+    if isinstance(listed, Deny) or only_ranks or agent is None or task.creator_id == agent.id:
+        return listed
+    people = (agent, *actor.policy.workers_of(agent))
+    if not task.required_role or any(is_for(task.required_role, one) for one in people):
+        return listed
+    return deny(
+        Code.NOT_YOURS,
+        f"Task #{task.number} requires {task.required_role}, which you do not manage.",
+        "say what should change with task_comment",
+        rule="the backlog of one's own people (spec: tasks 50)",
     )
 
 

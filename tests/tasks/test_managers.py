@@ -94,6 +94,24 @@ class TestBacklog:
         assert gone["status"] == "deleted"
         assert self.ids(http) == []
 
+    @pytest.mark.parametrize(
+        ("writer", "role"),
+        [("ceo", "hr_manager"), ("ceo", "it_manager"), ("it_manager", "backend_worker")],
+    )
+    def test_takes_nothing_from_another_department(self, http, writer, role):
+        """Spec: tasks 50."""
+        one = made(http, writer, requiredRole=role)
+        edit = {"action": "edit", "taskId": one}
+        for change in (
+            {**edit, "requiredRole": "product_manager"},
+            {**edit, "requiredRole": ""},
+            {**edit, "description": "mine"},
+            {"action": "remove", "taskId": one},
+        ):
+            assert http.call("product_manager", "manage_backlog", **change).code == "NOT_YOURS"
+        ranked = http.call("product_manager", "prioritize_tasks", taskIds=[one])
+        assert ranked.code == ""
+
     def test_edits_nothing_that_has_been_taken(self, http):
         one = made(http)
         http.call("ceo", "task_update", taskId=one, owner="ceo")

@@ -211,9 +211,14 @@ class TestUnowned:
 
     def test_is_curated_while_it_has_not_begun(self):
         keeper = actor("product-manager")
-        assert (
-            update(keeper, task(required_role="architect"), active_form="x", curates=True) == "OK"
-        )
+        for required, outcome in (
+            ("", "OK"),
+            ("product-manager", "OK"),
+            ("architect", "NOT_YOURS"),
+        ):
+            one = task(required_role=required)
+            assert update(keeper, one, active_form="x", curates=True) == outcome
+            assert update(keeper, one, rank=1, curates=True) == "OK"
         for begun in (task("in_progress"), task(owner=TEAM.agents["architect"])):
             assert update(keeper, begun, active_form="x", curates=True) == "NOT_YOURS"
 

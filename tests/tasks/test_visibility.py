@@ -215,7 +215,7 @@ class TestTexts:
         assert bodies == [str(number) for number in range(53)]
 
     def test_of_a_subject_are_not_rewritten_for_a_role_out_of_reach(self, http):
-        one = made(http, "it_manager", requiredRole="backend_worker")
+        one = made(http, "it_manager", requiredRole="frontend_worker")
         answer = http.call(
             "product_manager", "manage_backlog", action="edit", taskId=one, subject=MARK
         )
