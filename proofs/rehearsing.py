@@ -63,6 +63,11 @@ class RehearsingCompany(Company):
             return self.repeated(handle, tool, headers, params)
         return super().call(handle, tool, headers, **params)
 
+    def _checked(self, handle, answer):
+        """Also that nothing breaks: a constraint of the database is no refusal of a rule."""
+        assert answer.status < 500, answer.body
+        return super()._checked(handle, answer)
+
     def explained(self, handle, tool, headers, params):
         """An explanation changes nothing, and says what the call will then be answered."""
         before = contents()

@@ -32,6 +32,7 @@ WRITTEN = {
 LIFTING = {"ANALYSIS": Stage.ANALYSIS, "TASKS": Stage.TASKS}
 
 agents = st.sampled_from(AGENTS)
+others = st.sampled_from(["", "read", "submit", "submit"])
 places = st.integers(0, 9)
 offices = st.sampled_from(OFFICES)
 stages = st.sampled_from(STAGES[:-1])
@@ -122,13 +123,45 @@ class Cases(CompanyMachine):
 
     # Agents
 
-    @initialize(ways=st.tuples(*[st.tuples(beginnings, choices)] * 2))
-    def begin(self, ways):
+    @initialize(
+        ways=st.tuples(*[st.tuples(beginnings, choices)] * 2), at=places, act=others,
+        stage=st.sampled_from(sorted(LIFTING)),
+    )  # fmt: skip
+    def begin(self, ways, at, act, stage):
         """Two cases, each some stages on; the last of these may fail."""
         for place, (times, choice) in enumerate(ways):
             self.open(AGENTS[place])
             self.go_on(place, place, 0, times)
             self.go_on(place, place, choice, 1)
+        self.violate_in_a_pause(at, stage)
+        self.act_in_another_office(at, at, act)
+
+    @rule(place=places, at=places, act=others)
+    def act_in_another_office(self, place, at, act):
+        """By an agent that acted in the case already, and is given the office whose turn it is."""
+        row = self.pick(place)
+        if row is None or not act or row.stage == "VERDICT":
+            return
+        able = [who for who in self.everybody if (row.id, who) in self.acted and "_two" in who]
+        if not able:
+            return
+        who = able[at % len(able)]
+        self.give_an_office(who, OFFICE[row.stage])
+        if act == "read":
+            self.read_as(row, who, [])
+        else:
+            self.submit_to(row, who, row.stage, 0)
+
+    @rule(at=places, stage=st.sampled_from(sorted(LIFTING)))
+    def violate_in_a_pause(self, at, stage):
+        """Then a person amends what the case waits for."""
+        row = Case.objects.filter(state="paused").order_by("id").first()
+        if row is not None:
+            self.did["violate in a pause"] += 1
+            who = self.everybody[at % len(self.everybody)]
+            illegal = min(set(INPUTS["CONDUCTOR" if self.office_of(who) == "TESTER" else "TESTER"]))
+            self.read_as(row, who, [illegal])
+            self.amend_as(row, stage, "Reviewer")
 
     @rule(who=agents)
     def open(self, who):
@@ -211,7 +244,9 @@ class Cases(CompanyMachine):
             return
         who = self.most_often(office, row.id, at)
         names = [name] if name in INPUTS[office] or at > 20 else []
-        names = [each for each in names if each]
+        self.read_as(row, who, [each for each in names if each])
+
+    def read_as(self, row, who, names):
         params = {"names": names} if names else {}
         answer = self.call(who, "case_inputs", case_id=row.id, **params)
         if answer.code == "OK":
@@ -255,8 +290,10 @@ class Cases(CompanyMachine):
         ["Reviewer", "Reviewer", "Board", "Observer", "HR"]))  # fmt: skip
     def amend(self, place, stage, group):
         row = self.pick(place)
-        if row is None:
-            return
+        if row is not None:
+            self.amend_as(row, stage, group)
+
+    def amend_as(self, row, stage, group):
         content = self.content(row.id, stage, "OK", "a person")["content"]
         params = {"stage": stage, "content": content}
         given = {"stage": LIFTING[stage], "content": content}

@@ -99,10 +99,15 @@ class Frames(CompanyMachine):
             assert to not in self.waiting(below)
             assert below is None or below.depth < 8
 
-    @initialize(ways=st.lists(st.tuples(places, places, places, ends), min_size=2, max_size=6))
-    def begin(self, ways):
+    @initialize(
+        ways=st.lists(st.tuples(places, places, places, ends), min_size=2, max_size=6),
+        at=places, leads=st.booleans(), changes=st.booleans(),
+    )  # fmt: skip
+    def begin(self, ways, at, leads, changes):
         for way in ways:
             self.have_it_taken(*way)
+        if changes:
+            self.give_back_after_a_change(at, leads)
 
     @rule(place=places, at=places, down=st.integers(0, 30), end=ends)
     def have_it_taken(self, place, at, down, end):
@@ -146,7 +151,26 @@ class Frames(CompanyMachine):
 
     @rule(at=st.integers(0, 30), status=st.sampled_from(["ok", "failed"]))
     def give_back(self, at, status):
+        self.give_back_as(self.agent_with("taken", at), status)
+
+    @rule(at=places, leads=st.booleans())
+    def give_back_after_a_change(self, at, leads):
+        """To an agent that may perhaps ask no more, and that reads what it is told."""
         who = self.agent_with("taken", at)
+        frame = self.top(who)
+        if frame is None:
+            return
+        opener = frame.opener
+        if leads and opener.is_leader:
+            self.let_lead(opener.group.slug, at)
+        else:
+            self.move(who, None)
+        self.did["give back after a change"] += 1
+        self.give_back_as(who, "ok")
+        if self.works(opener.handle):
+            self.call(opener.handle, "next_frame", frame_id=str(frame.id))
+
+    def give_back_as(self, who, status):
         frame = self.top(who)
         if frame is None or not self.works(who):
             return
