@@ -326,7 +326,7 @@ class Rights(Accounts):
 
     @initialize(line=st.sampled_from(LINES), by=st.sampled_from(("hr_manager", "ada", "hans")))
     def begin(self, line, by):
-        self.carry_out(line, by, twice=False)
+        self.carry_out(line, by, twice=True)
 
     @rule(line=st.sampled_from(LINES), days=st.sampled_from((3, 30)))
     def authorise(self, line, days):
@@ -370,7 +370,11 @@ class Rights(Accounts):
     def carry_out(self, line, by, twice):
         """The CEO authorises a change and it is made at once: few days reach it in single steps."""
         self.authorise(line, 7)
-        for _ in range(1 + twice):
+        self.make(line, by)
+        if twice:
+            act, who, _, to = line
+            if act == "move":  # back again in between
+                self.carry_out((act, who, None, *({*HEADS} - {to})), by, twice=False)
             self.make(line, by)
 
     def make(self, line, by):
