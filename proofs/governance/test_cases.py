@@ -6,9 +6,9 @@ from proofs.governance.cases_machine import Cases
 from tests.machines import play
 
 MOVES = {
-    "open", "read", "violate", "ANALYSIS OK", "TASKS OK", "IMPLEMENTATION OK", "REVIEW APPROVED",
-    "REVIEW REJECTED", "TEST PASSED", "amend_analysis", "extend_rounds", "CONTINUE", "DELIVER",
-    "give an office", "deactivate", "pause", "let pass", "repeated", "explained True",
+    "open", "read", "violate", "violate in a pause", "ANALYSIS OK", "TASKS OK", "IMPLEMENTATION OK",
+    "REVIEW APPROVED", "TEST PASSED", "amend_analysis", "extend_rounds", "DELIVER",
+    "give an office", "let pass", "repeated", "explained True",
 }  # fmt: skip
 
 

@@ -6,8 +6,8 @@ from proofs.governance.frames_machine import Frames
 from tests.machines import play
 
 MOVES = {
-    "delegate_to", "next_frame", "return_result", "cancel", "move", "let lead", "deactivate",
-    "activate", "switch member_delegation", "pause", "let pass", "repeated", "explained True",
+    "delegate_to", "next_frame", "return_result", "give back after a change", "cancel", "move",
+    "let lead", "deactivate", "let pass", "repeated", "explained True",
 }  # fmt: skip
 
 
