@@ -208,10 +208,13 @@ def read_manifest(folder: Path) -> Manifest:
     It says nothing where other users can write: the dump is SQL that runs as the owner.
     """
     for path in (folder, *(folder / name for name in (MANIFEST, DATABASE, TREE))):
-        if path.exists() and path.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        if not path.exists():
+            continue
+        found = path.stat()
+        if found.st_uid not in (0, os.geteuid()) or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             raise CannotCopy(
                 f"other users can write to {path}, and what it holds would run as the database's "
-                f"owner; if you trust it: chmod go-w {path}"
+                f"owner; if you trust it, make it your own: chown, and chmod go-w {path}"
             )
     try:
         manifest = TypeAdapter(Manifest).validate_json((folder / MANIFEST).read_bytes())

@@ -450,10 +450,19 @@ class TestRefused:
         back_up(places / "copy", keys=None, now=timezone.now())
         path = places / "copy" / name
         path.chmod(path.stat().st_mode | mode)
-        with pytest.raises(CannotCopy, match="if you trust it: chmod go-w "):
+        with pytest.raises(CannotCopy, match="if you trust it, make it your own: "):
             read_manifest(places / "copy")
         path.chmod(path.stat().st_mode & ~mode)
         assert read_manifest(places / "copy")
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+    @pytest.mark.parametrize("name", ["", "database.dump"])
+    def test_is_a_copy_of_another_user(self, places, name):
+        """Who owns a file can always write to it."""
+        back_up(places / "copy", keys=None, now=timezone.now())
+        os.chown(places / "copy" / name, 65534, -1)
+        with pytest.raises(CannotCopy, match="other users can write"):
+            read_manifest(places / "copy")
 
     @pytest.mark.parametrize(
         "odd",
