@@ -3,7 +3,8 @@
 
 import sys
 
-from nexus_site.run.command import manage
+from nexus_site.run.command import end_when_asked, manage
 
 if __name__ == "__main__":
+    end_when_asked()
     sys.exit(manage(sys.argv))

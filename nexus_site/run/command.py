@@ -19,17 +19,11 @@ def folder_of_changes() -> Path:
 
 
 def manage(words: Sequence[str]) -> int:
-    """Run a management command; its exit status.
-
-    Asked to stop, it stops the embedded database as well, unless others use it.
-    """
+    """Run a management command; its exit status."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "nexus_site.settings")
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
 
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is signal.SIG_DFL:  # not ignored, as by nohup
-            signal.signal(number, lambda number, _: sys.exit(128 + number))
     try:
         execute_from_command_line(list(words))
     except ImproperlyConfigured as problem:
@@ -41,6 +35,13 @@ def manage(words: Sequence[str]) -> int:
         print(said_of(problem), file=sys.stderr)
         return 1
     return 0
+
+
+def end_when_asked() -> None:
+    """Asked to stop, stop the embedded database as well, unless others use it."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:  # not ignored, as by nohup
+            signal.signal(number, lambda number, _: sys.exit(128 + number))
 
 
 def said_of(problem: OSError) -> str:
