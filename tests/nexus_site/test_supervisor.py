@@ -278,7 +278,7 @@ class TestPulse:
 
     def test_limit_is_the_one_that_people_read(self):
         words = (REPOSITORY / "docs" / "operations.md").read_text("utf-8")
-        assert f"silent for {pulse_module.SILENT_AFTER:.0f} seconds" in words
+        assert f"does not respond for {pulse_module.SILENT_AFTER:.0f} seconds" in words
 
 
 class TestChild:
