@@ -20,7 +20,9 @@ def work() -> None:
         raise SystemExit(problem)
     # Root in a container is root nowhere else, and messages are JSON, never code.
     warnings.simplefilter("ignore", SecurityWarning)
-    # Not `worker_main`: the modules of the command line cost 20 MB. No other workers talk to it.
+    # Not `worker_main`: the modules of the command line cost 20 MB. No other workers talk to it. It
+    # announces itself to none: where the broker died meanwhile that is tried without end, and a
+    # worker that was asked to stop would not.
     worker = app.Worker(
         pool="threads",
         concurrency=settings.WORKER_THREADS,
@@ -28,6 +30,7 @@ def work() -> None:
         quiet=True,
         without_mingle=True,
         without_gossip=True,
+        without_heartbeat=True,
     )
     worker.start()
     raise SystemExit(worker.exitcode)

@@ -13,7 +13,8 @@ from celery.contrib.testing.worker import start_worker
 from kombu import Connection
 from kombu.exceptions import OperationalError
 
-from nexus_site.run import broker
+from nexus_site import celery
+from nexus_site.run import broker, worker
 from nexus_site.run.fork import fork, status_of
 from nexus_site.run.sockets import SOCKET_PATH_LIMIT
 from nexus_site.serving import health
@@ -80,6 +81,20 @@ class TestServe:
         app.conf.broker_url = broker.url_under(tmp_path)
         with start_worker(app, perform_ping_check=False):
             assert app.control.ping(timeout=1) == []
+
+    def test_is_told_nothing_by_the_worker(self, serve, tmp_path, monkeypatch):
+        """A message that meets a broker which died is sent again and again: no worker would end."""
+        serve()
+        monkeypatch.setattr(celery.app.conf, "broker_url", broker.url_under(tmp_path))
+        monkeypatch.setattr(worker.safety, "problem_of_start", lambda: "")
+        pid = fork(worker.work)
+        try:
+            with Connection(broker.url_under(tmp_path)) as connection:
+                client = connection.default_channel.client
+                wait_until(lambda: any(each["cmd"] == "brpop" for each in client.client_list()))
+                assert "cmdstat_publish" not in client.info("commandstats")
+        finally:
+            assert stop(pid, 15) == 0
 
     def test_lets_only_its_owner_in(self, serve, tmp_path):
         serve()
