@@ -13,6 +13,7 @@ from types import FrameType
 from typing import IO
 
 from nexus_site.run.postgres import Cluster
+from nexus_site.run.processes import private
 
 
 @dataclass
@@ -76,7 +77,8 @@ def claim(cluster: Cluster, *, starts: bool = True) -> ClusterLock:
     Where another process keeps it running, this one does not start it: its calls would wait.
     """
     cluster.data.parent.mkdir(parents=True, exist_ok=True)
-    file = cluster.data.with_name("postgres.users.lock").open("w", encoding="ascii")
+    path = cluster.data.with_name("postgres.users.lock")
+    file = open(path, "w", encoding="ascii", opener=private)  # noqa: SIM115  open as long as the lock
     fcntl.flock(file, fcntl.LOCK_SH)
     lock = ClusterLock(cluster=cluster, file=file)
     try:

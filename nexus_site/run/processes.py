@@ -43,6 +43,11 @@ def processes_in(data: Path) -> set[int]:
     return {int(process.name) for process in numbers}
 
 
+def private(path: str, flags: int) -> int:
+    """Open a lock file, for its owner alone: who can read one can hold it, and we would wait."""
+    return os.open(path, flags, 0o600)
+
+
 def holders(lock: Path) -> set[int]:
     """The processes that hold the lock (`flock`) of this file (Linux, and of our user; else none).
 

@@ -17,7 +17,7 @@ from typing import IO
 from nexus_site.celery import app
 from nexus_site.run import broker, roles, web, worker
 from nexus_site.run.postgres import Cluster
-from nexus_site.run.processes import holders, kill_group, lives
+from nexus_site.run.processes import holders, kill_group, lives, private
 from nexus_site.run.pulse import Pulse
 from nexus_site.run.shim import share_one_arena
 from nexus_site.run.supervisor import POLL, Child
@@ -97,7 +97,7 @@ def only_one(var: Path, *, say: Callable[[str], None]) -> Iterator[None]:
     """
     var.mkdir(parents=True, exist_ok=True)
     path = var.resolve() / "up.lock"
-    with path.open("a+", encoding="ascii") as file:
+    with open(path, "a+", encoding="ascii", opener=private) as file:
         os.set_inheritable(file.fileno(), True)  # the broker becomes another program
         _take(file, path, say)
         file.truncate(0)

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -20,7 +21,7 @@ from django.db import OperationalError
 from nexus_site.management.commands.up import Command
 from nexus_site.run import broker, cluster_lock, first_run, roles, up
 from nexus_site.run.fork import fork, status_of
-from nexus_site.run.postgres import Cluster
+from nexus_site.run.postgres import Cluster, locked
 from nexus_site.run.processes import PROCESSES, holders, lives
 from tests.patience import PATIENCE, wait_until
 
@@ -332,6 +333,17 @@ class TestWhatAKilledOneLeft:
         ):
             pass
         assert lives(child)
+
+    def test_is_held_by_its_owner_alone(self, tmp_path):
+        """Who can read a lock file can hold it, and keep the company from starting."""
+        cluster = Cluster.under(tmp_path)
+        with (
+            up.only_one(tmp_path, say=print),
+            locked(tmp_path / "postgres.start.lock"),
+            cluster_lock.claim(cluster, starts=False).file,
+        ):
+            locks = [*tmp_path.glob("*.lock")]
+            assert [stat.S_IMODE(lock.stat().st_mode) for lock in locks] == [0o600] * 3
 
     def test_is_not_another_start_that_waits_as_well(self, tmp_path, leave):
         child = leave(lambda: time.sleep(600))
