@@ -15,7 +15,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"", "0", "false", "no", "off"})
-SHORTEST_SECRET = 50  # characters
+SHORTEST_SECRET, SHORTEST_TOKEN = 50, 16  # characters
 FEWEST_SHAPES = 30  # in a secret: random ones have more, even of digits alone
 WIDEST_PROXIES = {4: 10, 6: 20}  # bits of a public prefix: no provider's proxies take a wider one
 UIDS = 65_536  # user numbers of one installation
@@ -137,6 +137,7 @@ def require_safe_production(
     debug: bool,
     encrypted: bool = True,
     proxies: Sequence[IPv4Network | IPv6Network] = (),
+    metrics_token: str = "",
 ) -> None:
     """Raise ImproperlyConfigured for what is never safe where people and agents work."""
     if len(secret_key) < SHORTEST_SECRET:
@@ -158,6 +159,10 @@ def require_safe_production(
             "SECURE_SSL_REDIRECT must be on in production: keys and sessions would travel "
             "unencrypted. Name the proxy that encrypts in TRUSTED_PROXIES, "
             "and let it set X-Forwarded-Proto"
+        )
+    if metrics_token and len(metrics_token) < SHORTEST_TOKEN:
+        raise ImproperlyConfigured(
+            f"METRICS_TOKEN can be guessed: give it {SHORTEST_TOKEN} random characters or more"
         )
     for network in proxies:
         if not network.is_private and network.prefixlen < WIDEST_PROXIES[network.version]:

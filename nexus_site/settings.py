@@ -88,7 +88,7 @@ SERVICE_ADDRESSES = env.addresses("SERVICE_ADDRESSES")
 
 # Web server
 HOST = env.text("HOST", "127.0.0.1")
-PORT = env.number("PORT", 8000)
+PORT = env.number("PORT", 8000, least=1)
 WEB_WORKERS = env.number("WEB_WORKERS", 2, least=1)
 WEB_THREADS = env.number("WEB_THREADS", 8, least=1)
 WEB_PEOPLE_THREADS = env.number("WEB_PEOPLE_THREADS", 4, least=2)
@@ -97,6 +97,7 @@ WEB_CONNECTIONS_PER_ADDRESS = env.number("WEB_CONNECTIONS_PER_ADDRESS", 500, lea
 TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES")
 PUBLIC_URL = env.text("PUBLIC_URL", f"http://{HOST}:{PORT}")
 SECURE_SSL_REDIRECT = env.flag("SECURE_SSL_REDIRECT", default=PRODUCTION)
+METRICS_TOKEN = env.text("METRICS_TOKEN")
 
 if PRODUCTION:
     SECRET_KEY = env.required("SECRET_KEY", "production needs a secret of its own")
@@ -108,6 +109,7 @@ if PRODUCTION:
         debug=DEBUG,
         encrypted=SECURE_SSL_REDIRECT,
         proxies=TRUSTED_PROXIES,
+        metrics_token=METRICS_TOKEN,
     )
 else:
     SECRET_KEY = env.text("SECRET_KEY") or kept_secret(NEXUS_VAR / "secret_key")
@@ -294,7 +296,6 @@ CONTENT_SECURITY_POLICY = theme.CONTENT_SECURITY_POLICY
 UNFOLD = theme.UNFOLD
 
 # Watching it run
-METRICS_TOKEN = env.text("METRICS_TOKEN")
 LOGGING_CONFIG = None  # nexus_site/logs.py sets up structlog and the standard library together
 PROMETHEUS_METRIC_NAMESPACE = "nexus"
 DJANGO_STRUCTLOG_CELERY_ENABLED = False

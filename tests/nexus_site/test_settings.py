@@ -138,6 +138,8 @@ class TestProduction:
             ("TRUSTED_PROXIES", "2000::/7", "TRUSTED_PROXIES=2000::/7 believes"),
             ("TRUSTED_PROXIES", "0.0.0.0/1,128.0.0.0/1", "TRUSTED_PROXIES=0.0.0.0/1 believes"),
             ("TRUSTED_PROXIES", "8.0.0.0/8", "TRUSTED_PROXIES=8.0.0.0/8 believes"),
+            ("METRICS_TOKEN", "x" * 15, "METRICS_TOKEN can be guessed"),
+            ("PORT", "0", "PORT"),
             ("SECURE_SSL_REDIRECT", "no", "SECURE_SSL_REDIRECT must be on in production"),
         ],
     )
@@ -152,6 +154,7 @@ class TestProduction:
             ("SECRET_KEY", "".join(Random(7).choices(digits, k=50))),
             ("SECRET_KEY", Random(7).randbytes(25).hex()),
             ("TRUSTED_PROXIES", "10.0.0.0/8,172.16.0.0/12,fd00::/8,fc00::/7,fe80::/10"),
+            ("METRICS_TOKEN", Random(7).randbytes(8).hex()),
             ("TRUSTED_PROXIES", "104.16.0.0/13,2a06:98c0::/29"),  # a provider's
         ],
     )
