@@ -61,6 +61,10 @@ def backdate(chance: Random, at: str) -> str:
     return stamp(datetime.fromisoformat(at) - chance.randint(1, 9) * back)
 
 
+def minute_before(at: str) -> str:
+    return stamp(datetime.fromisoformat(at) - timedelta(minutes=1))
+
+
 def stored(values: dict[str, object]) -> dict[str, object]:
     """As columns hold them."""
     return {k: json.dumps(v) if k == "details" else v for k, v in values.items()}
@@ -279,13 +283,18 @@ def edited_while_waiting(chance: Random, world: World) -> Made:
 
 
 def limit_of_what_waits(chance: Random, world: World) -> Made:
-    """Until its seal, an event can be deleted, or made again with its digest."""
+    """Until its seal, an event can be deleted, or made again with its digest.
+
+    One that is made older than a minute looks as if sealing had stopped.
+    """
     leaf = chance.choice(world.waiting)
     if chance.random() < 0.5:
         return (f"DELETE FROM ledger_event WHERE seq = {literal(leaf.seq)}",), set(), None, {None}
     values = other_values(chance, leaf.fields)
     digest = redigested(leaf, values).digest
-    return (edit(leaf.seq, {**stored(values), "digest": digest}),), set(), None, {None}
+    is_late = str(values.get("at", leaf.fields["at"])) < minute_before(leaf.fields["at"])
+    faults, seqs = ({SealFault.EVENT_UNSEALED}, {leaf.seq}) if is_late else (set(), {None})
+    return (edit(leaf.seq, {**stored(values), "digest": digest}),), faults, None, seqs
 
 
 def guard(chance: Random, _: World) -> Made:
