@@ -185,7 +185,7 @@ def _changed(row: models.Model) -> dict[str, dict[str, str]]:
 
 
 def _recorded(value: Any) -> str:
-    text = "" if value is None else value if isinstance(value, str) else str(value)
+    text = "" if value is None else str(value)
     more = len(text) - LONGEST_RECORDED
     return f"{text[:LONGEST_RECORDED]}… and {more} more characters" if more > 0 else text
 

@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from unittest.mock import patch
@@ -13,13 +13,17 @@ from django.db import connection
 from django.test import override_settings
 from django.utils import timezone
 
+from core.decision import Denied
+from governance.staff.deactivation import deactivate_by_person
+from orgchart.pending.edits import apply_edit
 from tests.company import Company
+from tests.machines import CompanyMachine
 from toolbox.caller import Clock
 from toolbox.idempotency import NOT_KEPT
 from toolbox.registry import REGISTRY
 from toolbox.scheduler import JOBS
 
-UNHEEDED = (
+NOT_COMPARED = (
     "django_", "auth_", "otp_", "axes_", "ledger_", "toolbox_jobrun", "toolbox_ratebucket",
     "toolbox_usage", "toolbox_stored", "orgchart_apikey", "toolbox_session",
 )  # fmt: skip
@@ -33,7 +37,7 @@ SHUT_OUT = {"UNAUTHENTICATED", *NOT_KEPT}
 def contents():
     """What the tables of the product hold, a number for each, and the number of events."""
     tables = sorted(model._meta.db_table for model in apps.get_models() if model._meta.managed)
-    kept = [name for name in tables if not name.startswith(UNHEEDED)]
+    kept = [name for name in tables if not name.startswith(NOT_COMPARED)]
     sums = ", ".join(f"(SELECT sum(hashtext(t::text)) FROM {name} t)" for name in kept)
     events = "(SELECT count(*) FROM ledger_event WHERE action <> 'call.explained')"
     with connection.cursor() as cursor:
@@ -139,3 +143,48 @@ class RehearsingCompany(Company):
 
 def changed(before, after):
     return {name for name in before if before[name] != after[name]}
+
+
+class RehearsedDay(CompanyMachine):
+    """A day of rehearsed calls, in which people change the organisation.
+
+    Each machine has a `did`, which counts what took effect.
+    """
+
+    kind = RehearsingCompany
+    did: Counter[str]
+
+    def __init__(self):
+        super().__init__()
+        self.around = ExitStack()
+        self.around.enter_context(self.here.clock())
+
+    def teardown(self):
+        self.did.update(self.here.took)
+        try:
+            super().teardown()
+        finally:
+            self.around.close()
+
+    def edit(self, name, edit):
+        """By the operator, who needs no second person."""
+        with suppress(Denied):
+            apply_edit(
+                edit, organisation_id=self.here.organisation.id, caller=self.here.system,
+                now=self.here.now(), reason="R", expected_version=None,
+            )  # fmt: skip
+            self.did[name] += 1
+        self.changed()
+
+    def deactivate(self, who, *, by):
+        """By a person of this group."""
+        with suppress(Denied):
+            deactivate_by_person(
+                person=self.here.person(by), agent=who, reason="R", now=self.here.now(),
+                expected_version=self.here.policy.version,
+            )  # fmt: skip
+            self.did["deactivate"] += 1
+        self.changed()
+
+    def changed(self):
+        """What follows a change of the organisation, done or refused."""

@@ -13,13 +13,11 @@ from governance.cases.vocabulary import Outcome, Stage
 from governance.interventions import services
 from governance.interventions.confirmation import Confirmed, purpose_of
 from governance.models import Case, Violation
-from governance.staff.deactivation import deactivate_by_person
 from orgchart.models import Agent, Organisation, Pause, Role
 from orgchart.pauses.services import pause_agent, resume_agent
-from orgchart.pending.edits import activating, apply_edit, saving
-from proofs.rehearsing import RehearsingCompany
+from orgchart.pending.edits import activating, saving
+from proofs.rehearsing import RehearsedDay
 from tests.governance.cases.oracle import INPUTS, OFFICES, OUTCOMES, STAGE, STAGES
-from tests.machines import CompanyMachine
 from tests.oracle.carriers import Carried
 
 OFFICE = {stage: office for office, stage in STAGE.items()}
@@ -41,7 +39,7 @@ beginnings = st.sampled_from([0, 3, 3, 4, 4, 5])
 """How many stages of a case went well: most often up to a REVIEW or a TEST."""
 
 
-class Cases(CompanyMachine):
+class Cases(RehearsedDay):
     """A day of six offices with two agents each, and what each agent really did in each case.
 
     `acted` is the office of each agent in each case, `passed` the rounds in which a REVIEW approved
@@ -49,13 +47,10 @@ class Cases(CompanyMachine):
     that no member of the Board decided on. `did` counts what took effect.
     """
 
-    kind = RehearsingCompany
     did: Counter[str] = Counter()
 
     def __init__(self):
         super().__init__()
-        self.clock = self.here.clock()
-        self.clock.__enter__()
         self.words = Carried()
         self.here.shown = self.check
         self.about, self.cases, self.acted = {}, [], {}
@@ -67,11 +62,6 @@ class Cases(CompanyMachine):
                                      role=same.role, reports_to=same.reports_to)  # fmt: skip
         Organisation.objects.update(policy_version=F("policy_version") + 1)
         self.everybody = [name for name in AGENTS if name != "conductor_two"]
-
-    def teardown(self):
-        self.did.update(self.here.took)
-        self.clock.__exit__(None, None, None)
-        super().teardown()
 
     # What is known
 
@@ -362,24 +352,9 @@ class Cases(CompanyMachine):
         if not row.active:
             self.edit("activate", activating(row))
             return
-        with suppress(Denied):
-            deactivate_by_person(
-                person=self.here.person("HR"), agent=who, reason="R", now=self.here.now(),
-                expected_version=self.here.policy.version,
-            )  # fmt: skip
-            self.did["deactivate"] += 1
-        self.new_keys()
+        self.deactivate(who, by="HR")
 
-    def edit(self, name, edit):
-        with suppress(Denied):
-            apply_edit(
-                edit, organisation_id=self.here.organisation.id, caller=self.here.system,
-                now=self.here.now(), reason="R", expected_version=None,
-            )  # fmt: skip
-            self.did[name] += 1
-        self.new_keys()
-
-    def new_keys(self):
+    def changed(self):
         """Who is active has a key; a deactivated agent has one from before, or cannot call."""
         agents = Agent.objects.filter(organisation=self.here.organisation)
         self.everybody = [one.handle for one in agents.order_by("handle") if one.active]

@@ -7,12 +7,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule
 
 from core.decision import Denied
-from governance.staff.deactivation import deactivate_by_person
 from orgchart.models import Agent, Group, Pause
 from orgchart.pauses.services import pause_agent, resume_agent
-from orgchart.pending.edits import activating, apply_edit, replacing_leader, saving
-from proofs.rehearsing import RehearsingCompany
-from tests.machines import CompanyMachine
+from orgchart.pending.edits import activating, replacing_leader, saving
+from proofs.rehearsing import RehearsedDay
 from tests.oracle.carriers import Carried
 from toolbox.frames.ending import cancel_frame
 from toolbox.models import Frame
@@ -35,25 +33,17 @@ places = st.integers(0, 9)
 ends = st.sampled_from(["", "", "ok", "failed"])
 
 
-class Frames(CompanyMachine):
+class Frames(RehearsedDay):
     """A day of two groups. `states` are those of each frame as they were after the last step."""
 
-    kind = RehearsingCompany
     did: Counter[str] = Counter()
 
     def __init__(self):
         super().__init__()
-        self.clock = self.here.clock()
-        self.clock.__enter__()
         self.words, self.states = Carried(), {}
         self.here.shown = self.words.check
         for agent in AGENTS:
             self.here.key(agent)
-
-    def teardown(self):
-        self.did.update(self.here.took)
-        self.clock.__exit__(None, None, None)
-        super().teardown()
 
     def may_delegate(self, who, to):
         """The table of groups by hand (Spec: groups 4)."""
@@ -231,12 +221,7 @@ class Frames(CompanyMachine):
             self.edit("activate", activating(left))
             self.here.keys.pop(left.handle, None)
             return
-        with suppress(Denied):
-            deactivate_by_person(
-                person=self.here.person("HR"), agent=who, reason="R", now=self.here.now(),
-                expected_version=self.here.policy.version,
-            )  # fmt: skip
-            self.did["deactivate"] += 1
+        self.deactivate(who, by="HR")
 
     @rule(who=agents, ends=st.booleans())
     def pause(self, who, ends):
@@ -252,15 +237,6 @@ class Frames(CompanyMachine):
 
     def group(self, slug):
         return Group.objects.get(organisation=self.here.organisation, slug=slug)
-
-    def edit(self, name, edit):
-        """By the operator, whom nobody confirms."""
-        with suppress(Denied):
-            apply_edit(
-                edit, organisation_id=self.here.organisation.id, caller=self.here.system,
-                now=self.here.now(), reason="R", expected_version=None,
-            )  # fmt: skip
-            self.did[name] += 1
 
     # Time
 

@@ -8,10 +8,9 @@ from hypothesis.stateful import initialize, rule
 
 from contracts.models import Contract
 from core.decision import Denied
-from governance.staff.deactivation import deactivate_by_person
 from orgchart.models import Agent, Organisation, Pause, Role
 from orgchart.pauses.services import pause_agent, resume_agent
-from orgchart.pending.edits import activating, apply_edit, saving
+from orgchart.pending.edits import activating, saving
 from orgchart.policy.vocabulary import ToolMode
 from proofs.workspace.deliveries_machine import (
     JUDGE,
@@ -81,23 +80,7 @@ class Changes(Deliveries):
         if not row.active:
             self.edit("activate", activating(row))
             return
-        with suppress(Denied):
-            deactivate_by_person(
-                person=self.here.person("Board"), agent=who, reason="R", now=self.here.now(),
-                expected_version=self.here.policy.version,
-            )  # fmt: skip
-            self.did["deactivate"] += 1
-        self.changed()
-
-    def edit(self, name, edit):
-        """By the operator, whom nobody confirms."""
-        with suppress(Denied):
-            apply_edit(
-                edit, organisation_id=self.here.organisation.id, caller=self.here.system,
-                now=self.here.now(), reason="R", expected_version=None,
-            )  # fmt: skip
-            self.did[name] += 1
-        self.changed()
+        self.deactivate(who, by="Board")
 
     def changed(self):
         """What the organisation does with contracts of who leaves, and whose keys have ended."""

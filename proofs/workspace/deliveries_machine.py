@@ -1,14 +1,12 @@
 """Workers, QA and their manager work on few branches in any order; what reaches the main branch."""
 
 from collections import Counter
-from contextlib import ExitStack
 
 from django.test import override_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule
 
-from proofs.rehearsing import RehearsingCompany
-from tests.machines import CompanyMachine
+from proofs.rehearsing import RehearsedDay
 from tests.workspace.git.world import Hands, a_root
 from workspace.git.repositories import ensure_repository
 
@@ -26,19 +24,16 @@ workers = st.sampled_from(WORKERS)
 branches = st.sampled_from(BRANCHES)
 
 
-class Deliveries(CompanyMachine):
+class Deliveries(RehearsedDay):
     """A day of one repository. What each contract is and what QA found, as the answers said it.
 
     `makers` are the agents that worked on each branch, `did` counts what took effect.
     """
 
-    kind = RehearsingCompany
     did: Counter[str] = Counter()
 
     def __init__(self):
         super().__init__()
-        self.around = ExitStack()
-        self.around.enter_context(self.here.clock())
         root = self.around.enter_context(a_root())
         self.around.enter_context(override_settings(WORKSPACE_ROOT=root))
         self.hands = Hands(self.here)
@@ -52,13 +47,6 @@ class Deliveries(CompanyMachine):
         self.contracts, self.texts = [], 0
         self.makers = {branch: set() for branch in BRANCHES}
         self.main = self.hands.git("rev-parse", "refs/heads/main")
-
-    def teardown(self):
-        self.did.update(self.here.took)
-        try:
-            super().teardown()
-        finally:
-            self.around.close()
 
     def pick(self, place, *states):
         found = [one for one in self.contracts if one["state"] in states]
