@@ -30,6 +30,7 @@ class PendingChange(models.Model):
 
     `allowed` and `forbidden` are the difference that was shown, on `policy_version`. A change of a
     user has no organisation, but the `boards` that confirm it; 0 is that of the installation.
+    `proposer_known_to` are all who could act as the proposer at that moment.
     """
 
     organisation = models.ForeignKey(
@@ -45,6 +46,7 @@ class PendingChange(models.Model):
     forbidden = ArrayField(models.TextField(), default=list, blank=True)
     policy_version = models.PositiveBigIntegerField()
     proposed_by = models.CharField(max_length=150)
+    proposer_known_to = ArrayField(models.CharField(max_length=150), default=list, blank=True)
     proposed_at = models.DateTimeField()
     reason = models.TextField()
     decided_by = models.CharField(max_length=150, blank=True)

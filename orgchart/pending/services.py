@@ -26,6 +26,7 @@ from orgchart.pending.rules import can_decide, can_withdraw
 from orgchart.pending.users import require_confirmer, save_confirmed
 from orgchart.pending.vocabulary import SUBJECT, PendingState
 from orgchart.people.members import lock_users
+from orgchart.people.passwords import who_may_act_as
 from orgchart.services import PolicyChange
 
 
@@ -69,6 +70,7 @@ def propose_change(
             forbidden=list(seen.difference.forbidden),
             policy_version=seen.after.version - 1,
             proposed_by=caller.username,
+            proposer_known_to=sorted(who_may_act_as(caller.username)),
             proposed_at=now,
             reason=reason,
         )

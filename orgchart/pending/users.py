@@ -23,7 +23,7 @@ from orgchart.pending.vocabulary import SUBJECT
 from orgchart.people import rules
 from orgchart.people.authenticators import remove_authenticators, remove_devices
 from orgchart.people.members import lock_users, save_standing, standing_of
-from orgchart.people.passwords import all_known, ask_for_code, known_to
+from orgchart.people.passwords import acting_as, ask_for_code, known_to, who_may_act_as
 from orgchart.people.rules import EVERY, INSTALLATION, Standing
 
 ACT = "change the rights of"
@@ -68,9 +68,9 @@ def remove_second_factor(*, user: User, who: SignedIn, reason: str, now: datetim
         raise Denied(reason_missing(Deed.KEEP_PEOPLE))
     with transaction.atomic():
         who = _locked(who)
-        _asked(who, user, rules.NOTHING, standing_of(user))
-        name = user.get_username()
-        require(rules.can_have_code(who.username, name, known_to(user.pk)))
+        _, boards = _asked(who, user, rules.NOTHING, standing_of(user))
+        name, members = user.get_username(), rules.confirmers(boards, boards)
+        require(rules.can_have_code(who.username, name, known_to(user.pk), members, acting_as()))
         if not remove_authenticators(user):
             raise refuse(Code.NOT_FOUND, f"{name} has no second factor", "nothing is left to do")
         record(
@@ -117,14 +117,17 @@ def require_confirmer(row: PendingChange, caller: Person) -> None:
     asked = row.boards or [caller.organisation_id]
     boards = {one: board_members(one) for one in asked}
     require(rules.can_confirm(caller.username, row.boards, boards))
-    require(rules.can_be_second(caller.username, row.proposed_by, boards, all_known()))
+    proposers, acting = {row.proposed_by, *row.proposer_known_to}, acting_as()
+    require(rules.can_be_second(caller.username, proposers, boards, acting))
     if not row.boards:
         return
     user = User.objects.get(pk=row.edit["key"])
     before, after = _standings(row)
     knows = known_to(user.pk)
     if rules.needs_code(before, after, knows):
-        require(rules.can_have_code(caller.username, user.get_username(), knows))
+        members = rules.confirmers(asked, boards)
+        name = user.get_username()
+        require(rules.can_have_code(caller.username, name, knows, members, acting))
 
 
 def _standings(row: PendingChange) -> tuple[Standing, Standing]:
@@ -176,7 +179,7 @@ def _asked(
         before=before,
         after=after,
         boards=boards,
-        known_to=all_known(),
+        acting_as=acting_as(),
     )
     return asked, boards
 
@@ -204,6 +207,7 @@ def _propose(
         forbidden=_sentences(user, rules.rights_added(after, before), names),
         policy_version=0,
         proposed_by=who.username,
+        proposer_known_to=sorted(who_may_act_as(who.username)),
         proposed_at=now,
     )
     record(

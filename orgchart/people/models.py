@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 
@@ -30,15 +31,16 @@ class Membership(models.Model):
 class GivenPassword(models.Model):
     """A password that somebody else chose: its user changes it before anything else.
 
-    With `code_from` the change needs a code too, which only that person was shown. `given_by` is
-    known after a change without a code, too: they may have made that change themself.
+    With `code_from` the change needs a code too, which only that person was shown. `known_to` are
+    the person who chose it and, behind them, all who could act as this person at that moment. They
+    are kept after a change without a code, too: one of them may have made that change.
     """
 
     person = models.OneToOneField(
         settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="given_password"
     )
     given_at = models.DateTimeField(auto_now_add=True)
-    given_by = models.CharField(max_length=150, blank=True)
+    known_to = ArrayField(models.CharField(max_length=150), default=list, blank=True)
     is_changed = models.BooleanField(default=False)
     code_from = models.CharField(max_length=150, blank=True)
     code_digest = models.CharField(max_length=64, blank=True)

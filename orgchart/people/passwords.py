@@ -26,7 +26,8 @@ def lock_user(user: AbstractBaseUser | AnonymousUser) -> None:
 
 def give_password(user_id: int, *, by: str = "") -> None:
     """Say that somebody else chose a user's password; `by` is a person, or '' the operator."""
-    given = {"given_by": by, "is_changed": False}
+    knows = [by, *sorted(who_may_act_as(by) - {by})] if by else []
+    given = {"known_to": knows, "is_changed": False}
     GivenPassword.objects.update_or_create(person_id=user_id, defaults=given)
 
 
@@ -45,16 +46,25 @@ def is_given(user_id: int) -> bool:
     return GivenPassword.objects.filter(person_id=user_id, is_changed=False).exists()
 
 
-def known_to(user_id: int) -> str:
-    """The person who may know a user's password, having chosen it or an earlier one; '' if none."""
+def known_to(user_id: int) -> list[str]:
+    """Who may know a user's password: who chose it last, then all who could act as them then."""
     rows = GivenPassword.objects.filter(person_id=user_id)
-    return rows.values_list("given_by", flat=True).first() or ""
+    return rows.values_list("known_to", flat=True).first() or []
 
 
-def all_known() -> dict[str, str]:
-    """Of each user whose password another person may know: this person, as in `known_to`."""
-    rows = GivenPassword.objects.exclude(given_by="")
-    return dict(rows.values_list("person__username", "given_by"))
+def acting_as() -> dict[str, frozenset[str]]:
+    """Of each user whose password others may know: those who may act as this user, with the user.
+
+    While a code is asked nobody acts as them: who knows the password has no code (Spec: people 49).
+    """
+    rows = GivenPassword.objects.filter(code_from="").exclude(known_to=[])
+    found = rows.values_list("person__username", "known_to")
+    return {name: frozenset({name, *known}) for name, known in found}
+
+
+def who_may_act_as(username: str) -> frozenset[str]:
+    """All who may act as a user at this moment, with the user."""
+    return acting_as().get(username, frozenset({username}))
 
 
 @needs_transaction

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,7 +87,7 @@ def rights_added(before: Standing, after: Standing) -> frozenset[Right]:
     return frozenset((name, one) for name, one in after.rights - had if (name, EVERY) not in had)
 
 
-def needs_code(before: Standing, after: Standing, known_to: str) -> bool:
+def needs_code(before: Standing, after: Standing, known_to: Collection[str]) -> bool:
     """Whether a confirmed change opens only with a code of the person who confirmed it.
 
     It does where it gives a right to who had none, who was on no Board and is on one now, or whose
@@ -110,13 +110,13 @@ def boards_to_ask(
     before: Standing,
     after: Standing,
     boards: Mapping[int, Collection[str]],
-    known_to: Mapping[str, str],
+    acting_as: Mapping[str, frozenset[str]],
 ) -> frozenset[int]:
     """The organisations whose Board confirms a change of a user; none: it takes effect at once.
 
     Asked is each Board with a member other than the person who makes the change, in an organisation
     where the user gets a right, or where one member of several would be left alone. `boards` has
-    the Board of every organisation and of the installation, `known_to` who may know whose password.
+    the Board of every organisation and of the installation, `acting_as` who may act as whom.
     """
     added = {one for _, one in rights_added(before, after)}
     return frozenset(
@@ -126,7 +126,7 @@ def boards_to_ask(
         and (
             one in added
             or EVERY in added
-            or _leaves_one(set(members), username, after, one, known_to)
+            or _leaves_one(set(members), username, after, one, acting_as)
         )
     )
 
@@ -136,29 +136,21 @@ def _leaves_one(
     username: str,
     after: Standing,
     organisation_id: int,
-    known_to: Mapping[str, str],
+    acting_as: Mapping[str, frozenset[str]],
 ) -> bool:
     """Whether a user leaves a Board whose other members may be one person."""
     leaves = username in members and not after.is_of_board(organisation_id)
-    return leaves and _may_be_one(members - {username}, known_to)
+    return leaves and _may_be_one(members - {username}, acting_as)
 
 
-def _may_be_one(names: Collection[str], known_to: Mapping[str, str]) -> bool:
-    """Whether these users may be one person under all the names (Spec: people 58)."""
-    return any(names) and all(_is_same(next(iter(names)), name, known_to) for name in names)
+def _may_be_one(names: Collection[str], acting_as: Mapping[str, frozenset[str]]) -> bool:
+    """Whether one person may act as all of these users (Spec: people 58)."""
+    found = [_who_may_be(name, acting_as) for name in names]
+    return bool(found) and bool(frozenset.intersection(*found))
 
 
-def _is_same(one: str, other: str, known_to: Mapping[str, str]) -> bool:
-    return not _behind(one, known_to).isdisjoint(_behind(other, known_to))
-
-
-def _behind(name: str, known_to: Mapping[str, str]) -> frozenset[str]:
-    """A user, the person who may know their password, who may know that person's, and so on."""
-    found: set[str] = set()
-    while name and name not in found:
-        found.add(name)
-        name = known_to.get(name, "")
-    return frozenset(found)
+def _who_may_be(name: str, acting_as: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    return acting_as.get(name, frozenset({name}))
 
 
 def can_change_user(
@@ -222,27 +214,43 @@ def can_confirm(by: str, asked: Collection[int], boards: Mapping[int, Collection
 
 
 def can_be_second(
-    by: str, proposed_by: str, boards: Mapping[int, Collection[str]], known_to: Mapping[str, str]
+    by: str,
+    proposers: Collection[str],
+    boards: Mapping[int, Collection[str]],
+    acting_as: Mapping[str, frozenset[str]],
 ) -> Decision:
     """Decide whether a person is another one than who proposed a change (Spec: people 58).
 
-    `boards` are those that are asked. Where each member may be the proposer, each counts.
+    `proposers` are all who could act as its proposer when it was proposed, `boards` those that are
+    asked. Where each member may be one of them, each counts.
     """
     members = frozenset(name for board in boards.values() for name in board)
-    others = {name for name in members if not _is_same(name, proposed_by, known_to)}
+    others = {name for name in members if _who_may_be(name, acting_as).isdisjoint(proposers)}
     if not others or by in others:
         return Allow("a second person decides")
     return deny(
         Code.NOT_YOURS,
-        f"one person may know the passwords of {by} and of {proposed_by}",
+        f"who proposed this may be who acts as {by}: one person may know both passwords",
         f"ask another member of the Board, or the operator: manage.py changepassword {by}",
         rule="one person with two names is no second person (spec: people 58)",
     )
 
 
-def can_have_code(by: str, username: str, known_to: str) -> Decision:
-    """Decide whether a person may be shown the code of a user: not who may know the password."""
-    if by not in (username, known_to):
+def can_have_code(
+    by: str,
+    username: str,
+    known_to: Sequence[str],
+    members: Collection[str],
+    acting_as: Mapping[str, frozenset[str]],
+) -> Decision:
+    """Decide whether a person may be shown the code of a user: not who may know the password.
+
+    `known_to` begins with who chose it last. Where each of these members may know it, only the user
+    and who chose it last may not (Spec: people 58).
+    """
+    know = {username, *known_to}
+    others = {name for name in members if _who_may_be(name, acting_as).isdisjoint(know)}
+    if by in others or (not others and by not in (username, *known_to[:1])):
         return Allow("the code and the password are with two persons (spec: people 49)")
     return deny(
         Code.NOT_YOURS,

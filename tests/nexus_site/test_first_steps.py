@@ -297,7 +297,7 @@ class TestThePasswordOfTheOperator:
         take_password(alice.pk)
         self.changed(monkeypatch, OWN, OWN)
         assert is_given(alice.pk)
-        assert known_to(alice.pk) == ""
+        assert known_to(alice.pk) == []
 
     def test_is_typed_twice_and_valid(self, alice, monkeypatch, capsys):
         with pytest.raises(CommandError, match="nothing changed"):

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from django.apps import apps
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
@@ -14,6 +15,7 @@ from django.utils import timezone
 
 from contracts.approvals.deployments import approve_deployment
 from governance.models import CaseOfficer
+from orgchart.people.passwords import give_password, known_to
 from tests.company import load_company
 from tests.governance.cases.world import Play
 from workspace.models import Deployment, ImageBuild, WebUse
@@ -127,3 +129,15 @@ class TestOfficersOfACase:
 def officers():
     """Who acts in which office of the one case."""
     return sorted(CaseOfficer.objects.values_list("agent__handle", "office"))
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+class TestWhoMayKnowAPassword:
+    def test_of_earlier_passwords_are_all_behind_who_chose_it(self):
+        x, y = (User.objects.create_user(name) for name in "xy")
+        give_password(x.pk, by="ada")
+        give_password(y.pk, by="x")
+        migrate(("orgchart", "0010_pauses_of_the_board"))
+        migrate(*MigrationLoader(connection).graph.leaf_nodes())
+        assert (known_to(x.pk), known_to(y.pk)) == (["ada"], ["x", "ada"])

@@ -80,7 +80,7 @@ class TestTheBoardsAsked:
                 for one, members in others.items()
             }
             found = boards_to_ask(
-                by="ada", username="eve", before=before, after=after, boards=boards, known_to={}
+                by="ada", username="eve", before=before, after=after, boards=boards, acting_as={}
             )
             assert found == expected(before, after, others), (before, after)
 
@@ -88,7 +88,7 @@ class TestTheBoardsAsked:
         boards = {A: {"ada", "bob", "eve"}}
         for one in STANDINGS:
             given = {"by": "ada", "username": "eve", "before": one, "after": one}
-            assert not boards_to_ask(**given, boards=boards, known_to={})
+            assert not boards_to_ask(**given, boards=boards, acting_as={})
 
     def test_are_asked_of_a_superuser_that_falls(self):
         root = Standing(
@@ -99,7 +99,7 @@ class TestTheBoardsAsked:
             organisations=frozenset(),
         )
         boards = {A: {"ada", "eve"}, HERE: {"eve"}}
-        given = {"by": "ada", "username": "eve", "boards": boards, "known_to": {}}
+        given = {"by": "ada", "username": "eve", "boards": boards, "acting_as": {}}
         assert boards_to_ask(before=root, after=NOTHING, **given) == {A}
         assert boards_to_ask(before=NOTHING, after=root, **given) == {A, HERE}
 
@@ -124,9 +124,17 @@ class TestWhoConfirms:
 
 
 class TestOnePersonWithTwoNames:
-    """`x` and `y` are of `ada`, who may know their passwords; `dan` is of himself."""
+    """`ada` may act as `x` and `y`, `dan` as `z`, and as `w` if not `ada` does."""
 
-    KNOWN = {"x": "ada", "y": "x", "dan": "", "a": "b", "b": "a"}
+    ACTING_AS = {
+        name: frozenset({name, *known})
+        for name, known in (
+            ("x", {"ada"}),
+            ("y", {"ada", "x"}),
+            ("z", {"dan"}),
+            ("w", {"ada", "dan"}),
+        )
+    }
 
     @pytest.mark.parametrize(
         ("by", "proposed_by", "members", "is_second"),
@@ -138,17 +146,22 @@ class TestOnePersonWithTwoNames:
             ("x", "dan", {"ada", "x", "dan"}, True),
             ("x", "ada", {"ada", "x"}, True),
             ("y", "x", {"ada", "x", "y"}, True),
-            ("a", "b", {"a", "b", "dan"}, False),
+            ("w", "ada", {"ada", "w", "dan"}, False),
+            ("w", "dan", {"ada", "w", "dan"}, False),
+            ("w", "z", {"z", "w", "bob"}, False),
         ],
     )
     def test_is_no_second_person_where_there_is_one(self, by, proposed_by, members, is_second):
-        found = rules.can_be_second(by, proposed_by, {A: members}, self.KNOWN)
+        proposers = self.ACTING_AS.get(proposed_by, {proposed_by})
+        found = rules.can_be_second(by, proposers, {A: members}, self.ACTING_AS)
         assert isinstance(found, Allow) == is_second
 
     def test_is_none_on_any_board_that_has_another(self):
         two, three = {"ada", "x"}, {"ada", "x", "dan"}
-        assert isinstance(rules.can_be_second("x", "ada", {A: two, B: two}, self.KNOWN), Allow)
-        found = rules.can_be_second("x", "ada", {A: two, B: three}, self.KNOWN)
+        assert isinstance(
+            rules.can_be_second("x", {"ada"}, {A: two, B: two}, self.ACTING_AS), Allow
+        )
+        found = rules.can_be_second("x", {"ada"}, {A: two, B: three}, self.ACTING_AS)
         assert not isinstance(found, Allow)
 
     @pytest.mark.parametrize(
@@ -160,12 +173,33 @@ class TestOnePersonWithTwoNames:
             ({"dan", "x", "bob"}, "bob", False),
             ({"ada", "dan"}, "dan", True),
             ({"ada", "dan", "bob"}, "dan", False),
+            ({"ada", "w", "bob"}, "bob", True),
+            ({"ada", "w", "dan", "bob"}, "bob", False),
         ],
     )
     def test_is_not_left_alone_by_one_of_them(self, board, leaves, asked):
         member = standing({BOARD}, {A})
         found = boards_to_ask(
             by=min(board - {leaves}), username=leaves, before=member, after=NOTHING,
-            boards={A: board}, known_to=self.KNOWN,
+            boards={A: board}, acting_as=self.ACTING_AS,
         )  # fmt: skip
         assert bool(found) == asked
+
+    @pytest.mark.parametrize(
+        ("by", "known_to", "members", "is_shown"),
+        [
+            ("dan", ["ada"], {"ada", "dan"}, True),
+            ("ada", ["ada"], {"ada", "dan"}, False),
+            ("eve", [], {"eve", "dan"}, False),
+            ("x", ["ada"], {"ada", "x", "dan"}, False),
+            ("ada", ["x", "ada"], {"ada", "x", "dan"}, False),
+            ("ada", ["x", "ada"], {"ada", "x"}, True),
+            ("x", ["x", "ada"], {"ada", "x"}, False),
+            ("x", ["ada"], {"ada", "x"}, True),
+        ],
+    )
+    def test_has_no_code_of_a_user_whose_password_they_may_know(
+        self, by, known_to, members, is_shown
+    ):
+        found = rules.can_have_code(by, "eve", known_to, members, self.ACTING_AS)
+        assert isinstance(found, Allow) == is_shown
