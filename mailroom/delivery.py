@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple, NotRequired, TypedDict
 
 from django.db import connection
@@ -91,42 +92,35 @@ def insert_mail(
     The sender is the calling agent, `system` or `board`. Raises Denied RECIPIENT_INACTIVE where
     sender or recipient was deactivated after the policy was read.
     """
-    sending = Sending(draft, recipient, route_log, caller, now)
-    mail_id = execute_with_free_id(INSERT_MAIL, sending.values, now)
+    values = partial(_insert_values, draft, recipient, route_log, caller, now)
+    mail_id = execute_with_free_id(INSERT_MAIL, values, now)
     wake(recipient.id)
     return mail_id
 
 
-@dataclass(frozen=True, slots=True)
-class Sending:
-    """A decided mail that is to be inserted."""
-
-    draft: MailDraft
-    recipient: Party
-    route_log: Sequence[str]
-    caller: Actor
-    now: datetime
-
-    def values(self, mail_id: str) -> dict[str, Any]:
-        """The parameters of INSERT_MAIL under this id."""
-        mail = mail_params(self.draft, self.caller, self.recipient, self.route_log, self.now)
-        details = {
-            "from": mail["m_from"],
-            "to": self.recipient.handle,
-            "type": self.draft.mail_type,
-        }
-        if self.draft.contract_ref:
-            details["contract_ref"] = self.draft.contract_ref
-        event = Event.by(
-            self.caller,
-            Action.MAIL_DELIVERED,
-            at=self.now,
-            subject=f"mail:{mail_id}",
-            for_agent_id=self.recipient.id,
-            kind="mail",
-            details=details,
-        )
-        return mail | {"m_id": mail_id} | ledger_sql.params(event)
+def _insert_values(
+    draft: MailDraft,
+    recipient: Party,
+    route_log: Sequence[str],
+    caller: Actor,
+    now: datetime,
+    mail_id: str,
+) -> dict[str, Any]:
+    """The parameters of INSERT_MAIL: the mail and its event."""
+    mail = mail_params(draft, caller, recipient, route_log, now)
+    details = {"from": mail["m_from"], "to": recipient.handle, "type": draft.mail_type}
+    if draft.contract_ref:
+        details["contract_ref"] = draft.contract_ref
+    event = Event.by(
+        caller,
+        Action.MAIL_DELIVERED,
+        at=now,
+        subject=f"mail:{mail_id}",
+        for_agent_id=recipient.id,
+        kind="mail",
+        details=details,
+    )
+    return mail | {"m_id": mail_id} | ledger_sql.params(event)
 
 
 def mail_params(
@@ -283,16 +277,23 @@ def send_system_mails(
 ) -> Sequence[Agent]:
     """Insert many mails of the system at once; returns the recipients, but who has just left."""
     system = System(name="mailroom", organisation_id=organisation_id)
-    sendings = [
-        Sending(build_system_mail(**letter._asdict()), letter.recipient, SYSTEM_ROUTE, system, now)
+    values = [
+        partial(
+            _insert_values,
+            build_system_mail(**letter._asdict()),
+            letter.recipient,
+            SYSTEM_ROUTE,
+            system,
+            now,
+        )
         for letter in letters
     ]
-    answers = fetch_each(INSERT_MAIL, [each.values(timed_id("MAIL", now)) for each in sendings])
+    answers = fetch_each(INSERT_MAIL, [each(timed_id("MAIL", now)) for each in values])
     reached = []
-    for letter, sending, answer in zip(letters, sendings, answers, strict=True):
+    for letter, each, answer in zip(letters, values, answers, strict=True):
         parties, inserted = answer or (0, 0)
         if parties and not inserted:  # the id was taken
-            inserted = bool(execute_with_free_id(INSERT_MAIL, sending.values, now))
+            inserted = bool(execute_with_free_id(INSERT_MAIL, each, now))
         if inserted:
             reached.append(letter.recipient)
     wake(*(agent.id for agent in reached))
