@@ -43,7 +43,6 @@ FACES = {
 }
 HEALTH = {"/healthz": "alive", "/readyz": "ready"}
 """Addresses that say whether we work, and what their threads are called."""
-WITHOUT_SESSION = ("/api/", *HEALTH)
 SESSION_COOKIE = settings.SESSION_COOKIE_NAME.encode()
 log = structlog.get_logger(__name__)
 STRANGERS = 2  # threads; as many passwords are checked at once
@@ -63,20 +62,16 @@ def is_installed(name: str) -> bool:
         return False
 
 
-def is_for_agents(path: str) -> bool:
-    """True for what needs no session and no language: every address of the API but its pages."""
-    return path.startswith(WITHOUT_SESSION) and not path.startswith(errors.PAGES)
-
-
 def is_a_browser(scope: Scope) -> bool:
     """True if a person's browser asks for a page of the API: these requests need Django's session.
 
     Whether that person may see it is decided behind the middleware.
     """
+    if scope["method"] != "GET":
+        return False
     headers = dict(scope["headers"])
     return (
-        scope["method"] == "GET"
-        and b"authorization" not in headers
+        b"authorization" not in headers
         and SESSION_COOKIE in headers.get(b"cookie", b"")
         and b"text/html" in headers.get(b"accept", b"")
     )
@@ -161,7 +156,7 @@ class Site:
                 await self.health[path](scope, receive, send)
             elif can_wait(scope["method"], path):
                 await WaitableCall(self.agents, self.threads)(scope, receive, send)
-            elif is_for_agents(path) and not is_a_browser(scope):
+            elif errors.is_for_machine(path) and not is_a_browser(scope):
                 await self.agents(scope, receive, send)
             elif is_in_known_browser(scope):
                 await self.people(scope, receive, send)

@@ -31,8 +31,6 @@ def mark_changing(organisation_id: int) -> None:
 
 
 def _is_changing(organisation_id: int) -> bool:
-    if not _changing:
-        return False
     block = _outermost_block()
     return block is not None and organisation_id in _changing.get(block, ())
 
@@ -61,7 +59,7 @@ class PolicyCache:
 
     def get(self, organisation_id: int, version: int) -> Policy:
         """The policy of that version, or of a newer one that was committed meanwhile."""
-        if _is_changing(organisation_id):
+        if _changing and _is_changing(organisation_id):
             return compile_policy(organisation_id)
         held = self._find(organisation_id, version)
         if held is not None:

@@ -8,6 +8,7 @@ from django.http.response import HttpResponseBase
 from django.test import Client
 from django.test.client import ClientHandler
 
+from nexus_site.serving.errors import is_for_machine
 from nexus_site.serving.handlers import ApiHandler
 
 
@@ -22,10 +23,8 @@ class SiteHandler(ClientHandler):
         self._agents = ApiHandler()
 
     def get_response(self, request: HttpRequest) -> HttpResponseBase:
-        from nexus_site.asgi import is_for_agents  # imports every view
-
         has_session = settings.SESSION_COOKIE_NAME in request.COOKIES
-        if has_session or not is_for_agents(request.path_info):
+        if has_session or not is_for_machine(request.path_info):
             return super().get_response(request)
         return self._agents.get_response(request)
 

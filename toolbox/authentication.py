@@ -112,7 +112,8 @@ def authenticate(*, authorization: str, session_id: str | None, request_id: str)
     rate = rates.limit()
     begun = time.monotonic()
     statement = COUNTED if rates.AHEAD.take(digest, rate.per_second) else COUNTING
-    known = {"digest": digest, "session": _session_uuid(session_id), **rate.values}
+    session = None if session_id is None else _session_uuid(session_id)
+    known = {"digest": digest, "session": session, **rate.values}
     # The first statement of a call: done twice it takes more from the agent's rate.
     found = retry_broken(partial(_find_caller, statement, known), is_repeatable=True)
     if found is None:
@@ -121,7 +122,8 @@ def authenticate(*, authorization: str, session_id: str | None, request_id: str)
     sid, mode, granted, contract, frame_id, frame_tools, *pause, said = row
     if not taken:
         raise rate.exceeded(tokens)
-    rates.AHEAD.put(digest, taken - 1, full_at=begun + rate.seconds_to_fill(tokens))
+    if taken > 1:
+        rates.AHEAD.put(digest, taken - 1, full_at=begun + rate.seconds_to_fill(tokens))
     policy = POLICIES.get(organisation_id, version)
     if sid is None:
         if session_id is not None:
@@ -133,11 +135,10 @@ def authenticate(*, authorization: str, session_id: str | None, request_id: str)
     if agent is None or not agent.active:
         raise refuse(Code.UNAUTHENTICATED, "this key's agent is deactivated", RENEW)
     effective = effective_mode(StoredMode(mode, granted), policy, session_id=str(sid))
-    session = CallerSession(id=str(sid), mode=effective, contract=contract or "")
     return Caller(
         agent=agent,
         policy=policy,
-        session=session,
+        session=CallerSession(id=str(sid), mode=effective, contract=contract or ""),
         request_id=request_id,
         frame_id=frame_id,
         frame_tools=None if frame_tools is None else frozenset(frame_tools),
@@ -213,9 +214,7 @@ def _parse_key(authorization: str) -> str:
     return key
 
 
-def _session_uuid(session_id: str | None) -> str | None:
-    if session_id is None:
-        return None
+def _session_uuid(session_id: str) -> str:
     try:
         return str(UUID(session_id))
     except ValueError:

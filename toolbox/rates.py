@@ -108,10 +108,9 @@ class CallsAhead:
 
     def put(self, digest: bytes, more: int, *, full_at: float) -> None:
         """Add calls that were counted, and when the bucket will be full (`time.monotonic`)."""
-        if more:
-            with self._lock:
-                left, earlier = self._left.get(digest, (0, 0.0))
-                self._left[digest] = (left + more, max(earlier, full_at))
+        with self._lock:
+            left, earlier = self._left.get(digest, (0, 0.0))
+            self._left[digest] = (left + more, max(earlier, full_at))
 
     def forget(self) -> None:
         """Forget the calls counted ahead: the database counts the next call of each key."""

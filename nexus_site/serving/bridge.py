@@ -80,7 +80,6 @@ class Bridge:
 
     def answer(self, scope: Scope, body: bytes) -> Response:
         """Let Django answer in this thread; a whole answer is closed here, a stream later."""
-        self.handler.begin(scope)
         try:
             request: HttpRequest = ASGIRequest(scope, io.BytesIO(body))
             request.META["CONTENT_LENGTH"] = str(len(body))

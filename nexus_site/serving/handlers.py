@@ -10,7 +10,7 @@ from django.core import signals
 from django.core.handlers.base import BaseHandler
 from django.core.handlers.exception import convert_exception_to_response
 from django.db import close_old_connections
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.template.response import SimpleTemplateResponse
 from django.urls import ResolverMatch, get_resolver
@@ -27,16 +27,17 @@ class PeopleHandler(BaseHandler):
         super().__init__()
         self.load_middleware()
 
-    def begin(self, scope: dict[str, Any]) -> None:
-        """Tell Django and its packages that a request begins."""
-        signals.request_started.send(sender=type(self), scope=scope)
+    def get_response(self, request: HttpRequest) -> HttpResponseBase:
+        """Answer one request; Django and its packages hear that it begins."""
+        signals.request_started.send(sender=type(self), scope=getattr(request, "scope", None))
+        return super().get_response(request)
 
     def end(self, response: HttpResponseBase) -> None:
         """Tell them that its answer is whole; they give the connection back."""
         response.close()
 
 
-class ApiHandler(BaseHandler):
+class ApiHandler:
     """Django without middleware, translators and signals, none of which an agent's call needs.
 
     Views are found by Django's resolver, once for each address; what they raise is answered by
@@ -44,21 +45,12 @@ class ApiHandler(BaseHandler):
     """
 
     def __init__(self) -> None:
-        super().__init__()
         viewed: Any = convert_exception_to_response(_view)
-        self._answer: Any = convert_exception_to_response(Observe(viewed))
-
-    def begin(self, scope: dict[str, Any]) -> None:
-        """Nothing waits for the beginning of a call."""
+        self.get_response: Any = convert_exception_to_response(Observe(viewed))
 
     def end(self, response: HttpResponseBase) -> None:
         """Give the connection back to the pool."""
         close_old_connections()
-
-    def get_response(self, request: HttpRequest) -> HttpResponse:
-        """Answer one request."""
-        response: HttpResponse = self._answer(request)
-        return response
 
 
 def _view(request: HttpRequest) -> HttpResponseBase:
