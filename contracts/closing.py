@@ -13,8 +13,8 @@ from contracts.rules import ContractFacts
 from contracts.vocabulary import ContractOutcome
 from core.actions import Action
 from core.actors import Actor, Person
-from core.deeds import Deed, require_deed
 from core.interventions import record_intervention
+from core.permissions import Deed, require_deed
 from mailroom.delivery import send_system_mail
 from mailroom.services import close_grants
 from orgchart.policy.compiled import Policy

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from contracts.models import Contract
 from contracts.vocabulary import OPEN_STATES, ContractState
-from core.deeds import Deed
+from core.permissions import Deed
 from core.waiting import Choice, Viewer, Waiting, WaitingKind, page_of
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from core.deeds import Deed
 from core.language import gettext_noop as _
+from core.permissions import Deed
 
 DONE: Mapping[str, str] = {
     **{codename: deed.value.title for deed in Deed for codename in deed.value.codenames[:1]},

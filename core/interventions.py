@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from core.actors import Actor, Person
-from core.deeds import Deed
 from core.hooks import Hook
+from core.permissions import Deed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,9 +15,9 @@ from django.http import HttpRequest
 from core.actions import Action
 from core.actors import Person, denial
 from core.decision import Deny
-from core.deeds import PeopleGroup
 from core.events import Event, record_event
 from core.hooks import Hook
+from core.permissions import PeopleGroup
 
 ADMIN_TOOL = "admin"
 """What the ledger names as the tool of everything that people do in the admin."""

@@ -17,9 +17,9 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from core.deeds import Deed
 from core.kept import Kept
 from core.labels import Text
+from core.permissions import Deed
 
 COUNTED = 100
 """Each kind is counted up to this many: a number in the navigation costs the same at any size."""

@@ -36,7 +36,7 @@ from django.test.testcases import LiveServerThread  # noqa: E402
 from django.utils import timezone  # noqa: E402
 from playwright.sync_api import Browser, Page, sync_playwright  # noqa: E402
 
-from core.deeds import PeopleGroup  # noqa: E402
+from core.permissions import PeopleGroup  # noqa: E402
 from ledger.sealer import seal_events  # noqa: E402
 from orgchart.models import Agent, ContactRule, Organisation, Role  # noqa: E402
 from tasks.models import Task  # noqa: E402

@@ -19,8 +19,8 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, ReasonForm
 from core.admin.base import BrowseAdmin, block, choice_column, column, shown_column
 from core.admin.browsing import MomentFilter
-from core.deeds import Deed
 from core.events import text
+from core.permissions import Deed
 from documents.memory.services import add_as_person, correct_memory, withdraw_memory
 from documents.models import Artifact, Document, Memory
 

@@ -11,7 +11,7 @@ from django.db import transaction
 from core.actions import Action
 from core.database import insert_with_free_id, needs_transaction
 from documents import rules
-from documents.board import note_for_board
+from documents.board_notes import note_for_board
 from documents.files import write_document_on_commit
 from documents.models import Document, DocumentKind, ReportType
 from documents.results import WrittenDocument

@@ -15,13 +15,13 @@ from core.actors import System
 from core.admin.acts import Act, ActRequest, Answer, ShownOnce, acts_for
 from core.admin.refused import refused_as_text
 from core.decision import Code, Denied, refuse
-from core.deeds import Deed
+from core.permissions import Deed
 from governance.cases import admin as case_admin  # noqa: F401  registers its tables
 from governance.interventions import admin as intervention_admin  # noqa: F401  registers its table
 from governance.staff.deactivation import deactivate_by_person
 from mailroom.models import Mail
 from orgchart.admin.agents import KEY_REMARK
-from orgchart.facts import all_in_language
+from orgchart.difference_words import all_in_language
 from orgchart.keys import issue_key
 from orgchart.models import Agent
 from orgchart.pending.edits import activating

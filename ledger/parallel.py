@@ -84,7 +84,7 @@ def verify_parts(parts: Sequence[Part], trusted: Keys) -> Iterator[tuple[Part, S
 
 def _start() -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "ledger.part"],
+        [sys.executable, "-m", "ledger.verify_part"],
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

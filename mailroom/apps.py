@@ -12,9 +12,9 @@ class MailroomConfig(AppConfig):
     def ready(self) -> None:
         """Join the hooks of notes for the Board and of what waits for people."""
         from core.waiting import register_kinds
-        from documents import board
+        from documents import board_notes
         from mailroom import waiting
         from mailroom.outgoing.board_notes import send_note_to_board
 
-        board.note_for_board.join(send_note_to_board)
+        board_notes.note_for_board.join(send_note_to_board)
         register_kinds(waiting.KINDS)

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from core.actors import Person
 from core.decision import Code, refuse
-from core.deeds import Deed, require_deed
+from core.permissions import Deed, require_deed
 from mailroom.delivery import send_as
 from mailroom.inbox import mark_read
 from mailroom.models import Mail

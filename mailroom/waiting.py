@@ -8,7 +8,7 @@ from django.db.models import Q, QuerySet
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from core.deeds import Deed
+from core.permissions import Deed
 from core.waiting import Choice, Viewer, Waiting, WaitingKind, page_of
 from mailroom.models import Escalation, Mail, OutgoingNotice
 from mailroom.vocabulary import UNSETTLED, NoticeState

@@ -13,7 +13,7 @@ class OrgchartConfig(AppConfig):
         """Answer who is a member of what and how facts read; register the changes that wait."""
         from core.admin.happened import fact_in_language
         from core.waiting import register_kinds
-        from orgchart.facts import in_language
+        from orgchart.difference_words import in_language
         from orgchart.pending import waiting
         from orgchart.people import members  # noqa: F401  joins the hooks
 

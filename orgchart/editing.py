@@ -11,7 +11,7 @@ from django.db.models import ProtectedError
 from core.actions import Action
 from core.database import violated_constraint
 from core.decision import Code, refuse, require
-from core.deeds import Deed, require_deed
+from core.permissions import Deed, require_deed
 from orgchart.models import (
     Agent,
     Alias,

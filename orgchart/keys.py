@@ -17,9 +17,9 @@ from core.actions import Action
 from core.actors import Actor, Person
 from core.database import needs_transaction
 from core.decision import Code, refuse
-from core.deeds import Deed, require_deed
 from core.interventions import record_intervention
 from core.people import board_members
+from core.permissions import Deed, require_deed
 from ledger.services import record
 from orgchart.models import Agent, ApiKey
 from orgchart.pending.rules import can_issue_key

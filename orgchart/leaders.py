@@ -6,7 +6,7 @@ from typing import Unpack
 
 from core.actions import Action
 from core.decision import Code, refuse
-from core.deeds import Deed, require_deed
+from core.permissions import Deed, require_deed
 from orgchart.editing import changed_settings
 from orgchart.models import Agent, Group, Organisation
 from orgchart.services import ChangeRequest, PolicyChange, change_policy

@@ -14,9 +14,9 @@ from django.db.models import F
 from core.actions import Action
 from core.actors import Actor, Person
 from core.decision import Allow, Code, Decision, Denied, Deny, refuse, require_version
-from core.deeds import Deed, require_deed
 from core.hooks import Hook
 from core.people import board_members
+from core.permissions import Deed, require_deed
 from ledger.services import record
 from orgchart.compiling import compile_policy
 from orgchart.keys import revoke_outgrown_keys

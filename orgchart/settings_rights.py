@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 
 from core.actors import Actor, Person
 from core.decision import Code, refuse
-from core.deeds import Deed, require_deed
+from core.permissions import Deed, require_deed
 from orgchart.organisation_settings import SETTINGS
 
 BOARDS = SETTINGS.keys() | {"member_delegation"}  # the last is a group's

@@ -10,8 +10,8 @@ from typing import Any, Unpack
 from core.actions import Action
 from core.actors import Actor
 from core.decision import Code, Denied, refuse
-from core.deeds import Deed, require_deed
 from core.hooks import Hook
+from core.permissions import Deed, require_deed
 from orgchart.keys import revoke_keys_of
 from orgchart.models import Agent, Organisation
 from orgchart.policy import compiled

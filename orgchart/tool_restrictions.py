@@ -6,7 +6,7 @@ from typing import Unpack
 
 from core.actions import Action
 from core.decision import Code, refuse
-from core.deeds import Deed, require_deed
+from core.permissions import Deed, require_deed
 from orgchart import catalogue
 from orgchart.models import Agent, Organisation, ToolOverride
 from orgchart.policy.vocabulary import ToolMode

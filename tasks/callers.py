@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.actors import Actor
-from core.deeds import Deed, require_deed
+from core.permissions import Deed, require_deed
 from orgchart.policy_cache import current_policy
 from tasks.rules.actors import TaskActor
 from toolbox.caller import Caller

@@ -11,8 +11,8 @@ from core import paging
 from core.actions import Action
 from core.actors import Actor, Person
 from core.decision import Deny
-from core.deeds import Deed, PeopleGroup
 from core.events import Event
+from core.permissions import Deed, PeopleGroup
 from ledger.services import insert_event, record
 from tasks.callers import actor_of
 from tasks.models import Comment

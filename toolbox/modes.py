@@ -11,8 +11,8 @@ from core.actions import Action
 from core.actors import Actor
 from core.database import needs_transaction
 from core.decision import Code, refuse
-from core.deeds import Deed, require_deed
 from core.interventions import record_intervention
+from core.permissions import Deed, require_deed
 from ledger.services import record
 from orgchart.models import Agent
 from orgchart.policy.vocabulary import ToolMode

@@ -17,8 +17,8 @@ from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, FileForm
 from core.admin.base import actor_column, block, chips, column, listed, shown_column
 from core.admin.browsing import ListButton, MomentFilter
 from core.admin.contexts import admin_context
-from core.deeds import Deed
 from core.people import person, signed_in
+from core.permissions import Deed
 from workspace.builds import admin as builds_admin  # noqa: F401  registers its pages
 from workspace.git import admin as git_admin  # noqa: F401  registers its pages
 from workspace.models import Skill

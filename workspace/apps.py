@@ -17,7 +17,7 @@ class WorkspaceConfig(AppConfig):
         from orgchart.services import settings_changing, settings_previewed
         from workspace.builds import waiting as builds_waiting
         from workspace.git.evidence import commit_of_contract
-        from workspace.git.judging import last_run
+        from workspace.git.judged_commit import last_run
         from workspace.git.settings import follow_settings, preview_settings
         from workspace.skills import waiting
         from workspace.skills.warnings import doubts_about

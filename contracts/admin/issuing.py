@@ -26,8 +26,8 @@ from core.admin.contexts import admin_context
 from core.admin.refused import refused
 from core.database import database_now
 from core.decision import Denied
-from core.deeds import Deed
 from core.people import person, record_refusal, signed_in
+from core.permissions import Deed
 from mailroom.models import Priority
 from orgchart.admin.choosing import choose_organisation, chosen_organisation
 from orgchart.models import Organisation

@@ -27,8 +27,8 @@ from core.actions import Action
 from core.actors import Actor, Person
 from core.database import insert_with_free_id
 from core.decision import Code, Denied, Deny, refuse, require
-from core.deeds import Deed, require_deed
 from core.ids import timed_id
+from core.permissions import Deed, require_deed
 from ledger.services import record
 from mailroom.delivery import send_as
 from mailroom.escalations import answers

@@ -28,10 +28,10 @@ from core.admin.contexts import admin_context
 from core.admin.refused import refused
 from core.database import database_now
 from core.decision import Denied
-from core.deeds import Deed
 from core.hooks import Hook
 from core.labels import Text
 from core.people import person, record_refusal, signed_in
+from core.permissions import Deed
 
 
 class ReasonForm(forms.Form):

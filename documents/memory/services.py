@@ -11,8 +11,8 @@ from core.actors import Person
 from core.blank import is_blank
 from core.database import after_commit, hold_lock, needs_transaction
 from core.decision import Code, Denied, refuse
-from core.deeds import Deed, reason_missing, require_deed
 from core.interventions import record_intervention
+from core.permissions import Deed, reason_missing, require_deed
 from documents.memory import rules
 from documents.memory.files import take_in_edits, write_memory_file
 from documents.memory.insertion import insert_row

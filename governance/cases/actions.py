@@ -11,16 +11,17 @@ from django.utils.translation import gettext_lazy as _
 
 from core.admin.acts import Act, ActRequest, Answer
 from core.decision import Allow, Decision
-from core.deeds import Deed
 from core.labels import Text
+from core.permissions import Deed
 from governance.cases import forms as pages
 from governance.cases import records
+from governance.cases.by_people import rules, services
+from governance.cases.by_people.vocabulary import DEED_OF, CaseAction
 from governance.cases.facts import FINAL, CaseFacts, Next
 from governance.cases.models import Artifact, Case
 from governance.cases.vocabulary import Outcome, Stage, State
 from governance.cases.wording import next_step, round_shown
-from governance.interventions import confirmation, rules, services
-from governance.interventions.vocabulary import DEED_OF, CaseAction
+from governance.interventions import confirmation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

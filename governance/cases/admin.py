@@ -22,18 +22,19 @@ from core.admin.browsing import ListButton, MomentFilter
 from core.admin.contexts import admin_context
 from core.admin.refused import refused
 from core.decision import Denied, Deny
-from core.deeds import Deed
 from core.ids import row_id
 from core.people import person, record_refusal, signed_in
+from core.permissions import Deed
 from governance.cases import forms as pages
 from governance.cases import store
 from governance.cases.actions import ACTS, STEERINGS, Steering, effect_of, purpose_of_act
+from governance.cases.by_people import rules, services
 from governance.cases.models import Case, Violation
 from governance.cases.records import facts_of
 from governance.cases.timeline import timeline_of
 from governance.cases.verification import verify_case
 from governance.cases.wording import case_words, next_step, round_shown, stages_of
-from governance.interventions import confirmation, rules, services
+from governance.interventions import confirmation
 from orgchart.models import Organisation
 from orgchart.people.members import visible_organisations
 

@@ -9,7 +9,7 @@ from django.db.models import Count, QuerySet
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from core.deeds import Deed
+from core.permissions import Deed
 from core.waiting import Choice, Viewer, Waiting, WaitingKind, page_of
 from governance.cases.models import Case, Violation
 from governance.cases.vocabulary import State

@@ -8,11 +8,10 @@ from typing import Any
 
 from core.actors import Person
 from core.database import needs_transaction
-from core.deeds import Deed, PeopleGroup
 from core.interventions import PersonIntervened
+from core.permissions import Deed, PeopleGroup
 from governance.interventions.models import Intervention
-from governance.interventions.rules import operator_role
-from governance.interventions.vocabulary import HumanOffice
+from governance.interventions.vocabulary import HumanOffice, operator_role
 
 
 @needs_transaction

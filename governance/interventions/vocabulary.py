@@ -1,11 +1,11 @@
-"""Closed sets of human intervention: offices of people, their actions on cases, and codes."""
+"""The offices in which people intervene (Spec: constitution 16)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 
-from core.deeds import Deed, PeopleGroup
+from core.permissions import Deed, PeopleGroup
 
 
 class HumanOffice(StrEnum):
@@ -26,40 +26,9 @@ OFFICE_OF_GROUP: Mapping[PeopleGroup, HumanOffice] = {
 """In the order in which a person of several groups acts: the narrowest office first."""
 
 
-class CaseAction(StrEnum):
-    """What a person does to a case: the `action_taken` of the intervention."""
-
-    AMEND_ANALYSIS = "amend_analysis"
-    AMEND_TASKS = "amend_tasks"
-    OVERRULE_REVIEW = "overrule_review"
-    EXTEND_ROUNDS = "extend_rounds"
-    END = "end_case"
-    ADD_NOTE = "add_note"
-
-
-DEED_OF: Mapping[CaseAction, Deed] = {
-    CaseAction.AMEND_ANALYSIS: Deed.AMEND_CASE,
-    CaseAction.AMEND_TASKS: Deed.AMEND_CASE,
-    CaseAction.OVERRULE_REVIEW: Deed.OVERRULE_REVIEW,
-    CaseAction.EXTEND_ROUNDS: Deed.EXTEND_CASE,
-    CaseAction.END: Deed.END_CASE,
-    CaseAction.ADD_NOTE: Deed.ADD_NOTE,
-}
-"""The deed of each action: who may (Spec: constitution 16, 17).
-
-What is not here exists for no person: no action skips REVIEW or TEST, changes an IMPLEMENTATION,
-or touches the audit log (Spec: constitution 18).
-"""
-
-WITH_CODE = frozenset(
-    {
-        CaseAction.AMEND_ANALYSIS,
-        CaseAction.AMEND_TASKS,
-        CaseAction.OVERRULE_REVIEW,
-        CaseAction.EXTEND_ROUNDS,
-        CaseAction.END,
-    }
-)
-"""The actions for which HUMAN_ADMIN needs a confirmation code (Spec: constitution 20)."""
-
-NOTE_MARK = "[HUMAN_NOTE]"
+def operator_role(groups: Collection[str], deed: Deed) -> HumanOffice | None:
+    """The narrowest office of these groups that may do this (Spec: constitution 16)."""
+    for group, office in OFFICE_OF_GROUP.items():
+        if group in groups and group in deed.value.groups:
+            return office
+    return None

@@ -10,8 +10,8 @@ from django.db import transaction
 from contracts.vocabulary import OrgAct
 from core.actors import Actor, Person
 from core.decision import Denied
-from core.deeds import Deed, require_deed
 from core.interventions import record_intervention
+from core.permissions import Deed, require_deed
 from governance.results import DeactivatedAgent
 from governance.staff import open_work, org_changes, rules
 from governance.staff.org_files import write_org_files_soon

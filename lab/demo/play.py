@@ -13,7 +13,7 @@ from contracts.closing import close_contract
 from contracts.models import Contract
 from contracts.vocabulary import OPEN_STATES, ContractOutcome
 from core.actors import Person
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from lab.demo import cases, stories
 from lab.demo.client import DemoAgent
 from lab.demo.day import Day, Unexpected

@@ -20,9 +20,9 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import choice_column, column
 from core.admin.browsing import MomentFilter, newest
-from core.deeds import Deed
 from core.events import text
 from core.people import signed_in
+from core.permissions import Deed
 from mailroom.admin.rejections_and_grants import BY_ORGANISATION
 from mailroom.admin.thread import thread_of
 from mailroom.board_answers import answer_report, mark_report_read

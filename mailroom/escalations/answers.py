@@ -10,8 +10,8 @@ from django.db.models import Q
 from core.actors import Person
 from core.blank import is_blank
 from core.decision import Allow, Code, Denied, refuse, require_version
-from core.deeds import Deed, require_deed
 from core.interventions import record_intervention
+from core.permissions import Deed, require_deed
 from mailroom.delivery import send_as, send_system_mail
 from mailroom.escalations.threads import lock_thread_of, settle_thread
 from mailroom.models import Escalation

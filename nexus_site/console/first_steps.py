@@ -18,8 +18,8 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django_otp import devices_for_user
 
-from core.deeds import PeopleGroup
 from core.people import signed_in
+from core.permissions import PeopleGroup
 from orgchart.people import passwords
 
 View = Callable[..., HttpResponseBase]

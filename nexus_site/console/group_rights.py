@@ -10,7 +10,7 @@ from django.conf import settings
 from django.contrib.auth.models import Group, Permission
 from django.contrib.contenttypes.models import ContentType
 
-from core.deeds import Deed, PeopleGroup
+from core.permissions import Deed, PeopleGroup
 
 ORGANISATION = ("orgchart", "toolbox")
 """The rooms that HR sees: organisation and permissions, not what agents write to each other."""

@@ -8,8 +8,8 @@ from django.utils.translation import gettext_lazy as _
 from django_otp import devices_for_user
 
 from core.admin.acts import Act, ActRequest, Answer, ShownOnce
-from core.deeds import Deed
 from core.people import signed_in_as
+from core.permissions import Deed
 from orgchart.pending.users import remove_second_factor
 
 REMARK = _(

@@ -23,8 +23,8 @@ from django.utils.translation import gettext_lazy as _
 from unfold.sites import UnfoldAdminSite
 
 from core.decision import Deny
-from core.deeds import BOARD, deed_of, group_refusal
 from core.people import SignedIn, record_refusal, signed_in
+from core.permissions import BOARD, deed_of, group_refusal
 from nexus_site.console import known_browsers
 from nexus_site.console.first_steps import first_steps, on_password_changed
 from nexus_site.console.login import OwnPasswordForm

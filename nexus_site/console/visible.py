@@ -7,7 +7,7 @@ import re
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 
-from core.controls import show_in_text
+from core.text_direction import show_in_text
 
 FIELD = re.compile(r"<textarea\b.*?</textarea>|\bvalue=\"[^\"]*\"", re.DOTALL)
 """What a form sends back: it keeps its characters, or saving the form would change them."""

@@ -9,7 +9,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse, QueryDict
 from pydantic_core import to_json
 
-from core.controls import show_in_text
+from core.text_direction import show_in_text
 from nexus_site.live.events import PageWatcher, may_watch, organisations_watched, session_of
 from toolbox.faces.hosts import status_of_foreign
 from toolbox.faces.sse import ALIVE, END, START, OpenStreams, part, until_gone

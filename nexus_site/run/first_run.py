@@ -17,7 +17,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from core.actors import System
 from core.decision import Denied
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from nexus_site.console.group_rights import are_granted
 from nexus_site.run import roles
 from orgchart.keys import issue_key

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from core.admin.actors import actor_name
 from core.admin.acts import Act, ActRequest, Answer
-from core.deeds import Deed
+from core.permissions import Deed
 from orgchart.models import Agent, Organisation, Pause
 from orgchart.pauses.services import (
     pause_agent,

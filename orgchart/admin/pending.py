@@ -14,11 +14,11 @@ from unfold.contrib.filters.admin import ChoicesDropdownFilter, RelatedDropdownF
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, ShownOnce
 from core.admin.base import block, choice_column, column, listed, shown_column
 from core.decision import Denied
-from core.deeds import Deed
 from core.people import SignedIn
+from core.permissions import Deed
 from orgchart.admin.agents import KEY_REMARK
 from orgchart.admin.preview import changed_in_language
-from orgchart.facts import all_in_language
+from orgchart.difference_words import all_in_language
 from orgchart.keys import issue_key
 from orgchart.models import Agent, PendingChange
 from orgchart.pending.edits import EditAct

@@ -17,9 +17,9 @@ from core.admin.acts import ActRequest
 from core.admin.contexts import admin_context
 from core.admin.refused import refused_as_text
 from core.decision import Denied
-from core.deeds import Deed
 from core.hooks import Hook
 from core.ids import row_id
+from core.permissions import Deed
 from orgchart.admin.agent_page import AgentPageAdmin
 from orgchart.admin.choosing import chosen_organisation
 from orgchart.admin.fields import ReasonedForm

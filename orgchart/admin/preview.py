@@ -20,8 +20,8 @@ from core.admin.contexts import admin_context
 from core.decision import Code, Deny
 from core.people import record_refusal, signed_in
 from orgchart.admin.fields import PolicyForm
+from orgchart.difference_words import all_in_language
 from orgchart.editing import changed_values
-from orgchart.facts import all_in_language
 
 YES, NO, NOTHING = gettext_noop("yes"), gettext_noop("no"), gettext_noop("none")
 CONFIRM, BACK = "_confirm", "_edit"

@@ -11,7 +11,7 @@ from django.db import transaction
 
 from core.actions import Action
 from core.actors import Person, System
-from core.deeds import Deed, require_deed
+from core.permissions import Deed, require_deed
 from orgchart import staffing
 from orgchart.compiling import compile_policy
 from orgchart.models import Organisation

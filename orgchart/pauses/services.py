@@ -11,9 +11,9 @@ from django.db.models import Exists, F, OuterRef, Q
 from core.actions import Action
 from core.actors import Person
 from core.decision import Code, Denied, refuse, require
-from core.deeds import Deed, require_deed
 from core.hooks import Hook
 from core.interventions import record_intervention
+from core.permissions import Deed, require_deed
 from ledger.services import record
 from orgchart.models import Agent
 from orgchart.pauses.models import Pause

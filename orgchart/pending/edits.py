@@ -14,8 +14,8 @@ from django.db import models, transaction
 from core.actors import Actor
 from core.database import needs_transaction
 from core.decision import Code, refuse
-from core.deeds import Deed, require_deed
 from core.language import gettext_noop
+from core.permissions import Deed, require_deed
 from orgchart.editing import TABLES, delete_row, save_row, subject_of
 from orgchart.leaders import replace_leader
 from orgchart.models import Agent, Group, Organisation, ToolOverride

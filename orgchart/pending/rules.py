@@ -9,7 +9,7 @@ from collections.abc import Collection
 
 from core.actors import Confirmation, Person
 from core.decision import Allow, Code, Decision, deny
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from orgchart.policy.difference import Difference
 from orgchart.policy.separation import ORDERS_CHANGES
 

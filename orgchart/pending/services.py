@@ -14,10 +14,10 @@ from core.actions import Action
 from core.actors import Confirmation, Person
 from core.database import needs_transaction
 from core.decision import Code, Denied, Deny, refuse, require, require_version, stale
-from core.deeds import Deed, require_deed
 from core.events import Event
 from core.machines import Swap, swap
 from core.people import person_named
+from core.permissions import Deed, require_deed
 from ledger.services import record
 from ledger.sql import event_cte
 from orgchart.models import Organisation, PendingChange

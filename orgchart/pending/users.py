@@ -13,8 +13,8 @@ from core.actors import Person
 from core.blank import is_blank
 from core.database import needs_transaction
 from core.decision import Code, Denied, refuse, require
-from core.deeds import Deed, reason_missing, require_deed
 from core.people import SignedIn, board_members, signed_in_as
+from core.permissions import Deed, reason_missing, require_deed
 from ledger.services import record
 from orgchart.keys import revoke_keys_of_one_person
 from orgchart.models import Organisation, PendingChange

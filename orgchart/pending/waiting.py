@@ -8,9 +8,9 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from core.deeds import Deed
+from core.permissions import Deed
 from core.waiting import Choice, Viewer, Waiting, WaitingKind, page_of
-from orgchart.facts import all_in_language
+from orgchart.difference_words import all_in_language
 from orgchart.models import PendingChange
 from orgchart.pending.vocabulary import PendingState
 

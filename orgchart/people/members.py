@@ -13,9 +13,9 @@ from django.db.models import Q, QuerySet
 from core.actions import Action
 from core.actors import Actor
 from core.database import needs_transaction
-from core.deeds import PeopleGroup
 from core.events import Event
 from core.people import Organisations, SignedIn, members_among, memberships_of
+from core.permissions import PeopleGroup
 from ledger.services import insert_event
 from orgchart.models import Membership, Organisation
 from orgchart.people.rules import EVERY, NOTHING, Standing

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.decision import Allow, Code, Decision, deny
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 
 EVERY = None
 """In place of an organisation's id: all of them, also those that come later."""

@@ -6,7 +6,7 @@ both), each width each language (what fits), and each theme each language.
 
 import pytest
 
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from tests.browser.barriers import DESK, PHONE, Window
 from tests.browser.eyes import CHROMIUM, has_browser
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from core.decision import Denied
-from core.deeds import PeopleGroup
 from core.people import signed_in_as
+from core.permissions import PeopleGroup
 from orgchart.models import PendingChange
 from orgchart.pending.services import confirm_change, reject_change
 from orgchart.pending.users import change_user, remove_second_factor, require_password_change

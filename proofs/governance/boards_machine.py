@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, rule
 
 from core.decision import Denied
-from core.deeds import PeopleGroup
 from core.people import signed_in_as
+from core.permissions import PeopleGroup
 from orgchart.models import Membership, Organisation, PendingChange
 from orgchart.pending.services import confirm_change, reject_change, withdraw_change
 from orgchart.pending.users import change_user, remove_second_factor, require_password_change

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule
 
 from core.decision import Denied
+from governance.cases.by_people import services
 from governance.cases.vocabulary import Outcome, Stage
-from governance.interventions import services
 from governance.interventions.confirmation import Confirmed, purpose_of
 from governance.models import Case, Violation
 from orgchart.models import Agent, Organisation, Pause, Role

@@ -19,8 +19,8 @@ from core.actions import Action
 from core.actors import Actor
 from core.database import hold_lock
 from core.decision import Code, Denied, refuse
-from core.deeds import Deed, require_deed
 from core.ids import row_id
+from core.permissions import Deed, require_deed
 from ledger.services import record
 from orgchart.models import Organisation
 from tasks.models import Feedback, FeedbackHook

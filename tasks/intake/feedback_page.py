@@ -25,8 +25,8 @@ from unfold.widgets import (
 
 from core.admin.refused import refused
 from core.decision import Denied
-from core.deeds import Deed
 from core.people import person, record_refusal, signed_in
+from core.permissions import Deed
 from orgchart.admin.choosing import choose_organisation
 from orgchart.models import Organisation
 from tasks.intake.feedback import FeedbackItem, add_feedback, read_file, read_items

@@ -21,16 +21,16 @@ from django.views.decorators.http import require_POST
 from core.admin.refused import refused_as_text
 from core.database import database_now
 from core.decision import Code, Denied, refuse
-from core.deeds import Deed
 from core.events import text
 from core.ids import row_id
 from core.limits import BIGGEST_VERSION
 from core.people import person, record_refusal, signed_in
+from core.permissions import Deed
 from orgchart.admin.choosing import choose_organisation
 from orgchart.models import Agent, Organisation, Role
 from orgchart.people.members import visible_organisations
 from orgchart.policy_cache import current_policy
-from tasks.interventions import move_by_person
+from tasks.by_people import move_by_person
 from tasks.models import Counter, Task
 from tasks.pages.common import VIEW, page_context
 from tasks.pages.refusals import for_people

@@ -19,15 +19,15 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 from core.actions import Action
 from core.admin.acts import Act, ActRequest, Answer, ReasonForm
 from core.decision import Denied
-from core.deeds import Deed
 from core.ids import row_id
 from core.people import groups_of
+from core.permissions import Deed
 from ledger.history import events_of
 from ledger.models import Event
 from orgchart.models import Agent
 from orgchart.policy_cache import current_policy
+from tasks.by_people import release_by_person, withdraw_approval_by_person
 from tasks.discussion import MAX_COMMENTS, NOTE, approve_task, comment_task, is_note
-from tasks.interventions import release_by_person, withdraw_approval_by_person
 from tasks.models import Comment, Task
 from tasks.pages.graph_drawing import draw
 from tasks.pages.history import describe_event

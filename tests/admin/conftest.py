@@ -6,7 +6,7 @@ from django.contrib.auth.models import Group
 from django.test import Client
 from django.utils import timezone
 
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from orgchart.models import ContactRule, Role
 from tests.company import load_company
 from tests.people import join

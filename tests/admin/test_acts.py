@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from contracts.models import Contract
 from core.database import database_now
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from ledger.models import Event
 from mailroom.models import Mail
 from orgchart.models import Agent, ApiKey

@@ -10,7 +10,7 @@ from django.utils import timezone
 from contracts.issuing.drafts import ContractDraft
 from contracts.issuing.services import issue_for_board
 from core.decision import Allow
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from nexus_site.company import agent_page
 from nexus_site.company.agent_rights import rights_of
 from orgchart.explaining import CallQuestion, explain

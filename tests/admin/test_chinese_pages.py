@@ -9,7 +9,7 @@ from django.contrib import admin
 from django.contrib.auth.models import Group, User
 from django.utils import timezone
 
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from ledger.sealer import seal_events
 from orgchart.models import Agent, ContactRule, Organisation, Role
 from tests.admin.english import english_on, known_texts

@@ -9,7 +9,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from mailroom.delivery import send_as
 from mailroom.models import Escalation
 from nexus_site.console import counting, dashboard

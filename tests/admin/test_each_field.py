@@ -9,7 +9,7 @@ from django.contrib.admin import site
 from django.contrib.admin.utils import flatten_fieldsets
 from django.contrib.auth import get_user_model
 
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from orgchart.compiling import policy_version
 from orgchart.models import (
     Agent,

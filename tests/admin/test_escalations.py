@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from ledger.models import Event
 from mailroom.escalations import timeouts as unanswered
 from mailroom.models import Escalation, Mail, OutgoingNotice

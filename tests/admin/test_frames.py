@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from ledger.models import Event
 from orgchart.models import Agent
 from tests.admin.forms import filled

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from orgchart.models import Agent, ApiKey, PendingChange, Role
 from orgchart.policy_cache import current_policy
 from tests.admin.forms import confirm, filled, preview

@@ -7,7 +7,7 @@ from django.contrib import admin, auth
 from django.db import connection
 
 from core.admin import browsing
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from mailroom.models import Mail, MailRejection
 from orgchart.models import Organisation
 from tasks.models import Task

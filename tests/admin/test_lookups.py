@@ -13,8 +13,8 @@ from django.core.exceptions import SuspiciousOperation
 from django.db import transaction
 from django.test import RequestFactory
 
-from core.deeds import PeopleGroup
 from core.people import signed_in_as
+from core.permissions import PeopleGroup
 from nexus_site.console.lookups import DeclaredLookups as Guard
 from orgchart.keys import issue_key
 from tests.people import join

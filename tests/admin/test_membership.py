@@ -11,8 +11,8 @@ from django.test import Client
 from django.urls import URLPattern
 from django.utils import timezone
 
-from core.deeds import Deed, PeopleGroup, can_do
 from core.people import board_members, organisations_of, person_named
+from core.permissions import Deed, PeopleGroup, can_do
 from ledger.models import Event
 from nexus_site.console.lookups import DeclaredLookups
 from nexus_site.console.membership import MembersOnly

@@ -27,7 +27,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from core import waiting
-from core.deeds import Deed, PeopleGroup
+from core.permissions import Deed, PeopleGroup
 from ledger.models import Event
 from nexus_site.console.group_rights import rights_of
 from orgchart.keys import issue_key

@@ -3,7 +3,7 @@
 import pytest
 from django.contrib.auth import get_user
 
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from orgchart.models import Pause
 
 pytestmark = pytest.mark.django_db

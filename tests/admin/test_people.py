@@ -4,8 +4,8 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 
-from core.deeds import PeopleGroup
 from core.people import groups_of
+from core.permissions import PeopleGroup
 from tests.admin.forms import filled
 from tests.admin.places import change_page, list_page, page_of
 from tests.rows import newest_event

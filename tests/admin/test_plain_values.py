@@ -13,10 +13,10 @@ from contracts.models import OrgChangeLine
 from contracts.vocabulary import ContractOutcome, OrgAct
 from core.admin.base import printed
 from core.deed_words import DONE
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
+from governance.cases.by_people.vocabulary import CaseAction
 from governance.cases.vocabulary import MEANINGS, Fault, Signal
 from governance.interventions.models import Intervention
-from governance.interventions.vocabulary import CaseAction
 from ledger.models import Event
 from mailroom.models import MailRejection
 from nexus_site.templatetags.nexus import case_words

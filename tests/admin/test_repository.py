@@ -5,7 +5,7 @@ from django.contrib.auth import get_user_model
 from django.utils import timezone
 
 from core.database import in_transaction
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from orgchart.models import Organisation, PendingChange
 from orgchart.pending.vocabulary import PendingState
 from tests.admin.forms import confirm, preview

@@ -8,7 +8,7 @@ from django.db import connection
 from django.utils import timezone
 
 from core.decision import Code, Denied
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from nexus_site.console.saved_filters import filters_in
 from orgchart.models import SavedFilter
 from orgchart.people.filters import MOST, filters_of, remove_filter, save_filter

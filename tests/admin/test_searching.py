@@ -11,7 +11,7 @@ from django.contrib import admin
 from django.utils import timezone
 
 from core.admin import exporting
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from ledger.admin import verifying
 from ledger.models import Event
 from ledger.rules import Finding, SealFault

@@ -3,7 +3,7 @@
 import pytest
 from django.core.management import call_command
 
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from tests.admin.places import change_page
 from toolbox.models import Stored
 

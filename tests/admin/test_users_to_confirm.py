@@ -11,8 +11,8 @@ from django.utils import timezone
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from core.decision import Code, Denied
-from core.deeds import PeopleGroup
 from core.people import board_members, groups_of, organisations_of, signed_in_as
+from core.permissions import PeopleGroup
 from ledger.models import Event
 from nexus_site.console.users import PersonAdmin
 from orgchart.models import ContactRule, GivenPassword, PendingChange

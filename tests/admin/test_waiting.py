@@ -11,7 +11,7 @@ from django.utils import timezone
 from contracts.issuing.drafts import ContractDraft
 from contracts.issuing.services import issue_for_board
 from contracts.models import Contract
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from core.waiting import COUNTED, Desk, Viewer, WaitingKind, registered_kinds
 from governance.cases.models import Case
 from ledger import waiting

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from orgchart.models import Agent, Role
 from tests.admin.english import english_on, known_texts
 from tests.browser.eyes import complaints_of, enter_signed_in

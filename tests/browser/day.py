@@ -10,7 +10,7 @@ from contracts.issuing.drafts import ContractDraft
 from contracts.issuing.services import issue_for_board
 from core.actors import denial
 from core.decision import Code, Deny
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from documents.files import tree_of
 from ledger.services import record
 from mailroom.delivery import send_as

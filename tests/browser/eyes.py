@@ -16,7 +16,7 @@ from django.contrib.auth.models import Group
 from django.contrib.sessions.backends.db import SessionStore
 from playwright.sync_api import Page
 
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from tests.people import join
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from core.actors import denial
 from core.decision import Denied
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from ledger.services import record
 from tasks import discussion, services
 from tasks.rules.values import TaskUpdate

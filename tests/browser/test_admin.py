@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from contracts.models import Contract
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from mailroom.models import Escalation
 from orgchart.models import ContactRule
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django_otp.plugins.otp_totp.models import TOTPDevice
 from playwright.sync_api import expect
 
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from governance.models import Artifact, CodeAttempt, Intervention
 from ledger.models import Seal
 from ledger.sealer import seal_events

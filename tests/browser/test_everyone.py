@@ -10,8 +10,8 @@ import pytest
 from django.utils import timezone
 
 from core.actions import Action
-from core.deeds import PeopleGroup
 from core.events import Event
+from core.permissions import PeopleGroup
 from ledger.services import record_alone
 from tests.browser.barriers import DESK, PHONE, Window
 

@@ -2,7 +2,7 @@
 
 from playwright.sync_api import expect
 
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from tasks.models import Feedback
 
 

@@ -6,7 +6,7 @@ from django.test import Client
 from playwright.sync_api import expect
 
 from contracts.models import Contract
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from orgchart.models import Agent, ContactRule, PendingChange, Role
 from tests.admin.forms import confirm, filled, preview
 from tests.admin.places import act_page, change_page

@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.contrib.postgres.fields import ArrayField
 from django.db import DatabaseError, connection, models, transaction
 
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from tests.admin.places import change_page, list_page
 
 EVIL = '"><img src=x onerror=ran=1><script>ran=1</script>{{7*7}}'

@@ -5,7 +5,7 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from core.actors import Person
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from governance.models import Intervention
 from orgchart.models import Organisation
 from tasks import services

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from ledger.models import Event
 from mailroom.models import Mail
 from tests.browser.walker import Walker

@@ -18,12 +18,12 @@ from mailroom.escalations import services as escalations
 from mailroom.models import Escalation
 from orgchart.models import Agent
 from tasks import services as tasks
-from tasks.discussion import approve_task
-from tasks.interventions import (
+from tasks.by_people import (
     move_by_person,
     release_by_person,
     withdraw_approval_by_person,
 )
+from tasks.discussion import approve_task
 from tasks.models import Task
 from tasks.rules.values import TaskUpdate
 from tasks.vocabulary import Status

@@ -9,7 +9,7 @@ from documents.models import Memory
 from governance.models import Intervention
 from orgchart.keys import revoke_key
 from tasks import services as tasks
-from tasks.interventions import move_by_person
+from tasks.by_people import move_by_person
 from tasks.models import Task
 from tasks.vocabulary import Status
 from tests.company import load_company

@@ -11,7 +11,7 @@ from contracts.issuing.drafts import ContractDraft
 from contracts.issuing.services import issue_for_board
 from contracts.models import Contract
 from contracts.vocabulary import OPEN_STATES, ContractOutcome
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from tests.company import Answer, Company
 
 

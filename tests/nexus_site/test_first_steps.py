@@ -13,7 +13,7 @@ from django.utils import timezone
 from django_otp.oath import totp
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from ledger.models import Event
 from nexus_site.console import login
 from nexus_site.console.management.commands import changepassword

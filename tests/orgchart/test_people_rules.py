@@ -5,7 +5,7 @@ from itertools import chain, combinations, product
 import pytest
 
 from core.decision import Allow
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from orgchart.people import rules
 from orgchart.people.rules import EVERY, NOTHING, Standing, boards_to_ask, standing_from
 

@@ -6,8 +6,8 @@ import pytest
 from django.utils import timezone
 
 from core.decision import Denied
-from core.deeds import PeopleGroup
 from core.people import operator, signed_in_as
+from core.permissions import PeopleGroup
 from orgchart.editing import save_row
 from orgchart.models import Organisation
 from orgchart.services import set_settings

@@ -7,9 +7,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from ledger.models import Event
-from tasks import interventions, services
+from tasks import by_people, services
 from tasks.models import Comment, Counter, Task
 from tasks.pages import board as admin_board
 from tasks.pages.board import moves_of
@@ -372,7 +372,7 @@ class TestMovingWithoutAScript:
         def broken(**_):
             raise RuntimeError
 
-        monkeypatch.setattr(interventions, "comment_task", broken)
+        monkeypatch.setattr(by_people, "comment_task", broken)
         task = make()
         with pytest.raises(RuntimeError):
             post(sign_in(PeopleGroup.BOARD), task, "deleted", reason="x")

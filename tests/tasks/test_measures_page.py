@@ -8,7 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from tasks.insight import measures_page as admin_measures
 from tasks.insight.measures_page import PERIODS, USUAL
 from tasks.models import Task

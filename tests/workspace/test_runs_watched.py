@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from core.actors import System
 from core.decision import Code, Denied
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from governance.models import Intervention
 from ledger.models import Event
 from orgchart.keys import digest_of, issue_key
@@ -30,7 +30,7 @@ from tests.workspace.watching import board_member, meanwhile, printed
 from toolbox.faces import event_reader
 from toolbox.modes import close_mode
 from toolbox.registry import CODING_ONLY
-from workspace.git.judging import last_run
+from workspace.git.judged_commit import last_run
 from workspace.models import Run
 from workspace.runs import queue, rules, services, watching
 from workspace.runs.recording import RecordedRun

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from django.db import connection
 
 from core.actors import Person
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from ledger.models import Event
 
 

@@ -25,8 +25,8 @@ from unfold.contrib.filters.admin import (
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import block, chips, choice_column, column, shown_column
 from core.admin.browsing import MomentFilter
-from core.deeds import Deed
 from core.events import text
+from core.permissions import Deed
 from toolbox.frames.ending import cancel_frame
 from toolbox.frames.vocabulary import UNENDED
 from toolbox.models import Frame

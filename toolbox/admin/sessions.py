@@ -23,8 +23,8 @@ from core.admin.acts import Act, ActingAdmin, ActRequest, Answer, acts_for
 from core.admin.base import BrowseAdmin, actor_column, column
 from core.admin.browsing import MomentFilter, WordsFilter, filter_by
 from core.admin.happened import mode_shown
-from core.deeds import Deed
 from core.detail_words import MODES
+from core.permissions import Deed
 from orgchart.models import Agent
 from orgchart.policy.vocabulary import ToolMode
 from orgchart.policy_cache import current_policy

@@ -14,9 +14,9 @@ from core.actions import Action
 from core.actors import Actor, System
 from core.database import needs_transaction
 from core.decision import Code, Deny, refuse
-from core.deeds import Deed, require_deed
 from core.events import Event
 from core.interventions import record_intervention
+from core.permissions import Deed, require_deed
 from ledger.services import insert_event
 from orgchart.pauses.services import Resumed, is_paused, resumed
 from orgchart.policy_cache import current_policy

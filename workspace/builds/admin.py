@@ -10,7 +10,7 @@ from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import BrowseAdmin, block, choice_column, shown_column
 from core.admin.browsing import MomentFilter, PrefixFilter, filter_by
-from core.deeds import Deed
+from core.permissions import Deed
 from workspace.builds.models import Deployment, ImageBuild
 from workspace.builds.settling import look_again, record_as_failed
 from workspace.builds.vocabulary import DeploymentState

@@ -18,7 +18,7 @@ from workspace.builds.models import Deployment
 from workspace.builds.results import ServiceHealth
 from workspace.builds.rules import health_path_of, port_of
 from workspace.builds.vocabulary import DeploymentState
-from workspace.outside import slot
+from workspace.outside_calls import slot
 
 LONGEST = 10.0
 """Seconds that the engine, and then the service, have."""

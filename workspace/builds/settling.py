@@ -10,9 +10,9 @@ from core.actions import Action
 from core.actors import Person
 from core.database import database_now, violated_constraint
 from core.decision import Code, Denied, refuse
-from core.deeds import Deed, require_deed
 from core.events import Event
 from core.machines import Swap, swap
+from core.permissions import Deed, require_deed
 from ledger.sql import event_cte
 from workspace.builds import rules
 from workspace.builds.containers import DeploymentOutcome

@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from core.deeds import Deed
+from core.permissions import Deed
 from core.waiting import Choice, Viewer, Waiting, WaitingKind, page_of
 from workspace.builds.models import Deployment, replaced
 from workspace.builds.vocabulary import DeploymentState

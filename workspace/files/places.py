@@ -9,7 +9,7 @@ from documents.files import tree_of
 from documents.tree import SafeTree
 from orgchart.policy.paths import in_own_clone, is_of_company
 from toolbox.caller import Caller
-from workspace.git.judging import submitted_tree
+from workspace.git.judged_commit import submitted_tree
 from workspace.homes import make_home
 from workspace.tree import AGENTS, WORK_TREE, agent_folder, work_tree
 from workspace.users import user_of

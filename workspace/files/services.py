@@ -23,7 +23,7 @@ from orgchart.policy.vocabulary import Access
 from toolbox.caller import Caller
 from toolbox.quotas import Quota
 from workspace.files.places import FilePlace, judged_tree, place_of
-from workspace.git.judging import is_in_judged_commit
+from workspace.git.judged_commit import is_in_judged_commit
 from workspace.homes import usage_of
 from workspace.results import FileContent, LogLines, WrittenFile
 from workspace.services import require_paths

@@ -12,7 +12,7 @@ from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import BrowseAdmin, column, listed
 from core.admin.browsing import MomentFilter
-from core.deeds import Deed
+from core.permissions import Deed
 from workspace.git.models import BranchMove, Repository
 from workspace.git.pushing_back import push_back
 

@@ -17,7 +17,7 @@ from ledger.services import record
 from toolbox.caller import Caller
 from toolbox.quotas import charge
 from workspace.git import rules
-from workspace.git.control import BareRepository, Signature
+from workspace.git.bare_repository import BareRepository, Signature
 from workspace.git.holding import held_work_tree
 from workspace.git.models import Branch, Draft, Repository
 from workspace.git.places import place_of

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from core.decision import Code, refuse
 from toolbox.caller import Caller
-from workspace.outside import slot
+from workspace.outside_calls import slot
 from workspace.tree import organisation_folder
 
 LOCKS = ".locks"

@@ -20,7 +20,7 @@ from django.conf import settings
 from core.decision import Code, refuse
 from orgchart.models import Organisation
 from orgchart.organisation_settings import merged, quota_of
-from workspace.git.control import BareRepository, Signature, create_bare, install
+from workspace.git.bare_repository import BareRepository, Signature, create_bare, install
 from workspace.git.foreign_repository import environment_for, other_side
 from workspace.git.running import GitFailed, run_git
 from workspace.homes import usage_of

@@ -11,7 +11,7 @@ from core.actions import Action
 from core.actors import Actor, System
 from core.database import needs_transaction
 from core.decision import Code, Denied, refuse
-from core.deeds import Deed, require_deed
+from core.permissions import Deed, require_deed
 from ledger.services import record
 from orgchart.organisation_settings import merged
 from workspace.git.foreign_repository import environment_for, other_side

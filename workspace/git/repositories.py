@@ -18,7 +18,7 @@ from orgchart.models import Organisation
 from orgchart.organisation_settings import enabled_modes, merged
 from orgchart.policy.vocabulary import ToolMode
 from workspace.git import importing
-from workspace.git.control import BareRepository, create_bare
+from workspace.git.bare_repository import BareRepository, create_bare
 from workspace.git.importing import Fresh
 from workspace.git.models import Branch, BranchMove, MoveKind, Repository
 from workspace.tree import repository_folder

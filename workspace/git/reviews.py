@@ -20,10 +20,10 @@ from mailroom.delivery import send_as, send_system_mail
 from orgchart.policy.readership import can_tell
 from toolbox.caller import Caller
 from workspace.git import rules
-from workspace.git.control import Signature
+from workspace.git.bare_repository import Signature
 from workspace.git.models import Branch, BranchMove, MoveKind, Repository
 from workspace.git.repositories import bare_of, branch_row, lock
-from workspace.outside import slot
+from workspace.outside_calls import slot
 from workspace.results import ReviewComment
 from workspace.services import require_still_allowed
 

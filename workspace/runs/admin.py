@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from core.admin.acts import Act, ActingAdmin, ActRequest, Answer
 from core.admin.base import column, listed, printed, shown_column
 from core.admin.browsing import MomentFilter
-from core.deeds import Deed
+from core.permissions import Deed
 from workspace.models import Run
 from workspace.runs.stopping import stop_run
 

@@ -16,7 +16,7 @@ from ledger.services import record
 from toolbox.caller import Caller
 from workspace.files.places import own_tree
 from workspace.models import Run
-from workspace.outside import slot
+from workspace.outside_calls import slot
 from workspace.results import RunLog
 from workspace.runs import queue
 from workspace.runs.rules import stopped

@@ -10,8 +10,8 @@ from django.db import transaction
 from core.actions import Action
 from core.actors import Actor
 from core.decision import Code, refuse
-from core.deeds import Deed, require_deed
 from core.interventions import record_intervention
+from core.permissions import Deed, require_deed
 from ledger.services import record
 from toolbox.wake import wake
 from workspace.models import Run

@@ -9,9 +9,9 @@ from django.db import transaction
 from core.actions import Action
 from core.actors import Actor
 from core.decision import Code, refuse
-from core.deeds import Deed, require_deed
 from core.events import Event
 from core.interventions import record_intervention
+from core.permissions import Deed, require_deed
 from ledger.services import insert_event, record
 from toolbox.caller import Caller
 from toolbox.frames.services import enter_skill

@@ -9,7 +9,7 @@ from django.db import transaction
 from core.actions import Action
 from core.actors import Person
 from core.decision import Code, Denied, refuse
-from core.deeds import Deed, require_deed
+from core.permissions import Deed, require_deed
 from ledger.services import record
 from orgchart.pauses.services import pause_of
 from orgchart.policy.compiled import Agent, Policy

@@ -14,7 +14,7 @@ from orgchart.organisation_settings import quota_of
 from toolbox.caller import Caller
 from toolbox.quotas import Quota
 from toolbox.quoting import BEGIN, END, NOT_AN_INSTRUCTION, as_lines, one_line
-from workspace.outside import slot
+from workspace.outside_calls import slot
 from workspace.web import rules
 from workspace.web.extracting import readable
 from workspace.web.fetching import fetch

@@ -10,6 +10,7 @@ from functools import cache, cached_property
 
 from core.decision import Allow
 from governance.cases import rules
+from governance.cases.by_people import rules as people
 from governance.cases.facts import FINAL, CaseFacts, CaseRecord, Officer, Position
 from governance.cases.refusals import fault_of
 from governance.cases.vocabulary import (
@@ -22,7 +23,6 @@ from governance.cases.vocabulary import (
     Stage,
     State,
 )
-from governance.interventions import rules as people
 from orgchart.policy.vocabulary import Office
 
 AGENTS = {office: n for n, office in enumerate(Office, start=1)}

@@ -5,7 +5,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from core.decision import Denied
-from governance.interventions.services import open_case_as_person
+from governance.cases.by_people.services import open_case_as_person
 from governance.models import Artifact, Case, Violation
 from ledger.models import Event
 from mailroom.escalations import answers

@@ -14,8 +14,9 @@ from django.utils import timezone
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from core.decision import Denied
+from governance.cases.by_people import services
 from governance.cases.vocabulary import Outcome, Stage
-from governance.interventions import confirmation, services
+from governance.interventions import confirmation
 from governance.models import Artifact, Case, CodeAttempt, Intervention
 from ledger.models import Event
 from mailroom.models import OutgoingNotice

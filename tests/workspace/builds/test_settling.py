@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from core.actors import Person
 from core.decision import Allow, Code, Denied
-from core.deeds import PeopleGroup
+from core.permissions import PeopleGroup
 from core.waiting import Desk, Viewer
 from ledger.models import Event
 from tests.documents.world import NOW

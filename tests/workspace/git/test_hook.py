@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.workspace.git.world import a_root, run_git
-from workspace.git.control import Signature, create_bare
+from workspace.git.bare_repository import Signature, create_bare
 from workspace.git.running import ENVIRONMENT
 
 ZERO = "0" * 40

@@ -19,7 +19,7 @@ from tests.company import load_company
 from tests.concurrency import at_once
 from tests.workspace.git.world import needs_walls, run_git
 from workspace.git import importing, pushing_back, repositories, running
-from workspace.git.control import BareRepository, Signature
+from workspace.git.bare_repository import BareRepository, Signature
 from workspace.git.garbage import collect_garbage
 from workspace.git.models import Branch, MoveKind, Repository
 from workspace.git.pushing_back import push_back, push_back_due

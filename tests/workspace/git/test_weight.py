@@ -9,7 +9,7 @@ from django.utils import timezone
 from core.decision import Code, Denied
 from tests.contracts import world
 from tests.workspace.git.world import BRANCH, SCOPE, needs_walls, run_git
-from workspace.git import control, running
+from workspace.git import bare_repository, running
 from workspace.git.garbage import KEPT, collect_garbage
 from workspace.git.models import Draft
 from workspace.git.repositories import bare_of, drafts_of
@@ -157,7 +157,7 @@ class TestADifference:
         old, new = (
             a_tree(bare, {".gitattributes": b"* -diff\n", "a": text}) for text in (b"1\n", b"2\n")
         )
-        who = control.Signature(name="x", email="x@x.invalid", at=timezone.now())
+        who = bare_repository.Signature(name="x", email="x@x.invalid", at=timezone.now())
         bare.set_ref("refs/heads/main", bare.commit(old, [], "x", who))
         assert "+2\n" in bare.difference(old, new, 1000)[0]
         assert bare.run("config", "attr.tree") == bare.run("mktree")
@@ -174,7 +174,7 @@ class TestAMerge:
         hands.hire()
         assert hands.branch().status == 200
         bare = bare_of(hands.company.organisation)
-        who = control.Signature(name="x", email="x@x.invalid", at=timezone.now())
+        who = bare_repository.Signature(name="x", email="x@x.invalid", at=timezone.now())
         lines = b"x\n" * 2_000_000
 
         def commit(content, *parents):

@@ -28,7 +28,7 @@ from tests.workspace.web.internet import (
 )
 from toolbox import door, quotas
 from toolbox.explaining import explain
-from workspace import outside
+from workspace import outside_calls
 from workspace.models import WebUse
 from workspace.web import extracting, fetching
 
@@ -451,8 +451,8 @@ class TestItsQuota:
 
 class TestThePlaces:
     def test_for_waiting_calls_are_fewer_than_the_threads(self, reader, site, monkeypatch):
-        monkeypatch.setattr(outside, "_free", threading.BoundedSemaphore(1))
-        with outside.slot("pages"):
+        monkeypatch.setattr(outside_calls, "_free", threading.BoundedSemaphore(1))
+        with outside_calls.slot("pages"):
             found = read(reader, f"http://pages.example:{site.port}/none")
         assert (code(found), found.headers["Retry-After"]) == ("RATE_LIMITED", "5")
         assert code(read(reader, f"http://pages.example:{site.port}/none")) == "OK", "given back"

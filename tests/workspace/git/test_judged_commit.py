@@ -5,7 +5,7 @@ import pytest
 from core.database import in_transaction
 from tests.contracts import world
 from tests.workspace.git.world import SCOPE, needs_walls
-from workspace.git import judging
+from workspace.git import judged_commit
 from workspace.models import Run
 from workspace.tree import agent_folder
 
@@ -62,13 +62,13 @@ class TestAJudge:
     def test_has_it_checked_out_without_a_transaction(
         self, hands, submitted, monkeypatch, tool, headers
     ):
-        original, open_meanwhile = judging._check_out, []
+        original, open_meanwhile = judged_commit._check_out, []
 
         def watched(*place):
             open_meanwhile.append(in_transaction())
             original(*place)
 
-        monkeypatch.setattr(judging, "_check_out", watched)
+        monkeypatch.setattr(judged_commit, "_check_out", watched)
         params = {"path": SOURCE} if tool == "read_file" else {"paths": [TEST]}
         for _ in range(2):
             assert hands.company.call("qa_worker", tool, headers, **params).status == 200

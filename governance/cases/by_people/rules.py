@@ -6,32 +6,18 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from core.decision import Allow, Code, Decision, deny
-from core.deeds import Deed
+from governance.cases.by_people.vocabulary import DEED_OF, WITH_CODE, CaseAction
 from governance.cases.facts import FINAL, CaseFacts, Next, Position
 from governance.cases.moves import Move
 from governance.cases.rules import MOST_ROUNDS, after_signal
 from governance.cases.vocabulary import Outcome, Signal, Stage, State
-from governance.interventions.vocabulary import (
-    DEED_OF,
-    OFFICE_OF_GROUP,
-    WITH_CODE,
-    CaseAction,
-    HumanOffice,
-)
+from governance.interventions.vocabulary import HumanOffice, operator_role
 
 LIFTED_BY_AMENDING = {
     Stage.ANALYSIS: (Signal.NON_VERIFIABLE, Signal.EVIDENCE_UNAVAILABLE),
     Stage.TASKS: (Signal.EVIDENCE_UNAVAILABLE,),
 }
 """The stops that an amended stage ends; the others need HUMAN_ADMIN."""
-
-
-def operator_role(groups: Collection[str], deed: Deed) -> HumanOffice | None:
-    """The narrowest office of these groups that may do this (Spec: constitution 16)."""
-    for group, office in OFFICE_OF_GROUP.items():
-        if group in groups and group in deed.value.groups:
-            return office
-    return None
 
 
 def needs_code(groups: Collection[str], action: CaseAction) -> bool:

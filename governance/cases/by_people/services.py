@@ -12,10 +12,12 @@ from django.db.models import Max
 from core.actions import Action
 from core.actors import Person
 from core.decision import Denied, require
-from core.deeds import Deed, PeopleGroup, require_deed
 from core.events import Event
+from core.permissions import Deed, PeopleGroup, require_deed
 from governance.cases import content as forms
 from governance.cases import records, store
+from governance.cases.by_people import rules
+from governance.cases.by_people.vocabulary import DEED_OF, NOTE_MARK, CaseAction
 from governance.cases.facts import CaseFacts, Next
 from governance.cases.models import Artifact, Case
 from governance.cases.results import CaseMoved
@@ -23,10 +25,8 @@ from governance.cases.services import insert_case
 from governance.cases.store import StageSubmission
 from governance.cases.violations import notify_if_paused
 from governance.cases.vocabulary import Outcome, Stage
-from governance.interventions import rules
 from governance.interventions.confirmation import Confirmed, purpose_of, require_confirmed
 from governance.interventions.records import insert_intervention
-from governance.interventions.vocabulary import DEED_OF, NOTE_MARK, CaseAction
 from ledger.services import record
 from orgchart.policy_cache import current_policy
 

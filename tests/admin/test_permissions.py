@@ -10,11 +10,11 @@ from contracts.issuing.services import issue_for_board
 from contracts.vocabulary import ContractOutcome
 from core.actors import Person, System
 from core.decision import Allow, Code, Denied
-from core.deeds import Deed, PeopleGroup, can_do, deed_of, require_deed
+from core.permissions import Deed, PeopleGroup, can_do, deed_of, require_deed
 from documents.memory.services import add_as_person, correct_memory, withdraw_memory
+from governance.cases.by_people import services as cases
 from governance.cases.vocabulary import Outcome as CaseOutcome
 from governance.cases.vocabulary import Stage
-from governance.interventions import services as cases
 from governance.staff.deactivation import deactivate_by_person
 from mailroom.board_answers import answer_report
 from mailroom.escalations.answers import answer_as_person
@@ -34,9 +34,9 @@ from orgchart.policy.vocabulary import ToolMode
 from orgchart.services import set_settings
 from orgchart.staffing import activate_agent, deactivate_agent
 from orgchart.tool_restrictions import clear_tool_restriction, set_tool_restriction
+from tasks.by_people import release_by_person, withdraw_approval_by_person
 from tasks.discussion import approve_task, comment_task
 from tasks.intake.feedback import add_feedback
-from tasks.interventions import release_by_person, withdraw_approval_by_person
 from tasks.services import create_task
 from toolbox.frames.ending import cancel_frame
 from toolbox.modes import close_mode, open_mode

@@ -9,8 +9,8 @@ from django.db import transaction
 from core.actors import Person
 from core.blank import is_blank
 from core.decision import Code, Denied, refuse
-from core.deeds import Deed, reason_missing, require_deed
 from core.interventions import record_intervention
+from core.permissions import Deed, reason_missing, require_deed
 from tasks.callers import reader_of
 from tasks.discussion import approve_task, comment_task
 from tasks.results import TaskResult
