@@ -123,6 +123,27 @@ class TestStates:
             assert refused is None or refused[1] not in refused[2]
 
     @pytest.mark.parametrize("state", ContractState)
+    def test_a_wrong_move_says_whether_the_state_is_final(self, state):
+        for move in Move:
+            found = rules.can_move(a_contract(state), move, agent(BACKEND))
+            if isinstance(found, Deny):
+                assert found.message.endswith("that state is final") is (state in FINAL_STATES)
+
+    @pytest.mark.parametrize(
+        ("state", "worker", "issuer"),
+        [
+            (ContractState.PENDING, "accept it first", f"wait until {BACKEND} accepts it"),
+            (ContractState.IN_PROGRESS, "submit the work", f"wait until {BACKEND} submits"),
+            (ContractState.REVIEW, f"wait until {IT} closes it", f"wait until {IT} closes it"),
+        ],
+    )
+    def test_a_wrong_move_tells_each_party_its_own_next_step(self, state, worker, issuer):
+        wrong = next(move for move in Move if state not in MACHINE.steps[move].sources)
+        for who, step in ((BACKEND, worker), (IT, issuer)):
+            found = rules.can_move(a_contract(state), wrong, agent(who))
+            assert found.next_action.startswith(step)
+
+    @pytest.mark.parametrize("state", ContractState)
     @pytest.mark.parametrize("who", [BACKEND, IT])
     def test_a_wrong_move_sends_nobody_to_wait_for_itself(self, state, who):
         """Nor does it tell a worker, which issues nothing, to issue a follow-up."""
@@ -546,7 +567,7 @@ class TestReaderOf:
     def test_is_the_issuer_where_the_chain_of_command_lets_the_sender_reach_it(self):
         for sender, issuer, reader in (
             (BACKEND, IT, IT), (FRONTEND, PM, PM), (RESEARCH, PM, PM), (IT, CEO, CEO),
-            (QA, PM, IT), (QA, CEO, IT), (BACKEND, CEO, IT),
+            (QA, PM, IT), (QA, CEO, IT), (BACKEND, CEO, IT), (IT, HR, HR),
         ):  # fmt: skip
             assert rules.reader_of(agent(issuer), agent(sender), POLICY) == agent(reader)
         assert rules.reader_of(BOARD_PARTY, agent(CEO), POLICY) is BOARD_PARTY

@@ -175,3 +175,23 @@ class TestTimeSpan:
     def test_is_refused_when_it_is_none(self, text):
         with pytest.raises(ValueError, match=r"^(must be a day|ends before it begins)"):
             rules.parse_date_range(text)
+
+
+class TestUnreadCode:
+    """Spec: mail 44."""
+
+    @pytest.mark.parametrize(
+        ("path", "handle", "is_unread"),
+        [
+            ("src/app.py", "backend_worker", False), ("src/app.py", "hr_manager", True),
+            ("docs/plan.md", "hr_manager", False), ("reports/q1.md", "hr_manager", False),
+        ],
+    )  # fmt: skip
+    def test_is_code_for_a_role_without_a_tool_that_reads_it(self, nexus, path, handle, is_unread):
+        assert rules.is_unread_code(path, nexus.agents[handle], nexus) is is_unread
+
+    def test_is_code_for_a_role_that_is_denied_the_tools(self, nexus):
+        role = nexus.roles["backend_worker"]
+        denied = replace(role, denied_tools=role.denied_tools | rules.READ_CODE)
+        policy = replace(nexus, roles={**nexus.roles, role.name: denied})
+        assert rules.is_unread_code("src/app.py", policy.agents["backend_worker"], policy)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from contracts.vocabulary import OrgAct
 from core.decision import Allow, Code, Deny
 from governance.staff import rules
 from orgchart.catalogue import CatalogueEntry, Source
@@ -146,3 +147,35 @@ class TestRestore:
     def test_of_another_sends_the_manager_to_an_agent_that_it_reaches(self, nexus, set_by, asked):
         decision = rules.can_change_restriction(nexus.agents["it_manager"], set_by, nexus)
         assert decision.next_action == f"ask {asked}"
+
+    def test_of_another_sends_the_manager_to_nobody_who_is_deactivated(self, nexus):
+        gone = replace(nexus.agents["hr_manager"], active=False)
+        policy = replace(nexus, agents={**nexus.agents, "hr_manager": gone})
+        manager = nexus.agents["it_manager"]
+        decision = rules.can_change_restriction(manager, "agent:hr_manager", policy)
+        assert decision.next_action == "ask ceo"
+
+
+class TestTheLineOfAContract:
+    """Spec: contracts 51, contracts 55."""
+
+    @pytest.mark.parametrize(
+        ("old", "group", "is_leader", "comes_into", "leads"),
+        [
+            ({}, "builders", False, "builders", ""),
+            ({"group": "builders"}, "builders", False, "", ""),
+            ({"group": "builders"}, "builders", True, "", "builders"),
+            ({"group": "builders", "is_leader": True}, "builders", True, "", ""),
+            ({"group": "menders", "is_leader": True}, "builders", True, "builders", "builders"),
+            (None, "builders", True, "builders", "builders"),
+        ],
+    )
+    def test_names_the_group_that_an_agent_comes_into_or_comes_to_lead(
+        self, nexus, old, group, is_leader, comes_into, leads
+    ):
+        before = None if old is None else replace(nexus.agents["qa_worker"], **old)
+        line = rules.line_of(
+            OrgAct.MOVE, "qa_worker", nexus.roles["qa_worker"], before,
+            superior="it_manager", group=group, is_leader=is_leader,
+        )  # fmt: skip
+        assert (line.group, line.leads) == (comes_into, leads)

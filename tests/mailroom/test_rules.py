@@ -361,3 +361,16 @@ class TestAnAttachment:
         """Spec: mail 44."""
         decision = rules.can_attach([path], agent(sender), agent(recipient), POLICY)
         assert code_of(decision) == code
+
+
+class TestSubmittingByMail:
+    @pytest.mark.parametrize(
+        ("mail_type", "contract", "code"),
+        [
+            ("report", "CON-1", "OK"), ("report", None, "INVALID_PARAMS"),
+            ("report", "", "INVALID_PARAMS"), ("info", "CON-1", "INVALID_PARAMS"),
+            ("escalation", "CON-1", "INVALID_PARAMS"),
+        ],
+    )  # fmt: skip
+    def test_takes_a_report_that_names_its_contract(self, mail_type, contract, code):
+        assert code_of(rules.can_submit_by_mail(mail_type, contract)) == code

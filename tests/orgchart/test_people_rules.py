@@ -203,3 +203,24 @@ class TestOnePersonWithTwoNames:
     ):
         found = rules.can_have_code(by, "eve", known_to, members, self.ACTING_AS)
         assert isinstance(found, Allow) == is_shown
+
+
+class TestACode:
+    """Spec: people 48."""
+
+    @pytest.mark.parametrize(
+        ("before", "after", "known_to", "needed"),
+        [
+            (NOTHING, standing([HR], [A]), [], True),
+            (standing([HR], [A]), standing([BOARD], [A]), [], True),
+            (standing([BOARD], [A]), standing([BOARD, HR], [A, B]), [], False),
+            (standing([BOARD], [A]), standing([BOARD], [A, B]), ["ada"], True),
+            (standing([HR], [A]), standing([HR], [A, B]), [], False),
+            (standing([HR], [A]), standing([HR], [A]), ["ada"], False),
+            (standing([BOARD], [A]), standing([HR], [A]), ["ada"], True),
+        ],
+    )
+    def test_is_of_who_gets_its_first_right_a_board_or_may_be_known(
+        self, before, after, known_to, needed
+    ):
+        assert rules.needs_code(before, after, known_to) is needed
