@@ -10,7 +10,7 @@ from core.decision import Allow, Code, Decision, Deny, deny
 from documents.rules import is_denied_to, is_unread_code
 from orgchart.policy.compiled import Agent, ContactRule, Policy
 from orgchart.policy.names import unknown_agent
-from orgchart.policy.parties import BOARD_PARTY, Board, Party
+from orgchart.policy.parties import BOARD_PARTY, Party
 from orgchart.policy.paths import can_touch, expand, is_within
 from orgchart.policy.vocabulary import BOARD, ESCALATION, Access
 
@@ -65,13 +65,6 @@ def find_party(name: str, policy: Policy, known: Collection[str] = ()) -> Party 
     return BOARD_PARTY if name == BOARD else find_recipient(name, policy, known)
 
 
-def rule_to(sender: Agent, recipient: Party, policy: Policy) -> ContactRule | None:
-    """The contact rule from an agent to a party, if there is one."""
-    if isinstance(recipient, Board):
-        return policy.board_rule(sender)
-    return policy.rule_between(sender, recipient)
-
-
 def can_mail(
     sender: Agent,
     recipient: Party,
@@ -85,7 +78,7 @@ def can_mail(
     before allowances, and what no rule allows is refused. `channels` are the open grants of the
     contract that the mail names.
     """
-    rule = rule_to(sender, recipient, policy)
+    rule = policy.rule_between(sender, recipient)
     if rule is None:
         return _no_contact(sender, recipient.handle, policy)
     if not recipient.active:

@@ -52,7 +52,7 @@ def send_mail(*, caller: Caller, draft: MailDraft, now: datetime) -> SentMail:
     if isinstance(recipient, Deny):
         raise as_rejection(Denied(recipient), caller, draft.to, draft.mail_type, now)
     try:
-        rule = rules.rule_to(caller.agent, recipient, caller.policy)
+        rule = caller.policy.rule_between(caller.agent, recipient)
         granted = rule is not None and rule.needs_contract
         escalates = draft.mail_type == ESCALATION
         parts = granted or escalates or draft.submits or draft.reply_to or draft.attachments

@@ -132,15 +132,11 @@ def name_other_step(holder: Holder) -> str:
 def _asks_superior(holder: Holder) -> str:
     """How the holder can ask its superior by a tool that it has, or ''."""
     policy, agent = holder.policy, holder.agent
-    if agent.superior != BOARD:
-        superior = policy.agents.get(agent.superior)
-        rule = policy.rule_between(agent, superior) if superior else None
-        if can_call(holder, "escalate"):
-            return f", or ask {agent.superior} with escalate"
-    else:
-        rule = policy.board_rule(agent)
-        if can_call(holder, "write_note"):
-            return ", or tell the Board with write_note, for_board true"
+    if agent.superior != BOARD and can_call(holder, "escalate"):
+        return f", or ask {agent.superior} with escalate"
+    if agent.superior == BOARD and can_call(holder, "write_note"):
+        return ", or tell the Board with write_note, for_board true"
+    rule = policy.rule_between(agent, policy.superior_of(agent))
     types = policy.sendable_types(agent, agent.superior, rule) if rule else frozenset()
     if rule is None or rule.needs_contract or not types or not can_call(holder, "send_mail"):
         return ""

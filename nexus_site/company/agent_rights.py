@@ -65,24 +65,25 @@ class Rights:
 
 def rights_of(policy: Policy, agent: Agent) -> Rights:
     """What the rules allow the agent now, in the modes that its organisation enables."""
-    names = policy.contacts_of(agent)
+    contacts = contacts_of(policy, agent)
     tools, taken = _tools(policy, agent, sorted(REGISTRY.all(), key=lambda tool: tool.name))
     return Rights(
-        contacts=[_contact(policy, agent, name) for name in names[:MOST_CONTACTS]],
-        contacts_left_out=max(0, len(names) - MOST_CONTACTS),
+        contacts=contacts[:MOST_CONTACTS],
+        contacts_left_out=max(0, len(contacts) - MOST_CONTACTS),
         tools=tools,
         taken_away=taken,
         files=_files(policy.roles[agent.role], agent),
     )
 
 
-def _contact(policy: Policy, agent: Agent, name: str) -> Contact:
-    other = policy.agents.get(name)
-    rule = policy.rule_between(agent, other) if other else policy.board_rule(agent)
-    if rule is None:
-        return Contact(name, (), "", needs_contract=False)
-    types = sorted(policy.sendable_types(agent, name, rule))
-    return Contact(name, types, rule.label, rule.needs_contract)
+def contacts_of(policy: Policy, agent: Agent) -> list[Contact]:
+    """Everyone that the agent may write to."""
+    rules = ((to, policy.rule_between(agent, policy.party(to))) for to in policy.contacts_of(agent))
+    return [
+        Contact(to, sorted(policy.sendable_types(agent, to, rule)), rule.label, rule.needs_contract)
+        for to, rule in rules
+        if rule is not None
+    ]
 
 
 def _tools(

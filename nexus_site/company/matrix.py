@@ -83,8 +83,7 @@ def of_agents(policy: Policy, group: str = "") -> Matrix:
 
 def agent_cell(policy: Policy, sender: Agent, to: str) -> Cell:
     """What one agent may write to another, or to the Board."""
-    other = policy.agents.get(to)
-    rule = policy.rule_between(sender, other) if other else policy.board_rule(sender)
+    rule = policy.rule_between(sender, policy.party(to))
     types = policy.sendable_types(sender, to, rule) if rule else ()
     return Cell(sender=sender.handle, recipient=to, types=sorted(types), rule=rule)
 

@@ -17,6 +17,7 @@ from unfold.widgets import UnfoldAdminSelect2Widget, UnfoldAdminTextInputWidget
 from core.decision import Allow, Decision
 from core.ids import row_id
 from core.people import signed_in
+from nexus_site.company.agent_rights import contacts_of
 from orgchart.explaining import CallQuestion, ask_mail, explain
 from orgchart.people.members import visible_organisations
 from orgchart.policy.compiled import Agent, Policy
@@ -194,8 +195,7 @@ def _complete(data: QueryDict, policy: Policy, agent: Agent) -> None:
     recipient = next(iter([*_answering(policy, agent), *policy.contacts_of(agent)]), BOARD)
     data.setdefault("recipient", recipient)
     chosen = str(data["recipient"])
-    other = policy.agents.get(chosen)
-    rule = policy.rule_between(agent, other) if other else policy.board_rule(agent)
+    rule = policy.rule_between(agent, policy.party(chosen))
     types = policy.sendable_types(agent, chosen, rule) if rule else frozenset()
     data.setdefault("type", min(types, default=""))
 
@@ -209,11 +209,4 @@ def _rights(policy: Policy, agent: Agent | None) -> dict[str, Any]:
         for mode in ToolMode
         if mode in policy.enabled_modes
     }
-    contacts = []
-    for handle in policy.contacts_of(agent):
-        other = policy.agents.get(handle)
-        rule = policy.rule_between(agent, other) if other else policy.board_rule(agent)
-        if rule:
-            types = sorted(policy.sendable_types(agent, handle, rule))
-            contacts.append((handle, types, rule.needs_contract))
-    return {"policy": policy, "tools": tools, "contacts": contacts}
+    return {"policy": policy, "tools": tools, "contacts": contacts_of(policy, agent)}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from orgchart.policy.parties import BOARD_PARTY, Party, chain_of
+from orgchart.policy.parties import BOARD_PARTY, Board, Party, chain_of
 from orgchart.policy.parties import Agent as Agent  # noqa: PLC0414  imported with the Policy
 from orgchart.policy.vocabulary import BOARD, ContractScope, Kind, Office, Relation, ToolMode
 
@@ -148,7 +148,7 @@ class Policy:
 
     def superior_of(self, agent: Agent) -> Party:
         """The direct superior: the nearest active agent above, or the Board."""
-        return self.agents.get(agent.superior, BOARD_PARTY)
+        return self.party(agent.superior)
 
     def chain_above(self, agent: Agent) -> tuple[Agent, ...]:
         """The agents above one, nearest first; above the last is the Board."""
@@ -181,18 +181,20 @@ class Policy:
             *one.managers,
         )
 
-    def rule_between(self, sender: Agent, recipient: Agent) -> ContactRule | None:
+    def party(self, handle: str) -> Party:
+        """The agent of a handle; the Board where no agent has it."""
+        return self.agents.get(handle, BOARD_PARTY)
+
+    def rule_between(self, sender: Agent, recipient: Party) -> ContactRule | None:
         """The contact rule that covers this pair, or None: what is not listed is refused."""
+        if isinstance(recipient, Board):
+            return self.contacts.get((sender.role, BOARD))
         if sender.handle == recipient.handle:
             return None
         rule = self.contacts.get((sender.role, recipient.role))
         if rule is None or (rule.relation is Relation.OWN and not self.is_own(sender, recipient)):
             return None
         return rule
-
-    def board_rule(self, sender: Agent) -> ContactRule | None:
-        """The rule by which a role may write to the Board."""
-        return self.contacts.get((sender.role, "board"))
 
     def types_from(self, role: str) -> frozenset[str]:
         """Every mail type that a role may send at all (Spec: mail 5)."""
@@ -252,7 +254,7 @@ class Policy:
                 near = rule.relation is Relation.OWN
                 found |= holders & self.near(sender) if near else holders
         found.discard(sender.handle)
-        if self.board_rule(sender) is not None:
+        if (sender.role, BOARD) in self.contacts:
             found.add(BOARD)
         self._contacts[sender.handle] = known = tuple(sorted(found))
         return known

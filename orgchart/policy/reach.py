@@ -8,6 +8,7 @@ from enum import IntEnum
 from functools import lru_cache
 
 from orgchart.policy.compiled import Agent, ContactRule, Policy
+from orgchart.policy.parties import BOARD_PARTY
 from orgchart.policy.readership import is_open
 from orgchart.policy.vocabulary import BOARD, Relation
 
@@ -108,7 +109,7 @@ def _ways(policy: Policy, handle: str, recipient: str) -> Ways:
     agent, other = policy.agents.get(handle), policy.agents.get(recipient)
     if agent is None or not agent.active or (recipient != BOARD and not (other and other.active)):
         return NONE
-    rule = policy.rule_between(agent, other) if other else policy.board_rule(agent)
+    rule = policy.rule_between(agent, other or BOARD_PARTY)
     if rule is None:
         return NONE
     return _ways_of(policy, rule, policy.sendable_types(agent, recipient, rule))

@@ -62,8 +62,8 @@ class TestTheRuleOfAPair:
         assert rule(policy, "lead", "lead") is None
 
     def test_to_the_board_is_a_rule_of_its_own(self, policy):
-        assert policy.board_rule(policy.agents["boss"]).types == {"info"}
-        assert policy.board_rule(policy.agents["lead"]) is None
+        assert policy.rule_between(policy.agents["boss"], BOARD_PARTY).types == {"info"}
+        assert policy.rule_between(policy.agents["lead"], BOARD_PARTY) is None
 
 
 class TestWhatMayBeSent:

@@ -11,6 +11,7 @@ from lab.bench.decisions import company_of
 from orgchart.policy import reach
 from orgchart.policy.building import build_policy
 from orgchart.policy.compiled import Agent, ContactRule, MailTypeRule, Policy, Role
+from orgchart.policy.parties import BOARD_PARTY
 from orgchart.policy.vocabulary import BOARD, Kind, Relation
 
 TYPES = ("info", "report", "bug")
@@ -22,15 +23,14 @@ def contacts_pair_by_pair(policy: Policy, sender: Agent) -> tuple[str, ...]:
         for other in policy.agents.values()
         if other.active and policy.rule_between(sender, other) is not None
     ]
-    return tuple(sorted([*found, *([BOARD] if policy.board_rule(sender) else [])]))
+    return tuple(sorted([*found, *([BOARD] if policy.rule_between(sender, BOARD_PARTY) else [])]))
 
 
 def ways_pair_by_pair(policy: Policy | None, handle: str, recipient: str) -> set[str]:
     agent = policy.agents.get(handle) if policy else None
     if not agent or not agent.active or recipient not in contacts_pair_by_pair(policy, agent):
         return set()
-    other = policy.agents.get(recipient)
-    rule = policy.rule_between(agent, other) if other else policy.board_rule(agent)
+    rule = policy.rule_between(agent, policy.party(recipient))
     under = " under a contract" if rule.needs_contract and recipient != BOARD else ""
     types = policy.sendable_types(agent, recipient, rule)
     ceiling = {

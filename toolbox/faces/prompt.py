@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from core.decision import Deny
 from core.hooks import Hook
 from orgchart.pauses.rules import PauseFacts
-from orgchart.policy.vocabulary import BOARD
 from toolbox.caller import Caller
 from toolbox.frames.vocabulary import FrameKind
 from toolbox.models import Frame
@@ -131,10 +130,7 @@ def _safety(caller: Caller) -> str:
 def _contacts(caller: Caller) -> list[str]:
     policy, found = caller.policy, []
     for handle in policy.contacts_of(caller.agent):
-        if handle == BOARD:
-            rule = policy.board_rule(caller.agent)
-        else:
-            rule = policy.rule_between(caller.agent, policy.agents[handle])
+        rule = policy.rule_between(caller.agent, policy.party(handle))
         if rule is not None:
             types = sorted(policy.sendable_types(caller.agent, handle, rule))
             under = ", only under an active contract that grants it" if rule.needs_contract else ""
