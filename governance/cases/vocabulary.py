@@ -108,7 +108,6 @@ class Charter:
     stage: Stage
     inputs: tuple[Input, ...]
     outcomes: tuple[Outcome, ...] = ()
-    duty: str
 
 
 OFFICES: Mapping[Office, Charter] = {
@@ -116,36 +115,30 @@ OFFICES: Mapping[Office, Charter] = {
         stage=Stage.ANALYSIS,
         inputs=(Input.REQUEST,),
         outcomes=(Outcome.OK, Outcome.NON_VERIFIABLE),
-        duty="define what, why and constraints",
     ),
     Office.PLANNER: Charter(
         stage=Stage.TASKS,
         inputs=(Input.ANALYSIS,),
         outcomes=(Outcome.OK,),
-        duty="turn the ANALYSIS into tasks that can be verified",
     ),
     Office.IMPLEMENTER: Charter(
         stage=Stage.IMPLEMENTATION,
         inputs=(Input.TASKS,),
         outcomes=(Outcome.OK,),
-        duty="carry out the TASKS and nothing else",
     ),
     Office.REVIEWER: Charter(
         stage=Stage.REVIEW,
         inputs=(Input.TASKS, Input.IMPLEMENTATION),
         outcomes=(Outcome.APPROVED, Outcome.REJECTED),
-        duty="judge whether the IMPLEMENTATION keeps to the TASKS and the protocol",
     ),
     Office.TESTER: Charter(
         stage=Stage.TEST,
         inputs=(Input.VERIFY_BY, Input.ARTIFACTS),
         outcomes=(Outcome.PASSED, Outcome.FAILED, Outcome.EVIDENCE_UNAVAILABLE),
-        duty="give reproducible evidence for every task",
     ),
     Office.CONDUCTOR: Charter(
         stage=Stage.VERDICT,
         inputs=(Input.REVIEW, Input.TEST, Input.PROTOCOL),
-        duty="rule: continue, deliver or stop",
     ),
 }
 """The one table of offices (Spec: constitution 2 to 7, 26)."""

@@ -91,7 +91,6 @@ class Address:
     parameters: Sequence[Field]
     body: Sequence[Field]
     has_body: bool
-    is_body_required: bool
     answer: Sequence[Field]
     status: str
     media: str
@@ -183,7 +182,6 @@ def _address(document: Document, path: str, method: str, operation: Mapping[str,
         parameters=[_parameter(one, components) for one in operation["parameters"]],
         body=fields_of(taken.get("schema", {}), schemas),
         has_body=bool(body),
-        is_body_required=bool(body.get("required")),
         answer=fields_of(answer, schemas),
         status=status,
         media=media,
