@@ -9,12 +9,13 @@ from django.apps import apps
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
+from django.db.models.signals import class_prepared
 from django.utils import timezone
 
 from contracts.approvals.deployments import approve_deployment
 from governance.models import CaseOfficer
+from nexus_site.management.commands.migrate import WholeExecutor
 from orgchart.people.passwords import give_password, known_to
 from tests.company import load_company
 from tests.governance.cases.world import Play
@@ -54,7 +55,7 @@ def rows():
 
 
 def migrate(*targets):
-    executor = MigrationExecutor(connection)
+    executor = WholeExecutor(connection)
     executor.migrate(list(targets))
 
 
@@ -88,7 +89,7 @@ class TestTheLastOfEachRoom:
     @pytest.fixture(autouse=True)
     def whole_again(self):
         yield
-        executor = MigrationExecutor(connection)
+        executor = WholeExecutor(connection)
         executor.migrate(executor.loader.graph.leaf_nodes())
 
     @pytest.mark.parametrize("room", sorted(settings.ROOMS))
@@ -97,12 +98,13 @@ class TestTheLastOfEachRoom:
         if len(names) < 2:
             pytest.skip("its only migration creates its tables")
         company_at_work()
-        before = rows()
+        before, listening = rows(), len(class_prepared.receivers)
         migrate((room, names[-2]))
         meanwhile = rows()
         leaves = MigrationLoader(connection).graph.leaf_nodes()
         migrate(*leaves)
         after = rows()
+        assert len(class_prepared.receivers) == listening, "historical models are listened to"
         assert before.keys() == after.keys()
         kept = {table for table in meanwhile if meanwhile[table] == before[table]}
         assert len(kept) > 10, "tables of other rooms are not touched"
