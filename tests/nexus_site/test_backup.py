@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 import psycopg
 import pytest
+from django.conf import Settings
 from django.conf import settings as django_settings
 from django.core.management import CommandError, call_command
 from django.db import connection, connections
@@ -22,8 +23,9 @@ from django.utils import timezone
 
 from ledger.sealer import seal_events
 from nexus_site.management.commands import up
-from nexus_site.run import archives, backup, safety
+from nexus_site.run import archives, backup, command, safety
 from nexus_site.run.backup import CannotCopy, back_up, read_manifest
+from nexus_site.run.fork import fork, status_of
 from nexus_site.run.processes import lives
 from tests.company import load_company
 from tests.ledger.world import record, wait_until_ended
@@ -66,28 +68,51 @@ def unpack(path, places):
         pass
 
 
-def manage(places, database, *words):
-    """Run a command of another installation: its own folders, that database."""
+def elsewhere(places, database):
+    """The environment of another installation: its own folders, that database."""
     address = (
         f"postgresql://{database['user']}@/{database['dbname']}?host={quote(database['host'])}"
     )
     kept = {
         k: v for k, v in os.environ.items() if not k.startswith(("NEXUS", "LEDGER", "DATABASE"))
     }
-    elsewhere = places / "elsewhere"
+    folder = places / "elsewhere"
+    own = {"NEXUS_VAR": folder, "LEDGER_DIR": folder / "ledger", "DATABASE_URL": address}
+    return kept | {name: str(value) for name, value in own.items()}
+
+
+def run_program(places, database, *words):
+    """Run a command of another installation."""
     return subprocess.run(
         [sys.executable, "manage.py", *map(str, words)],
         cwd=django_settings.BASE_DIR,
-        env=kept
-        | {
-            "NEXUS_VAR": str(elsewhere),
-            "DATABASE_URL": address,
-            "LEDGER_DIR": str(elsewhere / "ledger"),
-        },
+        env=elsewhere(places, database),
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def manage(places, database, *words):
+    """The same in a copy of this process, which has imported everything."""
+    said, problems = places / "said", places / "problems"
+
+    def run():
+        for number, path in ((1, said), (2, problems)):
+            os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+        sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
+        os.environ.clear()
+        os.environ |= elsewhere(places, database)
+        del sys.modules["nexus_site.settings"]
+        django_settings._wrapped = Settings("nexus_site.settings")
+        del connections["default"]
+        connections.settings = connections.configure_settings(None)
+        return command.manage(["manage.py", *map(str, words)])
+
+    connection.close()
+    connection.close_pool()  # no two processes may speak on one connection
+    status = status_of(fork(run), wait=True)
+    return SimpleNamespace(returncode=status, stdout=said.read_text(), stderr=problems.read_text())
 
 
 class Work:
@@ -136,7 +161,7 @@ class TestABackup:
             seal_events(now=timezone.now())
             before = list(work.sent)
             back_up(folder, keys=keys, now=timezone.now())
-        done = manage(places, empty, "restore", folder, "--keys", keys)
+        done = run_program(places, empty, "restore", folder, "--keys", keys)
         assert done.returncode == 0, done.stderr
         assert "Ledger: " in done.stdout
         with psycopg.connect(**empty) as copy:
