@@ -85,45 +85,73 @@ def child_of(parent, name):
     return None
 
 
+@pytest.fixture(scope="module")
+def founding(tmp_path_factory):
+    """A company whose first start was killed and whose second ended: where, and what that said."""
+    var, port = tmp_path_factory.mktemp("founded") / "var", free_port()
+    killed = start(var, port)
+    wait_until(lambda: child_of(killed, "nexus first run"))
+    killed.kill()
+    killed.wait()
+    wait_until(lambda: processes_of(var) == [], "left by a killed first run")
+    first = start(var, port, "manage.py", "up")
+    said = said_until_serving(first)
+    password = re.search(r"board +password: (\S+)", said).group(1)
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
+        assert client.get("/readyz").json()["status"] == "ready"
+        sign_in(client, password)
+        call(client, keys_under(var)["ceo"])
+    first.send_signal(signal.SIGINT)
+    assert first.wait(PATIENCE) == 0
+    assert processes_of(var) == []
+    return var, said + first.stdout.read()
+
+
+def keys_under(var):
+    return json.loads((var / "keys" / "nexus.json").read_text())
+
+
+def sign_in(client, password):
+    client.get("/admin/login/")
+    form = {
+        "username": "board",
+        "password": password,
+        "csrfmiddlewaretoken": client.cookies["nexus_csrf"],
+        "next": "/admin/",
+    }
+    assert client.post("/admin/login/", data=form).status_code == 302
+    assert client.get("/admin/").status_code == 200
+
+
+def call(client, key):
+    me = client.get("/api/v1/me", headers={"Authorization": f"Bearer {key}"})
+    assert me.status_code == 200
+    assert me.json()["agent"] == "ceo"
+
+
 @pytest.mark.slow
 class TestUp:
-    def test_founds_a_company_once_and_leaves_nothing_running(self, tmp_path):
-        var, port = tmp_path / "var", free_port()
-        first = start(var, port, "manage.py", "up")
-        said = said_until_serving(first)
-        password = re.search(r"board +password: (\S+)", said).group(1)
+    def test_founds_a_company_once_and_leaves_nothing_running(self, founding):
+        var, said = founding
         assert said.count("shown once") == 4
-        keys = json.loads((var / "keys" / "nexus.json").read_text())
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
-            assert client.get("/readyz").json()["status"] == "ready"
-            self.sign_in(client, password)
-            self.call(client, keys["ceo"])
-        first.send_signal(signal.SIGINT)
-        assert first.wait(PATIENCE) == 0
-        assert processes_of(var) == []
-        everything = said + first.stdout.read()
-        assert "Cannot connect" not in everything
-        assert "Traceback" not in everything
+        assert "Cannot connect" not in said
+        assert "Traceback" not in said
 
+        keys, port = keys_under(var), free_port()
         second = start(var, port)
         again = said_until_serving(second)
         assert "password" not in again
         assert "New agent keys" not in again
-        assert json.loads((var / "keys" / "nexus.json").read_text()) == keys
+        assert keys_under(var) == keys
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
-            self.call(client, keys["ceo"])
+            call(client, keys["ceo"])
         second.send_signal(signal.SIGTERM)
         assert second.wait(PATIENCE) == 0
         assert processes_of(var) == []
 
-    def test_leaves_nothing_running_when_it_is_killed(self, tmp_path):
+    def test_leaves_nothing_running_when_it_is_killed(self, founding):
         """Whichever of its processes ends last; the database ends with it."""
-        var, port = tmp_path / "var", free_port()
-        founding = start(var, port)
-        wait_until(lambda: child_of(founding, "nexus first run"))
-        founding.kill()
-        founding.wait()
-        wait_until(lambda: processes_of(var) == [], "left by a killed first run")
+        (var, _), port = founding, free_port()
         names = ("nexus web 1", "nexus worker", "nexus beat")
         for last in names:
             killed = start(var, port)
@@ -138,22 +166,6 @@ class TestUp:
             assert Cluster.under(var).answers()
             os.kill(pid, signal.SIGCONT)
             wait_until(lambda: processes_of(var) == [], f"left after {last}")
-
-    def sign_in(self, client, password):
-        client.get("/admin/login/")
-        form = {
-            "username": "board",
-            "password": password,
-            "csrfmiddlewaretoken": client.cookies["nexus_csrf"],
-            "next": "/admin/",
-        }
-        assert client.post("/admin/login/", data=form).status_code == 302
-        assert client.get("/admin/").status_code == 200
-
-    def call(self, client, key):
-        me = client.get("/api/v1/me", headers={"Authorization": f"Bearer {key}"})
-        assert me.status_code == 200
-        assert me.json()["agent"] == "ceo"
 
 
 class TestASignalThatStops:
