@@ -31,6 +31,8 @@ NOT_KEPT = frozenset(
         Code.QUOTA_EXCEEDED,
         Code.UNAUTHENTICATED,
         Code.AGENT_PAUSED,
+        Code.MODE_DENIED,
+        Code.TOOL_DENIED,
         Code.DRIVER_UNAVAILABLE,
         Code.ISOLATION_UNAVAILABLE,
         Code.STORAGE_FULL,

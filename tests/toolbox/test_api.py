@@ -241,6 +241,22 @@ class TestIdempotency:
         assert first.body == again.body
         assert Event.objects.filter(decision="deny").count() == 1
 
+    def test_keeps_no_refusal_by_a_mode_or_a_restriction(self, nexus):
+        def ask(tool, **params):
+            return nexus.call("backend_worker", tool, {"Idempotency-Key": tool}, **params).code
+
+        worker = {"agent": "backend_worker", "tool": "send_mail", "reason": "r"}
+        nexus.call("it_manager", "manage_tools", action="tighten", modes=[], **worker)
+        assert (ask("run_test", path="tests/"), ask("send_mail", **MAIL)) == (
+            "MODE_DENIED",
+            "TOOL_DENIED",
+        )
+        nexus.call("it_manager", "manage_tools", action="restore", **worker)
+        coding(nexus, "backend_worker")
+        assert ask("run_test", path="tests/") != "MODE_DENIED"
+        assert [ask("send_mail", **MAIL) for _ in range(2)] == ["OK", "OK"]
+        assert Mail.objects.filter(subject=MAIL["subject"]).count() == 1
+
     def test_is_each_agents_own(self, nexus):
         for who in ("backend_worker", "qa_worker"):
             assert nexus.call(who, "send_mail", self.KEY, **MAIL).code == "OK"
