@@ -214,12 +214,20 @@ def can_restrict_to(
     return Allow("a restriction (spec: tools 14)")
 
 
-def can_change_restriction(who: Agent, set_by: str, policy: Policy) -> Decision:
-    """Decide whether a manager may change a restriction: its own, or one set by its workers."""
+def can_change_restriction(who: Agent, target: Agent, set_by: str, policy: Policy) -> Decision:
+    """Decide whether a manager may change the restriction of an agent that it manages.
+
+    One that it set itself or one of its workers did, and one of an agent that neither manages the
+    restricted agent any more nor is above it (Spec: tools 15).
+    """
     below = {f"agent:{worker.handle}" for worker in policy.workers_of(who)}
-    if set_by == f"agent:{who.handle}" or set_by in below:
-        return Allow("the manager that restricted a tool may restore it")
     other = policy.agents.get(set_by.removeprefix("agent:"))
+    is_over = other is not None and (
+        other.handle in target.managers or policy.commands(other, target)
+    )
+    has_left = other is not None and not is_over
+    if set_by == f"agent:{who.handle}" or set_by in below or has_left:
+        return Allow("the manager that restricted a tool may restore it")
     reached = other is not None and other.active and may_contact(policy, who, other)
     return deny(
         Code.NOT_YOURS,

@@ -72,9 +72,7 @@ def restrict_tool(
         _use_change(caller, worker, now)
         restriction = _lock_restriction(worker, tool)
         if restriction is not None:
-            caller.require(
-                rules.can_change_restriction(caller.agent, restriction.set_by, caller.policy)
-            )
+            _require_changeable(caller, worker, restriction)
         held = None if restriction is None else frozenset(ToolMode(m) for m in restriction.modes)
         entry = catalogue.known().get(tool)
         caller.require(rules.can_restrict_to(tool, left, entry, held))
@@ -118,9 +116,7 @@ def restore_tool(
                 "manage_tools with action list shows the restrictions",
                 rule="only a restriction is restored",
             )
-        caller.require(
-            rules.can_change_restriction(caller.agent, restriction.set_by, caller.policy)
-        )
+        _require_changeable(caller, worker, restriction)
         change = clear_tool_restriction(
             restriction=restriction, caller=caller, now=now, reason=reason, expected_version=version
         )
@@ -140,6 +136,11 @@ def _worker(caller: Caller, name: str) -> Agent:
     worker = org_changes.find_agent(caller, name)
     caller.require(rules.can_restrict_tools(caller.agent, worker))
     return worker
+
+
+def _require_changeable(caller: Caller, worker: Agent, restriction: ToolOverride) -> None:
+    set_by, policy = restriction.set_by, caller.policy
+    caller.require(rules.can_change_restriction(caller.agent, worker, set_by, policy))
 
 
 def _use_change(caller: Caller, worker: Agent, now: datetime) -> None:

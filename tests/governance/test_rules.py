@@ -130,30 +130,37 @@ class TestRestore:
         [
             ("agent:it_manager", True), ("agent:backend_worker", True), ("agent:ceo", False),
             ("agent:product_manager", False), ("human:it_manager", False), ("human:alice", False),
-            ("agent:research_worker", False), ("", False),
+            ("human:hr_manager", False), ("", False),
         ],
     )  # fmt: skip
     def test_is_for_who_tightened_and_its_managers(self, nexus, set_by, fine):
-        decision = rules.can_change_restriction(nexus.agents["it_manager"], set_by, nexus)
-        assert allowed(decision) is fine
+        """The product manager co-manages the frontend worker."""
+        assert allowed(self.asked(nexus, set_by)) is fine
+
+    def test_is_for_who_manages_now_after_who_tightened_left(self, nexus):
+        """Spec: tools 15."""
+        assert allowed(self.asked(nexus, "agent:hr_manager"))
+        assert not allowed(self.asked(nexus, "agent:product_manager"))
+        assert allowed(self.asked(nexus, "agent:product_manager", target="backend_worker"))
+
+    def asked(self, nexus, set_by, target="frontend_worker"):
+        who, target = nexus.agents["it_manager"], nexus.agents[target]
+        return rules.can_change_restriction(who, target, set_by, nexus)
 
     @pytest.mark.parametrize(
         ("set_by", "asked"),
         [
-            ("human:alice", "ceo"), ("human:hr_manager", "ceo"), ("agent:hr_manager", "hr_manager"),
-            ("agent:research_worker", "ceo"), ("agent:ceo", "ceo"),
+            ("human:alice", "ceo"), ("human:hr_manager", "ceo"), ("agent:ceo", "ceo"),
+            ("agent:product_manager", "product_manager"),
         ],
     )  # fmt: skip
     def test_of_another_sends_the_manager_to_an_agent_that_it_reaches(self, nexus, set_by, asked):
-        decision = rules.can_change_restriction(nexus.agents["it_manager"], set_by, nexus)
-        assert decision.next_action == f"ask {asked}"
+        assert self.asked(nexus, set_by).next_action == f"ask {asked}"
 
     def test_of_another_sends_the_manager_to_nobody_who_is_deactivated(self, nexus):
-        gone = replace(nexus.agents["hr_manager"], active=False)
-        policy = replace(nexus, agents={**nexus.agents, "hr_manager": gone})
-        manager = nexus.agents["it_manager"]
-        decision = rules.can_change_restriction(manager, "agent:hr_manager", policy)
-        assert decision.next_action == "ask ceo"
+        gone = replace(nexus.agents["product_manager"], active=False)
+        policy = replace(nexus, agents={**nexus.agents, "product_manager": gone})
+        assert self.asked(policy, "agent:product_manager").next_action == "ask ceo"
 
 
 class TestTheLineOfAContract:
