@@ -40,7 +40,7 @@ class CreateAgentJd(Params):
     title: Title
     job_description: Job
     reports_to: Name | None = Field(
-        None, description="absent: the superior of the role's other holders"
+        None, description="absent: that of the role's other holders, or the only possible one"
     )
     co_managers: Annotated[list[Name], Field(max_length=20)] = Field(default_factory=list)
     group: Name | None = None

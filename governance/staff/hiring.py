@@ -21,6 +21,7 @@ from orgchart.models import Agent as AgentRow
 from orgchart.models import Organisation, Role
 from orgchart.policy.compiled import Agent
 from orgchart.policy.compiled import Role as PolicyRole
+from orgchart.policy.hiring import newcomer, places_of
 from orgchart.policy.vocabulary import BOARD
 from toolbox.caller import Caller
 
@@ -204,10 +205,18 @@ def _require_place(caller: Caller, hire: NewAgent, role: PolicyRole) -> None:
 
 
 def _superior(caller: Caller, hire: NewAgent, role: PolicyRole) -> Agent:
-    """The new agent's superior. Raises Denied INVALID_PARAMS where it must be given."""
+    """The new agent's superior: without one in the request the one that all holders of the role
+    have, or for the first holder the only one that is possible.
+
+    Raises Denied INVALID_PARAMS where it must be given.
+    """
     if hire.reports_to is not None and hire.reports_to != BOARD:
         return org_changes.find_active(caller, hire.reports_to, "reports_to")
-    above = {a.superior for a in caller.policy.agents.values() if a.role == role.name and a.active}
+    policy = caller.policy
+    above = {a.superior for a in policy.agents.values() if a.role == role.name and a.active}
+    if not above:
+        places = places_of(policy, newcomer(role.name))
+        above = {place.superior for place in places if place.is_possible}
     if hire.reports_to == BOARD or above == {BOARD} or len(above) != 1:
         raise refuse(
             Code.INVALID_PARAMS,
@@ -216,4 +225,4 @@ def _superior(caller: Caller, hire: NewAgent, role: PolicyRole) -> Agent:
             rule="every agent has a superior",
             reports_to="name an agent",
         )
-    return caller.policy.agents[above.pop()]
+    return policy.agents[above.pop()]

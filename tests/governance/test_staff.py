@@ -325,6 +325,11 @@ class TestCreateAgent:
         assert policy.agents["backend_two"].active
         assert Agent.objects.get(handle="backend_two").job_description == "Keeps the files."
 
+    def test_hires_the_first_of_a_role_below_the_only_possible_superior(self, nexus):
+        authorise(nexus, "hire clerk")
+        done(nexus, "create_agent_jd", **{**NEW, "handle": "clerk", "role": "hr_worker"})
+        assert compile_policy(nexus.id).agents["clerk"].superior == "hr_manager"
+
     def test_hires_into_a_group_under_an_address(self, nexus, contract):
         group = Group.objects.create(organisation=nexus, slug="api", name="API")
         Agent.objects.filter(handle="backend_worker").update(
