@@ -119,7 +119,8 @@ class TestTheDiscussion:
         assert Event.objects.filter(action="human.denied").exists()
 
     def test_is_not_shown_to_hr(self, at, team, make):
-        task = make()
+        """Nor is what the task says beyond its subject (Spec: people 52)."""
+        task = make(description="secret plan", metadata={"secret": "key"})
         discussion.comment_task(
             caller=caller_of(team, "architect"), task_id=str(task.number), body="secret", now=NOW
         )
