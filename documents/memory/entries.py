@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from django.db.models import Q
 
+from core.blank import is_blank
 from documents.memory import rules
 from documents.memory.owners import MemoryOwner
 from documents.models import Memory, MemoryScope
@@ -86,4 +87,5 @@ def without_headings(text: str) -> str:
 
 def _is_like_a_heading(line: str) -> bool:
     """Whether a `#` is what a reader sees first; blanks and invisible characters may precede it."""
-    return next((char for char in line if char == "#" or char.isalnum()), "") == "#"
+    seen = (char for char in line if char == "#" or (char.isalnum() and not is_blank(char)))
+    return next(seen, "") == "#"

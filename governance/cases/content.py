@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints, ValidationError
 
+from core.blank import is_blank
 from core.decision import Code, Denied, refuse
 from core.params import Params, sentence_of
 from governance.cases.vocabulary import OFFICE_OF, OFFICES, Outcome, Signal, Stage
@@ -179,7 +180,7 @@ def signals_in(stage: Stage, content: Mapping[str, Any], denied: Sequence[str]) 
 
 def _is_verifiable(task: Mapping[str, Any]) -> bool:
     """Whether a task says how it is verified: in letters or digits that people see."""
-    return any(character.isalnum() for character in task["verify_by"])
+    return any(char.isalnum() and not is_blank(char) for char in task["verify_by"])
 
 
 def digest_of(

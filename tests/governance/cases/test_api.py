@@ -312,7 +312,7 @@ class TestTheWayUp:
 
 
 class TestVerifiable:
-    @pytest.mark.parametrize("verify_by", ["", "   ", "\u200b", "\u2060\ufeff", "..."])
+    @pytest.mark.parametrize("verify_by", ["", "   ", "\u200b", "\u2060\ufeff", "...", "\u3164"])
     def test_a_task_needs_words_that_a_person_can_read(self, company, verify_by):
         play = Play(company).to("TASKS")
         play.submit("TASKS", content={"tasks": [{"id": "T1", "task": "x", "verify_by": verify_by}]})
