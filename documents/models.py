@@ -182,10 +182,13 @@ class MemoryFile(models.Model):
 
 
 class Artifact(models.Model):
-    """A file that an agent saved under a name; saving it again makes another version."""
+    """A file that an agent saved under a name, in the group that it was in; saving it again makes
+    another version.
+    """
 
     organisation = models.ForeignKey(Organisation, models.CASCADE, related_name="+")
     agent = models.ForeignKey(Agent, models.PROTECT, related_name="+", db_index=False)
+    group = models.ForeignKey(Group, models.PROTECT, null=True, related_name="+", db_index=False)
     name = models.CharField(max_length=120)
     version = models.PositiveIntegerField()
     path = models.CharField(max_length=400)

@@ -19,6 +19,7 @@ from documents.memory.results import SavedArtifact, WholeArtifact
 from documents.memory.services import insert_entry, write_on_commit
 from documents.models import Artifact
 from ledger.services import record
+from orgchart.models import Group
 from orgchart.policy.compiled import Agent
 from toolbox.caller import Caller
 
@@ -31,6 +32,7 @@ def save_artifact(
     An entry in the caller's own memory lets a search find it. Raises Denied SCOPE_DENIED.
     """
     caller.require(rules.can_save(name, caller.agent, caller.policy))
+    groups = Group.objects.filter(organisation_id=caller.organisation_id)
     with transaction.atomic():
         hold_lock("artifact", caller.agent.id, name)
         mine = Artifact.objects.filter(agent_id=caller.agent.id, name=name)
@@ -38,6 +40,7 @@ def save_artifact(
         row = Artifact.objects.create(
             organisation_id=caller.organisation_id,
             agent_id=caller.agent.id,
+            group=groups.filter(slug=caller.agent.group).first(),
             name=name,
             version=version,
             path=rules.artifact_path(name, caller.agent),
@@ -67,14 +70,14 @@ def save_artifact(
 
 
 def read_artifact(*, caller: Caller, artifact_id: str) -> WholeArtifact:
-    """An artifact of the caller, or of a member of its group whose entries it reads.
+    """An artifact of the caller, or one of its group by an agent whose entries it reads.
 
     Raises Denied NOT_FOUND.
     """
-    number = row_id(artifact_id) or -1
-    row = Artifact.objects.filter(id=number, organisation_id=caller.organisation_id).first()
+    rows = Artifact.objects.select_related("group").filter(organisation_id=caller.organisation_id)
+    row = rows.filter(id=row_id(artifact_id) or -1).first()
     author = None if row is None else caller.policy.by_id.get(row.agent_id)
-    if row is None or author is None or not _is_shared(caller, author):
+    if row is None or author is None or not _is_shared(caller, author, row.group):
         raise refuse(
             Code.NOT_FOUND,
             "there is no such artifact for you",
@@ -94,10 +97,11 @@ def read_artifact(*, caller: Caller, artifact_id: str) -> WholeArtifact:
     }
 
 
-def _is_shared(caller: Caller, author: Agent) -> bool:
+def _is_shared(caller: Caller, author: Agent, group: Group | None) -> bool:
+    """Whether the caller reads what an author saved in a group, as it reads the group's memory."""
     if author.id == caller.agent.id:
         return True
-    is_of_group = bool(author.group) and author.group == caller.agent.group
+    is_of_group = group is not None and group.slug == caller.agent.group
     return is_of_group and author.id in rules.memory_writers(caller.policy, caller.agent)
 
 

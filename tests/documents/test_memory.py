@@ -334,6 +334,26 @@ class TestSaveArtifact:
             assert theirs == nothing
             assert theirs.code == "NOT_FOUND"
 
+    def test_stays_in_its_group_when_its_author_is_moved(self, company):
+        """Spec: memory 12."""
+
+        def move(row):
+            place = {"group": row.groups.get(slug="investment"), "name": "developer"}
+            leader = row.agents.get(handle=OTHER)
+            row.agents.filter(handle=DEVELOPER).update(reports_to=leader, **place)
+
+        old = self.save(company).result["artifact_id"]
+        who = {"organisation_id": company.organisation.id, "caller": company.system}
+        change_policy(apply=move, action=Action.AGENT_CHANGED, now=NOW, **who)
+        new = self.save(company).result["artifact_id"]
+
+        def readers(number):
+            asked = {w: company.call(w, "read_memory", artifact_id=number).code for w in ALL}
+            return {each for each, code in asked.items() if code == "OK"}
+
+        assert readers(old) == {DEVELOPER}
+        assert readers(new) == {DEVELOPER, OTHER}
+
     def test_keeps_every_version(self, company):
         first = self.save(company).result
         second = self.save(company, content="# Better").result
