@@ -222,10 +222,7 @@ def can_change_restriction(who: Agent, target: Agent, set_by: str, policy: Polic
     """
     below = {f"agent:{worker.handle}" for worker in policy.workers_of(who)}
     other = policy.agents.get(set_by.removeprefix("agent:"))
-    is_over = other is not None and (
-        other.handle in target.managers or policy.commands(other, target)
-    )
-    has_left = other is not None and not is_over
+    has_left = other is not None and not policy.is_above(other, target)
     if set_by == f"agent:{who.handle}" or set_by in below or has_left:
         return Allow("the manager that restricted a tool may restore it")
     reached = other is not None and other.active and may_contact(policy, who, other)
